@@ -1,0 +1,29 @@
+"""Structured prediction: structural SVMs and conditional random fields with certified solvers."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0.dev0"
+
+# Loaded on first use: scikit-learn alone takes longer to import than everything else here.
+_PUBLIC = {
+    "BCFW": "maxmargin.solvers",
+    "ChainSVM": "maxmargin.estimators",
+    "FrankWolfe": "maxmargin.solvers",
+    "Status": "maxmargin.trace",
+    "Trace": "maxmargin.trace",
+}
+
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'maxmargin' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,71 @@
+"""Costs of predicting labels in place of the true ones, as terms that are added to the potentials of nodes.
+
+The cost of a labelling is sum_t scale_t * matrix[true label, predicted label]: the matrix holds the costs of labels,
+the scales those of positions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+COSTS = ("hamming", "normalized_hamming")
+
+
+def label_costs(cost: Any, classes: np.ndarray, label_counts: np.ndarray, class_weight: Any = None) -> np.ndarray:
+    """The matrix of costs, rows for the true label, columns for the predicted one.
+
+    Parameters
+    ----------
+    cost : "hamming" or "normalized_hamming" (1 for each wrong label), or an (L, L) matrix with zero diagonal
+    classes : the L labels
+    label_counts : how often each label occurs
+    class_weight : weights of the true labels: None, a dict, or "balanced" (inversely to their frequency)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.costs import label_costs
+    >>> label_costs("hamming", np.array(["a", "b"]), np.array([5, 3]), class_weight={"b": 2.0})
+    array([[0., 1.],
+           [2., 0.]])
+    """
+    n_labels = len(classes)
+    if isinstance(cost, str):
+        if cost not in COSTS:
+            raise ValueError(f"cost must be one of {', '.join(COSTS)} or a matrix, not {cost!r}.")
+        matrix = 1.0 - np.eye(n_labels)
+    else:
+        matrix = np.array(cost, dtype=np.float64)
+        if matrix.shape != (n_labels, n_labels):
+            raise ValueError(
+                f"cost must have shape ({n_labels}, {n_labels}), one row per class, but has shape {matrix.shape}."
+            )
+        if not (np.isfinite(matrix).all() and (matrix >= 0).all() and (np.diag(matrix) == 0).all()):
+            raise ValueError("cost must be finite and non-negative, with zeros on its diagonal.")
+    return matrix * _class_weights(class_weight, classes, label_counts)[:, np.newaxis]
+
+
+def _class_weights(class_weight: Any, classes: np.ndarray, label_counts: np.ndarray) -> np.ndarray:
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(f'class_weight must be None, a dict or "balanced", not {class_weight!r}.')
+        return label_counts.sum() / (len(classes) * label_counts)
+    unknown = set(class_weight) - set(classes.tolist())
+    if unknown:
+        raise ValueError(f"class_weight names {sorted(unknown, key=str)[0]!r}, which is not a label in y.")
+    weights = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("class_weight must hold finite, non-negative numbers.")
+    return weights
+
+
+def position_costs(cost: Any, lengths: np.ndarray, position_weight: np.ndarray | None = None) -> np.ndarray:
+    """The scales of the positions of all sequences: their weights, divided by the length for "normalized_hamming"."""
+    scales = np.ones(lengths.sum()) if position_weight is None else np.asarray(position_weight, dtype=np.float64)
+    if isinstance(cost, str) and cost == "normalized_hamming":
+        scales = scales / np.repeat(lengths, lengths)
+    return scales

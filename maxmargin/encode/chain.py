@@ -1,0 +1,139 @@
+"""Sequences to a `ChainProblem`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.encode.sequences import SPARSE_BELOW, Rows
+from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
+from maxmargin.features.base import Gram, gram_blocks
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.structures.chain import ChainProblem
+
+BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
+
+
+def chain_features(rows: Rows, dtype: Any, *, with_bias: bool, for_training: bool) -> Any:
+    """Store rows as features, dense or sparse, with Gram matrices for training.
+
+    Parameters
+    ----------
+    rows : the checked sequences
+    dtype : float32 or float64
+    with_bias : append three features: 1 for every row, for the first and for the last row of each sequence
+    for_training : compute what direction norms need
+    """
+    matrix = rows.matrix
+    if not sp.issparse(matrix) and np.count_nonzero(matrix) < SPARSE_BELOW * matrix.size:
+        matrix = sp.csr_array(matrix)
+    if with_bias:
+        matrix = _append(matrix, _bias_columns(rows))
+    # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
+    none = Gram(np.empty(0, dtype), np.zeros(len(rows.offsets) - 1, np.int64))
+    features, n_entries = _store(matrix, rows, dtype, none)
+    if not for_training:
+        return features
+    return features._replace(gram=gram_blocks(features, rows.offsets, n_entries, matrix.shape[1], dtype))
+
+
+def _bias_columns(rows: Rows) -> np.ndarray:
+    columns = np.zeros((rows.offsets[-1], len(BIASES)))
+    columns[:, 0] = 1
+    columns[rows.offsets[:-1], 1] = 1
+    columns[rows.offsets[1:] - 1, 2] = 1
+    return columns
+
+
+def _append(matrix: Any, columns: np.ndarray) -> Any:
+    if sp.issparse(matrix):
+        return sp.csr_array(sp.hstack([matrix, sp.csr_array(columns)], format="csr"))
+    return np.hstack([matrix, columns])
+
+
+def _store(matrix: Any, rows: Rows, dtype: Any, gram: Gram) -> tuple[Any, np.ndarray]:
+    """The features, and the number of stored entries of each sequence."""
+    if not sp.issparse(matrix):
+        return DenseFeatures(np.ascontiguousarray(matrix, dtype), gram), rows.lengths * matrix.shape[1]
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    indptr = matrix.indptr.astype(np.int64)
+    indices = matrix.indices.astype(np.int32)
+    n_entries = np.diff(indptr[rows.offsets])
+    if (matrix.data == 1).all():
+        return BinaryFeatures(indptr, indices, gram), n_entries
+    return SparseFeatures(indptr, indices, np.ascontiguousarray(matrix.data, dtype), gram), n_entries
+
+
+def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.ndarray:
+    """The potentials of transitions before any weight: zero, or IMPOSSIBLE for those that are not allowed.
+
+    Parameters
+    ----------
+    allowed : None for all; an (L, L) boolean matrix, from the row's to the column's label in the order of `classes`;
+        or a collection of pairs of labels
+    """
+    n_labels = len(classes)
+    if allowed is None:
+        return np.zeros((n_labels, n_labels), dtype)
+    if isinstance(allowed, (set, frozenset, list, tuple)) and all(
+        isinstance(pair, tuple) and len(pair) == 2 for pair in allowed
+    ):
+        index = {label: k for k, label in enumerate(classes.tolist())}
+        mask = np.zeros((n_labels, n_labels), bool)
+        for before, after in allowed:
+            for label in (before, after):
+                if label not in index:
+                    raise ValueError(f"allowed_transitions names {label!r}, which is not a label in y.")
+            mask[index[before], index[after]] = True
+    else:
+        mask = np.asarray(allowed)
+        if mask.dtype != bool or mask.shape != (n_labels, n_labels):
+            raise ValueError(
+                f"allowed_transitions must be a boolean matrix of shape ({n_labels}, {n_labels}) or a set of pairs of "
+                f"labels; it has dtype {mask.dtype} and shape {mask.shape}."
+            )
+    return np.where(mask, 0, IMPOSSIBLE).astype(dtype)
+
+
+def check_feasible(penalty: np.ndarray, lengths: np.ndarray) -> None:
+    """Raise where no labelling of some sequence avoids the forbidden transitions."""
+    allowed = penalty == 0
+    reachable = np.ones(len(penalty), bool)
+    for length in range(2, int(min(lengths.max(), len(penalty) + 1)) + 1):
+        reachable = allowed[reachable].any(axis=0)
+        if (
+            not reachable.any()
+        ):  # a path longer than the number of labels contains a cycle, so there is one of any length
+            example = int(np.flatnonzero(lengths >= length)[0])
+            raise ValueError(f"allowed_transitions leaves no labelling for X[{example}], of length {lengths[example]}.")
+
+
+def check_gold_allowed(labels: np.ndarray, penalty: np.ndarray, rows: Rows, classes: np.ndarray) -> None:
+    """Raise where the true labels use a forbidden transition."""
+    is_forbidden = penalty[labels[:-1], labels[1:]] != 0
+    is_forbidden[rows.offsets[1:-1] - 1] = False  # from one sequence to the next
+    if is_forbidden.any():
+        token = int(np.flatnonzero(is_forbidden)[0])
+        example = int(np.searchsorted(rows.offsets, token, side="right") - 1)
+        before, after = (classes[labels[t]].item() for t in (token, token + 1))
+        raise ValueError(f"y[{example}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
+
+
+def chain_problem(
+    features: Any, rows: Rows, n_features: int, labels: np.ndarray, costs: np.ndarray, scales: np.ndarray, penalty: Any
+) -> ChainProblem:
+    """Put the checked parts together, in the dtype of `penalty`."""
+    dtype = penalty.dtype
+    return ChainProblem(
+        features=features,
+        offsets=rows.offsets.astype(np.int64),
+        labels=labels.astype(np.int32),
+        token_cost=scales.astype(dtype),
+        cost_matrix=np.ascontiguousarray(costs, dtype),
+        penalty=np.ascontiguousarray(penalty),
+        n_features=n_features,
+    )

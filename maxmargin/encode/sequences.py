@@ -1,0 +1,179 @@
+"""Sequences of feature rows and of labels.
+
+Every check of the user's data is here: what passes is safe for the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+# Dense rows with fewer non-zeros than this are stored sparse: scoring and updates then cost less.
+SPARSE_BELOW = 0.35
+
+
+class Rows(NamedTuple):
+    """The rows of all sequences; those of sequence i are offsets[i]:offsets[i + 1]."""
+
+    matrix: Any  # (N, F) array or CSR
+    offsets: np.ndarray
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of rows of each sequence."""
+        return np.diff(self.offsets)
+
+
+def stack_rows(X: Any, lengths: Any = None, n_features: int | None = None) -> Rows:
+    """Check sequences of feature rows and stack them.
+
+    Parameters
+    ----------
+    X : a list of (T_i, F) arrays or sparse matrices, or one (N, F) matrix together with `lengths`
+    lengths : the numbers of rows of the sequences in a stacked X
+    n_features : the expected F
+
+    Examples
+    --------
+    >>> from maxmargin.encode.sequences import stack_rows
+    >>> rows = stack_rows([[[1.0, 0.0], [0.0, 2.0]], [[3.0, 0.0]]])
+    >>> rows.matrix.shape, rows.offsets.tolist()
+    ((3, 2), [0, 2, 3])
+    """
+    rows = _stack_list(X) if lengths is None else _cut_matrix(X, lengths)
+    width = rows.matrix.shape[1]
+    if n_features is not None and width != n_features:
+        raise ValueError(f"X has {width} features, but the model was fitted with {n_features}.")
+    if width == 0:
+        raise ValueError("X must have at least one feature, but its rows are empty.")
+    _check_finite(rows)
+    return rows
+
+
+def _stack_list(X: Any) -> Rows:
+    if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
+        raise ValueError("X is one matrix: pass lengths, the numbers of rows of its sequences, or a list of matrices.")
+    if len(X) == 0:
+        raise ValueError("X must hold at least one sequence, but it is empty.")
+    matrices = [_as_matrix(x, f"X[{i}]") for i, x in enumerate(X)]
+    for i, matrix in enumerate(matrices):
+        if matrix.shape[0] == 0:
+            raise ValueError(f"X[{i}] is empty: a sequence needs at least one row.")
+        if matrix.shape[1] != matrices[0].shape[1]:
+            raise ValueError(f"X[{i}] has {matrix.shape[1]} features, but X[0] has {matrices[0].shape[1]}.")
+    offsets = np.concatenate([[0], np.cumsum([matrix.shape[0] for matrix in matrices])])
+    if any(sp.issparse(matrix) for matrix in matrices):
+        return Rows(sp.csr_array(sp.vstack(matrices, format="csr")), offsets)
+    return Rows(np.concatenate(matrices), offsets)
+
+
+def _cut_matrix(X: Any, lengths: Any) -> Rows:
+    matrix = _as_matrix(X, "X")
+    counts = np.asarray(lengths)
+    if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iu" or (counts < 1).any():
+        raise ValueError("lengths must be a list of positive integers, one per sequence.")
+    if counts.sum() != matrix.shape[0]:
+        raise ValueError(f"lengths add up to {counts.sum()}, but X has {matrix.shape[0]} rows.")
+    return Rows(matrix, np.concatenate([[0], np.cumsum(counts)]))
+
+
+def _as_matrix(x: Any, name: str) -> Any:
+    if not sp.issparse(x):
+        try:
+            x = np.asarray(x)
+        except ValueError:
+            raise ValueError(f"{name} has rows of different widths; it must be a (T, F) matrix.") from None
+    if x.ndim != 2:
+        raise ValueError(f"{name} must be a (T, F) matrix, but has {x.ndim} dimension{'s' if x.ndim != 1 else ''}.")
+    if x.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold numbers, but its dtype is {x.dtype}.")
+    return x.tocsr() if sp.issparse(x) else x
+
+
+def _check_finite(rows: Rows) -> None:
+    values = rows.matrix.data if sp.issparse(rows.matrix) else rows.matrix
+    if values.dtype.kind != "f" or np.isfinite(values.sum()) or np.isfinite(values).all():
+        return
+    if sp.issparse(rows.matrix):
+        entry = np.flatnonzero(~np.isfinite(values))[0]
+        row = np.searchsorted(rows.matrix.indptr, entry, side="right") - 1
+    else:
+        row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
+    example = np.searchsorted(rows.offsets, row, side="right") - 1
+    raise ValueError(f"X[{example}] contains NaN or infinity, in row {row - rows.offsets[example]}.")
+
+
+def flatten_labels(y: Any, rows: Rows, *, is_stacked: bool = False, name: str = "y") -> np.ndarray:
+    """Check sequences of labels against those of rows and concatenate them."""
+    n = len(rows.offsets) - 1
+    if is_stacked and len(y) == rows.offsets[-1] and all(np.ndim(label) == 0 for label in y):
+        return _as_labels(y, name)
+    if len(y) != n:
+        raise ValueError(f"X has {n} sequences, but {name} has {len(y)}.")
+    sequences = [_as_labels(labels, f"{name}[{i}]") for i, labels in enumerate(y)]
+    for i, (labels, length) in enumerate(zip(sequences, rows.lengths, strict=True)):
+        if len(labels) != length:
+            raise ValueError(f"{name}[{i}] has {len(labels)} labels, but X[{i}] has {length} rows.")
+        if labels.dtype.kind != sequences[0].dtype.kind:
+            raise TypeError(f"{name}[{i}] holds labels of another type than {name}[0].")
+    return np.concatenate(sequences)
+
+
+def _as_labels(labels: Any, name: str) -> np.ndarray:
+    array = np.asarray(labels)
+    if array.dtype.kind == "O" and all(isinstance(label, str) for label in array.flat):
+        array = array.astype(str)
+    if array.ndim != 1 or array.dtype.kind not in "biuU":
+        raise TypeError(f"{name} must be a list of integers or of strings.")
+    return array
+
+
+def flatten_weights(weights: Any, rows: Rows, name: str) -> np.ndarray:
+    """Check non-negative weights of every position, given like the labels, and concatenate them."""
+    if len(weights) != len(rows.offsets) - 1:
+        raise ValueError(f"X has {len(rows.offsets) - 1} sequences, but {name} has {len(weights)}.")
+    arrays = [np.asarray(weight, dtype=np.float64) for weight in weights]
+    for i, (weight, length) in enumerate(zip(arrays, rows.lengths, strict=True)):
+        if weight.shape != (length,):
+            raise ValueError(f"{name}[{i}] must hold {length} numbers, one per row of X[{i}].")
+        if not (np.isfinite(weight).all() and (weight >= 0).all()):
+            raise ValueError(f"{name}[{i}] must be finite and non-negative.")
+    return np.concatenate(arrays)
+
+
+def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
+    """Check the weights of the n examples."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must hold {n} numbers, one per example, but has shape {weights.shape}.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError("sample_weight must be finite and non-negative, and not all zero.")
+    return weights
+
+
+def encode_labels(labels: np.ndarray, classes: np.ndarray, rows: Rows, name: str = "y") -> np.ndarray:
+    """The indices of labels in the sorted `classes`; unknown labels raise."""
+    same_kind = labels.dtype.kind == classes.dtype.kind or {labels.dtype.kind, classes.dtype.kind} <= set("biu")
+    codes = np.searchsorted(classes, labels) if same_kind else np.zeros(len(labels), np.intp)
+    is_known = (classes[np.minimum(codes, len(classes) - 1)] == labels) if same_kind else np.zeros(len(labels), bool)
+    if not is_known.all():
+        token = int(np.flatnonzero(~is_known)[0])
+        example = np.searchsorted(rows.offsets, token, side="right") - 1
+        raise ValueError(f"{name}[{example}] contains the label {labels[token].item()!r}, which was not seen in fit.")
+    return codes.astype(np.int32)
+
+
+def split(flat: np.ndarray, rows: Rows) -> list[np.ndarray]:
+    """Cut an array with one entry per row into one array per sequence."""
+    return np.split(flat, rows.offsets[1:-1])
+
+
+def check_labels_given(y: Any) -> None:
+    """Raise if there are no labels at all."""
+    if y is None or not isinstance(y, (Sequence, np.ndarray)):
+        raise TypeError("y must be a list with one sequence of labels per sequence of X.")

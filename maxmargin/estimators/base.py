@@ -1,0 +1,72 @@
+"""What all estimators share: running the solver, keeping its result, and continuing from it."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from maxmargin.passes import Blocks
+from maxmargin.solvers import find_solver
+
+
+class StructuredSVM(BaseEstimator):
+    """Base of the structural SVMs.
+
+    Subclasses define the constructor arguments read here: C, solver, tol, max_passes, time_limit, warm_start, n_jobs,
+    random_state, verbose and dtype.
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        for name in ("C", "tol", "max_passes", "time_limit"):
+            value = getattr(self, name)
+            is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            if not (value is None and name == "time_limit") and not (is_number and 0 < value < np.inf):
+                raise ValueError(f"{name} must be a positive number, not {value!r}.")
+        if np.dtype(self.dtype) not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, not {self.dtype!r}.")
+        is_count = isinstance(self.n_jobs, Integral) and self.n_jobs != 0
+        if not (self.n_jobs is None or is_count):
+            raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
+        find_solver(self.solver)
+
+    def _solve(self, problem: Any, sample_weight: np.ndarray | None, start: Blocks | None) -> np.ndarray:
+        """Run the solver, keep its trace, status and, for a warm start, its dual point; return the weights."""
+        result = find_solver(self.solver).solve(
+            problem,
+            self.C,
+            sample_weight,
+            start=start,
+            tol=self.tol,
+            max_passes=self.max_passes,
+            time_limit=self.time_limit,
+            n_jobs=self.n_jobs,
+            random_state=self._seed(),
+            verbose=self.verbose,
+        )
+        self.trace_ = result.trace
+        self.status_ = result.status
+        self.n_iter_ = int(np.ceil(result.trace.passes[-1]))
+        self._means = result.means if self.warm_start else None
+        return result.w
+
+    def _seed(self) -> Any:
+        if isinstance(self.random_state, np.random.RandomState):
+            return self.random_state.randint(2**31)
+        return self.random_state
+
+
+def check_k(k: Any) -> int:
+    """Check the number of outputs asked of `predict_topk`."""
+    if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
+        raise ValueError(f"k must be a positive integer, not {k!r}.")
+    return int(k)

@@ -1,0 +1,281 @@
+"""Structural SVMs on sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin import inference
+from maxmargin.costs import label_costs, position_costs
+from maxmargin.encode.chain import (
+    BIASES,
+    chain_features,
+    chain_problem,
+    check_feasible,
+    check_gold_allowed,
+    transition_penalties,
+)
+from maxmargin.encode.sequences import (
+    Rows,
+    check_labels_given,
+    check_sample_weight,
+    encode_labels,
+    flatten_labels,
+    flatten_weights,
+    split,
+    stack_rows,
+)
+from maxmargin.estimators.base import StructuredSVM, check_k
+from maxmargin.passes import Blocks
+from maxmargin.structures.chain import ChainProblem
+
+
+class ChainSVM(StructuredSVM):
+    """Structural SVM for sequence labelling: a max-margin Markov chain of emissions and transitions.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
+    and certifies how far from the optimum it can at most be.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the regularization.
+    cost : {"hamming", "normalized_hamming"} or (L, L) array, default="hamming"
+        Cost of a labelling: the number of wrong labels, the same divided by the length, or the sum of the entries
+        [true label, predicted label] of a matrix in the order of `classes_`.
+    solver : {"auto", "bcfw", "frank-wolfe"} or Solver, default="auto"
+        The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.
+    tol : float, default=1e-3
+        Relative duality gap, (primal - dual) / primal, at which to stop.
+    max_passes : float, default=1000
+        Passes over the sequences after which to stop.
+    time_limit : float, default=None
+        Seconds after which to stop.
+    fit_bias : bool, default=True
+        Add three weights per label: for every position, for the first and for the last of a sequence.
+    allowed_transitions : set of pairs of labels or (L, L) boolean array, default=None
+        The transitions a labelling may use, from the first label (row) to the second (column); None allows all.
+    class_weight : dict or "balanced", default=None
+        Factors of the cost by true label.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of training; certificates are summed in float64 in either.
+    warm_start : bool, default=False
+        Continue from the solution of the previous `fit`, if the sequences have the same lengths and labels.
+    n_jobs : int, default=None
+        Threads of passes over all sequences; None is 1, -1 all cores.
+    random_state : int, RandomState or Generator, default=None
+        Seed of the order of the sequences.
+    verbose : int, default=0
+        Print the trace as it grows.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The labels, sorted.
+    coef_ : Bunch
+        The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_bias`, ``bias``, ``first`` and ``last``
+        (L,).
+    trace_ : Trace
+        Certificates of the fit: passes, oracle calls, seconds, primal, dual and gap.
+    status_ : Status
+        Why the fit stopped.
+    n_iter_ : int
+        Passes made.
+    n_features_in_ : int
+        The number of features F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import ChainSVM
+    >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[1, 2]], np.eye(3)[[0, 1]]]
+    >>> y = [["a", "b", "c"], ["b", "c"], ["a", "b"]]
+    >>> model = ChainSVM(C=10.0, random_state=0).fit(X, y)
+    >>> model.predict([np.eye(3)[[0, 1]]])
+    [array(['a', 'b'], dtype='<U1')]
+    >>> model.status_.name
+    'OPTIMAL'
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        cost: Any = "hamming",
+        solver: Any = "auto",
+        tol: float = 1e-3,
+        max_passes: float = 1000,
+        time_limit: float | None = None,
+        fit_bias: bool = True,
+        allowed_transitions: Any = None,
+        class_weight: Any = None,
+        dtype: Any = "float32",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.cost = cost
+        self.solver = solver
+        self.tol = tol
+        self.max_passes = max_passes
+        self.time_limit = time_limit
+        self.fit_bias = fit_bias
+        self.allowed_transitions = allowed_transitions
+        self.class_weight = class_weight
+        self.dtype = dtype
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None, position_weight: Any = None
+    ) -> ChainSVM:
+        """Train on sequences.
+
+        Parameters
+        ----------
+        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`
+        y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
+        sample_weight : (n,) weights of the sequences' losses
+        lengths : the numbers of rows of the sequences in a stacked X
+        position_weight : list of (T_i,) weights of the positions in the cost
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        rows = stack_rows(X, lengths)
+        check_labels_given(y)
+        flat = flatten_labels(y, rows, is_stacked=lengths is not None)
+        weights = check_sample_weight(sample_weight, len(rows.lengths))
+        classes = np.unique(flat)
+        labels = encode_labels(flat, classes, rows)
+        penalty = transition_penalties(self.allowed_transitions, classes, self.dtype)
+        check_feasible(penalty, rows.lengths)
+        check_gold_allowed(labels, penalty, rows, classes)
+        costs = label_costs(self.cost, classes, np.bincount(labels), self.class_weight)
+        position_weight = None if position_weight is None else flatten_weights(position_weight, rows, "position_weight")
+        scales = position_costs(self.cost, rows.lengths, position_weight)
+        features = chain_features(rows, self.dtype, with_bias=self.fit_bias, for_training=True)
+        width = rows.matrix.shape[1]
+        n_features = width + (len(BIASES) if self.fit_bias else 0)
+        problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty)
+
+        start = self._previous_means(rows, classes, penalty)
+        w = self._solve(problem, weights, start)
+        self.classes_ = classes
+        self.n_features_in_ = width
+        self.coef_ = self._name_weights(w, width, len(classes))
+        self._w, self._penalty, self._lengths = w, penalty, rows.lengths
+        return self
+
+    def _previous_means(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray) -> Blocks | None:
+        if not self.warm_start or getattr(self, "_means", None) is None:
+            return None
+        is_same = (
+            np.array_equal(self._lengths, rows.lengths)
+            and np.array_equal(self.classes_, classes)
+            and np.array_equal(self._penalty, penalty)
+        )
+        return self._means if is_same else None
+
+    def _name_weights(self, w: np.ndarray, width: int, n_labels: int) -> Bunch:
+        table = w.reshape(-1, n_labels)
+        named = Bunch(emissions=table[:width], transitions=table[-n_labels:])
+        if self.fit_bias:
+            named.update(zip(BIASES, table[width : width + len(BIASES)], strict=True))
+        return named
+
+    def _problem(self, X: Any, lengths: Any) -> tuple[ChainProblem, Rows]:
+        check_is_fitted(self)
+        rows = stack_rows(X, lengths, self.n_features_in_)
+        check_feasible(self._penalty, rows.lengths)
+        features = chain_features(rows, self._penalty.dtype, with_bias="bias" in self.coef_, for_training=False)
+        n_labels, n_tokens = len(self.classes_), int(rows.offsets[-1])
+        n_features = self._w.size // n_labels - n_labels
+        no_labels, no_costs = np.zeros(n_tokens, np.int32), np.zeros((n_labels, n_labels))
+        return chain_problem(features, rows, n_features, no_labels, no_costs, np.zeros(n_tokens), self._penalty), rows
+
+    def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        """The best labelling of each sequence.
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`
+
+        Returns
+        -------
+        list of (T_i,) arrays of labels
+        """
+        problem, rows = self._problem(X, lengths)
+        return split(self.classes_[inference.best_outputs(problem, self._w, self.n_jobs).values], rows)
+
+    def predict_topk(self, X: Any, k: int, *, lengths: Any = None) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The k best labellings of each sequence, best first, with their scores; all where there are fewer than k.
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`
+        k : the number of labellings
+
+        Returns
+        -------
+        list of pairs: (k, T_i) array of labels, (k,) array of scores
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxmargin import ChainSVM
+        >>> model = ChainSVM(C=10.0, fit_bias=False).fit([np.eye(2), np.eye(2)[::-1]], [["a", "b"], ["b", "a"]])
+        >>> labels, scores = model.predict_topk([np.eye(2)], k=2)[0]
+        >>> labels[0].tolist(), bool(scores[0] > scores[1])
+        (['a', 'b'], True)
+        """
+        k = check_k(k)
+        problem, _ = self._problem(X, lengths)
+        return [(self.classes_[y], scores) for y, scores in inference.best_k_outputs(problem, self._w, k, self.n_jobs)]
+
+    def decision_function(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        """Max-marginals: the score of the best labelling that has label l at position t.
+
+        The label of the highest one at each position is that of `predict`, up to ties; differences say how much score
+        it takes to change it.
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`
+
+        Returns
+        -------
+        list of (T_i, L) arrays
+        """
+        problem, rows = self._problem(X, lengths)
+        best = inference.best_through_parts(problem, self._w, self.n_jobs)
+        n_labels = len(self.classes_)
+        return [
+            best.values[start : start + length * n_labels].reshape(length, n_labels)
+            for start, length in zip(best.start[:-1], rows.lengths, strict=True)
+        ]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
+        """The share of labels predicted right.
+
+        Parameters
+        ----------
+        X, y, lengths : as in `fit`
+        sample_weight : (n,) weights of the sequences
+        """
+        problem, rows = self._problem(X, lengths)
+        check_labels_given(y)
+        flat = flatten_labels(y, rows, is_stacked=lengths is not None)
+        labels = encode_labels(flat, self.classes_, rows)
+        weights = check_sample_weight(sample_weight, len(rows.lengths))
+        per_token = None if weights is None else np.repeat(weights, rows.lengths)
+        predicted = inference.best_outputs(problem, self._w, self.n_jobs).values
+        return float(np.average(predicted == labels, weights=per_token))

@@ -1,0 +1,120 @@
+"""Generic functions of features, and direction norms by Gram matrices.
+
+Features hold the rows x_t of all examples; rows lo:hi belong to one example i. With weights W of shape (F, L) the
+scores of a row are x_t W. For a direction D of shape (hi - lo, L), ||X' D||^2 = sum_tu <x_t, x_u> <D_t, D_u> costs
+T^2 L / 2 operations with the example's Gram matrix at hand, against nnz(X) L for forming X' D. Each example takes the
+cheaper way.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from maxmargin.dispatch import generic, kernel
+
+
+@generic
+def score_rows(features, weights, lo, hi, out):
+    """out[t - lo] = x_t W for the rows lo:hi."""
+
+
+@generic
+def spread_rows(features, weights, lo, hi, delta, scale):
+    """W += scale * sum_t x_t' delta[t - lo] over the rows lo:hi."""
+
+
+@generic
+def squared_norm_rows(features, i, lo, hi, delta, buffer):
+    """Return ||sum_t x_t' delta[t - lo]||^2 over the rows lo:hi, which are those of example i."""
+
+
+@generic
+def add_row(features, t, dense):
+    """Dense += x_t."""
+
+
+@generic
+def dot_row(features, t, dense):
+    """Return <x_t, dense>."""
+
+
+@generic
+def clear_row(features, t, dense):
+    """Set `dense` to zero where x_t is not."""
+
+
+class Gram(NamedTuple):
+    """Gram matrices of the examples that have one, flat; `start` is -1 for the others."""
+
+    values: np.ndarray
+    start: np.ndarray
+
+
+@register_jitable
+def row_is_zero(delta, t):
+    """Whether row t of a direction vanishes: directions are zero wherever the prediction has settled."""
+    for label in range(delta.shape[1]):
+        if delta[t, label] != 0:
+            return False
+    return True
+
+
+@register_jitable
+def gram_squared_norm(gram, i, n, delta):
+    """sum_tu K_tu <D_t, D_u> for the Gram matrix K of example i."""
+    start = gram.start[i]
+    total = 0.0
+    for t in range(n):
+        if row_is_zero(delta, t):
+            continue
+        for u in range(t + 1):
+            entry = gram.values[start + t * n + u]
+            if entry != 0:
+                dot = delta.dtype.type(0)
+                for label in range(delta.shape[1]):
+                    dot += delta[t, label] * delta[u, label]
+                total += (1 if u == t else 2) * entry * dot
+    return total
+
+
+def needs_gram(lengths: np.ndarray, n_entries: np.ndarray) -> np.ndarray:
+    """The examples whose Gram matrix is cheaper than forming X' D; its entries are stored, so it must be small too."""
+    return lengths**2 <= 4 * n_entries
+
+
+def gram_blocks(features: Any, offsets: np.ndarray, n_entries: np.ndarray, width: int, dtype: Any) -> Gram:
+    """Compute the Gram matrices of the examples that are to have one.
+
+    Parameters
+    ----------
+    features : features without Gram matrices
+    offsets : (n + 1,) the rows of example i are offsets[i]:offsets[i + 1]
+    n_entries : (n,) the number of stored entries of each example
+    width : the number of features
+    dtype : of the Gram matrices
+    """
+    lengths = np.diff(offsets)
+    wanted = needs_gram(lengths, n_entries)
+    sizes = np.where(wanted, lengths**2, 0)
+    ends = np.cumsum(sizes)
+    start = np.where(wanted, ends - sizes, -1)
+    values = np.empty(int(ends[-1]) if len(ends) else 0, dtype)
+    _fill_gram(features, offsets, start, values, np.zeros(width, dtype))
+    return Gram(values, start)
+
+
+@kernel
+def _fill_gram(features, offsets, start, values, dense):
+    for i in range(start.size):
+        if start[i] < 0:
+            continue
+        lo = offsets[i]
+        n = offsets[i + 1] - lo
+        for t in range(n):
+            add_row(features, lo + t, dense)
+            for u in range(n):
+                values[start[i] + t * n + u] = dot_row(features, lo + u, dense)
+            clear_row(features, lo + t, dense)

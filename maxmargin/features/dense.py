@@ -1,0 +1,88 @@
+"""Dense features: one row of F numbers per token."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.dispatch import implements
+from maxmargin.features.base import (
+    Gram,
+    add_row,
+    clear_row,
+    dot_row,
+    gram_squared_norm,
+    score_rows,
+    spread_rows,
+    squared_norm_rows,
+)
+
+
+class DenseFeatures(NamedTuple):
+    """Rows of all examples, C-contiguous, shape (N, F)."""
+
+    rows: np.ndarray
+    gram: Gram
+
+
+@implements(score_rows, DenseFeatures)
+def score_dense(features, weights, lo, hi, out):
+    np.dot(features.rows[lo:hi], weights, out[: hi - lo])
+
+
+@implements(spread_rows, DenseFeatures)
+def spread_dense(features, weights, lo, hi, delta, scale):
+    rows = features.rows
+    step = delta.dtype.type(scale)
+    t = lo
+    while t + 4 <= hi:  # four rows for one load and store of the weights
+        for f in range(rows.shape[1]):
+            x0 = rows[t, f] * step
+            x1 = rows[t + 1, f] * step
+            x2 = rows[t + 2, f] * step
+            x3 = rows[t + 3, f] * step
+            for label in range(delta.shape[1]):
+                first = x0 * delta[t - lo, label] + x1 * delta[t - lo + 1, label]
+                second = x2 * delta[t - lo + 2, label] + x3 * delta[t - lo + 3, label]
+                weights[f, label] += first + second
+        t += 4
+    while t < hi:
+        for f in range(rows.shape[1]):
+            x0 = rows[t, f] * step
+            for label in range(delta.shape[1]):
+                weights[f, label] += x0 * delta[t - lo, label]
+        t += 1
+
+
+@implements(squared_norm_rows, DenseFeatures)
+def squared_norm_dense(features, i, lo, hi, delta, buffer):
+    if features.gram.start[i] >= 0:
+        return gram_squared_norm(features.gram, i, hi - lo, delta)
+    spread_rows(features, buffer, lo, hi, delta, 1.0)
+    total = 0.0
+    for f in range(buffer.shape[0]):
+        for label in range(buffer.shape[1]):
+            total += buffer[f, label] * buffer[f, label]
+            buffer[f, label] = 0
+    return total
+
+
+@implements(add_row, DenseFeatures)
+def add_dense_row(features, t, dense):
+    for f in range(dense.size):
+        dense[f] += features.rows[t, f]
+
+
+@implements(dot_row, DenseFeatures)
+def dot_dense_row(features, t, dense):
+    total = dense.dtype.type(0)
+    for f in range(dense.size):
+        total += features.rows[t, f] * dense[f]
+    return total
+
+
+@implements(clear_row, DenseFeatures)
+def clear_dense_row(features, t, dense):
+    for f in range(dense.size):
+        dense[f] = 0

@@ -1,0 +1,70 @@
+"""Predictions for all examples of a problem, on several threads: best, K best, and best through each part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin.dispatch import kernel
+from maxmargin.passes import Blocks, Passes, new_blocks
+from maxmargin.problem import max_marginals, max_oracle, scores, topk_oracle
+from maxmargin.views import matrix
+
+
+def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
+    """The output of the highest score of every example."""
+    passes = Passes(problem, n_jobs)
+    outputs = new_blocks(passes.output_sizes, np.int32)
+    passes.run(_decode, w, passes.part_sizes, outputs)
+    return outputs
+
+
+def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None) -> list[tuple[Any, Any]]:
+    """For every example the K best outputs, as rows, and their scores: fewer where there are fewer outputs."""
+    passes = Passes(problem, n_jobs, n_best=k)
+    n = passes.n
+    outputs = new_blocks(passes.output_sizes * k, np.int32)
+    values = np.zeros((n, k), passes.dtype)
+    counts = np.zeros(n, np.int64)
+    passes.run(_decode_k, w, passes.part_sizes, outputs, values, counts)
+    return [
+        (outputs.values[outputs.start[i] : outputs.start[i + 1]].reshape(k, -1)[: counts[i]], values[i, : counts[i]])
+        for i in range(n)
+    ]
+
+
+def best_through_parts(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
+    """For every example the max-marginals of its parts."""
+    passes = Passes(problem, n_jobs)
+    best = new_blocks(passes.part_sizes, passes.dtype)
+    passes.run(_best_through, w, best)
+    return best
+
+
+@kernel
+def _decode(problem, w, n_parts, outputs, lo, hi, scratch):
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        scores(problem, w, i, theta)
+        max_oracle(problem, i, theta, outputs.values[outputs.start[i] : outputs.start[i + 1]], scratch.work)
+
+
+@kernel
+def _decode_k(problem, w, n_parts, outputs, values, counts, lo, hi, scratch):
+    k = values.shape[1]
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        size = (outputs.start[i + 1] - outputs.start[i]) // k
+        scores(problem, w, i, theta)
+        best = matrix(outputs.values, outputs.start[i], k, size)
+        counts[i] = topk_oracle(problem, i, theta, best, values[i], scratch.work)
+
+
+@kernel
+def _best_through(problem, w, best, lo, hi, scratch):
+    for i in range(lo, hi):
+        out = best.values[best.start[i] : best.start[i + 1]]
+        theta = scratch.theta[: out.size]
+        scores(problem, w, i, theta)
+        max_marginals(problem, i, theta, out, scratch.work)

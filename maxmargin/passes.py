@@ -1,0 +1,76 @@
+"""Passes over all examples of a problem: blocks of arrays, scratch space, and the ranges of the threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.problem import n_examples, new_weights, output_sizes, part_sizes, workspace
+from maxmargin.threads import aligned, count_threads, run_ranges, split_evenly
+
+
+class Blocks(NamedTuple):
+    """One flat array with a block per example; that of example i is values[start[i]:start[i + 1]]."""
+
+    values: np.ndarray
+    start: np.ndarray
+
+
+def new_blocks(sizes: np.ndarray, dtype: Any) -> Blocks:
+    """Blocks of zeros of the given sizes."""
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    return Blocks(np.zeros(start[-1], dtype), start)
+
+
+class Scratch(NamedTuple):
+    """The arrays a kernel works in: one set per thread."""
+
+    theta: np.ndarray  # potentials
+    delta: np.ndarray  # a direction, or mean parts
+    y: np.ndarray  # an output
+    work: Any  # the oracle's own
+
+
+class Passes:
+    """Runs kernels over all examples, each thread on its own range with its own scratch.
+
+    Parameters
+    ----------
+    problem : the examples
+    n_jobs : the number of threads, as in scikit-learn
+    n_best : the number of outputs the top-K oracle is asked for
+    """
+
+    def __init__(self, problem: Any, n_jobs: int | None = None, n_best: int = 1) -> None:
+        self.problem = problem
+        self.n = n_examples(problem)
+        self.part_sizes = part_sizes(problem)
+        self.output_sizes = output_sizes(problem)
+        self.dtype = new_weights(problem).dtype
+        self.ranges = split_evenly(self.part_sizes, min(count_threads(n_jobs), self.n))
+        self.scratches = [self._scratch(n_best) for _ in self.ranges]
+
+    def _scratch(self, n_best: int) -> Scratch:
+        n_parts = (int(self.part_sizes.max()),)
+        return Scratch(
+            theta=aligned(n_parts, self.dtype),
+            delta=aligned(n_parts, self.dtype),
+            y=aligned((int(self.output_sizes.max()),), np.int32),
+            work=workspace(self.problem, n_best),
+        )
+
+    def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Call the kernel ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""
+        return run_ranges(lambda k, lo, hi: function(self.problem, *args, lo, hi, self.scratches[k]), self.ranges)
+
+    def accumulate(self, function: Callable[..., Any], *args: Any) -> np.ndarray:
+        """As `run`, for kernels that add to a vector of weights, passed before `args`: return the sum, in float64."""
+
+        def part(k: int, lo: int, hi: int) -> np.ndarray:
+            w = np.zeros(new_weights(self.problem).size)
+            function(self.problem, w, *args, lo, hi, self.scratches[k])
+            return w
+
+        return np.sum(run_ranges(part, self.ranges), axis=0)

@@ -1,0 +1,144 @@
+"""The objective of a problem, its dual, and passes over all examples.
+
+F(w) = (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), where loss_i(w) = max_y {cost_i(y) + score_i(y; w)} -
+score_i(y_i; w) is the structured hinge loss. For any mean parts mu_i in the marginal polytopes,
+
+    w(mu) = 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i),
+    D(mu) = (1/n) sum_i weight_i <cost_i, mu_i> - (lambda/2) ||w(mu)||^2 <= min F.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from maxmargin.dispatch import kernel
+from maxmargin.passes import Blocks, Passes, new_blocks
+from maxmargin.problem import add_output, augment, gold, max_oracle, n_examples, score_output, scores, spread
+
+
+class Certificate(NamedTuple):
+    """Weights, their objective, and a lower bound of the optimum."""
+
+    w: np.ndarray
+    primal: float
+    dual: float
+
+
+class Objective:
+    """A problem with its regularization and sample weights, evaluated on several threads.
+
+    Parameters
+    ----------
+    problem : the examples
+    C : inverse strength of the regularization, lambda = 1/(n C)
+    sample_weight : (n,) weights of the examples, all 1 by default
+    n_jobs : the number of threads of a pass over all examples, as in scikit-learn
+    """
+
+    def __init__(
+        self, problem: Any, C: float = 1.0, sample_weight: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> None:
+        if not (C > 0 and np.isfinite(C)):
+            raise ValueError(f"C must be a positive number, not {C}.")
+        self.problem = problem
+        self.passes = Passes(problem, n_jobs)
+        self.n = self.passes.n
+        self.regularization = 1.0 / (self.n * C)
+        self.weight = np.ones(self.n) if sample_weight is None else np.ascontiguousarray(sample_weight, np.float64)
+
+    def gold_means(self) -> Blocks:
+        """The mean parts of the true outputs: the feasible dual point whose weights are zero."""
+        means = new_blocks(self.passes.part_sizes, self.passes.dtype)
+        fill_gold(self.problem, means)
+        return means
+
+    def new_outputs(self) -> Blocks:
+        """Room for an output of every example."""
+        return new_blocks(self.passes.output_sizes, np.int32)
+
+    def weights(self, means: Blocks) -> np.ndarray:
+        """w(mu) in float64, whatever the dtype of the problem: free of the drift of incremental updates."""
+        return self.passes.accumulate(assemble, means, self.weight, self.regularization)
+
+    def hinge(self, w: np.ndarray, means: Blocks, gaps: np.ndarray, outputs: Blocks) -> float:
+        """(1/n) sum_i weight_i loss_i(w) by one oracle pass, with the block gaps and the oracle's outputs."""
+        return sum(self.passes.run(oracle_pass, w, means, self.weight, gaps, outputs))
+
+    def primal(self, w: np.ndarray, hinge: float) -> float:
+        """F(w), given its hinge losses."""
+        return 0.5 * self.regularization * float(np.sum(np.square(w, dtype=np.float64))) + hinge
+
+    def dual(self, w: np.ndarray, means: Blocks) -> float:
+        """D(mu), given w(mu) in float64."""
+        cost = sum(self.passes.run(expected_cost, means, self.weight))
+        return cost - 0.5 * self.regularization * float(np.dot(w, w))
+
+
+@kernel
+def fill_gold(problem, means):
+    """Means += the parts of the true outputs."""
+    for i in range(n_examples(problem)):
+        add_output(problem, i, gold(problem, i), 1.0, means.values[means.start[i] : means.start[i + 1]])
+
+
+@kernel
+def assemble(problem, w, means, weight, regularization, lo, hi, scratch):
+    """W += 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i) over the examples lo:hi."""
+    scale = 1.0 / (regularization * n_examples(problem))
+    for i in range(lo, hi):
+        mu = means.values[means.start[i] : means.start[i + 1]]
+        delta = scratch.delta[: mu.size]
+        for p in range(mu.size):
+            delta[p] = -mu[p]
+        add_output(problem, i, gold(problem, i), 1.0, delta)
+        spread(problem, w, i, delta, weight[i] * scale)
+
+
+@register_jitable
+def inner(a, b):
+    """<a, b>, summed in float64."""
+    total = 0.0
+    for p in range(a.size):
+        total += a[p] * b[p]
+    return total
+
+
+@register_jitable
+def augmented_potentials(problem, w, i, theta):
+    """Theta = B_i' w + cost_i."""
+    scores(problem, w, i, theta)
+    augment(problem, i, theta)
+
+
+@kernel
+def oracle_pass(problem, w, means, weight, gaps, outputs, lo, hi, scratch):
+    """Block gaps, oracle outputs and the sum of hinge losses, divided by n, of the examples lo:hi."""
+    n = n_examples(problem)
+    total = 0.0
+    for i in range(lo, hi):
+        mu = means.values[means.start[i] : means.start[i + 1]]
+        y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+        theta = scratch.theta[: mu.size]
+        augmented_potentials(problem, w, i, theta)
+        max_oracle(problem, i, theta, y, scratch.work)
+        best = score_output(problem, i, theta, y)
+        gaps[i] = weight[i] * (best - inner(theta, mu)) / n
+        total += weight[i] * (best - score_output(problem, i, theta, gold(problem, i)))
+    return total / n
+
+
+@kernel
+def expected_cost(problem, means, weight, lo, hi, scratch):
+    """(1/n) sum_i weight_i <cost_i, mu_i> over the examples lo:hi."""
+    total = 0.0
+    for i in range(lo, hi):
+        mu = means.values[means.start[i] : means.start[i + 1]]
+        theta = scratch.theta[: mu.size]
+        for p in range(theta.size):
+            theta[p] = 0
+        augment(problem, i, theta)
+        total += weight[i] * inner(theta, mu)
+    return total / n_examples(problem)

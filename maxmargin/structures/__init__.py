@@ -1,0 +1,1 @@
+"""The structures: one file per polytope, with its oracles."""

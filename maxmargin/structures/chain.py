@@ -1,0 +1,212 @@
+"""Chains: sequences of labels scored by emissions and transitions.
+
+An output of example i is a row of T labels. Its parts are the T x L indicators of (position, label), then the L x L
+counts of transitions, so that a mixture of labellings is stored as its node marginals and expected transition counts.
+The weights are the emissions, shape (F, L), then the transitions, shape (L, L), flat.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from maxmargin.dispatch import implements
+from maxmargin.features import score_rows, spread_rows, squared_norm_rows
+from maxmargin.problem import (
+    IMPOSSIBLE,
+    add_output,
+    augment,
+    exp_oracle,
+    gold,
+    max_marginals,
+    max_oracle,
+    n_examples,
+    new_weights,
+    output_sizes,
+    part_sizes,
+    score_output,
+    scores,
+    spread,
+    squared_norm,
+    topk_oracle,
+    workspace,
+)
+from maxmargin.structures import chain_dp
+from maxmargin.threads import aligned
+from maxmargin.views import matrix
+
+
+class ChainProblem(NamedTuple):
+    """Sequences stored one after the other; those of example i are the rows offsets[i]:offsets[i + 1]."""
+
+    features: Any
+    offsets: np.ndarray  # (n + 1,) int64
+    labels: np.ndarray  # (N,) int32, the true labels
+    token_cost: np.ndarray  # (N,) weight of each position's cost
+    cost_matrix: np.ndarray  # (L, L) cost of predicting the column where the row is true; zero diagonal
+    penalty: np.ndarray  # (L, L) zero, or IMPOSSIBLE for forbidden transitions
+    n_features: int
+
+
+class ChainWork(NamedTuple):
+    """Tables of the dynamic programs, rows for the longest sequence, and the buffer of direction norms."""
+
+    forward: np.ndarray  # (T, L)
+    arrivals: np.ndarray  # (T, L)
+    factors: np.ndarray  # (2, L, L) of the exp oracle
+    spread: np.ndarray  # (F, L), or empty where every example has its Gram matrix
+    branches: np.ndarray  # (K, 3) of the top-K oracle
+
+
+@register_jitable
+def emissions_and_transitions(problem, w):
+    """The two parts of the weights, as views."""
+    n_labels = problem.penalty.shape[0]
+    size = problem.n_features * n_labels
+    return matrix(w, 0, problem.n_features, n_labels), matrix(w, size, n_labels, n_labels)
+
+
+@register_jitable
+def nodes_and_pairs(problem, i, parts):
+    """The T x L node parts and the L x L transition parts of example i, as views."""
+    n_labels = problem.penalty.shape[0]
+    length = problem.offsets[i + 1] - problem.offsets[i]
+    return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_labels, n_labels)
+
+
+@implements(n_examples, ChainProblem)
+def n_chains(problem):
+    return problem.offsets.size - 1
+
+
+@implements(new_weights, ChainProblem)
+def new_chain_weights(problem):
+    n_labels = problem.penalty.shape[0]
+    return np.zeros((problem.n_features + n_labels) * n_labels, problem.penalty.dtype)
+
+
+@implements(part_sizes, ChainProblem)
+def chain_part_sizes(problem):
+    n_labels = problem.penalty.shape[0]
+    return (np.diff(problem.offsets) + n_labels) * n_labels
+
+
+@implements(output_sizes, ChainProblem)
+def chain_output_sizes(problem):
+    return np.diff(problem.offsets)
+
+
+@implements(workspace, ChainProblem)
+def chain_workspace(problem, n_best):
+    n_labels = problem.penalty.shape[0]
+    longest = np.diff(problem.offsets).max()
+    dtype = problem.penalty.dtype
+    needs_spread = np.any(problem.features.gram.start < 0)
+    factors = aligned((2, n_labels, n_labels), dtype)
+    factors[1] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
+    return ChainWork(
+        forward=aligned((longest, n_labels), dtype),
+        arrivals=aligned((longest, n_labels), dtype),
+        factors=factors,
+        spread=aligned((problem.n_features if needs_spread else 0, n_labels), dtype),
+        branches=aligned((n_best, 3), np.int64),
+    )
+
+
+@implements(scores, ChainProblem)
+def chain_scores(problem, w, i, theta):
+    emissions, transitions = emissions_and_transitions(problem, w)
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    score_rows(problem.features, emissions, problem.offsets[i], problem.offsets[i + 1], nodes)
+    for a in range(pairs.shape[0]):
+        for b in range(pairs.shape[0]):
+            pairs[a, b] = transitions[a, b] + problem.penalty[a, b]
+
+
+@implements(spread, ChainProblem)
+def spread_chain(problem, w, i, delta, scale):
+    emissions, transitions = emissions_and_transitions(problem, w)
+    nodes, pairs = nodes_and_pairs(problem, i, delta)
+    spread_rows(problem.features, emissions, problem.offsets[i], problem.offsets[i + 1], nodes, scale)
+    step = delta.dtype.type(scale)
+    for a in range(pairs.shape[0]):
+        for b in range(pairs.shape[0]):
+            transitions[a, b] += step * pairs[a, b]
+
+
+@implements(squared_norm, ChainProblem)
+def chain_squared_norm(problem, i, delta, work):
+    nodes, pairs = nodes_and_pairs(problem, i, delta)
+    lo = problem.offsets[i]
+    total = squared_norm_rows(problem.features, i, lo, problem.offsets[i + 1], nodes, work.spread)
+    for a in range(pairs.shape[0]):
+        for b in range(pairs.shape[0]):
+            total += pairs[a, b] * pairs[a, b]
+    return total
+
+
+@implements(gold, ChainProblem)
+def chain_gold(problem, i):
+    return problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
+
+
+@implements(augment, ChainProblem)
+def augment_chain(problem, i, theta):
+    nodes, _ = nodes_and_pairs(problem, i, theta)
+    lo = problem.offsets[i]
+    for t in range(nodes.shape[0]):
+        true_label = problem.labels[lo + t]
+        scale = problem.token_cost[lo + t]
+        for label in range(nodes.shape[1]):
+            nodes[t, label] += scale * problem.cost_matrix[true_label, label]
+
+
+@implements(add_output, ChainProblem)
+def add_labelling(problem, i, y, scale, mu):
+    nodes, pairs = nodes_and_pairs(problem, i, mu)
+    for t in range(nodes.shape[0]):
+        nodes[t, y[t]] += scale
+        if t > 0:
+            pairs[y[t - 1], y[t]] += scale
+
+
+@implements(score_output, ChainProblem)
+def score_labelling(problem, i, theta, y):
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    total = 0.0
+    for t in range(nodes.shape[0]):
+        total += nodes[t, y[t]]
+        if t > 0:
+            total += pairs[y[t - 1], y[t]]
+    return total
+
+
+@implements(max_oracle, ChainProblem)
+def max_chain(problem, i, theta, y, work):
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
+    return chain_dp.backtrack(pairs, work.forward, work.arrivals, nodes.shape[0], y)
+
+
+@implements(topk_oracle, ChainProblem)
+def topk_chain(problem, i, theta, outputs, values, work):
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
+    return chain_dp.k_best(pairs, work.forward, work.arrivals, nodes.shape[0], outputs, values, work.branches)
+
+
+@implements(exp_oracle, ChainProblem)
+def exp_chain(problem, i, theta, mu, work):
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    means, counts = nodes_and_pairs(problem, i, mu)
+    return chain_dp.forward_backward(nodes, pairs, means, counts, work.forward, work.arrivals, work.factors)
+
+
+@implements(max_marginals, ChainProblem)
+def chain_max_marginals(problem, i, theta, out, work):
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    best, _ = nodes_and_pairs(problem, i, out)
+    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
+    chain_dp.max_marginals(nodes, pairs, work.forward, work.arrivals, best)

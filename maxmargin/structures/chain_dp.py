@@ -1,0 +1,262 @@
+"""Dynamic programs on a chain: Viterbi, its K best paths, and forward-backward sums.
+
+All take `nodes`, the T x L potentials of (position, label), and `pairs`, the L x L potentials of transitions. Tables
+have at least T rows. Viterbi's `forward[t, b]` is the best score of a path that ends in label b at t, `arrivals[t, b]`
+the same before the node's own potential is added.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba.extending import register_jitable
+
+from maxmargin.problem import IMPOSSIBLE
+
+# Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
+exact = register_jitable(fastmath={"nnan", "ninf", "nsz"})
+
+
+@exact
+def viterbi(nodes, pairs, forward, arrivals):
+    """Fill the tables of the best paths."""
+    n_labels = nodes.shape[1]
+    for b in range(n_labels):
+        forward[0, b] = nodes[0, b]
+    for t in range(1, nodes.shape[0]):
+        s0 = forward[t - 1, 0]
+        for b in range(n_labels):
+            arrivals[t, b] = s0 + pairs[0, b]
+        a = 1
+        while a + 4 <= n_labels:  # four sources for one load and store of the arrivals
+            s0 = forward[t - 1, a]
+            s1 = forward[t - 1, a + 1]
+            s2 = forward[t - 1, a + 2]
+            s3 = forward[t - 1, a + 3]
+            for b in range(n_labels):
+                first = max(s0 + pairs[a, b], s1 + pairs[a + 1, b])
+                second = max(s2 + pairs[a + 2, b], s3 + pairs[a + 3, b])
+                arrivals[t, b] = max(arrivals[t, b], max(first, second))
+            a += 4
+        while a < n_labels:
+            s0 = forward[t - 1, a]
+            for b in range(n_labels):
+                arrivals[t, b] = max(arrivals[t, b], s0 + pairs[a, b])
+            a += 1
+        for b in range(n_labels):
+            forward[t, b] = arrivals[t, b] + nodes[t, b]
+
+
+@exact
+def best_source(pairs, forward, arrivals, t, b):
+    """The lowest label a at t - 1 on a best path into label b at t."""
+    a = 0
+    while a < pairs.shape[0] - 1 and forward[t - 1, a] + pairs[a, b] < arrivals[t, b]:
+        a += 1
+    return a
+
+
+@exact
+def backtrack(pairs, forward, arrivals, length, y):
+    """Write the best path into `y`; of several, the one that is lowest when read from the end."""
+    last = length - 1
+    label = 0
+    for b in range(1, pairs.shape[0]):
+        if forward[last, b] > forward[last, label]:
+            label = b
+    y[last] = label
+    for t in range(last, 0, -1):
+        label = best_source(pairs, forward, arrivals, t, label)
+        y[t - 1] = label
+    return forward[last, y[last]]
+
+
+@exact
+def insert(values, branches, first, value, parent, t, label):
+    """Insert a branch into the list, sorted by falling value, of which the entries before `first` are final."""
+    k = values.size - 1
+    if values[k] >= value or k < first:
+        return
+    while k > first and values[k - 1] < value:
+        values[k] = values[k - 1]
+        branches[k] = branches[k - 1]
+        k -= 1
+    values[k] = value
+    branches[k, 0] = parent
+    branches[k, 1] = t
+    branches[k, 2] = label
+
+
+@exact
+def k_best(pairs, forward, arrivals, length, outputs, values, branches):
+    """Write the K best paths and their scores, best first; return how many there are.
+
+    Every path but the best follows a better one from the end down to some position t and branches off there. The
+    list holds the K best branches (parent path, t, label at t) found so far: once entry k is reached it is final, and
+    following it down the tables yields its own branches. Cost O(T L^2 + K T L), exact.
+    """
+    n_labels = pairs.shape[0]
+    nothing = 2 * IMPOSSIBLE * length
+    for k in range(values.size):
+        values[k] = nothing
+    for label in range(n_labels):
+        insert(values, branches, 0, forward[length - 1, label], -1, length - 1, label)
+    for k in range(values.size):
+        if values[k] < IMPOSSIBLE / 2:
+            return k
+        parent = branches[k, 0]
+        branch = branches[k, 1]
+        label = branches[k, 2]
+        for t in range(branch + 1, length):
+            outputs[k, t] = outputs[parent, t]
+        outputs[k, branch] = label
+        for t in range(branch, 0, -1):
+            best = best_source(pairs, forward, arrivals, t, label)
+            for a in range(n_labels):
+                if a != best:
+                    loss = arrivals[t, label] - (forward[t - 1, a] + pairs[a, label])
+                    insert(values, branches, k + 1, values[k] - loss, k, t - 1, a)
+            label = best
+            outputs[k, t - 1] = label
+    return values.size
+
+
+@exact
+def max_marginals(nodes, pairs, forward, backward, best):
+    """best[t, b], the score of the best path through label b at t, from Viterbi's `forward`; fills `backward`."""
+    length, n_labels = nodes.shape
+    for b in range(n_labels):
+        backward[length - 1, b] = 0
+        best[length - 1, b] = forward[length - 1, b]
+    for t in range(length - 1, 0, -1):
+        for a in range(n_labels):
+            onward = pairs[a, 0] + nodes[t, 0] + backward[t, 0]
+            for b in range(1, n_labels):
+                onward = max(onward, pairs[a, b] + nodes[t, b] + backward[t, b])
+            backward[t - 1, a] = onward
+            best[t - 1, a] = forward[t - 1, a] + onward
+
+
+@register_jitable
+def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
+    """Marginals into `means`, expected transitions into `counts`; return the log-partition function.
+
+    Works on probabilities rescaled at each position, with exp(pairs) kept in `factors` from one call to the next for
+    as long as the transitions stay the same. Where potentials are so far apart that the scale underflows, the
+    log domain takes over.
+    """
+    length, n_labels = nodes.shape
+    factor = factors[0]
+    shift = exponentiate(pairs, factors)
+    tiny = 1e-30 if nodes.itemsize == 4 else 1e-290
+    log_z = shift * (length - 1)
+    for t in range(length):
+        top = nodes[t, 0]
+        for b in range(1, n_labels):
+            top = max(top, nodes[t, b])
+        now = forward[t]
+        if t == 0:
+            for b in range(n_labels):
+                now[b] = 1
+        else:
+            for b in range(n_labels):
+                now[b] = 0
+            for a in range(n_labels):
+                mass = forward[t - 1, a]
+                for b in range(n_labels):
+                    now[b] += mass * factor[a, b]
+        total = 0.0
+        for b in range(n_labels):
+            means[t, b] = math.exp(nodes[t, b] - top)
+            now[b] *= means[t, b]
+            total += now[b]
+        if not total > tiny:
+            return log_forward_backward(nodes, pairs, means, counts, forward, backward)
+        for b in range(n_labels):
+            now[b] /= total
+            means[t, b] /= total
+        log_z += top + math.log(total)
+
+    for a in range(n_labels):
+        for b in range(n_labels):
+            counts[a, b] = 0
+        backward[length - 1, a] = 1
+    for t in range(length - 1, 0, -1):
+        after = backward[t]
+        for b in range(n_labels):
+            mean = forward[t, b] * after[b]
+            after[b] *= means[t, b]
+            means[t, b] = mean
+        for a in range(n_labels):
+            mass = forward[t - 1, a]
+            total = 0.0
+            for b in range(n_labels):
+                counts[a, b] += mass * after[b]
+                total += factor[a, b] * after[b]
+            backward[t - 1, a] = total
+    for a in range(n_labels):
+        means[0, a] = forward[0, a] * backward[0, a]
+        for b in range(n_labels):
+            counts[a, b] *= factor[a, b]
+    return log_z
+
+
+@register_jitable
+def exponentiate(pairs, factors):
+    """Fill factors[0] with exp(pairs - their maximum) unless factors[1] shows it is there; return the maximum."""
+    n_labels = pairs.shape[0]
+    top = pairs[0, 0]
+    is_same = True
+    for a in range(n_labels):
+        for b in range(n_labels):
+            top = max(top, pairs[a, b])
+            is_same = is_same and factors[1, a, b] == pairs[a, b]
+    if not is_same:
+        for a in range(n_labels):
+            for b in range(n_labels):
+                factors[0, a, b] = math.exp(pairs[a, b] - top)
+                factors[1, a, b] = pairs[a, b]
+    return top
+
+
+@register_jitable
+def log_forward_backward(nodes, pairs, means, counts, forward, backward):
+    """As `forward_backward`, in logarithms: slow, and safe for any potentials."""
+    length, n_labels = nodes.shape
+    for b in range(n_labels):
+        forward[0, b] = nodes[0, b]
+        backward[length - 1, b] = 0
+    for t in range(1, length):
+        for b in range(n_labels):
+            top = forward[t - 1, 0] + pairs[0, b]
+            for a in range(1, n_labels):
+                top = max(top, forward[t - 1, a] + pairs[a, b])
+            total = 0.0
+            for a in range(n_labels):
+                total += math.exp(forward[t - 1, a] + pairs[a, b] - top)
+            forward[t, b] = nodes[t, b] + top + math.log(total)
+    for t in range(length - 1, 0, -1):
+        for a in range(n_labels):
+            top = pairs[a, 0] + nodes[t, 0] + backward[t, 0]
+            for b in range(1, n_labels):
+                top = max(top, pairs[a, b] + nodes[t, b] + backward[t, b])
+            total = 0.0
+            for b in range(n_labels):
+                total += math.exp(pairs[a, b] + nodes[t, b] + backward[t, b] - top)
+            backward[t - 1, a] = top + math.log(total)
+    top = np.max(forward[length - 1])
+    total = 0.0
+    for b in range(n_labels):
+        total += math.exp(forward[length - 1, b] - top)
+    log_z = top + math.log(total)
+    for a in range(n_labels):
+        for b in range(n_labels):
+            total = 0.0
+            for t in range(1, length):
+                total += math.exp(forward[t - 1, a] + pairs[a, b] + nodes[t, b] + backward[t, b] - log_z)
+            counts[a, b] = total
+    for t in range(length):
+        for b in range(n_labels):
+            means[t, b] = math.exp(forward[t, b] + backward[t, b] - log_z)
+    return log_z

@@ -1,0 +1,128 @@
+"""What a fit leaves behind: the trace of its certificates and the reason it stopped."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Status(enum.Enum):
+    """Why a solver stopped."""
+
+    OPTIMAL = "the duality gap reached tol"
+    MAX_PASSES = "max_passes were made before the duality gap reached tol"
+    TIMEOUT = "time_limit ran out before the duality gap reached tol"
+    INTERRUPTED = "the fit was interrupted before the duality gap reached tol"
+
+
+COLUMNS = ("passes", "oracle_calls", "seconds", "primal", "dual", "gap")
+
+
+@dataclass
+class Trace:
+    """One row per certificate.
+
+    Attributes
+    ----------
+    passes : passes over the training examples
+    oracle_calls : calls of the oracle so far, those of the certificates included
+    seconds : wall-clock time so far
+    primal : the lowest objective found so far, that of the weights a fit returns
+    dual : the highest lower bound found so far
+    gap : primal - dual; the weights are at most this far from the optimum
+
+    Examples
+    --------
+    >>> from maxmargin.trace import Trace
+    >>> trace = Trace()
+    >>> trace.append(passes=1, oracle_calls=20, seconds=0.5, primal=2.0, dual=1.5)
+    >>> trace.gap
+    array([0.5])
+    >>> print(trace)
+      passes  oracle calls   seconds         primal           dual        gap  relative
+           1            20       0.5       2.000000       1.500000    5.0e-01   2.5e-01
+    """
+
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+
+    def append(self, *, passes: float, oracle_calls: int, seconds: float, primal: float, dual: float) -> None:
+        """Add a certificate; the best primal and dual values so far are kept."""
+        if self.rows:
+            primal = min(primal, self.rows[-1][3])
+            dual = max(dual, self.rows[-1][4])
+        self.rows.append((passes, oracle_calls, seconds, primal, dual, max(primal - dual, 0.0)))
+
+    def _column(self, name: str) -> np.ndarray:
+        return np.array([row[COLUMNS.index(name)] for row in self.rows])
+
+    passes = property(lambda self: self._column("passes"))
+    oracle_calls = property(lambda self: self._column("oracle_calls").astype(np.int64))
+    seconds = property(lambda self: self._column("seconds"))
+    primal = property(lambda self: self._column("primal"))
+    dual = property(lambda self: self._column("dual"))
+    gap = property(lambda self: self._column("gap"))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @staticmethod
+    def header() -> str:
+        """The column titles of the table."""
+        names = ("passes", "oracle calls", "seconds", "primal", "dual", "gap", "relative")
+        return "{:>8}  {:>12}  {:>8}  {:>13}  {:>13}  {:>9}  {:>8}".format(*names)
+
+    def line(self, k: int = -1) -> str:
+        """Row k of the table."""
+        passes, calls, seconds, primal, dual, gap = self.rows[k]
+        relative = gap / primal if primal > 0 else 0.0
+        numbers = f"{passes:8.4g}  {calls:12d}  {seconds:8.1f}  {primal:13.6f}  {dual:13.6f}"
+        return f"{numbers}  {gap:9.1e}  {relative:8.1e}"
+
+    def __str__(self) -> str:
+        return "\n".join([self.header(), *(self.line(k) for k in range(len(self)))])
+
+    def to_frame(self) -> pd.DataFrame:
+        """The trace as a pandas DataFrame (pandas is not a dependency of the library)."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("Trace.to_frame() needs pandas: pip install pandas.") from error
+        return pd.DataFrame({name: getattr(self, name) for name in COLUMNS})
+
+    def plot(self, ax: Any = None, x: str = "passes") -> Any:
+        """Plot the primal and dual values, and the gap on a logarithmic axis, against a column of the trace.
+
+        Parameters
+        ----------
+        ax : matplotlib axes to draw the gap on, new ones by default
+        x : "passes", "oracle_calls" or "seconds"
+
+        Returns
+        -------
+        The axes.
+        """
+        if x not in ("passes", "oracle_calls", "seconds"):
+            raise ValueError(f'x must be "passes", "oracle_calls" or "seconds", not {x!r}.')
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                raise ImportError('Trace.plot() needs matplotlib: pip install "maxmargin[plot]".') from error
+            ax = plt.subplots(figsize=(6, 4), layout="constrained")[1]
+        across = getattr(self, x)
+        ax.semilogy(across, np.maximum(self.gap, 1e-16), marker="o", markersize=3, color="C3", label="duality gap")
+        ax.set_xlabel(x.replace("_", " "))
+        ax.set_ylabel("duality gap")
+        values = ax.twinx()
+        values.plot(across, self.primal, color="C0", label="primal")
+        values.plot(across, self.dual, color="C2", label="dual")
+        values.set_ylabel("objective")
+        handles = [*ax.get_lines(), *values.get_lines()]
+        ax.legend(handles, [line.get_label() for line in handles], loc="center right")
+        return ax
