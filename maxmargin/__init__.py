@@ -16,7 +16,7 @@ _PUBLIC = {
     "Trace": "maxmargin.trace",
 }
 
-__all__ = sorted(_PUBLIC)
+__all__ = [*_PUBLIC]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ Compiled kernels are kept on disk by `_KernelCache`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -131,10 +132,9 @@ def _compile(function: Callable, options: dict[str, Any]) -> Any:
     """``numba.njit`` with the cache attached, or `function` itself under ``NUMBA_DISABLE_JIT=1``."""
     compiled = numba.njit(**{"nogil": True, "fastmath": FAST, **options})(function)
     if compiled is not function:
-        try:
+        # Without a writable folder, or if Numba's internals have changed, every process compiles for itself.
+        with contextlib.suppress(Exception):
             compiled._cache = _make_cache(function)
-        except Exception:  # no writable folder, or Numba's internals have changed: compile in every process
-            pass
     return compiled
 
 

@@ -37,7 +37,7 @@ def output_sizes(problem):
 
 @generic
 def workspace(problem, n_best):
-    """A new `work` for the oracles, with room for every example and up to `n_best` outputs: oracles allocate nothing."""
+    """A new `work` with room for every example and up to `n_best` outputs, so that oracles allocate nothing."""
 
 
 # --- the linear map between weights and parts -----------------------------------------------------------------------

@@ -6,6 +6,7 @@ the problem and the number of threads, and partial results are summed in order, 
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +38,7 @@ def split_evenly(sizes: np.ndarray, n_ranges: int) -> list[tuple[int, int]]:
     total = ends[-1] if len(ends) else 0
     cuts = np.searchsorted(ends, np.arange(1, n_ranges) * total / n_ranges)
     edges = [0, *(int(c) for c in cuts), len(sizes)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(itertools.pairwise(edges))
 
 
 def run_ranges(function: Callable[[int, int, int], Any], ranges: list[tuple[int, int]]) -> list[Any]:
