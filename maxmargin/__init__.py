@@ -16,7 +16,7 @@ _PUBLIC = {
     "Trace": "maxmargin.trace",
 }
 
-__all__ = [*_PUBLIC]
+__all__ = [*_PUBLIC]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
