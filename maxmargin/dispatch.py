@@ -62,6 +62,7 @@ def generic(declaration: Callable) -> Callable:
         return method(*args)
 
     resolve.implementations = table  # type: ignore[attr-defined]
+    resolve.compiled = {}  # type: ignore[attr-defined]
     return resolve
 
 
@@ -83,7 +84,9 @@ def implements(function: Callable, *classes: type, **options: Any) -> Callable[[
         if found != expected:
             raise TypeError(f"{function.__name__} takes ({', '.join(expected)}), not ({', '.join(found)}).")
         for cls in classes:
-            _overload_for(function, cls, implementation, options)
+            compiled = _compile(implementation, options)
+            _overload_for(function, cls, compiled, inspect.signature(implementation))
+            function.compiled[cls] = compiled  # type: ignore[attr-defined]
             function.implementations[cls] = implementation  # type: ignore[attr-defined]
             _implemented.setdefault(cls, []).append(implementation)
         return implementation
@@ -91,9 +94,7 @@ def implements(function: Callable, *classes: type, **options: Any) -> Callable[[
     return register
 
 
-def _overload_for(function: Callable, cls: type, implementation: Callable, options: dict[str, Any]) -> None:
-    compiled = _compile(implementation, options)
-    signature = inspect.signature(implementation)
+def _overload_for(function: Callable, cls: type, compiled: Any, signature: inspect.Signature) -> None:
     namespace: dict[str, Any] = {"compiled": compiled}
     parameters = ", ".join(signature.parameters)
     exec(f"def call({parameters}): return compiled({parameters})", namespace)  # Numba matches overloads by name
@@ -138,35 +139,32 @@ def _compile(function: Callable, options: dict[str, Any]) -> Any:
     return compiled
 
 
-@functools.cache
-def _package_stamp() -> str:
-    """A hash of every source file of this package."""
-    root = Path(__file__).parent
-    return _hash_files(sorted(str(path) for path in root.rglob("*.py")))
-
-
-def _hash_files(paths: list[str]) -> str:
-    digest = hashlib.sha256()
-    for path in paths:
+def _hash_sources(functions: list[Callable]) -> str:
+    """A hash of the files of all functions that `functions` reach, and of the constants they name."""
+    files, constants, seen = {__file__}, set(), set()
+    waiting: list[Any] = list(functions)
+    while waiting:
+        function = waiting.pop()
+        function = getattr(function, "py_func", function)  # what Numba has compiled
+        code = getattr(function, "__code__", None)
+        if code is None or code in seen:
+            continue
+        seen.add(code)
+        files.add(code.co_filename)
+        for name in code.co_names:
+            value = function.__globals__.get(name)
+            if isinstance(value, (int, float, str, tuple)):
+                constants.add(f"{name}={value!r}")
+            elif isinstance(value, python_types.ModuleType):
+                waiting.extend(getattr(value, attribute, None) for attribute in code.co_names)
+            else:
+                waiting.append(value)
+    digest = hashlib.sha256(repr(sorted(constants)).encode())
+    for path in sorted(files):
         digest.update(path.encode())
         if os.path.exists(path):
             digest.update(Path(path).read_bytes())
     return digest.hexdigest()
-
-
-def _source_files(function: Callable, seen: set[Any]) -> set[str]:
-    """The files of `function` and of the functions it calls."""
-    function = getattr(function, "py_func", function)
-    code = getattr(function, "__code__", None)
-    if code is None or code in seen:
-        return set()
-    seen.add(code)
-    files = {code.co_filename}
-    for name in code.co_names:
-        called: Any = function.__globals__.get(name)
-        if isinstance(called, python_types.FunctionType) or hasattr(called, "py_func"):
-            files |= _source_files(called, seen)
-    return files
 
 
 def _classes(signature: Any) -> Iterator[type]:
@@ -188,15 +186,10 @@ def _make_cache(function: Callable) -> Any:
             if any(module == "__main__" or "<locals>" in name for module, name, _ in classes):
                 return False
             names = ";".join(f"{module}.{name}" for module, name, _ in classes)
-            sources: set[str] = set()
-            seen: set[Any] = set()
-            for implementation in [function, *(f for *_, c in classes for f in _implemented.get(c, []))]:
-                sources |= _source_files(implementation, seen)
+            implementations = [f for *_, cls in classes for f in _implemented.get(cls, [])]
             index = hashlib.sha256(names.encode()).hexdigest()[:12]
             self._cache_file = caching.IndexDataCacheFile(
-                self._cache_path,
-                f"{self._impl.filename_base}-{index}",
-                (_package_stamp(), _hash_files(sorted(sources))),
+                self._cache_path, f"{self._impl.filename_base}-{index}", _hash_sources([function, *implementations])
             )
             return True
 

@@ -1,0 +1,224 @@
+"""Checks for structures and solvers, the library's own and yours.
+
+`check_structure` tests every generic that a problem implements against the others, against enumeration where you
+provide it, and compiled against interpreted. `check_solver` tests a solver's certificates, limits and determinism.
+Both raise `AssertionError` with a sentence that says what is wrong.
+
+Examples
+--------
+>>> from maxmargin.solvers import BCFW
+>>> from maxmargin.testing import check_solver, check_structure, toy_chains
+>>> problem = toy_chains(n=4, n_labels=3, random_state=0)
+>>> check_structure(problem)
+>>> check_solver(BCFW(), problem)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from maxmargin import problem as generics
+from maxmargin.dispatch import supports
+from maxmargin.encode.chain import chain_features, chain_problem
+from maxmargin.encode.sequences import Rows
+from maxmargin.solvers import Solver
+from maxmargin.solvers.objective import Objective
+from maxmargin.structures.chain import ChainProblem
+from maxmargin.trace import Status
+
+__all__ = ["check_solver", "check_structure", "toy_chains"]
+
+
+def toy_chains(
+    n: int = 6,
+    n_labels: int = 3,
+    n_features: int = 4,
+    max_length: int = 4,
+    dtype: Any = "float64",
+    random_state: Any = 0,
+) -> ChainProblem:
+    """A small random chain problem with Hamming costs, on which checks run fast."""
+    rng = np.random.default_rng(random_state)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, max_length + 1, n))])
+    n_tokens = int(offsets[-1])
+    rows = Rows(rng.normal(size=(n_tokens, n_features)), offsets)
+    features = chain_features(rows, dtype, with_bias=False, for_training=True)
+    costs, penalty = 1.0 - np.eye(n_labels), np.zeros((n_labels, n_labels), dtype)
+    labels = rng.integers(0, n_labels, n_tokens)
+    return chain_problem(features, rows, n_features, labels, costs, np.ones(n_tokens), penalty)
+
+
+class _Caller:
+    """Calls generics on one problem, compiled or interpreted."""
+
+    def __init__(self, problem: Any, compiled: bool) -> None:
+        self.problem = problem
+        self.compiled = compiled
+
+    def __call__(self, generic: Callable, *args: Any) -> Any:
+        run = generic.compiled[type(self.problem)] if self.compiled else generic  # type: ignore[attr-defined]
+        return run(self.problem, *args)
+
+
+def check_structure(
+    problem: Any, outputs: Callable[[int], Iterable[Any]] | None = None, random_state: Any = 0, k: int = 4
+) -> None:
+    """Check every generic function that `problem` implements.
+
+    Parameters
+    ----------
+    problem : a problem whose examples are small
+    outputs : enumerates all outputs of example i; oracles are then compared with brute force
+    random_state : seed of the random weights
+    k : the number of outputs asked of the top-K oracle
+    """
+    is_compiled = type(problem) in generics.max_oracle.compiled
+    for compiled in (False, True) if is_compiled else (False,):
+        call = _Caller(problem, compiled)
+        rng = np.random.default_rng(random_state)
+        w = generics.new_weights(problem)
+        assert not w.any(), "new_weights must return zeros"
+        for scale in (0.0, 1.0, 10.0):  # all tied, ordinary, far apart
+            w[:] = scale * rng.normal(size=w.size)
+            work = generics.workspace(problem, k)
+            for i in range(generics.n_examples(problem)):
+                _Example(call, i, w, work, rng, k).check(None if outputs is None else [*outputs(i)])
+
+
+class _Example:
+    """The checks of one example at given weights."""
+
+    def __init__(self, call: _Caller, i: int, w: np.ndarray, work: Any, rng: Any, k: int) -> None:
+        problem = call.problem
+        self.call, self.i, self.w, self.work, self.rng, self.k = call, i, w, work, rng, k
+        self.n_parts = int(generics.part_sizes(problem)[i])
+        self.size = int(generics.output_sizes(problem)[i])
+        self.tol = 1e-4 if w.dtype == np.float32 else 1e-9
+        self.theta = self.zeros()
+        call(generics.scores, w, i, self.theta)
+
+    def zeros(self) -> np.ndarray:
+        return np.zeros(self.n_parts, self.w.dtype)
+
+    def parts(self, y: Any) -> np.ndarray:
+        mu = self.zeros()
+        self.call(generics.add_output, self.i, y, 1.0, mu)
+        return mu
+
+    def close(self, a: Any, b: Any, message: str) -> None:
+        scale = 1 + np.abs(self.theta[self.theta > generics.IMPOSSIBLE / 2]).sum()
+        assert np.allclose(a, b, rtol=self.tol, atol=self.tol * scale), f"example {self.i}: {message}: {a} and {b}"
+
+    def check(self, outputs: list[Any] | None) -> None:
+        self.check_linear_map()
+        gold = np.array(self.call(generics.gold, self.i))
+        self.check_costs(gold, outputs)
+        for augmented in (False, True):
+            if augmented:
+                self.call(generics.augment, self.i, self.theta)
+            table = None if outputs is None else np.array([self.parts(y) for y in outputs], np.float64)
+            self.check_max(gold, table)
+            if supports(generics.topk_oracle, self.call.problem):
+                self.check_topk(table)
+            if supports(generics.exp_oracle, self.call.problem):
+                self.check_exp(table)
+
+    def check_linear_map(self) -> None:
+        is_possible = self.theta > generics.IMPOSSIBLE / 2
+        delta = np.where(is_possible, self.rng.normal(size=self.n_parts), 0).astype(self.w.dtype)
+        moved = np.zeros_like(self.w)
+        self.call(generics.spread, moved, self.i, delta, 2.0)
+        self.close(np.dot(self.w, moved), 2 * np.dot(self.theta, delta), "spread is not the adjoint of scores")
+        squared = self.call(generics.squared_norm, self.i, delta, self.work)
+        self.close(4 * squared, np.dot(moved, moved), "squared_norm is not that of spread")
+
+    def check_costs(self, gold: np.ndarray, outputs: list[Any] | None) -> None:
+        cost = self.zeros()
+        self.call(generics.augment, self.i, cost)
+        self.close(self.call(generics.score_output, self.i, cost, gold), 0.0, "the true output must cost nothing")
+        for y in outputs or []:
+            value = self.call(generics.score_output, self.i, cost, y)
+            assert value >= -self.tol, f"example {self.i}: output {y} has the negative cost {value}"
+
+    def check_max(self, gold: np.ndarray, table: np.ndarray | None) -> None:
+        y, again = np.zeros(self.size, np.int32), np.zeros(self.size, np.int32)
+        value = self.call(generics.max_oracle, self.i, self.theta, y, self.work)
+        self.call(generics.max_oracle, self.i, self.theta, again, self.work)
+        assert np.array_equal(y, again), f"example {self.i}: max_oracle broke a tie in two ways: {y} and {again}"
+        self.close(value, self.call(generics.score_output, self.i, self.theta, y), "max_oracle returns a wrong score")
+        self.close(value, np.dot(self.theta, self.parts(y)), "score_output differs from the parts of add_output")
+        lowest = self.call(generics.score_output, self.i, self.theta, gold)
+        assert value >= lowest - self.tol * (1 + abs(lowest)), f"example {self.i}: the true output beats max_oracle"
+        if table is not None:
+            self.close(value, (table @ self.theta).max(), "max_oracle differs from enumeration")
+
+    def check_topk(self, table: np.ndarray | None) -> None:
+        found, values = np.zeros((self.k, self.size), np.int32), np.zeros(self.k, self.w.dtype)
+        count = self.call(generics.topk_oracle, self.i, self.theta, found, values, self.work)
+        assert len({tuple(y) for y in found[:count]}) == count, f"example {self.i}: topk_oracle repeats an output"
+        scores = [self.call(generics.score_output, self.i, self.theta, y) for y in found[:count]]
+        self.close(values[:count], scores, "topk_oracle returns wrong scores")
+        self.close(np.sort(scores)[::-1], scores, "topk_oracle is not sorted")
+        if table is not None:
+            assert count == min(self.k, len(table)), f"example {self.i}: topk_oracle found {count} of {len(table)}"
+            self.close(np.sort(table @ self.theta)[::-1][:count], scores, "topk_oracle differs from enumeration")
+
+    def check_exp(self, table: np.ndarray | None) -> None:
+        mu = self.zeros()
+        log_z = self.call(generics.exp_oracle, self.i, self.theta, mu, self.work)
+        if table is not None:
+            scores = table @ self.theta
+            top = scores.max()
+            p = np.exp(scores - top)
+            self.close(log_z, top + np.log(p.sum()), "the log-partition function differs from enumeration")
+            self.close(mu, (p / p.sum()) @ table, "the means of exp_oracle differ from enumeration")
+
+
+def check_solver(solver: Solver, problem: Any, optimum: float | None = None, C: float = 1.0, tol: float = 1e-3) -> None:
+    """Check the certificates, limits and determinism of a solver on a problem it solves in seconds.
+
+    Parameters
+    ----------
+    solver : the solver
+    problem : a small problem
+    optimum : the known minimum of the objective
+    C : inverse strength of the regularization
+    tol : the relative gap to solve to
+    """
+    result = solver.solve(problem, C, tol=tol, max_passes=1e5, random_state=0)
+    trace, eps = result.trace, 1e-9 if result.w.dtype == np.float64 else 1e-5
+    assert result.status is Status.OPTIMAL, f"stopped early: {result.status}"
+    assert (trace.gap >= 0).all(), "a duality gap is negative"
+    assert trace.gap[-1] <= tol * trace.primal[-1], "OPTIMAL, but the gap is above tol"
+    assert (np.diff(trace.primal) <= 0).all(), "the best primal value rises"
+    assert (np.diff(trace.dual) >= 0).all(), "the best dual value falls"
+    assert (np.diff(trace.oracle_calls) > 0).all(), "certificates without oracle calls"
+
+    objective = Objective(problem, C)
+    hinge = objective.hinge(result.w, result.means, np.zeros(objective.n), objective.new_outputs())
+    primal = objective.primal(result.w, hinge)
+    assert np.isclose(primal, trace.primal[-1], rtol=eps), (
+        f"the weights have the objective {primal}, not the traced one"
+    )
+    if optimum is not None:
+        slack = eps * abs(optimum)
+        assert (trace.primal >= optimum - slack).all(), f"a primal value is below the optimum {optimum}"
+        assert (trace.dual <= optimum + slack).all(), f"a dual value is above the optimum {optimum}"
+
+    again = solver.solve(problem, C, tol=tol, max_passes=1e5, random_state=0)
+    assert np.array_equal(result.w, again.w), "the same seed gives other weights"
+    warm = solver.solve(problem, C, start=result.means, tol=max(10 * tol, 1e-2), random_state=0)
+    assert warm.trace.passes[-1] <= 1, "a warm start at a solution makes passes"
+    short = solver.solve(problem, C, tol=1e-12, max_passes=1, random_state=0)
+    assert short.status in (Status.MAX_PASSES, Status.OPTIMAL), f"max_passes ignored: {short.status}"
+    assert short.trace.passes[-1] <= 1, "more passes than max_passes"
+    began = time.perf_counter()
+    solver.solve(problem, C, tol=1e-12, max_passes=1e9, time_limit=0.2, random_state=0)
+    assert time.perf_counter() - began < 10, "time_limit ignored"
+    stopped = solver.solve(problem, C, tol=1e-12, max_passes=1e5, random_state=0, callback=lambda trace: True)
+    assert stopped.status is Status.INTERRUPTED, "a callback that returns True does not stop the solver"
+    assert len(stopped.trace) == 1, "a callback that returns True does not stop the solver at once"

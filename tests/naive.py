@@ -1,0 +1,93 @@
+"""Brute force: the definitions, without a thought for speed, and without any code of the library."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+
+def labellings(length, n_labels, allowed=None):
+    """All labellings of a chain that use allowed transitions only."""
+    for y in itertools.product(range(n_labels), repeat=length):
+        if allowed is None or all(allowed[a, b] for a, b in itertools.pairwise(y)):
+            yield np.array(y, np.int32)
+
+
+def chain_features(x, y, n_labels):
+    """The joint feature map of rows x and labels y: emissions (F, L), then transitions (L, L), flat."""
+    emissions = np.zeros((x.shape[1], n_labels))
+    transitions = np.zeros((n_labels, n_labels))
+    for t, label in enumerate(y):
+        emissions[:, label] += x[t]
+        if t > 0:
+            transitions[y[t - 1], label] += 1
+    return np.concatenate([emissions.ravel(), transitions.ravel()])
+
+
+def chain_cost(gold, y, matrix=None, scales=None):
+    """The cost of labelling y: sum of scale * matrix[true, predicted], Hamming by default."""
+    return sum(
+        (1.0 if scales is None else scales[t]) * (float(a != b) if matrix is None else matrix[a, b])
+        for t, (a, b) in enumerate(zip(gold, y, strict=True))
+    )
+
+
+def table(sequences, golds, n_labels, allowed=None, cost=chain_cost):
+    """For each example: psi(y) = phi(gold) - phi(y), one row per labelling, and the costs."""
+    blocks = []
+    for i, (x, gold) in enumerate(zip(sequences, golds, strict=True)):
+        outputs = list(labellings(len(gold), n_labels, allowed))
+        truth = chain_features(x, gold, n_labels)
+        psi = np.array([truth - chain_features(x, y, n_labels) for y in outputs])
+        losses = np.array([cost(gold, y) if cost is chain_cost else cost(i, gold, y) for y in outputs])
+        blocks.append((psi, losses))
+    return blocks
+
+
+def primal(w, blocks, C, weight=None):
+    """F(w) = (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost - <w, psi(y)>}, lambda = 1/(n C)."""
+    n = len(blocks)
+    weight = np.ones(n) if weight is None else weight
+    hinges = [np.max(losses - psi @ w) for psi, losses in blocks]
+    return np.dot(w, w) / (2 * n * C) + np.dot(weight, hinges) / n
+
+
+def project_to_simplex(v):
+    """The nearest point of the probability simplex."""
+    u = np.sort(v)[::-1]
+    excess = (np.cumsum(u) - 1) / np.arange(1, len(v) + 1)
+    return np.maximum(v - excess[np.flatnonzero(u > excess)[-1]], 0)
+
+
+def solve(blocks, C, weight=None, tol=1e-10, max_steps=200_000):
+    """The minimiser of F and its value, by accelerated projected gradient on the dual with restarts.
+
+    max over products of simplices of b'alpha - (lambda/2) ||A alpha||^2; returns (w, value) with a gap below tol.
+    """
+    n = len(blocks)
+    weight = np.ones(n) if weight is None else np.asarray(weight, float)
+    lam = 1 / (n * C)
+    A = np.concatenate([weight[i] * psi / (lam * n) for i, (psi, _) in enumerate(blocks)]).T
+    b = np.concatenate([weight[i] * losses / n for i, (_, losses) in enumerate(blocks)])
+    cuts = np.cumsum([len(losses) for _, losses in blocks])[:-1]
+    step = 1 / max(lam * np.linalg.norm(A, 2) ** 2, 1e-12)
+    alpha = np.concatenate([np.eye(len(losses))[np.argmin(losses)] for _, losses in blocks])
+    momentum = 1.0
+    point = alpha
+    for k in range(max_steps):
+        gradient = b - lam * A.T @ (A @ point)
+        moved = np.concatenate([project_to_simplex(v) for v in np.split(point + step * gradient, cuts)])
+        following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        if np.dot(point - moved, moved - alpha) > 0:  # the momentum leads uphill: restart
+            following, point = 1.0, moved
+        else:
+            point = moved + (momentum - 1) / following * (moved - alpha)
+        alpha, momentum = moved, following
+        if k % 50 == 0:
+            w = A @ alpha
+            upper = primal(w, blocks, C, weight)
+            lower = b @ alpha - lam / 2 * np.dot(w, w)
+            if upper - lower <= tol * max(1.0, abs(upper)):
+                return w, (upper + lower) / 2
+    raise RuntimeError(f"no convergence: gap {upper - lower}")

@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maxmargin.encode.chain import chain_features, chain_problem
+from maxmargin.encode.sequences import Rows
+from maxmargin.problem import IMPOSSIBLE, exp_oracle, max_oracle, part_sizes, topk_oracle, workspace
+from maxmargin.testing import check_structure
+from tests import naive
+
+STORAGES = ("dense", "sparse", "binary")
+
+
+def make_problem(
+    rng, lengths, n_labels, storage="dense", dtype="float64", allowed=None, with_bias=False, integer=False
+):
+    """Random chains; `integer` data gives many ties."""
+    n_tokens, n_features = sum(lengths), 3
+    matrix = rng.integers(-1, 2, (n_tokens, n_features)) if integer else rng.normal(size=(n_tokens, n_features))
+    if storage == "sparse":
+        matrix = sp.csr_array(matrix * (rng.random((n_tokens, n_features)) < 0.5))
+    elif storage == "binary":
+        matrix = sp.csr_array((rng.random((n_tokens, n_features)) < 0.5).astype(float))
+    rows = Rows(matrix, np.concatenate([[0], np.cumsum(lengths)]))
+    features = chain_features(rows, dtype, with_bias=with_bias, for_training=True)
+    penalty = np.zeros((n_labels, n_labels), dtype)
+    if allowed is not None:
+        penalty[~allowed] = IMPOSSIBLE
+    labels = np.concatenate([next(iter(naive.labellings(length, n_labels, allowed))) for length in lengths])
+    if allowed is None:
+        labels = rng.integers(0, n_labels, n_tokens)
+    costs, scales = rng.integers(0, 3, (n_labels, n_labels)).astype(float), rng.random(n_tokens)
+    np.fill_diagonal(costs, 0)
+    return chain_problem(features, rows, n_features + 3 * with_bias, labels, costs, scales, penalty)
+
+
+def all_labellings(problem, allowed=None):
+    lengths, n_labels = np.diff(problem.offsets), len(problem.penalty)
+    return lambda i: naive.labellings(lengths[i], n_labels, allowed)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_oracles_equal_enumeration(storage, dtype):
+    problem = make_problem(np.random.default_rng(0), [1, 2, 4, 3], 3, storage, dtype, with_bias=True)
+    check_structure(problem, all_labellings(problem), k=5)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    lengths=st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    n_labels=st.integers(1, 6),
+    k=st.integers(1, 40),
+    integer=st.booleans(),
+)
+def test_random_chains(seed, lengths, n_labels, k, integer):
+    if n_labels ** max(lengths) > 300:
+        lengths = [min(length, 3) for length in lengths]
+    problem = make_problem(np.random.default_rng(seed), lengths, n_labels, integer=integer)
+    check_structure(problem, all_labellings(problem), random_state=seed, k=k)
+
+
+@given(seed=st.integers(0, 10**6), n_labels=st.integers(2, 4), density=st.floats(0.3, 0.9))
+def test_forbidden_transitions(seed, n_labels, density):
+    rng = np.random.default_rng(seed)
+    allowed = rng.random((n_labels, n_labels)) < density
+    allowed[0, 0] = True  # a labelling of any length
+    problem = make_problem(rng, [1, 3, 4], n_labels, allowed=allowed)
+    check_structure(problem, all_labellings(problem, allowed), random_state=seed, k=50)
+
+
+def test_many_labels():
+    problem = make_problem(np.random.default_rng(0), [2, 1], 40)
+    check_structure(problem, all_labellings(problem), k=3)
+
+
+def test_ties_are_broken_towards_low_labels_from_the_end():
+    problem = make_problem(np.random.default_rng(0), [3], 4)
+    theta, y = np.zeros(part_sizes(problem)[0]), np.zeros(3, np.int32)
+    max_oracle(problem, 0, theta, y, workspace(problem, 1))
+    assert y.tolist() == [0, 0, 0]
+    theta[2 * 4 + 1] = theta[2 * 4 + 3] = 1.0  # labels 1 and 3 tie at the last position
+    max_oracle(problem, 0, theta, y, workspace(problem, 1))
+    assert y.tolist() == [0, 0, 1]
+
+
+def oracle_call(oracle, problem, *args):
+    return oracle.compiled[type(problem)](problem, *args)
+
+
+def test_ten_thousand_tokens_do_not_underflow():
+    rng = np.random.default_rng(0)
+    problem = make_problem(rng, [10_000], 5)
+    theta = 5 * rng.normal(size=part_sizes(problem)[0])
+    mu = np.zeros_like(theta)
+    log_z = oracle_call(exp_oracle, problem, 0, theta, mu, workspace(problem, 1))
+    assert np.isfinite(log_z)
+    assert np.allclose(mu[: 10_000 * 5].reshape(-1, 5).sum(axis=1), 1)
+    assert np.isclose(mu[10_000 * 5 :].sum(), 9_999)
+    y = np.zeros(10_000, np.int32)
+    assert log_z >= oracle_call(max_oracle, problem, 0, theta, y, workspace(problem, 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_far_apart_potentials_take_the_log_domain(dtype):
+    """Nodes insist on label 1 then 0, which is forbidden: rescaled probabilities underflow, logarithms do not."""
+    allowed = np.array([[True, True], [False, True]])
+    problem = make_problem(np.random.default_rng(0), [3], 2, dtype=dtype, allowed=allowed)
+    theta = np.array([0, 2000, 2000, 0, 0, 0, 0, 0, IMPOSSIBLE, 0], dtype)
+    mu = np.zeros_like(theta)
+    log_z = oracle_call(exp_oracle, problem, 0, theta, mu, workspace(problem, 1))
+    assert np.isclose(log_z, 2000 + np.log(3), rtol=1e-6)  # 0 0 0, 0 0 1 and 1 1 1 tie; 1 1 0 is forbidden
+    assert np.allclose(mu[:6].reshape(3, 2), [[2 / 3, 1 / 3], [2 / 3, 1 / 3], [1 / 3, 2 / 3]], atol=1e-3)
+
+
+def test_topk_of_a_long_chain_is_sorted_and_distinct():
+    rng = np.random.default_rng(0)
+    problem = make_problem(rng, [300], 8)
+    theta = rng.normal(size=part_sizes(problem)[0])
+    outputs, values = np.zeros((100, 300), np.int32), np.zeros(100)
+    assert oracle_call(topk_oracle, problem, 0, theta, outputs, values, workspace(problem, 100)) == 100
+    assert (np.diff(values) <= 0).all()
+    assert len({tuple(y) for y in outputs}) == 100

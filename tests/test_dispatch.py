@@ -1,0 +1,286 @@
+"""Generics, kernels and the cache; what concerns several processes is run in several processes."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from maxmargin import dispatch
+from maxmargin import problem as generics
+from maxmargin.dispatch import generic, implements, kernel, supports
+from maxmargin.inference import best_k_outputs, best_outputs
+from maxmargin.solvers import BCFW, FrankWolfe
+from maxmargin.testing import toy_chains
+
+
+@generic
+def area(shape, factor):
+    """The area of a shape."""
+
+
+class Square(NamedTuple):
+    side: float
+
+
+@implements(area, Square)
+def square_area(shape, factor):
+    return factor * shape.side**2
+
+
+@kernel
+def total_area(shape, n):
+    total = 0.0
+    for _ in range(n):
+        total += area(shape, 2.0)
+    return total
+
+
+class Disc:
+    def area(self, factor):
+        return factor * 3.0
+
+
+def test_one_source_runs_compiled_and_interpreted():
+    assert total_area(Square(2.0), 3) == 24.0
+    assert total_area.interpreted(Square(2.0), 3) == 24.0
+    assert total_area(Disc(), 3) == 18.0
+
+
+def test_unknown_types_are_named():
+    with pytest.raises(NotImplementedError, match=r"int has no area\(\)"):
+        area(3, 1.0)
+    assert supports(area, Square(1.0))
+    assert supports(area, Disc())
+    assert not supports(area, 3)
+
+
+def test_signatures_are_checked():
+    with pytest.raises(TypeError, match=r"area takes \(shape, factor\), not \(shape\)"):
+
+        @implements(area, Square)
+        def wrong(shape):
+            return 0.0
+
+
+class PythonChains:
+    """A chain problem as a user would write it: methods that forward to the interpreted implementations."""
+
+    def __init__(self, problem):
+        self.problem = problem
+
+    def __getattr__(self, name):
+        function = getattr(generics, name, None)
+        if not hasattr(function, "implementations"):
+            raise AttributeError(name)
+        return lambda *args: function(self.problem, *args)
+
+
+@pytest.mark.parametrize("solver", [BCFW(), BCFW(averaging=True), FrankWolfe()], ids=str)
+def test_compiled_interpreted_and_python_classes_agree(solver, monkeypatch):
+    problem = toy_chains(n=5)
+    options = {"tol": 1e-9, "max_passes": 12, "random_state": 0}
+    compiled = solver.solve(problem, 1.0, **options)
+    python = solver.solve(PythonChains(problem), 1.0, **options)
+    assert np.allclose(compiled.w, python.w, rtol=1e-10)
+    assert np.allclose(compiled.trace.primal, python.trace.primal)
+    assert np.allclose(compiled.means.values, python.means.values)
+    assert np.array_equal(
+        best_outputs(problem, compiled.w).values, best_outputs(PythonChains(problem), compiled.w).values
+    )
+    for (y, scores), (other, same) in zip(
+        best_k_outputs(problem, compiled.w, 3), best_k_outputs(PythonChains(problem), compiled.w, 3), strict=True
+    ):
+        assert np.array_equal(y, other)
+        assert np.allclose(scores, same)
+
+
+def test_a_cache_that_breaks_costs_only_compilation(monkeypatch):
+    """If Numba's internals change, kernels compile in every process."""
+
+    def broken(function):
+        raise AttributeError("caching has changed")
+
+    monkeypatch.setattr(dispatch, "_make_cache", broken)
+
+    @kernel
+    def uncached(shape, n):
+        return area(shape, 1.0) * n
+
+    assert uncached(Square(2.0), 2) == 8.0
+
+
+# --- several processes ----------------------------------------------------------------------------------------------
+
+
+USER_CODE = """
+    from typing import NamedTuple
+    from maxmargin.dispatch import generic, implements, kernel
+    import helper
+
+    @generic
+    def value(thing):
+        "A number."
+
+    class Thing(NamedTuple):
+        x: float
+
+    @implements(value, Thing)
+    def thing_value(thing):
+        return helper.twice(thing.x)
+
+    @kernel
+    def run(thing):
+        return value(thing)
+"""
+
+HELPER = """
+    import numba
+
+    @numba.njit
+    def twice(x):
+        return {factor} * x
+"""
+
+REPORT = """
+    import user
+    result = user.run(user.Thing(3.0))
+    compiled = user.run.compiled
+    print(result, len(compiled.stats.cache_hits), len(compiled.stats.cache_misses))
+"""
+
+
+def run_python(code, folder, **environment):
+    """Run code in a new process in `folder`; return what it printed."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), **{k: str(v) for k, v in environment.items()}}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "user.py").write_text(textwrap.dedent(USER_CODE))
+    (tmp_path / "helper.py").write_text(textwrap.dedent(HELPER.format(factor=2)))
+    return tmp_path
+
+
+def test_a_second_process_hits_the_cache(project):
+    cache = project / "cache"
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["6.0", "0", "1"]
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["6.0", "1", "0"]
+
+
+def test_an_edit_in_another_file_is_noticed(project):
+    cache = project / "cache"
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "6.0"
+    (project / "helper.py").write_text(textwrap.dedent(HELPER.format(factor=5)))
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["15.0", "0", "1"]
+
+
+def test_an_edit_behind_a_module_s_name_is_noticed(project):
+    cache = project / "cache"
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "6.0"
+    (project / "constants.py").write_text("FACTOR = 7")
+    (project / "helper.py").write_text(
+        "import numba\nfrom constants import FACTOR\n@numba.njit\ndef twice(x):\n    return FACTOR * x\n"
+    )
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "21.0"
+    (project / "constants.py").write_text("FACTOR = 8")
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "24.0"
+
+
+def test_an_edit_of_an_implementation_is_noticed(project):
+    cache = project / "cache"
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "6.0"
+    (project / "user.py").write_text(textwrap.dedent(USER_CODE).replace("helper.twice(thing.x)", "-thing.x"))
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "-3.0"
+
+
+SHARED_KERNEL = """
+    from maxmargin.dispatch import generic, kernel
+
+    @generic
+    def value(thing):
+        "A number."
+
+    @kernel
+    def run(thing):
+        return value(thing)
+"""
+
+CLASS = """
+    from typing import NamedTuple
+    import shared
+    from maxmargin.dispatch import implements
+
+    class {name}(NamedTuple):
+        x: float
+
+    @implements(shared.value, {name})
+    def value_of(thing):
+        return {factor} * thing.x
+"""
+
+USE = """
+    import shared, {module}
+    print(shared.run({module}.{name}(1.0)), len(shared.run.compiled.stats.cache_hits))
+"""
+
+
+def test_an_unimportable_class_breaks_nobody_else(tmp_path):
+    (tmp_path / "shared.py").write_text(textwrap.dedent(SHARED_KERNEL))
+    (tmp_path / "gone.py").write_text(textwrap.dedent(CLASS.format(name="Gone", factor=2)))
+    (tmp_path / "stays.py").write_text(textwrap.dedent(CLASS.format(name="Stays", factor=3)))
+    cache = tmp_path / "cache"
+    assert run_python(USE.format(module="gone", name="Gone"), tmp_path, NUMBA_CACHE_DIR=cache) == ["2.0", "0"]
+    (tmp_path / "gone.py").unlink()
+    assert run_python(USE.format(module="stays", name="Stays"), tmp_path, NUMBA_CACHE_DIR=cache) == ["3.0", "0"]
+    assert run_python(USE.format(module="stays", name="Stays"), tmp_path, NUMBA_CACHE_DIR=cache) == ["3.0", "1"]
+
+
+def test_classes_of_the_main_module_are_compiled_and_not_cached(project):
+    code = textwrap.dedent(USER_CODE) + "\nprint(run(Thing(3.0)), len(run.compiled.stats.cache_misses))"
+    assert run_python(code, project, NUMBA_CACHE_DIR=project / "cache") == ["6.0", "1"]
+    assert run_python(code, project, NUMBA_CACHE_DIR=project / "cache") == ["6.0", "1"]
+
+
+def test_a_read_only_installation_runs(project):
+    """No folder can be written: /dev/null is no folder, not even for root."""
+    nowhere = {"NUMBA_CACHE_DIR": "/dev/null/cache", "HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null"}
+    assert run_python(REPORT, project, **nowhere)[0] == "6.0"
+
+
+FIT = """
+    import numpy as np
+    from maxmargin.solvers import BCFW, FrankWolfe
+    from maxmargin.testing import toy_chains
+    from maxmargin.problem import max_oracle
+    for solver in (BCFW(), FrankWolfe()):
+        result = solver.solve(toy_chains(n=5), tol=1e-9, max_passes=5, random_state=0)
+        print(*(repr(float(x)) for x in result.w))
+"""
+
+
+def test_without_compiler_the_results_are_the_same():
+    folder = Path(__file__).parents[1]
+    compiled = np.array(run_python(FIT, folder), float)
+    interpreted = np.array(run_python(FIT, folder, NUMBA_DISABLE_JIT=1), float)
+    assert compiled.any()
+    assert np.allclose(compiled, interpreted, rtol=1e-10)
+
+
+def test_the_library_s_kernels_are_cached_across_processes(tmp_path):
+    code = FIT + "\n    from maxmargin.solvers.bcfw import bcfw_steps; print(len(bcfw_steps.compiled.stats.cache_hits))"
+    folder = Path(__file__).parents[1]
+    first = run_python(code, folder, NUMBA_CACHE_DIR=tmp_path)
+    second = run_python(code, folder, NUMBA_CACHE_DIR=tmp_path)
+    assert first[-1] == "0"
+    assert second[-1] == "1"
+    assert first[:-1] == second[:-1]

@@ -1,0 +1,36 @@
+import os
+
+import numpy as np
+
+from maxmargin.threads import aligned, count_threads, run_ranges, split_evenly
+
+
+def test_ranges_cover_all_examples_once():
+    sizes = np.array([5, 1, 1, 1, 5, 1])
+    for n_ranges in range(1, 7):
+        ranges = split_evenly(sizes, n_ranges)
+        assert len(ranges) == n_ranges
+        assert [i for lo, hi in ranges for i in range(lo, hi)] == list(range(6))
+
+
+def test_ranges_are_balanced():
+    (lo, hi), _ = split_evenly(np.ones(100), 2)
+    assert (lo, hi) in {(0, 49), (0, 50)}
+
+
+def test_results_come_in_order():
+    assert run_ranges(lambda k, lo, hi: (k, lo, hi), [(0, 2), (2, 3), (3, 9)]) == [(0, 0, 2), (1, 2, 3), (2, 3, 9)]
+
+
+def test_jobs_count_as_in_scikit_learn():
+    cores = os.cpu_count()
+    assert [count_threads(jobs) for jobs in (None, 1, 3, -1)] == [1, 1, 3, cores]
+    assert count_threads(-1000) == 1
+
+
+def test_aligned_arrays_start_a_cache_line():
+    for shape in [(3,), (2, 5), (0, 4)]:
+        array = aligned(shape, np.float32)
+        assert array.shape == shape
+        assert array.ctypes.data % 64 == 0
+        assert not array.any()

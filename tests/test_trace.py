@@ -1,0 +1,67 @@
+import builtins
+
+import numpy as np
+import pytest
+
+from maxmargin.trace import Trace
+
+
+def make_trace():
+    trace = Trace()
+    for k, (primal, dual) in enumerate([(3.0, 1.0), (3.5, 2.0), (2.5, 1.5)]):
+        trace.append(passes=k + 1, oracle_calls=10 * (k + 1), seconds=0.5 * k, primal=primal, dual=dual)
+    return trace
+
+
+def test_keeps_the_best_bounds():
+    trace = make_trace()
+    assert trace.primal.tolist() == [3.0, 3.0, 2.5]
+    assert trace.dual.tolist() == [1.0, 2.0, 2.0]
+    assert trace.gap.tolist() == [2.0, 1.0, 0.5]
+    assert trace.oracle_calls.dtype.kind == "i"
+
+
+def test_a_gap_is_never_negative():
+    trace = Trace()
+    trace.append(passes=1, oracle_calls=1, seconds=0.0, primal=1.0, dual=1.0 + 1e-12)
+    assert trace.gap.tolist() == [0.0]
+
+
+def test_table_has_fixed_columns():
+    lines = str(make_trace()).splitlines()
+    assert len(lines) == 4
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_frame():
+    frame = make_trace().to_frame()
+    assert list(frame.columns) == ["passes", "oracle_calls", "seconds", "primal", "dual", "gap"]
+    assert np.array_equal(frame["gap"], make_trace().gap)
+
+
+@pytest.mark.parametrize("x", ["passes", "oracle_calls", "seconds"])
+def test_plot(x):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    ax = make_trace().plot(x=x)
+    assert ax.get_xlabel() == x.replace("_", " ")
+    assert np.array_equal(ax.get_lines()[0].get_ydata(), make_trace().gap)
+
+
+def test_plot_of_an_unknown_column():
+    with pytest.raises(ValueError, match='x must be "passes", "oracle_calls" or "seconds", not \'gap\''):
+        make_trace().plot(x="gap")
+
+
+@pytest.mark.parametrize(("method", "package"), [("to_frame", "pandas"), ("plot", "matplotlib")])
+def test_missing_packages_are_named(monkeypatch, method, package):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith(package):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=f"needs {package}: pip install"):
+        getattr(make_trace(), method)()
