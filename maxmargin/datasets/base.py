@@ -1,0 +1,51 @@
+"""What all data sets share: the object they come as and the search for their files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FOLDER_VARIABLE = "MAXMARGIN_DATA"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Sequences and their labels, ready for `fit` and `predict`.
+
+    Attributes
+    ----------
+    X_train, X_test : lists of sequences
+    y_train, y_test : lists of the labels of each sequence
+    X_dev, y_dev : the same for model selection; empty where a data set has no such part
+
+    Examples
+    --------
+    >>> from maxmargin.datasets import Dataset
+    >>> Dataset([["a", "dog"]], [["DT", "NN"]], [["the", "dog"]], [["DT", "NN"]])
+    Dataset(1 training, 1 test sequences)
+    """
+
+    X_train: list[Any]
+    y_train: list[Any]
+    X_test: list[Any]
+    y_test: list[Any]
+    X_dev: list[Any] = field(default_factory=list)
+    y_dev: list[Any] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        dev = f" {len(self.X_dev)} development," if self.X_dev else ""
+        return f"Dataset({len(self.X_train)} training,{dev} {len(self.X_test)} test sequences)"
+
+
+def find_file(name: str, folder: str | Path | None) -> Path:
+    """The path of a data file below `folder`, by default below the folder that MAXMARGIN_DATA names."""
+    root = os.environ.get(FOLDER_VARIABLE) if folder is None else folder
+    if root and (Path(root) / name).is_file():
+        return Path(root) / name
+    searched = f"not found in {str(root)!r}" if root else "not found"
+    raise FileNotFoundError(
+        f"{name} was {searched}: pass folder=... or set the environment variable {FOLDER_VARIABLE} to the folder "
+        f"that contains {Path(name).parent}."
+    )

@@ -1,0 +1,103 @@
+"""Tagged sentences in column files: one token per line, a blank line between sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from maxmargin.datasets.base import Dataset, find_file
+
+Columns = list[tuple[str, ...]]
+
+
+def load_conll2000(folder: str | Path | None = None) -> Dataset:
+    r"""Read the text chunking data of CoNLL-2000: 8,936 training and 2,012 test sentences, 22 tags.
+
+    Parameters
+    ----------
+    folder : path, default=None
+        The folder that contains ``conll2000/train.txt`` and ``conll2000/test.txt``, by default that of the environment
+        variable MAXMARGIN_DATA.
+
+    Returns
+    -------
+    Dataset
+        X: lists of sentences, lists of pairs of a word and its part of speech; y: lists of lists of chunk tags.
+
+    References
+    ----------
+    Tjong Kim Sang, Buchholz (2000), Introduction to the CoNLL-2000 shared task: chunking,
+    https://www.clips.uantwerpen.be/conll2000/chunking/.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from maxmargin.datasets import load_conll2000
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pathlib.Path(folder, "conll2000").mkdir()
+    ...     for part in "train", "test":
+    ...         _ = pathlib.Path(folder, "conll2000", f"{part}.txt").write_text("He PRP B-NP\nran VBD B-VP\n\n")
+    ...     chunks = load_conll2000(folder)
+    >>> chunks.X_train, chunks.y_train
+    ([[('He', 'PRP'), ('ran', 'VBD')]], [['B-NP', 'B-VP']])
+    """
+    train, test = (_read_columns(find_file(f"conll2000/{part}.txt", folder), " ") for part in ("train", "test"))
+    return Dataset(_all_but_last(train), _last(train), _all_but_last(test), _last(test))
+
+
+def load_wnut17(folder: str | Path | None = None) -> Dataset:
+    r"""Read the emerging entities of WNUT-17: 3,394 training, 1,009 development and 1,287 test sentences, 13 tags.
+
+    Parameters
+    ----------
+    folder : path, default=None
+        The folder that contains ``wnut17/wnut17train.conll``, ``wnut17/emerging.dev.conll`` and
+        ``wnut17/emerging.test.annotated``, by default that of the environment variable MAXMARGIN_DATA.
+
+    Returns
+    -------
+    Dataset
+        X: lists of sentences, lists of words; y: lists of lists of entity tags.
+
+    References
+    ----------
+    Derczynski, Nichols, van Erp, Limsopatham (2017), Results of the WNUT2017 shared task on novel and emerging entity
+    recognition, https://github.com/leondz/emerging_entities_17.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from maxmargin.datasets import load_wnut17
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pathlib.Path(folder, "wnut17").mkdir()
+    ...     for name in "wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated":
+    ...         _ = pathlib.Path(folder, "wnut17", name).write_text("in\tO\nParis\tB-location\n\n")
+    ...     entities = load_wnut17(folder)
+    >>> entities.X_dev, entities.y_dev
+    ([['in', 'Paris']], [['O', 'B-location']])
+    """
+    names = "wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"
+    train, dev, test = (_read_columns(find_file(f"wnut17/{name}", folder), "\t") for name in names)
+    return Dataset(_first(train), _last(train), _first(test), _last(test), _first(dev), _last(dev))
+
+
+def _read_columns(path: Path, separator: str) -> list[Columns]:
+    sentences: list[Columns] = [[]]
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            if not line.strip():
+                sentences.append([])
+            else:
+                sentences[-1].append(tuple(line.rstrip("\n").split(separator)))
+    return [sentence for sentence in sentences if sentence]
+
+
+def _first(sentences: list[Columns]) -> list[list[str]]:
+    return [[columns[0] for columns in sentence] for sentence in sentences]
+
+
+def _all_but_last(sentences: list[Columns]) -> list[Columns]:
+    return [[columns[:-1] for columns in sentence] for sentence in sentences]
+
+
+def _last(sentences: list[Columns]) -> list[list[str]]:
+    return [[columns[-1] for columns in sentence] for sentence in sentences]

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.svm import LinearSVC
+
+from maxmargin import ChainSVM
+from maxmargin.datasets import digit_words, digits, load_conll2000, load_ocr, load_wnut17
+
+needs_data = pytest.mark.skipif(
+    "MAXMARGIN_DATA" not in os.environ, reason="the environment variable MAXMARGIN_DATA names no folder of data"
+)
+
+
+def same(a, b):
+    return len(a) == len(b) and all(map(np.array_equal, a, b))
+
+
+def test_digit_words_have_the_documented_form():
+    words = digit_words(n_train=30, n_test=20)
+    assert (len(words.X_train), len(words.X_test), words.X_dev) == (30, 20, [])
+    for X, y in zip(words.X_train + words.X_test, words.y_train + words.y_test, strict=True):
+        assert X.shape == (len(y), 64)
+        assert 0 <= X.min() < X.max() <= 1
+        assert 4 <= len(y) <= 8
+        assert set(np.diff(y) % 10) <= {1, 3, 6}
+    assert {len(y) for y in words.y_train} == {4, 5, 6, 7, 8}
+
+
+def test_digit_words_are_determined_by_the_seed():
+    a, b, other = digit_words(10, 10, 3), digit_words(10, 10, 3), digit_words(10, 10, 4)
+    assert same(a.X_train, b.X_train)
+    assert same(a.X_test, b.X_test)
+    assert same(a.y_train, b.y_train)
+    assert not same(a.X_train, other.X_train)
+
+
+def test_test_words_do_not_depend_on_the_number_of_training_words():
+    few, many = digit_words(n_train=10, n_test=5), digit_words(n_train=50, n_test=5)
+    assert same(few.X_test, many.X_test)
+    assert same(few.X_train, many.X_train[:10])
+
+
+def test_no_image_is_in_both_training_and_test_words(monkeypatch):
+    monkeypatch.setattr(digits, "NOISE", 0.0)
+    words = digit_words(n_train=500, n_test=500)
+    train, test = ({image.tobytes() for X in part for image in X} for part in (words.X_train, words.X_test))
+    originals = {image.tobytes() for image in load_digits().data / 16}
+    assert train | test <= originals
+    assert not train & test
+    assert min(len(train), len(test)) > 700
+
+
+def test_images_show_the_digits_of_the_word(monkeypatch):
+    monkeypatch.setattr(digits, "NOISE", 0.0)
+    words = digit_words(n_train=20, n_test=20)
+    images, labels = load_digits(return_X_y=True)
+    label_of = {image.tobytes(): label for image, label in zip(images / 16, labels, strict=True)}
+    for X, y in zip(words.X_test, words.y_test, strict=True):
+        assert [label_of[image.tobytes()] for image in X] == y.tolist()
+
+
+@pytest.mark.parametrize("name", ["n_train", "n_test"])
+@pytest.mark.parametrize("value", [0, -1, 2.5, True, "many"])
+def test_digit_words_reject_bad_numbers(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be a positive integer"):
+        digit_words(**{name: value})
+
+
+def test_reading_whole_words_beats_reading_digit_by_digit():
+    words = digit_words()
+    truth = np.concatenate(words.y_test)
+    svm = LinearSVC(C=0.1, random_state=0).fit(np.vstack(words.X_train), np.concatenate(words.y_train))
+    linear_error = np.mean(svm.predict(np.vstack(words.X_test)) != truth)
+    model = ChainSVM(C=0.1, tol=0.02, random_state=0).fit(words.X_train, words.y_train)
+    chain_error = np.mean(np.concatenate(model.predict(words.X_test)) != truth)
+    assert 0.08 < linear_error < 0.15
+    assert chain_error < linear_error / 2
+
+
+@pytest.mark.parametrize("load", [load_ocr, load_conll2000, load_wnut17])
+def test_missing_files_say_how_to_name_the_folder(load, tmp_path, monkeypatch):
+    monkeypatch.delenv("MAXMARGIN_DATA", raising=False)
+    ways = "was not found.*: pass folder=... or set the environment variable MAXMARGIN_DATA to the folder"
+    with pytest.raises(FileNotFoundError, match=ways):
+        load()
+    with pytest.raises(FileNotFoundError, match=ways) as error:
+        load(folder=tmp_path)
+    assert str(tmp_path) in str(error.value)
+
+
+def write_letters(folder):
+    path = folder / "ocr_letters" / "letters.npz"
+    path.parent.mkdir()
+    pixels = np.zeros((6, 128), np.uint8)
+    pixels[np.arange(6), np.arange(6)] = 1
+    np.savez(path, pixels=pixels, labels=np.arange(6, dtype=np.int16), offsets=[0, 2, 3, 6], folds=[0, 4, 0])
+
+
+def test_ocr_folds(tmp_path, monkeypatch):
+    write_letters(tmp_path)
+    small = load_ocr(folder=tmp_path)
+    assert same(small.y_train, [[0, 1], [3, 4, 5]])
+    assert same(small.y_test, [[2]])
+    assert same(small.X_test, [np.eye(128)[2:3]])
+    assert small.X_test[0].dtype == float
+    monkeypatch.setenv("MAXMARGIN_DATA", str(tmp_path))
+    large = load_ocr(train_on_fold_zero=False)
+    assert same(large.X_train, small.X_test)
+    assert same(large.y_test, small.y_train)
+
+
+def test_columns_end_at_blank_lines_and_keep_unusual_characters(tmp_path):
+    folder = tmp_path / "wnut17"
+    folder.mkdir()
+    for name in ("wnut17train.conll", "emerging.dev.conll"):
+        (folder / name).write_text("a\tO\n\t\n\nb\u00a0c\u2028\tB-x", encoding="utf-8")
+    (folder / "emerging.test.annotated").write_text("d\tO\n", encoding="utf-8")
+    entities = load_wnut17(tmp_path)
+    assert entities.X_train == entities.X_dev == [["a"], ["b\u00a0c\u2028"]]
+    assert entities.y_train == entities.y_dev == [["O"], ["B-x"]]
+    assert (entities.X_test, entities.y_test) == ([["d"]], [["O"]])
+    assert repr(entities) == "Dataset(2 training, 2 development, 1 test sequences)"
+
+
+@needs_data
+def test_ocr_counts():
+    small = load_ocr()
+    assert (len(small.X_train), len(small.X_test)) == (626, 6251)
+    assert sum(map(len, small.y_train + small.y_test)) == 52152
+    assert set(np.unique(np.concatenate(small.y_test))) == set(range(26))
+    assert all(X.shape == (len(y), 128) for X, y in zip(small.X_train, small.y_train, strict=True))
+
+
+@needs_data
+def test_conll2000_counts():
+    chunks = load_conll2000()
+    assert (len(chunks.X_train), len(chunks.X_test)) == (8936, 2012)
+    assert (sum(map(len, chunks.y_train)), sum(map(len, chunks.y_test))) == (211727, 47377)
+    assert (chunks.X_train[0][0], chunks.y_train[0][0]) == (("Confidence", "NN"), "B-NP")
+    assert len({tag for sentence in chunks.y_train for tag in sentence}) == 22
+
+
+@needs_data
+def test_wnut17_counts():
+    entities = load_wnut17()
+    assert [len(entities.X_train), len(entities.X_dev), len(entities.X_test)] == [3394, 1009, 1287]
+    assert len({tag for part in (entities.y_train, entities.y_dev, entities.y_test) for y in part for tag in y}) == 13
+    assert all(len(X) == len(y) for X, y in zip(entities.X_test, entities.y_test, strict=True))
