@@ -1,0 +1,1 @@
+"""Measured claims: one command each, ``python -m benchmarks.<name>``."""

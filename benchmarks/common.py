@@ -1,0 +1,124 @@
+"""What the benchmarks share: fresh processes, data, watched solvers and reports.
+
+The libraries that are measured are imported inside functions: the process that starts the contenders stays small, and
+no contender carries the memory of another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+
+
+def in_fresh_process(function: Callable[..., Any], *args: Any, environment: dict[str, str] | None = None) -> Any:
+    """Call a module's function in a new process of one BLAS thread; return what it returns."""
+    with (
+        mock.patch.dict(os.environ, ONE_THREAD | (environment or {})),
+        ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool,
+    ):
+        return pool.submit(function, *args).result()
+
+
+def peak_megabytes() -> float:
+    """The highest memory this process has had so far; on Linux at least that of its parent when it started."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # kilobytes on Linux, bytes on macOS
+    return peak / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+@dataclass
+class Log:
+    """What a watched solver was given, what it returned, and the CPU time when it began and at each certificate."""
+
+    problem: Any = None
+    result: Any = None
+    began: float = 0.0
+    clock: list[float] = field(default_factory=list)
+
+
+def watched(solver: Any, log: Log) -> Any:
+    """The solver, by name or as it is, with its next run noted in `log`."""
+    from maxmargin.solvers import Solver, find_solver
+
+    class Watched(Solver):
+        def solve(self, problem: Any, *args: Any, **options: Any) -> Any:
+            def note(_: Any) -> None:
+                log.clock.append(time.process_time())
+
+            log.problem, log.began = problem, time.process_time()
+            log.result = find_solver(solver).solve(problem, *args, **options, callback=note)
+            return log.result
+
+    return Watched()
+
+
+def load_ocr(size: str) -> tuple[list, list, list, list]:
+    """Taskar's handwritten words as X_train, y_train, X_test, y_test: "small" trains on fold 0, "large" on the rest."""
+    from maxmargin.datasets import load_ocr
+
+    words = load_ocr(train_on_fold_zero=size == "small")
+    return words.X_train, words.y_train, words.X_test, words.y_test
+
+
+def random_chains(n_sequences: int, length: int, n_labels: int, n_features: int) -> tuple[list, list]:
+    """Sequences whose labels mostly follow one another in turn, and whose features surround a centre per label."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    moves = rng.choice(3, p=[0.2, 0.6, 0.2], size=(n_sequences, length))
+    labels = (rng.integers(n_labels, size=(n_sequences, 1)) + np.cumsum(moves, axis=1)) % n_labels
+    centres = rng.normal(size=(n_labels, n_features)).astype(np.float32)
+    noise = rng.normal(scale=3.0, size=(n_sequences, length, n_features)).astype(np.float32)
+    return list(centres[labels] + noise), list(labels)
+
+
+class Bar(NamedTuple):
+    """A claim, the figure that decides it, and whether it holds."""
+
+    claim: str
+    figure: str
+    holds: bool
+
+
+def parse_arguments(description: str | None, *options: tuple[str, dict[str, Any]]) -> argparse.Namespace:
+    """The command line of a benchmark: its own options and ``--json``."""
+    parser = argparse.ArgumentParser(description=description)
+    for name, settings in options:
+        parser.add_argument(name, **settings)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
+    return parser.parse_args()
+
+
+def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Print rows of texts and numbers, the first column to the left."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for k, column in enumerate(columns):
+        table.add_column(column, justify="right" if k else "left")
+    for row in rows:
+        table.add_row(
+            *("" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row)
+        )
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def report(figures: Any, bars: list[Bar], path: Path | None) -> None:
+    """Print which bars hold; write everything to `path`, if given."""
+    for bar in bars:
+        print(f"{'PASS' if bar.holds else 'FAIL'}  {bar.claim}: {bar.figure}")
+    if path is not None:
+        path.write_text(json.dumps({"figures": figures, "bars": [bar._asdict() for bar in bars]}, indent=2) + "\n")
