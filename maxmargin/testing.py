@@ -41,14 +41,15 @@ def toy_chains(
     dtype: Any = "float64",
     random_state: Any = 0,
 ) -> ChainProblem:
-    """A small random chain problem with Hamming costs, on which checks run fast."""
+    """A small chain problem with Hamming costs and labels that follow the features, on which checks run fast."""
     rng = np.random.default_rng(random_state)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(1, max_length + 1, n))])
     n_tokens = int(offsets[-1])
     rows = Rows(rng.normal(size=(n_tokens, n_features)), offsets)
     features = chain_features(rows, dtype, with_bias=False, for_training=True)
     costs, penalty = 1.0 - np.eye(n_labels), np.zeros((n_labels, n_labels), dtype)
-    labels = rng.integers(0, n_labels, n_tokens)
+    signal = rows.matrix @ rng.normal(size=(n_features, n_labels))
+    labels = np.argmax(signal + rng.normal(size=signal.shape), axis=1)
     return chain_problem(features, rows, n_features, labels, costs, np.ones(n_tokens), penalty)
 
 
@@ -59,8 +60,8 @@ class _Caller:
         self.problem = problem
         self.compiled = compiled
 
-    def __call__(self, generic: Callable, *args: Any) -> Any:
-        run = generic.compiled[type(self.problem)] if self.compiled else generic  # type: ignore[attr-defined]
+    def __call__(self, generic: Any, *args: Any) -> Any:
+        run = generic.compiled[type(self.problem)] if self.compiled else generic
         return run(self.problem, *args)
 
 
@@ -76,7 +77,7 @@ def check_structure(
     random_state : seed of the random weights
     k : the number of outputs asked of the top-K oracle
     """
-    is_compiled = type(problem) in generics.max_oracle.compiled
+    is_compiled = type(problem) in generics.max_oracle.compiled  # type: ignore[attr-defined]
     for compiled in (False, True) if is_compiled else (False,):
         call = _Caller(problem, compiled)
         rng = np.random.default_rng(random_state)
