@@ -60,7 +60,7 @@ def time_series(series: list[dict[str, int]], repeats: int) -> list[dict[str, fl
 
 
 def main() -> None:
-    arguments = parse_arguments(__doc__, ("--repeats", {"type": int, "default": 3}))
+    arguments = parse_arguments(__doc__, ("--repeats", {"type": int, "default": 5}))
     figures, bars = [], []
     for growth, series in GROWTH.items():
         runs = in_fresh_process(time_series, series, arguments.repeats)

@@ -27,7 +27,7 @@ from numba.extending import overload
 __all__ = ["generic", "implements", "kernel", "supports"]
 
 # Strict IEEE order is not needed, but infinities and NaN never reach a kernel, so comparisons can be vectorised.
-FAST = {"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"}}
 
 _implemented: dict[type, list[Callable]] = {}  # NamedTuple class -> the functions that implement generics for it
 
@@ -84,9 +84,8 @@ def implements(function: Callable, *classes: type, **options: Any) -> Callable[[
         if found != expected:
             raise TypeError(f"{function.__name__} takes ({', '.join(expected)}), not ({', '.join(found)}).")
         for cls in classes:
-            compiled = _compile(implementation, options)
-            _overload_for(function, cls, compiled, inspect.signature(implementation))
-            function.compiled[cls] = compiled  # type: ignore[attr-defined]
+            _overload_for(function, cls, implementation, options)
+            function.compiled[cls] = _compile(implementation, options)  # type: ignore[attr-defined]
             function.implementations[cls] = implementation  # type: ignore[attr-defined]
             _implemented.setdefault(cls, []).append(implementation)
         return implementation
@@ -94,16 +93,13 @@ def implements(function: Callable, *classes: type, **options: Any) -> Callable[[
     return register
 
 
-def _overload_for(function: Callable, cls: type, compiled: Any, signature: inspect.Signature) -> None:
-    namespace: dict[str, Any] = {"compiled": compiled}
-    parameters = ", ".join(signature.parameters)
-    exec(f"def call({parameters}): return compiled({parameters})", namespace)  # Numba matches overloads by name
-
+def _overload_for(function: Callable, cls: type, implementation: Callable, options: dict[str, Any]) -> None:
     def resolve(*args: Any) -> Callable | None:
-        return namespace["call"] if getattr(args[0], "instance_class", None) is cls else None
+        return implementation if getattr(args[0], "instance_class", None) is cls else None
 
-    resolve.__signature__ = signature  # type: ignore[attr-defined]
-    overload(function)(resolve)
+    resolve.__signature__ = inspect.signature(implementation)  # type: ignore[attr-defined]
+    jit_options: Any = {**_OPTIONS, **options}
+    overload(function, jit_options=jit_options)(resolve)
 
 
 def kernel(function: Callable) -> Callable:
@@ -131,7 +127,7 @@ def kernel(function: Callable) -> Callable:
 
 def _compile(function: Callable, options: dict[str, Any]) -> Any:
     """``numba.njit`` with the cache attached, or `function` itself under ``NUMBA_DISABLE_JIT=1``."""
-    compiled = numba.njit(**{"nogil": True, "fastmath": FAST, **options})(function)
+    compiled = numba.njit(**{**_OPTIONS, **options})(function)
     if compiled is not function:
         # Without a writable folder, or if Numba's internals have changed, every process compiles for itself.
         with contextlib.suppress(Exception):

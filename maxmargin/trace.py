@@ -124,5 +124,5 @@ class Trace:
         values.plot(across, self.dual, color="C2", label="dual")
         values.set_ylabel("objective")
         handles = [*ax.get_lines(), *values.get_lines()]
-        ax.legend(handles, [line.get_label() for line in handles], loc="center right")
+        ax.legend(handles, [line.get_label() for line in handles], loc="upper right")
         return ax

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.sequences import SPARSE_BELOW, Rows
+from maxmargin.encode.sequences import Rows
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from maxmargin.features.base import Gram, gram_blocks
 from maxmargin.problem import IMPOSSIBLE
@@ -17,7 +17,7 @@ BIASES = ("bias", "first", "last")  # features of every row, of the first and of
 
 
 def chain_features(rows: Rows, dtype: Any, *, with_bias: bool, for_training: bool) -> Any:
-    """Store rows as features, dense or sparse, with Gram matrices for training.
+    """Store rows as features, dense or sparse as they are, with Gram matrices for training.
 
     Parameters
     ----------
@@ -26,11 +26,7 @@ def chain_features(rows: Rows, dtype: Any, *, with_bias: bool, for_training: boo
     with_bias : append three features: 1 for every row, for the first and for the last row of each sequence
     for_training : compute what direction norms need
     """
-    matrix = rows.matrix
-    if not sp.issparse(matrix) and np.count_nonzero(matrix) < SPARSE_BELOW * matrix.size:
-        matrix = sp.csr_array(matrix)
-    if with_bias:
-        matrix = _append(matrix, _bias_columns(rows))
+    matrix = _append(rows.matrix, _bias_columns(rows)) if with_bias else rows.matrix
     # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
     none = Gram(np.empty(0, dtype), np.zeros(len(rows.offsets) - 1, np.int64))
     features, n_entries = _store(matrix, rows, dtype, none)

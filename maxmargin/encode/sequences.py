@@ -93,6 +93,19 @@ def _as_matrix(x: Any, name: str) -> Any:
     return x.tocsr() if sp.issparse(x) else x
 
 
+def is_better_sparse(rows: Rows) -> bool:
+    """Whether rows are sparse, or dense with so few non-zeros that they are better stored sparse."""
+    matrix = rows.matrix
+    return sp.issparse(matrix) or np.count_nonzero(matrix) < SPARSE_BELOW * matrix.size
+
+
+def as_stored(rows: Rows, sparse: bool) -> Rows:
+    """The rows as a CSR or as a dense matrix."""
+    if sparse == sp.issparse(rows.matrix):
+        return rows
+    return Rows(sp.csr_array(rows.matrix) if sparse else rows.matrix.toarray(), rows.offsets)
+
+
 def _check_finite(rows: Rows) -> None:
     values = rows.matrix.data if sp.issparse(rows.matrix) else rows.matrix
     if values.dtype.kind != "f" or np.isfinite(values.sum()) or np.isfinite(values).all():

@@ -20,11 +20,13 @@ from maxmargin.encode.chain import (
 )
 from maxmargin.encode.sequences import (
     Rows,
+    as_stored,
     check_labels_given,
     check_sample_weight,
     encode_labels,
     flatten_labels,
     flatten_weights,
+    is_better_sparse,
     split,
     stack_rows,
 )
@@ -162,6 +164,8 @@ class ChainSVM(StructuredSVM):
         costs = label_costs(self.cost, classes, np.bincount(labels), self.class_weight)
         position_weight = None if position_weight is None else flatten_weights(position_weight, rows, "position_weight")
         scales = position_costs(self.cost, rows.lengths, position_weight)
+        stores_sparse = is_better_sparse(rows)
+        rows = as_stored(rows, stores_sparse)
         features = chain_features(rows, self.dtype, with_bias=self.fit_bias, for_training=True)
         width = rows.matrix.shape[1]
         n_features = width + (len(BIASES) if self.fit_bias else 0)
@@ -172,7 +176,7 @@ class ChainSVM(StructuredSVM):
         self.classes_ = classes
         self.n_features_in_ = width
         self.coef_ = self._name_weights(w, width, len(classes))
-        self._w, self._penalty, self._lengths = w, penalty, rows.lengths
+        self._w, self._penalty, self._lengths, self._stores_sparse = w, penalty, rows.lengths, stores_sparse
         return self
 
     def _previous_means(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray) -> Blocks | None:
@@ -194,7 +198,7 @@ class ChainSVM(StructuredSVM):
 
     def _problem(self, X: Any, lengths: Any) -> tuple[ChainProblem, Rows]:
         check_is_fitted(self)
-        rows = stack_rows(X, lengths, self.n_features_in_)
+        rows = as_stored(stack_rows(X, lengths, self.n_features_in_), self._stores_sparse)
         check_feasible(self._penalty, rows.lengths)
         features = chain_features(rows, self._penalty.dtype, with_bias="bias" in self.coef_, for_training=False)
         n_labels, n_tokens = len(self.classes_), int(rows.offsets[-1])

@@ -80,7 +80,8 @@ def insert(values, branches, first, value, parent, t, label):
         return
     while k > first and values[k - 1] < value:
         values[k] = values[k - 1]
-        branches[k] = branches[k - 1]
+        for field in range(3):
+            branches[k, field] = branches[k - 1, field]
         k -= 1
     values[k] = value
     branches[k, 0] = parent
