@@ -106,7 +106,7 @@ def test_ocr_folds(tmp_path, monkeypatch):
     assert same(small.y_train, [[0, 1], [3, 4, 5]])
     assert same(small.y_test, [[2]])
     assert same(small.X_test, [np.eye(128)[2:3]])
-    assert small.X_test[0].dtype == float
+    assert small.X_test[0].dtype == np.uint8
     monkeypatch.setenv("MAXMARGIN_DATA", str(tmp_path))
     large = load_ocr(train_on_fold_zero=False)
     assert same(large.X_train, small.X_test)

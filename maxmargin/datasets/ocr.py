@@ -48,7 +48,7 @@ def load_ocr(train_on_fold_zero: bool = True, folder: str | Path | None = None) 
     """
     with np.load(find_file("ocr_letters/letters.npz", folder)) as file:
         inner = file["offsets"][1:-1]
-        X = np.split(file["pixels"].astype(float), inner)
+        X = np.split(file["pixels"].astype(np.uint8), inner)
         y = np.split(file["labels"].astype(int), inner)
         is_training = (file["folds"] == 0) == train_on_fold_zero
     train, test = np.flatnonzero(is_training), np.flatnonzero(~is_training)

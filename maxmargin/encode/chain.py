@@ -57,7 +57,7 @@ def _store(matrix: Any, rows: Rows, dtype: Any, gram: Gram) -> tuple[Any, np.nda
         matrix = matrix.copy()
         matrix.sum_duplicates()
     indptr = matrix.indptr.astype(np.int64)
-    indices = matrix.indices.astype(np.int32)
+    indices = matrix.indices.astype(np.int32, copy=False)
     n_entries = np.diff(indptr[rows.offsets])
     if (matrix.data == 1).all():
         return BinaryFeatures(indptr, indices, gram), n_entries

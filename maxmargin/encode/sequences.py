@@ -103,7 +103,12 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
     """The rows as a CSR or as a dense matrix."""
     if sparse == sp.issparse(rows.matrix):
         return rows
-    return Rows(sp.csr_array(rows.matrix) if sparse else rows.matrix.toarray(), rows.offsets)
+    if not sparse:
+        return Rows(rows.matrix.toarray(), rows.offsets)
+    # SciPy's conversion takes several times the memory of its result: convert a million entries at a time.
+    n_pieces = 1 + rows.matrix.size // 1_000_000
+    pieces = [sp.csr_array(piece) for piece in np.array_split(rows.matrix, n_pieces)]
+    return Rows(sp.vstack(pieces, format="csr"), rows.offsets)
 
 
 def _check_finite(rows: Rows) -> None:
