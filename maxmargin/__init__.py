@@ -9,6 +9,7 @@ __version__ = "0.1.0.dev0"
 
 # Loaded on first use: scikit-learn alone takes longer to import than everything else here.
 _PUBLIC = {
+    "Auto": "maxmargin.solvers",
     "BCFW": "maxmargin.solvers",
     "ChainSVM": "maxmargin.estimators",
     "FrankWolfe": "maxmargin.solvers",

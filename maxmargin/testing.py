@@ -200,7 +200,7 @@ def check_solver(solver: Solver, problem: Any, optimum: float | None = None, C: 
     assert (np.diff(trace.oracle_calls) > 0).all(), "certificates without oracle calls"
 
     objective = Objective(problem, C)
-    hinge = objective.hinge(result.w, result.means, np.zeros(objective.n), objective.new_outputs())
+    hinge, _ = objective.hinge(result.w, result.dual.means, np.zeros(objective.n), objective.new_outputs())
     primal = objective.primal(result.w, hinge)
     assert np.isclose(primal, trace.primal[-1], rtol=eps), (
         f"the weights have the objective {primal}, not the traced one"
@@ -212,7 +212,7 @@ def check_solver(solver: Solver, problem: Any, optimum: float | None = None, C: 
 
     again = solver.solve(problem, C, tol=tol, max_passes=1e5, random_state=0)
     assert np.array_equal(result.w, again.w), "the same seed gives other weights"
-    warm = solver.solve(problem, C, start=result.means, tol=max(10 * tol, 1e-2), random_state=0)
+    warm = solver.solve(problem, C, start=result.dual, tol=max(10 * tol, 1e-2), random_state=0)
     assert warm.trace.passes[-1] <= 1, "a warm start at a solution makes passes"
     short = solver.solve(problem, C, tol=1e-12, max_passes=1, random_state=0)
     assert short.status in (Status.MAX_PASSES, Status.OPTIMAL), f"max_passes ignored: {short.status}"

@@ -60,10 +60,11 @@ def project_to_simplex(v):
     return np.maximum(v - excess[np.flatnonzero(u > excess)[-1]], 0)
 
 
-def solve(blocks, C, weight=None, tol=1e-10, max_steps=200_000):
-    """The minimiser of F and its value, by accelerated projected gradient on the dual with restarts.
+def solve(blocks, C, weight=None, tol=1e-10, max_steps=200_000, lower=-np.inf, upper=np.inf):
+    """The minimiser of F over lower <= w <= upper and its value, with a gap below tol.
 
-    max over products of simplices of b'alpha - (lambda/2) ||A alpha||^2; returns (w, value) with a gap below tol.
+    Accelerated projected gradient with restarts on the dual, the maximum over products of simplices of
+    b'alpha + min over the box of {(lambda/2) ||w||^2 - lambda <A alpha, w>}: its gradient is b - lambda A'w.
     """
     n = len(blocks)
     weight = np.ones(n) if weight is None else np.asarray(weight, float)
@@ -76,7 +77,7 @@ def solve(blocks, C, weight=None, tol=1e-10, max_steps=200_000):
     momentum = 1.0
     point = alpha
     for k in range(max_steps):
-        gradient = b - lam * A.T @ (A @ point)
+        gradient = b - lam * A.T @ np.clip(A @ point, lower, upper)
         moved = np.concatenate([project_to_simplex(v) for v in np.split(point + step * gradient, cuts)])
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         if np.dot(point - moved, moved - alpha) > 0:  # the momentum leads uphill: restart
@@ -85,9 +86,10 @@ def solve(blocks, C, weight=None, tol=1e-10, max_steps=200_000):
             point = moved + (momentum - 1) / following * (moved - alpha)
         alpha, momentum = moved, following
         if k % 50 == 0:
-            w = A @ alpha
-            upper = primal(w, blocks, C, weight)
-            lower = b @ alpha - lam / 2 * np.dot(w, w)
-            if upper - lower <= tol * max(1.0, abs(upper)):
-                return w, (upper + lower) / 2
-    raise RuntimeError(f"no convergence: gap {upper - lower}")
+            v = A @ alpha
+            w = np.clip(v, lower, upper)
+            above = primal(w, blocks, C, weight)
+            below = b @ alpha + lam * (np.dot(w, w) / 2 - np.dot(v, w))
+            if above - below <= tol * max(1.0, abs(above)):
+                return w, (above + below) / 2
+    raise RuntimeError(f"no convergence: gap {above - below}")

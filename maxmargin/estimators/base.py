@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from maxmargin.passes import Blocks
 from maxmargin.solvers import find_solver
+from maxmargin.solvers.active_sets import DualPoint
 
 
 class StructuredSVM(BaseEstimator):
@@ -39,13 +39,17 @@ class StructuredSVM(BaseEstimator):
             raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
         find_solver(self.solver)
 
-    def _solve(self, problem: Any, sample_weight: np.ndarray | None, start: Blocks | None) -> np.ndarray:
+    def _solve(
+        self, problem: Any, sample_weight: np.ndarray | None, start: DualPoint | None, lower: Any, upper: Any
+    ) -> np.ndarray:
         """Run the solver, keep its trace, status and, for a warm start, its dual point; return the weights."""
         result = find_solver(self.solver).solve(
             problem,
             self.C,
             sample_weight,
             start=start,
+            lower=lower,
+            upper=upper,
             tol=self.tol,
             max_passes=self.max_passes,
             time_limit=self.time_limit,
@@ -56,7 +60,7 @@ class StructuredSVM(BaseEstimator):
         self.trace_ = result.trace
         self.status_ = result.status
         self.n_iter_ = int(np.ceil(result.trace.passes[-1]))
-        self._means = result.means if self.warm_start else None
+        self._dual = result.dual if self.warm_start else None
         return result.w
 
     def _seed(self) -> Any:

@@ -31,7 +31,7 @@ from maxmargin.encode.sequences import (
     stack_rows,
 )
 from maxmargin.estimators.base import StructuredSVM, check_k
-from maxmargin.passes import Blocks
+from maxmargin.solvers.active_sets import DualPoint
 from maxmargin.structures.chain import ChainProblem
 
 
@@ -60,6 +60,9 @@ class ChainSVM(StructuredSVM):
         Add three weights per label: for every position, for the first and for the last of a sequence.
     allowed_transitions : set of pairs of labels or (L, L) boolean array, default=None
         The transitions a labelling may use, from the first label (row) to the second (column); None allows all.
+    bounds : dict, default=None
+        Bounds of weights by the names of `coef_`, such as ``{"transitions": (0, None)}``: pairs of a lower and an upper
+        bound, each None, a number or an array like that part of the weights.
     class_weight : dict or "balanced", default=None
         Factors of the cost by true label.
     dtype : {"float32", "float64"}, default="float32"
@@ -112,6 +115,7 @@ class ChainSVM(StructuredSVM):
         time_limit: float | None = None,
         fit_bias: bool = True,
         allowed_transitions: Any = None,
+        bounds: Any = None,
         class_weight: Any = None,
         dtype: Any = "float32",
         warm_start: bool = False,
@@ -127,6 +131,7 @@ class ChainSVM(StructuredSVM):
         self.time_limit = time_limit
         self.fit_bias = fit_bias
         self.allowed_transitions = allowed_transitions
+        self.bounds = bounds
         self.class_weight = class_weight
         self.dtype = dtype
         self.warm_start = warm_start
@@ -171,23 +176,45 @@ class ChainSVM(StructuredSVM):
         n_features = width + (len(BIASES) if self.fit_bias else 0)
         problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty)
 
-        start = self._previous_means(rows, classes, penalty)
-        w = self._solve(problem, weights, start)
+        start = self._previous_dual(rows, classes, penalty)
+        lower, upper = self._bound_weights(width, len(classes))
+        w = self._solve(problem, weights, start, lower, upper)
         self.classes_ = classes
         self.n_features_in_ = width
         self.coef_ = self._name_weights(w, width, len(classes))
         self._w, self._penalty, self._lengths, self._stores_sparse = w, penalty, rows.lengths, stores_sparse
         return self
 
-    def _previous_means(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray) -> Blocks | None:
-        if not self.warm_start or getattr(self, "_means", None) is None:
+    def _previous_dual(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray) -> DualPoint | None:
+        if not self.warm_start or getattr(self, "_dual", None) is None:
             return None
         is_same = (
             np.array_equal(self._lengths, rows.lengths)
             and np.array_equal(self.classes_, classes)
             and np.array_equal(self._penalty, penalty)
         )
-        return self._means if is_same else None
+        return self._dual if is_same else None
+
+    def _bound_weights(self, width: int, n_labels: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+        if self.bounds is None:
+            return None, None
+        n_weights = (width + n_labels + (len(BIASES) if self.fit_bias else 0)) * n_labels
+        limits = np.full(n_weights, -np.inf), np.full(n_weights, np.inf)
+        parts = [self._name_weights(limit, width, n_labels) for limit in limits]  # views
+        for name, pair in self.bounds.items():
+            if name not in parts[0]:
+                raise ValueError(f"bounds names {name!r}, but the weights are {', '.join(parts[0])}.")
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                raise ValueError(f"bounds[{name!r}] must be a pair of a lower and an upper bound, not {pair!r}.")
+            for part, bound in zip(parts, pair, strict=True):
+                if bound is not None:
+                    shape = part[name].shape
+                    if np.shape(bound) not in ((), shape):
+                        raise ValueError(f"bounds[{name!r}] has the shape {np.shape(bound)}, but the part has {shape}.")
+                    part[name][...] = bound
+            if not (parts[0][name] <= parts[1][name]).all():
+                raise ValueError(f"bounds[{name!r}] must be numbers, the lower ones at most the upper ones.")
+        return limits
 
     def _name_weights(self, w: np.ndarray, width: int, n_labels: int) -> Bunch:
         table = w.reshape(-1, n_labels)

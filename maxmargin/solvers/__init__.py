@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from maxmargin.solvers.auto import Auto
 from maxmargin.solvers.base import Result, Solver
 from maxmargin.solvers.bcfw import BCFW
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 
-__all__ = ["BCFW", "FrankWolfe", "Result", "Solver", "find_solver"]
+__all__ = ["BCFW", "Auto", "FrankWolfe", "Result", "Solver", "find_solver"]
 
-_NAMED: dict[str, Solver] = {"auto": BCFW(), "bcfw": BCFW(), "frank-wolfe": FrankWolfe()}
+_NAMED: dict[str, Solver] = {"auto": Auto(), "bcfw": BCFW(), "frank-wolfe": FrankWolfe()}
 
 
 def find_solver(solver: Any) -> Solver:
@@ -20,7 +21,7 @@ def find_solver(solver: Any) -> Solver:
     --------
     >>> from maxmargin.solvers import find_solver
     >>> find_solver("bcfw")
-    BCFW(sampling='permutation', averaging=False, gap_every=10)
+    BCFW(steps='fw', sampling='permutation', cache=0, averaging=False, gap_every=10)
     """
     if isinstance(solver, Solver):
         return solver

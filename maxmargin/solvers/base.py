@@ -13,7 +13,9 @@ import numpy as np
 
 from maxmargin.dispatch import supports
 from maxmargin.passes import Blocks
-from maxmargin.problem import ORACLES
+from maxmargin.problem import ORACLES, new_weights
+from maxmargin.solvers.active_sets import DualPoint, copied, no_sets
+from maxmargin.solvers.box import project
 from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.trace import Status, Trace
 
@@ -24,13 +26,13 @@ class Result(NamedTuple):
     Attributes
     ----------
     w : the weights of the lowest objective found
-    means : the mean parts of the last dual point: pass them as `start` to continue
+    dual : the last dual point, its mean parts and active sets: pass it as `start` to continue
     trace : one row per certificate
     status : why the solver stopped
     """
 
     w: np.ndarray
-    means: Blocks
+    dual: DualPoint
     trace: Trace
     status: Status
 
@@ -43,22 +45,26 @@ class Run:
     def __init__(
         self,
         objective: Objective,
-        start: Blocks | None,
+        start: DualPoint | None,
         tol: float,
         max_passes: float,
         time_limit: float | None,
         random_state: Any,
     ) -> None:
         self.objective = objective
+        self.notes: list[str] = []
         self.is_warm = start is not None
-        self.means = objective.gold_means() if start is None else Blocks(start.values.copy(), start.start)
-        self.w = objective.weights(self.means).astype(objective.passes.dtype)
+        self.dual = DualPoint(objective.gold_means(), no_sets()) if start is None else copied(start)
+        self.w = np.zeros(new_weights(objective.problem).size, objective.passes.dtype)
+        self._place(objective.weights(self.dual.means))
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
         self.rng = np.random.default_rng(random_state)
         self.passes = 0.0
         self.oracle_calls = 0
+        self.cache_hits = 0
+        self.wrong_outputs = 0
         self.interrupted = False
         self._began = time.perf_counter()
         self._step_seconds = 1e-3
@@ -78,36 +84,54 @@ class Run:
         """Whether the run is to end at the next certificate, whatever that says."""
         return self.interrupted or self.timed_out or self.passes >= self.max_passes
 
-    def slices(self, order: np.ndarray) -> Iterator[np.ndarray]:
-        """Parts of `order` short enough to look at the clock in between; counts their passes and oracle calls.
+    def slices(self, n_steps: int) -> Iterator[tuple[int, int]]:
+        """Ranges of `n_steps` steps short enough to look at the clock in between; counts their passes.
 
         Ends early when time is up or the run was interrupted.
         """
-        done = 0
-        while done < len(order) and not (self.interrupted or self.timed_out):
-            part = order[done : done + max(1, int(self.SLICE / self._step_seconds))]
+        lo = 0
+        while lo < n_steps and not (self.interrupted or self.timed_out):
+            hi = min(n_steps, lo + max(1, int(self.SLICE / self._step_seconds)))
             began = time.perf_counter()
-            yield part
-            self._step_seconds = max((time.perf_counter() - began) / len(part), 1e-9)
-            done += len(part)
-            self.oracle_calls += len(part)
-            self.passes += len(part) / self.objective.n
+            yield lo, hi
+            self._step_seconds = max((time.perf_counter() - began) / (hi - lo), 1e-9)
+            self.passes += (hi - lo) / self.objective.n
+            lo = hi
+
+    def count(self, calls: int, hits: int = 0, wrong: int = 0) -> None:
+        """Count oracle calls, calls that a cache saved, and outputs worse than the true one."""
+        self.oracle_calls += int(calls)
+        self.cache_hits += int(hits)
+        self.wrong_outputs += int(wrong)
+
+    def restart(self, reason: str) -> None:
+        """Go back to the true outputs, whose weights are zero before projection."""
+        self.notes.append(f"Started afresh: {reason}.")
+        self.is_warm = False
+        self.dual = DualPoint(self.objective.gold_means(), no_sets())
+        self._place(self.objective.weights(self.dual.means))
 
     def rebuild(self) -> float:
         """Recompute w from the mean parts in float64, against drift, and return the dual value there."""
-        exact = self.objective.weights(self.means)
-        self.w[:] = exact
-        return self.objective.dual(exact, self.means)
+        exact = self.objective.weights(self.dual.means)
+        self._place(exact)
+        return self.objective.dual(exact, self.dual.means)
+
+    def _place(self, v: np.ndarray) -> None:
+        box = self.objective.box
+        self.w[:] = project(v, box)
+        box.free[:] = v[box.which]
 
     def primal(self, w: np.ndarray, gaps: np.ndarray, outputs: Blocks) -> float:
         """F(w) by one oracle pass, which also fills the block gaps and the oracle's outputs."""
-        self.oracle_calls += self.objective.n
-        return self.objective.primal(w, self.objective.hinge(w, self.means, gaps, outputs))
+        hinge, wrong = self.objective.hinge(w, self.dual.means, gaps, outputs)
+        self.count(calls=self.objective.n, wrong=wrong)
+        return self.objective.primal(w, hinge)
 
     def status(self, is_optimal: bool) -> Status:
         """Why the run ended."""
         if is_optimal:
-            return Status.OPTIMAL
+            return Status.INEXACT if self.wrong_outputs else Status.OPTIMAL
         if self.interrupted:
             return Status.INTERRUPTED
         return Status.TIMEOUT if self.timed_out else Status.MAX_PASSES
@@ -144,7 +168,7 @@ class Solver:
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        """Improve ``run.w`` and ``run.means``, yielding a certificate now and then; the frame decides when to stop."""
+        """Improve ``run.w`` and ``run.dual``, yielding a certificate now and then; the frame decides when to stop."""
         raise NotImplementedError
 
     def solve(
@@ -153,7 +177,9 @@ class Solver:
         C: float = 1.0,
         sample_weight: np.ndarray | None = None,
         *,
-        start: Blocks | None = None,
+        start: DualPoint | None = None,
+        lower: Any = None,
+        upper: Any = None,
         tol: float = 1e-3,
         max_passes: float = 1000,
         time_limit: float | None = None,
@@ -169,7 +195,8 @@ class Solver:
         problem : the examples
         C : inverse strength of the regularization
         sample_weight : (n,) weights of the examples
-        start : mean parts to start from, such as those of an earlier `Result`, by default the true outputs
+        start : dual point to start from, such as that of an earlier `Result`, by default the true outputs
+        lower, upper : bounds of the weights, numbers or arrays with one entry per weight
         tol : stop at this relative duality gap, (primal - dual) / primal
         max_passes : stop after this many passes over the examples
         time_limit : stop after about this many seconds
@@ -182,7 +209,7 @@ class Solver:
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be positive, not {value}.")
         self._check_oracles(problem)
-        objective = Objective(problem, C, sample_weight, n_jobs)
+        objective = Objective(problem, C, sample_weight, n_jobs, lower, upper)
         run = Run(objective, start, tol, max_passes, time_limit, random_state)
         with _Interruptible(run):
             return self._follow(run, verbose, callback)
@@ -191,13 +218,19 @@ class Solver:
         trace = Trace()
         best, lowest = run.w, np.inf
         is_optimal = False
+        trace.notes = run.notes
         if verbose:
             print(trace.header(), flush=True)
         for w, primal, dual in self.iterate(run):
             if primal < lowest:
                 best, lowest = w.copy(), primal
             trace.append(
-                passes=run.passes, oracle_calls=run.oracle_calls, seconds=run.seconds, primal=primal, dual=dual
+                passes=run.passes,
+                oracle_calls=run.oracle_calls,
+                seconds=run.seconds,
+                primal=primal,
+                dual=dual,
+                cache_hits=run.cache_hits,
             )
             if verbose:
                 print(trace.line(), flush=True)
@@ -207,9 +240,12 @@ class Solver:
             if is_optimal or run.must_stop:
                 break
         status = run.status(is_optimal)
+        if run.wrong_outputs:
+            run.notes.append(f"The oracle returned an output worse than the true one {run.wrong_outputs} times.")
         if verbose:
+            print("\n".join(run.notes), end="\n" if run.notes else "")
             print(f"{status.name}: {status.value}.", flush=True)
-        return Result(best, run.means, trace, status)
+        return Result(best, run.dual, trace, status)
 
     def _check_oracles(self, problem: Any) -> None:
         missing = sorted(name for name in self.needs if not supports(ORACLES[name], problem))

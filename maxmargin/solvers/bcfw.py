@@ -1,4 +1,4 @@
-"""Block-coordinate Frank-Wolfe (*Gaps*, Algorithm 1): one oracle call, one exact line search on one example."""
+"""Block-coordinate Frank-Wolfe and all its variants of *Minding the Gaps*: the loop around `block_steps`."""
 
 from __future__ import annotations
 
@@ -8,119 +8,153 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.dispatch import kernel
-from maxmargin.problem import add_output, max_oracle, n_examples, spread, squared_norm
+from maxmargin.solvers import sum_tree
+from maxmargin.solvers.active_sets import DualPoint, enlarged, fill_with_gold, means_of_sets, new_sets, no_sets
 from maxmargin.solvers.base import Run, Solver
-from maxmargin.solvers.objective import Certificate, augmented_potentials, inner
+from maxmargin.solvers.block_steps import AWAY, FW, PAIRWISE, StepRule, block_steps
+from maxmargin.solvers.box import project
+from maxmargin.solvers.objective import Certificate
 
-# Mean parts below this are dropped: they would decay into denormal numbers, a hundred times slower to work with.
-NEGLIGIBLE = 1e-12
+STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY}
+SAMPLINGS = ("uniform", "permutation", "gap")
+
+UNIFORM_SHARE = 0.1  # of the draws of gap sampling: a guard against gaps that were zero when last seen
+STALE_SHARE = 0.8  # the sum of the last known gaps that calls for an exact certificate, as a share of the tolerance
 
 
 @dataclass(frozen=True)
 class BCFW(Solver):
-    """Block-coordinate Frank-Wolfe.
+    """Block-coordinate Frank-Wolfe, with pairwise and away steps, gap sampling and caching.
 
     Parameters
     ----------
-    sampling : order of the examples: "permutation" visits each once per pass, "uniform" draws with replacement
+    steps : "fw", "pairwise" or "away": how to move on a block; the latter two keep active sets and leave bad outputs
+    sampling : order of the examples: "permutation" visits each once per pass, "uniform" draws with replacement, "gap"
+        draws in proportion to the block gaps
+    cache : outputs kept per example to save calls of the oracle; 0 for no cache
     averaging : certify and return the average of the iterates, weighted by their number, in place of the last one
-    gap_every : passes between two certificates
+    gap_every : passes between two certificates, which also refresh the block gaps
 
     References
     ----------
-    Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), Block-coordinate Frank-Wolfe optimization for structural SVMs,
-    Algorithms 3 and 4. Osokin et al. (2016), Minding the gaps for block Frank-Wolfe optimization of structured SVMs,
-    Algorithm 1.
+    Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien (2016), Minding the gaps for block Frank-Wolfe optimization of
+    structured SVMs, Algorithms 1 to 5 and 9. Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), Block-coordinate
+    Frank-Wolfe optimization for structural SVMs, Algorithms 3 and 4.
     """
 
+    steps: str = "fw"
     sampling: str = "permutation"
+    cache: int = 0
     averaging: bool = False
     gap_every: int = 10
 
     needs: ClassVar[frozenset[str]] = frozenset({"max"})
 
     def __post_init__(self) -> None:
-        if self.sampling not in ("permutation", "uniform"):
-            raise ValueError(f'sampling must be "permutation" or "uniform", not {self.sampling!r}.')
+        if self.steps not in STEPS:
+            raise ValueError(f"steps must be one of {', '.join(STEPS)}, not {self.steps!r}.")
+        if self.sampling not in SAMPLINGS:
+            raise ValueError(f"sampling must be one of {', '.join(SAMPLINGS)}, not {self.sampling!r}.")
+        if not isinstance(self.cache, int) or self.cache < 0:
+            raise ValueError(f"cache must be a number of outputs, 0 or more, not {self.cache!r}.")
         if self.gap_every < 1:
             raise ValueError(f"gap_every must be at least 1, not {self.gap_every}.")
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        n = run.objective.n
-        state = BlockState(run, self.averaging)
+        state = BlockState(self, run)
         certificate = None
         if run.is_warm:
             yield (certificate := state.certify())
         n_passes = 1
         while True:
             for _ in range(n_passes):
-                order = run.rng.permutation(n) if self.sampling == "permutation" else run.rng.integers(n, size=n)
-                for part in run.slices(order):
-                    state.step(part)
-                if run.must_stop or (certificate and state.gaps.sum() <= 0.8 * run.tol * certificate.primal):
+                state.make_pass(self.sampling if certificate else "permutation")
+                if run.must_stop or (certificate and state.gaps.sum() <= STALE_SHARE * run.tol * certificate.primal):
                     break
             yield (certificate := state.certify())
             n_passes = self.gap_every
 
 
 class BlockState:
-    """What block-coordinate steps work on besides w and the mean parts."""
+    """What block-coordinate steps work on besides the weights and mean parts of a run."""
 
-    def __init__(self, run: Run, averaging: bool) -> None:
+    def __init__(self, solver: BCFW, run: Run) -> None:
+        objective = run.objective
         self.run = run
-        self.gaps = np.full(run.objective.n, np.inf)  # block gaps, each as of the last step on its block
-        self.outputs = run.objective.new_outputs()
-        self.lag = np.zeros(run.w.size if averaging else 0)
+        self.tree = sum_tree.new_tree(objective.n)
+        self.gaps = sum_tree.leaves(self.tree, objective.n)  # block gaps, each as of the last oracle call on it
+        self.gaps[:] = np.inf
+        self.global_gap = np.inf
+        self.outputs = objective.new_outputs()
+        self.lag = np.zeros(run.w.size if solver.averaging else 0)
         self.n_steps = 0
+        self.counts = np.zeros(3, np.int64)
+        kind, stores = STEPS[solver.steps], solver.steps != "fw" or solver.cache > 0
+        self.rule = StepRule(kind, stores, solver.cache, objective.weight, objective.regularization)
+        if not stores:
+            run.dual = DualPoint(run.dual.means, no_sets())
+        elif not run.dual.sets.sizes.size:
+            if run.is_warm:
+                run.restart("the start holds no active sets")
+            run.dual = DualPoint(run.dual.means, new_sets(objective.passes.output_sizes))
+            fill_with_gold(objective.problem, run.dual.sets)
 
-    def step(self, order: np.ndarray) -> None:
+    def make_pass(self, sampling: str) -> None:
+        """As many steps as there are examples."""
+        n, rng = self.run.objective.n, self.run.rng
+        if sampling == "permutation":
+            order = rng.permutation(n)
+        else:
+            order = rng.integers(n, size=n)
+        draws = np.zeros(0)
+        if sampling == "gap":
+            order[rng.random(n) >= UNIFORM_SHARE] = -1
+            draws = rng.random(n)
+        for lo, hi in self.run.slices(n):
+            self.step(order[lo:hi], draws[lo:hi])
+
+    def step(self, order: np.ndarray, draws: np.ndarray) -> None:
         """Take a step on each example of `order`."""
         run, objective = self.run, self.run.objective
-        weight, regularization, scratch = objective.weight, objective.regularization, objective.passes.scratches[0]
-        problem, gaps, lag = objective.problem, self.gaps, self.lag
-        bcfw_steps(problem, run.w, run.means, weight, regularization, order, gaps, lag, self.n_steps, scratch)
-        self.n_steps += len(order)
+        before = self.counts.copy()
+        while True:
+            done = block_steps(
+                objective.problem,
+                run.w,
+                objective.box,
+                run.dual.means,
+                run.dual.sets,
+                self.tree,
+                self.rule,
+                self.global_gap,
+                order,
+                draws,
+                self.lag,
+                self.n_steps,
+                self.counts,
+                objective.passes.scratches[0],
+            )
+            self.n_steps += done
+            if done == len(order):
+                break
+            order, draws = order[done:], draws[done:]
+            run.dual = DualPoint(run.dual.means, enlarged(run.dual.sets))
+        calls, hits, wrong = self.counts - before
+        run.count(calls=calls, hits=hits, wrong=wrong)
 
     def certify(self) -> Certificate:
-        """Rebuild w from the mean parts, then bound the objective by one oracle pass."""
+        """Rebuild mean parts and weights from the active sets, then bound the objective by one oracle pass."""
         run, k = self.run, self.n_steps
+        if self.rule.kind != FW:
+            run.objective.passes.run(means_of_sets, run.dual.sets, run.dual.means)
         dual = run.rebuild()
-        w, gaps = run.w, self.gaps
+        primal = run.primal(run.w, self.gaps, self.outputs)
+        self.gaps[:] = np.maximum(self.gaps, 0)
+        sum_tree.sum_up(self.tree)
+        self.global_gap = float(self.gaps.sum())
+        w = run.w
         if self.lag.size and k > 1:
-            w, gaps = (run.w - self.lag * (2 / (k * (k + 1)))).astype(run.w.dtype), gaps.copy()
-        return Certificate(w, run.primal(w, gaps, self.outputs), dual)
-
-
-@kernel
-def bcfw_steps(problem, w, means, weight, regularization, order, gaps, lag, n_steps, scratch):
-    """A Frank-Wolfe step on each example of `order`; w = w(means) is kept up to date.
-
-    `lag` collects sum_j j (j - 1)/2 (w_j - w_{j - 1}) over the steps j, from which the weighted average of the
-    iterates is 2/(k (k + 1)) sum_j j w_j = w_k - 2/(k (k + 1)) lag: as sparse to update as w itself.
-    """
-    scale = 1.0 / (regularization * n_examples(problem))
-    for k in range(order.size):
-        i = order[k]
-        mu = means.values[means.start[i] : means.start[i + 1]]
-        theta = scratch.theta[: mu.size]
-        delta = scratch.delta[: mu.size]
-        augmented_potentials(problem, w, i, theta)
-        max_oracle(problem, i, theta, scratch.y, scratch.work)
-        for p in range(mu.size):
-            delta[p] = -mu[p]
-        add_output(problem, i, scratch.y, 1.0, delta)
-        slope = inner(theta, delta)
-        gaps[i] = weight[i] * max(slope, 0.0) / n_examples(problem)
-        if slope <= 0:
-            continue
-        curvature = weight[i] * scale * squared_norm(problem, i, delta, scratch.work)
-        gamma = slope / curvature if slope < curvature else 1.0
-        for p in range(mu.size):
-            mu[p] += gamma * delta[p]
-            if mu[p] < NEGLIGIBLE:
-                mu[p] = 0
-        spread(problem, w, i, delta, -gamma * weight[i] * scale)
-        if lag.size > 0:
-            j = n_steps + k + 1.0
-            spread(problem, lag, i, delta, -gamma * weight[i] * scale * j * (j - 1) / 2)
+            average = run.objective.weights(run.dual.means) - self.lag * (2 / (k * (k + 1)))
+            w = project(average, run.objective.box).astype(run.w.dtype)
+            primal = run.primal(w, np.zeros_like(self.gaps), self.outputs)
+        return Certificate(w, primal, dual)

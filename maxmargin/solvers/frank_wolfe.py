@@ -35,11 +35,11 @@ class FrankWolfe(Solver):
             run.passes += 1
             yield Certificate(run.w, run.primal(run.w, gaps, outputs), dual)
             vertex = objective.passes.accumulate(assemble_outputs, outputs, objective.weight, objective.regularization)
-            direction = vertex - objective.weights(run.means)
+            direction = vertex - objective.weights(run.dual.means)
             curvature = objective.regularization * float(np.dot(direction, direction))
             slope = max(float(gaps.sum()), 0.0)
             gamma = slope / curvature if slope < curvature else 1.0
-            objective.passes.run(mix, run.means, outputs, gamma)
+            objective.passes.run(mix, run.dual.means, outputs, gamma)
 
 
 @kernel

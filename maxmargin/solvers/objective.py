@@ -5,6 +5,8 @@ score_i(y_i; w) is the structured hinge loss. For any mean parts mu_i in the mar
 
     w(mu) = 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i),
     D(mu) = (1/n) sum_i weight_i <cost_i, mu_i> - (lambda/2) ||w(mu)||^2 <= min F.
+
+With box constraints w(mu) is projected to the box and D gains a term (`maxmargin.solvers.box`).
 """
 
 from __future__ import annotations
@@ -16,7 +18,18 @@ from numba.extending import register_jitable
 
 from maxmargin.dispatch import kernel
 from maxmargin.passes import Blocks, Passes, new_blocks
-from maxmargin.problem import add_output, augment, gold, max_oracle, n_examples, score_output, scores, spread
+from maxmargin.problem import (
+    add_output,
+    augment,
+    gold,
+    max_oracle,
+    n_examples,
+    new_weights,
+    score_output,
+    scores,
+    spread,
+)
+from maxmargin.solvers.box import dual_term, make_box, project
 
 
 class Certificate(NamedTuple):
@@ -36,10 +49,17 @@ class Objective:
     C : inverse strength of the regularization, lambda = 1/(n C)
     sample_weight : (n,) weights of the examples, all 1 by default
     n_jobs : the number of threads of a pass over all examples, as in scikit-learn
+    lower, upper : bounds of the weights, numbers or one per weight
     """
 
     def __init__(
-        self, problem: Any, C: float = 1.0, sample_weight: np.ndarray | None = None, n_jobs: int | None = None
+        self,
+        problem: Any,
+        C: float = 1.0,
+        sample_weight: np.ndarray | None = None,
+        n_jobs: int | None = None,
+        lower: Any = None,
+        upper: Any = None,
     ) -> None:
         if not (C > 0 and np.isfinite(C)):
             raise ValueError(f"C must be a positive number, not {C}.")
@@ -47,6 +67,7 @@ class Objective:
         self.passes = Passes(problem, n_jobs)
         self.n = self.passes.n
         self.regularization = 1.0 / (self.n * C)
+        self.box = make_box(lower, upper, new_weights(problem).size)
         self.weight = np.ones(self.n) if sample_weight is None else np.ascontiguousarray(sample_weight, np.float64)
 
     def gold_means(self) -> Blocks:
@@ -60,21 +81,29 @@ class Objective:
         return new_blocks(self.passes.output_sizes, np.int32)
 
     def weights(self, means: Blocks) -> np.ndarray:
-        """w(mu) in float64, whatever the dtype of the problem: free of the drift of incremental updates."""
+        """w(mu) in float64, whatever the dtype of the problem and before it is projected to the box.
+
+        It is free of the drift of incremental updates.
+        """
         return self.passes.accumulate(assemble, means, self.weight, self.regularization)
 
-    def hinge(self, w: np.ndarray, means: Blocks, gaps: np.ndarray, outputs: Blocks) -> float:
-        """(1/n) sum_i weight_i loss_i(w) by one oracle pass, with the block gaps and the oracle's outputs."""
-        return sum(self.passes.run(oracle_pass, w, means, self.weight, gaps, outputs))
+    def hinge(self, w: np.ndarray, means: Blocks, gaps: np.ndarray, outputs: Blocks) -> tuple[float, int]:
+        """(1/n) sum_i weight_i loss_i(w) by one oracle pass, and how many outputs were worse than the true ones.
+
+        Fills the block gaps and the oracle's outputs.
+        """
+        parts = self.passes.run(oracle_pass, w, means, self.weight, gaps, outputs)
+        return sum(total for total, _ in parts), sum(wrong for _, wrong in parts)
 
     def primal(self, w: np.ndarray, hinge: float) -> float:
         """F(w), given its hinge losses."""
         return 0.5 * self.regularization * float(np.sum(np.square(w, dtype=np.float64))) + hinge
 
-    def dual(self, w: np.ndarray, means: Blocks) -> float:
-        """D(mu), given w(mu) in float64."""
+    def dual(self, v: np.ndarray, means: Blocks) -> float:
+        """D(mu), given w(mu) in float64 before its projection."""
+        w = project(v, self.box)
         cost = sum(self.passes.run(expected_cost, means, self.weight))
-        return cost - 0.5 * self.regularization * float(np.dot(w, w))
+        return cost - self.regularization * (0.5 * float(np.dot(w, w)) + dual_term(v, self.box))
 
 
 @kernel
@@ -113,21 +142,40 @@ def augmented_potentials(problem, w, i, theta):
     augment(problem, i, theta)
 
 
+@register_jitable
+def call_oracle(problem, i, theta, y, work):
+    """Write an output of the highest score into y; return its score, that of the true output, and whether it is worse.
+
+    An output that is worse than the true one, beyond rounding, is replaced by the true one.
+    """
+    max_oracle(problem, i, theta, y, work)
+    best = score_output(problem, i, theta, y)
+    true_output = gold(problem, i)
+    truth = score_output(problem, i, theta, true_output)
+    is_worse = best < truth - 1e-5 * (1 + abs(truth))
+    if is_worse:
+        for t in range(true_output.size):
+            y[t] = true_output[t]
+        best = truth
+    return best, truth, is_worse
+
+
 @kernel
 def oracle_pass(problem, w, means, weight, gaps, outputs, lo, hi, scratch):
-    """Block gaps, oracle outputs and the sum of hinge losses, divided by n, of the examples lo:hi."""
+    """Block gaps and oracle outputs of the examples lo:hi; the sum of hinge losses, divided by n, and wrong outputs."""
     n = n_examples(problem)
     total = 0.0
+    n_wrong = 0
     for i in range(lo, hi):
         mu = means.values[means.start[i] : means.start[i + 1]]
-        y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
         theta = scratch.theta[: mu.size]
         augmented_potentials(problem, w, i, theta)
-        max_oracle(problem, i, theta, y, scratch.work)
-        best = score_output(problem, i, theta, y)
+        y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+        best, truth, is_worse = call_oracle(problem, i, theta, y, scratch.work)
         gaps[i] = weight[i] * (best - inner(theta, mu)) / n
-        total += weight[i] * (best - score_output(problem, i, theta, gold(problem, i)))
-    return total / n
+        total += weight[i] * (best - truth)
+        n_wrong += is_worse
+    return total / n, n_wrong
 
 
 @kernel

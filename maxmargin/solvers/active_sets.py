@@ -1,0 +1,210 @@
+"""Outputs stored per example, with their weights in the dual point: active sets and caches in one place.
+
+The outputs of example i lie one after the other in a shared arena, as do their weights and scores; an example that
+outgrows its room moves to the end of the arena with twice the room. Kernels never allocate: they return when the arena
+is full, and Python doubles it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from maxmargin.dispatch import kernel
+from maxmargin.passes import Blocks
+from maxmargin.problem import add_output, gold, n_examples
+
+FIRST_CAPACITY = 2
+
+
+class ActiveSets(NamedTuple):
+    """The stored outputs of all examples."""
+
+    outputs: np.ndarray  # int32, the arena of outputs
+    alpha: np.ndarray  # the arena of weights; those of an example sum to 1
+    score: np.ndarray  # the arena of scores, as of the last step on the example
+    output_at: np.ndarray  # (n,) where an example's outputs begin
+    slot_at: np.ndarray  # (n,) where its weights and scores begin
+    capacity: np.ndarray  # (n,)
+    stored_count: np.ndarray  # (n,) the number of outputs stored
+    sizes: np.ndarray  # (n,) the number of integers in an output
+    used: np.ndarray  # (2,) how much of the arenas is taken: outputs, slots
+
+
+class DualPoint(NamedTuple):
+    """A dual point to start from: its mean parts and, from solvers that keep them, its active sets."""
+
+    means: Blocks
+    sets: ActiveSets
+
+
+def copied(point: DualPoint) -> DualPoint:
+    """A copy that can be changed without changing the original."""
+    sets = ActiveSets(*(array.copy() for array in point.sets))
+    return DualPoint(Blocks(point.means.values.copy(), point.means.start), sets)
+
+
+def no_sets() -> ActiveSets:
+    """Sets for solvers that store no outputs."""
+    nothing = np.zeros(0, np.int64)
+    return ActiveSets(
+        np.zeros(0, np.int32), np.zeros(0), np.zeros(0), nothing, nothing, nothing, nothing, nothing, nothing
+    )
+
+
+def new_sets(sizes: np.ndarray) -> ActiveSets:
+    """Empty sets for outputs of the given sizes."""
+    n = len(sizes)
+    output_at = np.concatenate([[0], np.cumsum(FIRST_CAPACITY * sizes)])
+    slots = FIRST_CAPACITY * n
+    return ActiveSets(
+        outputs=np.zeros(2 * output_at[-1], np.int32),
+        alpha=np.zeros(2 * slots),
+        score=np.zeros(2 * slots),
+        output_at=output_at[:-1].copy(),
+        slot_at=FIRST_CAPACITY * np.arange(n),
+        capacity=np.full(n, FIRST_CAPACITY),
+        stored_count=np.zeros(n, np.int64),
+        sizes=sizes.astype(np.int64),
+        used=np.array([output_at[-1], slots]),
+    )
+
+
+def enlarged(sets: ActiveSets) -> ActiveSets:
+    """The same sets in arenas of twice the size, or as much as the largest example may need."""
+    n_slots = 2 * int(sets.capacity.max())
+    n_outputs = 2 * int((sets.capacity * sets.sizes).max())
+
+    def longer(arena: np.ndarray, least: int) -> np.ndarray:
+        return np.concatenate([arena, np.zeros(max(len(arena), least), arena.dtype)])
+
+    return sets._replace(
+        outputs=longer(sets.outputs, n_outputs), alpha=longer(sets.alpha, n_slots), score=longer(sets.score, n_slots)
+    )
+
+
+@register_jitable
+def has_room(sets, i):
+    """Whether example i can store one more output, moving to the end of the arenas if need be."""
+    if sets.stored_count[i] < sets.capacity[i]:
+        return True
+    slots = sets.used[1] + 2 * sets.capacity[i]
+    return slots <= sets.alpha.size and sets.used[0] + 2 * sets.capacity[i] * sets.sizes[i] <= sets.outputs.size
+
+
+@register_jitable
+def stored(sets, i, slot):
+    """The output in a slot, as a view."""
+    begin = sets.output_at[i] + slot * sets.sizes[i]
+    return sets.outputs[begin : begin + sets.sizes[i]]
+
+
+@register_jitable
+def move_to_end(sets, i):
+    """Give example i twice its room, at the end of the arenas."""
+    for k in range(sets.stored_count[i]):
+        sets.alpha[sets.used[1] + k] = sets.alpha[sets.slot_at[i] + k]
+        sets.score[sets.used[1] + k] = sets.score[sets.slot_at[i] + k]
+    for k in range(sets.stored_count[i] * sets.sizes[i]):
+        sets.outputs[sets.used[0] + k] = sets.outputs[sets.output_at[i] + k]
+    sets.output_at[i] = sets.used[0]
+    sets.slot_at[i] = sets.used[1]
+    sets.capacity[i] *= 2
+    sets.used[0] += sets.capacity[i] * sets.sizes[i]
+    sets.used[1] += sets.capacity[i]
+
+
+@register_jitable
+def find(sets, i, y):
+    """The slot of output y, or -1."""
+    for slot in range(sets.stored_count[i]):
+        kept = stored(sets, i, slot)
+        same = True
+        for t in range(kept.size):
+            if kept[t] != y[t]:
+                same = False
+                break
+        if same:
+            return slot
+    return -1
+
+
+@register_jitable
+def append(sets, i, y, score):
+    """Store output y with weight zero in a new slot and return it."""
+    if sets.stored_count[i] == sets.capacity[i]:
+        move_to_end(sets, i)
+    slot = sets.stored_count[i]
+    sets.stored_count[i] += 1
+    write(sets, i, slot, y, score)
+    return slot
+
+
+@register_jitable
+def write(sets, i, slot, y, score):
+    """Overwrite a slot with output y, at weight zero."""
+    kept = stored(sets, i, slot)
+    for t in range(kept.size):
+        kept[t] = y[t]
+    sets.alpha[sets.slot_at[i] + slot] = 0.0
+    sets.score[sets.slot_at[i] + slot] = score
+
+
+@register_jitable
+def remove(sets, i, slot):
+    """Drop a slot; the last one takes its place."""
+    last = sets.stored_count[i] - 1
+    if slot != last:
+        weight = sets.alpha[sets.slot_at[i] + last]
+        write(sets, i, slot, stored(sets, i, last), sets.score[sets.slot_at[i] + last])
+        sets.alpha[sets.slot_at[i] + slot] = weight
+    sets.stored_count[i] = last
+
+
+@register_jitable
+def best_slot(sets, i):
+    """The slot of the highest score."""
+    best = 0
+    for slot in range(1, sets.stored_count[i]):
+        if sets.score[sets.slot_at[i] + slot] > sets.score[sets.slot_at[i] + best]:
+            best = slot
+    return best
+
+
+@register_jitable
+def worst_slot(sets, i, active):
+    """The slot of the lowest score among those with a positive weight, or with weight zero; -1 if there is none."""
+    worst = -1
+    for slot in range(sets.stored_count[i]):
+        at = sets.slot_at[i] + slot
+        is_candidate = sets.alpha[at] > 0 if active else sets.alpha[at] == 0
+        if is_candidate and (worst < 0 or sets.score[at] < sets.score[sets.slot_at[i] + worst]):
+            worst = slot
+    return worst
+
+
+@kernel
+def fill_with_gold(problem, sets):
+    """Put the whole weight of every example on its true output."""
+    for i in range(n_examples(problem)):
+        slot = append(sets, i, gold(problem, i), 0.0)
+        sets.alpha[sets.slot_at[i] + slot] = 1.0
+
+
+@kernel
+def means_of_sets(problem, sets, means, lo, hi, scratch):
+    """Rescale the weights to sum to 1 and recompute the mean parts mu_i = sum_y alpha_i(y) s_i(y) from them."""
+    for i in range(lo, hi):
+        mu = means.values[means.start[i] : means.start[i + 1]]
+        total = 0.0
+        for slot in range(sets.stored_count[i]):
+            total += sets.alpha[sets.slot_at[i] + slot]
+        for p in range(mu.size):
+            mu[p] = 0
+        for slot in range(sets.stored_count[i]):
+            sets.alpha[sets.slot_at[i] + slot] /= total
+            weight = sets.alpha[sets.slot_at[i] + slot]
+            if weight > 0:
+                add_output(problem, i, stored(sets, i, slot), weight, mu)

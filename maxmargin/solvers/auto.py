@@ -1,0 +1,95 @@
+"""The recommendation of *Gaps* made concrete: choose the variant of BCFW by what the oracle costs here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from maxmargin.dispatch import kernel
+from maxmargin.problem import add_output, gold, max_oracle, spread, squared_norm
+from maxmargin.solvers.base import Run, Solver
+from maxmargin.solvers.bcfw import BCFW
+from maxmargin.solvers.objective import Certificate, augmented_potentials
+
+ENOUGH_SECONDS = 0.02  # of measuring
+EXPENSIVE = 3.0  # an oracle that takes this many times the rest of a step is worth a cache
+CACHED_OUTPUTS = 50
+FEW_EXAMPLES = 20  # too few to sample by gaps: visit all
+
+
+@dataclass(frozen=True)
+class Auto(Solver):
+    """BCFW with the steps, sampling and cache that suit the problem; the choice is noted in the trace.
+
+    Pairwise steps are always taken: they converge fastest and change only where two outputs differ. Examples are drawn
+    by their gaps unless there are very few. A cache is kept where the oracle takes much longer than the rest of a step,
+    which is measured on some examples.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"max"})
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        solver = self.choose(run)
+        yield from solver.iterate(run)
+
+    @staticmethod
+    def choose(run: Run) -> BCFW:
+        """Measure, choose, and note the choice."""
+        cost = measure(run)
+        ratio = cost.oracle / cost.rest
+        sampling = "gap" if run.objective.n >= FEW_EXAMPLES else "permutation"
+        cache = CACHED_OUTPUTS if ratio >= EXPENSIVE else 0
+        solver = BCFW(steps="pairwise", sampling=sampling, cache=cache)
+        run.notes.append(
+            f"Chose steps='pairwise', sampling='{sampling}', cache={cache}: the oracle takes {1e6 * cost.oracle:.3g} "
+            f"microseconds, {ratio:.2g} times the rest of a step; a cache pays off from {EXPENSIVE:g} times."
+        )
+        return solver
+
+
+class StepCost(NamedTuple):
+    """Seconds per step."""
+
+    oracle: float
+    rest: float
+
+
+def measure(run: Run) -> StepCost:
+    """Time the oracle and the rest of a step on the first examples."""
+    problem, scratch = run.objective.problem, run.objective.passes.scratches[0]
+    w, sizes, n = run.w.copy(), run.objective.passes.part_sizes, run.objective.n
+
+    def seconds(part: Any) -> float:
+        part(problem, w, sizes, 0, 1, scratch)  # compiles, or loads from disk
+        spent, done = 0.0, 0
+        while spent < ENOUGH_SECONDS and done < n:
+            more = max(1, done)
+            began = time.perf_counter()
+            part(problem, w, sizes, done, min(n, done + more), scratch)
+            spent += time.perf_counter() - began
+            done = min(n, done + more)
+        return max(spent / done, 1e-9)
+
+    return StepCost(seconds(oracle_alone), seconds(step_without_oracle))
+
+
+@kernel
+def oracle_alone(problem, w, sizes, lo, hi, scratch):
+    """Call the oracle on whatever potentials are there."""
+    for i in range(lo, hi):
+        max_oracle(problem, i, scratch.theta[: sizes[i]], scratch.y, scratch.work)
+
+
+@kernel
+def step_without_oracle(problem, w, sizes, lo, hi, scratch):
+    """The potentials, a direction, its norm and its effect on the weights, which is zero here."""
+    for i in range(lo, hi):
+        delta = scratch.delta[: sizes[i]]
+        augmented_potentials(problem, w, i, scratch.theta[: sizes[i]])
+        for p in range(delta.size):
+            delta[p] = 0
+        add_output(problem, i, gold(problem, i), 1.0, delta)
+        squared_norm(problem, i, delta, scratch.work)
+        spread(problem, w, i, delta, 0.0)

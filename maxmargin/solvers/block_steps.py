@@ -1,0 +1,223 @@
+"""One step on one block of the dual, in all variants of *Gaps* (Algorithms 1 to 5 and 9): one source for all of them.
+
+A step on example i takes an output y (by the max oracle, or from the cache if that promises enough progress), and moves
+the block's point towards it. With potentials theta = B_i' w + cost_i and mean score m = <theta, mu_i>,
+
+    FW        d = s(y) - mu_i        slope score(y) - m           at most 1
+    pairwise  d = s(y) - s(a)        slope score(y) - score(a)    at most alpha(a)
+    away      d = mu_i - s(a)        slope m - score(a)           at most alpha(a) / (1 - alpha(a))
+
+where a is the active output of the lowest score. The dual rises by gamma * slope - gamma^2 curvature / 2 (times a
+constant), so gamma = slope / curvature within the limit; a step is taken only if the slope is positive. In terms of the
+paper, slope = n g_i and w_d = -B_i d / (lambda n).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from maxmargin.dispatch import kernel
+from maxmargin.problem import add_output, n_examples, score_output, spread, squared_norm
+from maxmargin.solvers.active_sets import append, best_slot, find, has_room, remove, stored, worst_slot, write
+from maxmargin.solvers.box import confine, release
+from maxmargin.solvers.objective import augmented_potentials, call_oracle, inner
+from maxmargin.solvers.sum_tree import change, draw
+
+FW, PAIRWISE, AWAY = 0, 1, 2
+
+# Mean parts below this are dropped: they would decay into denormal numbers, a hundred times slower to work with.
+# Active outputs of less weight are dropped too.
+NEGLIGIBLE = 1e-12
+
+CACHE_FRACTION = 0.25  # F and nu of the cache-hit rule
+CACHE_SHARE = 0.01
+
+CALLS, HITS, WORSE_THAN_TRUTH = 0, 1, 2
+
+
+class StepRule(NamedTuple):
+    """What kind of steps to take."""
+
+    kind: int  # FW, PAIRWISE or AWAY
+    stores: bool  # whether outputs are stored: as active sets unless kind is FW, for the cache
+    cache_limit: int  # how many outputs of an example to keep for the cache; 0 for no cache
+    weight: np.ndarray  # (n,) sample weights
+    regularization: float
+
+
+@kernel
+def block_steps(problem, w, box, means, sets, tree, rule, global_gap, order, draws, lag, n_steps, counts, scratch):
+    """A step on each example of `order`, or on one drawn by its gap where `order` is negative.
+
+    Keeps w = w(means), the active sets and the block gaps (the leaves of `tree`) up to date; counts oracle calls, cache
+    hits and wrong oracles. Returns the number of steps made: fewer than asked if the active sets need a larger arena.
+
+    `lag`, if not empty, collects sum_j j (j - 1)/2 (w_j - w_{j - 1}) over the steps j, from which the weighted average
+    of the iterates is 2/(k (k + 1)) sum_j j w_j = w_k - 2/(k (k + 1)) lag: as sparse to update as w itself.
+    """
+    n = n_examples(problem)
+    scale = 1.0 / (rule.regularization * n)
+    first_leaf = tree.size // 2
+    for k in range(order.size):
+        i = order[k] if order[k] >= 0 else draw(tree, n, draws[k])
+        if rule.stores and not has_room(sets, i):
+            return k
+        mu = means.values[means.start[i] : means.start[i + 1]]
+        theta = scratch.theta[: mu.size]
+        delta = scratch.delta[: mu.size]
+        y = scratch.y
+        augmented_potentials(problem, w, i, theta)
+        mean = score_stored(problem, i, theta, sets) if rule.stores else 0.0
+        if rule.kind == FW:
+            mean = inner(theta, mu)
+
+        slot = -1
+        if rule.cache_limit > 0:
+            candidate = best_slot(sets, i)
+            promise = rule.weight[i] / n * (sets.score[sets.slot_at[i] + candidate] - mean)
+            if promise >= max(CACHE_FRACTION * tree[first_leaf + i], CACHE_SHARE / n * global_gap) and promise > 0:
+                slot = candidate
+                counts[HITS] += 1
+        if slot >= 0:
+            copy_into(y, stored(sets, i, slot))
+            best = sets.score[sets.slot_at[i] + slot]
+        else:
+            best, _, is_worse = call_oracle(problem, i, theta, y, scratch.work)
+            counts[CALLS] += 1
+            counts[WORSE_THAN_TRUTH] += is_worse
+            change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
+
+        kind = rule.kind
+        slope = best - mean
+        limit = 1.0
+        away = -1
+        if rule.kind != FW:
+            away = worst_slot(sets, i, True)
+            weight = sets.alpha[sets.slot_at[i] + away]
+            worst = sets.score[sets.slot_at[i] + away]
+            if rule.kind == PAIRWISE:
+                slope = best - worst
+                limit = weight
+            elif slope > mean - worst or sets.stored_count[i] == 1:
+                kind = FW
+            else:
+                rest, slope = sum_of_others(sets, i, away)
+                limit = weight / rest if rest > 0 else 0.0
+        if slope <= 0 or limit <= 0:
+            continue
+
+        set_direction(problem, i, kind, mu, y, sets, away, rule.kind == FW, delta)
+        curvature = rule.weight[i] * scale * squared_norm(problem, i, delta, scratch.work)
+        gamma = min(limit, slope / curvature) if curvature > 0 else limit
+        release(w, box)
+        spread(problem, w, i, delta, -gamma * rule.weight[i] * scale)
+        confine(w, box)
+        if lag.size > 0:
+            j = n_steps + k + 1.0
+            spread(problem, lag, i, delta, -gamma * rule.weight[i] * scale * j * (j - 1) / 2)
+        if rule.kind == FW:
+            for p in range(mu.size):
+                mu[p] += gamma * delta[p]
+                if mu[p] < NEGLIGIBLE:
+                    mu[p] = 0
+        if rule.stores and kind != AWAY and slot < 0:
+            slot = store(sets, i, y, best, rule.cache_limit)
+        if rule.kind != FW:
+            shift_weights(sets, i, kind, gamma, slot, away)
+            drop_negligible(sets, i, rule.cache_limit)
+    return order.size
+
+
+@register_jitable
+def score_stored(problem, i, theta, sets):
+    """Score all stored outputs of example i; return their mean under the weights."""
+    mean = 0.0
+    for slot in range(sets.stored_count[i]):
+        at = sets.slot_at[i] + slot
+        sets.score[at] = score_output(problem, i, theta, stored(sets, i, slot))
+        mean += sets.alpha[at] * sets.score[at]
+    return mean
+
+
+@register_jitable
+def copy_into(y, source):
+    """Y = source, which may be shorter."""
+    for t in range(source.size):
+        y[t] = source[t]
+
+
+@register_jitable
+def sum_of_others(sets, i, away):
+    """1 - alpha(a), and mean - score(a): as sums over the other outputs, exact even where a has almost all weight."""
+    rest = 0.0
+    slope = 0.0
+    for slot in range(sets.stored_count[i]):
+        if slot != away:
+            at = sets.slot_at[i] + slot
+            rest += sets.alpha[at]
+            slope += sets.alpha[at] * (sets.score[at] - sets.score[sets.slot_at[i] + away])
+    return rest, slope
+
+
+@register_jitable
+def set_direction(problem, i, kind, mu, y, sets, away, has_means, delta):
+    """Delta = the direction of the step; mu_i is taken from the active set unless its mean parts are kept."""
+    for p in range(delta.size):
+        delta[p] = -mu[p] if kind == FW and has_means else 0
+    if kind != AWAY:
+        add_output(problem, i, y, 1.0, delta)
+    if kind == PAIRWISE:
+        add_output(problem, i, stored(sets, i, away), -1.0, delta)
+    elif not has_means:
+        rest = 0.0
+        for slot in range(sets.stored_count[i]):
+            weight = sets.alpha[sets.slot_at[i] + slot]
+            if weight > 0 and slot != away:
+                add_output(problem, i, stored(sets, i, slot), weight if kind == AWAY else -weight, delta)
+                rest += weight
+        share = rest if kind == AWAY else sets.alpha[sets.slot_at[i] + away]
+        add_output(problem, i, stored(sets, i, away), -share, delta)
+
+
+@register_jitable
+def store(sets, i, y, score, cache_limit):
+    """The slot of output y, which is stored if it is new.
+
+    A full cache gives up its lowest-scored output for it, but none that has a weight in the dual point.
+    """
+    slot = find(sets, i, y)
+    if slot >= 0:
+        return slot
+    if 0 < cache_limit <= sets.stored_count[i]:
+        victim = worst_slot(sets, i, False)
+        if victim >= 0:
+            write(sets, i, victim, y, score)
+            return victim
+    return append(sets, i, y, score)
+
+
+@register_jitable
+def shift_weights(sets, i, kind, gamma, slot, away):
+    """Move the weights of the active set by gamma in the direction of the step."""
+    at = sets.slot_at[i]
+    if kind != PAIRWISE:
+        factor = 1 - gamma if kind == FW else 1 + gamma
+        for s in range(sets.stored_count[i]):
+            sets.alpha[at + s] *= factor
+    if kind != AWAY:
+        sets.alpha[at + slot] += gamma
+    if kind != FW:
+        sets.alpha[at + away] -= gamma
+
+
+@register_jitable
+def drop_negligible(sets, i, cache_limit):
+    """Set negligible weights to zero; remove their outputs unless the cache has room for them."""
+    for slot in range(sets.stored_count[i] - 1, -1, -1):
+        if sets.alpha[sets.slot_at[i] + slot] < NEGLIGIBLE:
+            sets.alpha[sets.slot_at[i] + slot] = 0.0
+            if sets.stored_count[i] > cache_limit:
+                remove(sets, i, slot)

@@ -1,0 +1,53 @@
+"""A sum tree: draws an index with probability proportional to its value, and changes a value, in O(log n).
+
+The tree is one flat array of 2 P numbers, P a power of two: entry 1 is the root, entry P + i the value of index i, and
+every inner entry the sum of its two children, 2 p and 2 p + 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba.extending import register_jitable
+
+
+def new_tree(n: int) -> np.ndarray:
+    """A tree of n zeros."""
+    return np.zeros(2 * (1 << max(n - 1, 0).bit_length()))
+
+
+def leaves(tree: np.ndarray, n: int) -> np.ndarray:
+    """The n values, as a view; call `sum_up` after writing to it."""
+    return tree[tree.size // 2 : tree.size // 2 + n]
+
+
+def sum_up(tree: np.ndarray) -> None:
+    """Recompute all inner entries."""
+    size = tree.size // 2
+    while size > 1:
+        size //= 2
+        tree[size : 2 * size] = tree[2 * size : 4 * size : 2] + tree[2 * size + 1 : 4 * size : 2]
+
+
+@register_jitable
+def change(tree, i, value):
+    """Set the value of index i."""
+    p = tree.size // 2 + i
+    tree[p] = value
+    while p > 1:
+        p //= 2
+        tree[p] = tree[2 * p] + tree[2 * p + 1]
+
+
+@register_jitable
+def draw(tree, n, u):
+    """The index at the fraction u of the total; all are equally likely where every value is zero."""
+    if not tree[1] > 0:
+        return min(int(u * n), n - 1)
+    rest = u * tree[1]
+    p = 1
+    while p < tree.size // 2:
+        p *= 2
+        if rest >= tree[p] and tree[p + 1] > 0:
+            rest -= tree[p]
+            p += 1
+    return p - tree.size // 2

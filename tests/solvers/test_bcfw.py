@@ -1,0 +1,242 @@
+"""The variants of *Minding the Gaps*: steps, sampling, caching, box constraints, automatic choice."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maxmargin.solvers import BCFW, Auto, FrankWolfe, sum_tree
+from maxmargin.solvers.active_sets import stored
+from maxmargin.solvers.objective import Objective
+from maxmargin.testing import check_solver, toy_chains
+from maxmargin.trace import Status
+from tests import naive
+from tests.solvers.test_frank_wolfe import blocks_of
+from tests.toy import Candidates, hard_and_easy
+
+METHODS = [
+    BCFW(steps=steps, sampling=sampling, cache=cache)
+    for steps, sampling, cache in itertools.product(
+        ("fw", "pairwise", "away"), ("uniform", "permutation", "gap"), (0, 3)
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return toy_chains(n=6, n_labels=3)
+
+
+@pytest.fixture(scope="module")
+def references(problem):
+    """Optima of the same problem by an independent solver, without and with a box."""
+    blocks = blocks_of(problem)
+    lower = np.full(21, -np.inf)
+    lower[12:] = 0.0
+    upper = np.full(21, 0.4)
+    return {
+        "free": (None, None, naive.solve(blocks, 1.0)[1]),
+        "box": (lower, upper, naive.solve(blocks, 1.0, lower=lower, upper=upper)[1]),
+    }
+
+
+def tolerance(method):
+    """Plain Frank-Wolfe steps converge slowly."""
+    return 1e-2 if isinstance(method, FrankWolfe) or getattr(method, "steps", "") == "fw" else 1e-4
+
+
+@pytest.mark.parametrize("method", [*METHODS, Auto()], ids=str)
+def test_every_method_reaches_the_reference_optimum(method, problem, references):
+    check_solver(method, problem, references["free"][2], tol=tolerance(method))
+
+
+@pytest.mark.parametrize("method", [*METHODS, FrankWolfe(), BCFW(averaging=True)], ids=str)
+def test_every_method_obeys_box_constraints(method, problem, references):
+    lower, upper, optimum = references["box"]
+    result = method.solve(problem, lower=lower, upper=upper, tol=tolerance(method), max_passes=1e5, random_state=0)
+    assert result.status is Status.OPTIMAL
+    assert (result.w >= lower).all()
+    assert (result.w <= upper).all()
+    assert optimum > references["free"][2] + 1e-3  # the box matters
+    assert (result.trace.dual <= optimum * (1 + 1e-9)).all()
+    assert (result.trace.primal >= optimum * (1 - 1e-9)).all()
+    recomputed = naive.primal(result.w.astype(float), blocks_of(problem), 1.0)
+    assert np.isclose(recomputed, result.trace.primal[-1])
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if m.steps != "fw"], ids=str)
+def test_active_sets_stay_on_the_simplex_and_agree_with_w(method):
+    problem = toy_chains(n=12, n_labels=4, max_length=5)
+    result = method.solve(problem, 5.0, tol=1e-8, max_passes=60, random_state=0)
+    means, sets = result.dual
+    for i in range(12):
+        begin, count = sets.slot_at[i], sets.stored_count[i]
+        alpha = sets.alpha[begin : begin + count]
+        assert np.isclose(alpha.sum(), 1)
+        assert (alpha >= 0).all()
+        outputs = {tuple(stored(sets, i, slot)) for slot in range(count)}
+        assert len(outputs) == count  # no output is stored twice
+        if method.cache == 0:
+            assert (alpha > 0).all()
+    again = Objective(problem, 5.0).weights(means)
+    assert np.allclose(again, method.solve(problem, 5.0, start=result.dual, tol=1.0).w, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if m.cache], ids=str)
+def test_a_cache_saves_calls_and_is_bounded(method):
+    problem = toy_chains(n=20, n_labels=4, max_length=6)
+    result = method.solve(problem, 1.0, tol=1e-3, max_passes=1e4, random_state=0)
+    assert result.trace.cache_hits[-1] > 0
+    steps = result.trace.passes[-1] * 20
+    n_certificates = len(result.trace)
+    assert result.trace.oracle_calls[-1] == pytest.approx(steps - result.trace.cache_hits[-1] + 20 * n_certificates)
+    sets = result.dual.sets
+    if method.steps == "fw":
+        assert sets.stored_count.max() <= method.cache
+    else:  # only active outputs may exceed the limit
+        for i in range(20):
+            alpha = sets.alpha[sets.slot_at[i] : sets.slot_at[i] + sets.stored_count[i]]
+            assert sets.stored_count[i] <= max(method.cache, (alpha > 0).sum())
+
+
+def test_the_dual_rises_with_every_step():
+    problem = toy_chains(n=4)
+    for method in METHODS:
+        duals = []
+        for k in range(1, 6):
+            dual = method.solve(problem, max_passes=k, tol=1e-12, random_state=0).dual
+            objective = Objective(problem)
+            duals.append(objective.dual(objective.weights(dual.means), dual.means))
+        assert (np.diff(duals) >= -1e-12).all(), method
+
+
+@pytest.mark.parametrize(("n", "K"), [(20, 40), (40, 80)])
+def test_gap_sampling_spares_the_easy_examples(n, K):
+    """Appendix C: about min(n, K, 1/(n eps)) times fewer oracle calls than uniform sampling."""
+    problem = hard_and_easy(n, K)
+    _, optimum = naive.solve(problem.blocks(), 1.0, tol=1e-12)
+    wanted = (1 / (K // 4) - 1 / K) / (4 * n)  # the suboptimality of K/4 perfect steps on the hard example
+
+    def steps_needed(sampling):
+        """Steps until the dual is good enough, looked at after each pass; refreshing the gaps is not counted."""
+        result = BCFW(sampling=sampling).solve(problem, max_passes=1, tol=1e-12, random_state=0)
+        k = 1
+        while optimum - result.trace.dual[-1] > wanted:
+            result = BCFW(sampling=sampling).solve(problem, start=result.dual, max_passes=1, tol=1e-12, random_state=k)
+            k += 1
+        return n * k
+
+    assert steps_needed("uniform") / steps_needed("gap") > min(n, K // 4) / 4
+
+
+class Careless(Candidates):
+    """An oracle that now and then returns the worst candidate."""
+
+    calls = 0
+
+    def max_oracle(self, i, theta, y, work):
+        self.calls += 1
+        y[0] = np.argmin(theta) if self.calls % 7 == 0 else np.argmax(theta)
+        return float(theta[y[0]])
+
+
+@pytest.mark.parametrize("method", [BCFW(), BCFW(steps="pairwise", sampling="gap"), FrankWolfe()], ids=str)
+def test_an_oracle_worse_than_the_truth_is_reported(method):
+    rng = np.random.default_rng(0)
+    phi = [rng.normal(size=(5, 4)) for _ in range(8)]
+    costs = [np.concatenate([[0.0], np.ones(4)]) for _ in range(8)]
+    result = method.solve(Careless(phi, costs), tol=0.5, max_passes=200, random_state=0)
+    assert result.status is Status.INEXACT
+    assert "worse than the true one" in result.trace.notes[-1]
+    exact = method.solve(Candidates(phi, costs), tol=0.5, max_passes=200, random_state=0)
+    assert exact.status is Status.OPTIMAL
+    assert not exact.trace.notes
+
+
+def test_auto_says_what_it_chose():
+    quick = Auto().solve(toy_chains(n=30), tol=0.1, random_state=0)
+    assert "sampling='gap', cache=0" in quick.trace.notes[0]
+    few = Auto().solve(toy_chains(n=4), tol=0.1, random_state=0)
+    assert "sampling='permutation'" in few.trace.notes[0]
+
+
+class Slow(Candidates):
+    """An oracle that takes much longer than anything else."""
+
+    def max_oracle(self, i, theta, y, work):
+        for _ in range(200):
+            np.sort(self.phi[i] @ self.phi[i].T)
+        return super().max_oracle(i, theta, y, work)
+
+
+def test_auto_caches_for_an_expensive_oracle():
+    rng = np.random.default_rng(0)
+    slow = Slow([rng.normal(size=(6, 4)) for _ in range(25)], [np.concatenate([[0.0], np.ones(5)])] * 25)
+    result = Auto().solve(slow, tol=0.05, random_state=0)
+    assert "cache=50" in result.trace.notes[0]
+    assert result.trace.cache_hits[-1] > 0
+
+
+def test_a_start_without_active_sets_starts_afresh():
+    problem = toy_chains(n=5)
+    plain = BCFW().solve(problem, random_state=0)
+    result = BCFW(steps="pairwise").solve(problem, start=plain.dual, random_state=0)
+    assert result.status is Status.OPTIMAL
+    assert "Started afresh" in result.trace.notes[0]
+
+
+def test_the_start_is_not_changed():
+    problem = toy_chains(n=5)
+    first = BCFW(steps="pairwise").solve(problem, max_passes=3, tol=1e-9, random_state=0)
+    before = [array.copy() for array in first.dual.sets], first.dual.means.values.copy()
+    BCFW(steps="pairwise").solve(problem, start=first.dual, max_passes=5, tol=1e-9, random_state=1)
+    assert all(np.array_equal(a, b) for a, b in zip(before[0], first.dual.sets, strict=True))
+    assert np.array_equal(before[1], first.dual.means.values)
+
+
+@given(values=st.lists(st.floats(0, 10), min_size=1, max_size=20), u=st.floats(0, 1, exclude_max=True))
+def test_sum_tree_draws_in_proportion(values, u):
+    n = len(values)
+    tree = sum_tree.new_tree(n)
+    sum_tree.leaves(tree, n)[:] = values
+    sum_tree.sum_up(tree)
+    assert np.isclose(tree[1], sum(values))
+    drawn = sum_tree.draw(tree, n, u)
+    if sum(values) > 0:
+        assert values[drawn] > 0
+        below = sum(values[:drawn])
+        assert below - 1e-9 <= u * sum(values) <= below + values[drawn] + 1e-9
+    else:
+        assert drawn == int(u * n)
+    sum_tree.change(tree, drawn, 3.0)
+    values[drawn] = 3.0
+    assert np.isclose(tree[1], sum(values))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": "newton"}, "steps must be one of fw, pairwise, away, not 'newton'"),
+        ({"sampling": "random"}, "sampling must be one of uniform, permutation, gap, not 'random'"),
+        ({"cache": -1}, "cache must be a number of outputs, 0 or more, not -1"),
+        ({"cache": 2.5}, "cache must be a number of outputs, 0 or more, not 2.5"),
+        ({"gap_every": 0}, "gap_every must be at least 1, not 0"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        BCFW(**options)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "message"),
+    [
+        (1.0, 0.0, "lower must not exceed upper, but for weight 0 it is 1.0 and 0.0"),
+        (np.zeros(3), None, r"lower must be a number or hold 21 numbers, but has shape \(3,\)"),
+        (None, np.full(21, np.nan), "upper must not contain NaN, nor -inf"),
+        (np.inf, None, "lower must not contain NaN, nor inf"),
+    ],
+)
+def test_bad_boxes(problem, lower, upper, message):
+    with pytest.raises(ValueError, match=message):
+        BCFW().solve(problem, lower=lower, upper=upper)

@@ -1,0 +1,67 @@
+"""Problems as plain Python classes: every example chooses among candidates with explicit features."""
+
+import numpy as np
+
+
+class Candidates:
+    """Example i has candidates k with feature vectors phi[i][k] and costs[i][k]; candidate 0 is true.
+
+    The parts of an output are the indicators of the candidates.
+    """
+
+    def __init__(self, phi, costs):
+        self.phi = [np.asarray(p, float) for p in phi]
+        self.costs = [np.asarray(c, float) for c in costs]
+
+    def n_examples(self):
+        return len(self.phi)
+
+    def new_weights(self):
+        return np.zeros(self.phi[0].shape[1])
+
+    def part_sizes(self):
+        return np.array([len(p) for p in self.phi])
+
+    def output_sizes(self):
+        return np.ones(len(self.phi), np.int64)
+
+    def workspace(self, n_best):
+        return None
+
+    def scores(self, w, i, theta):
+        theta[:] = self.phi[i] @ w
+
+    def spread(self, w, i, delta, scale):
+        w += scale * (delta @ self.phi[i])
+
+    def squared_norm(self, i, delta, work):
+        return float(np.sum((delta @ self.phi[i]) ** 2))
+
+    def gold(self, i):
+        return np.zeros(1, np.int32)
+
+    def augment(self, i, theta):
+        theta += self.costs[i]
+
+    def add_output(self, i, y, scale, mu):
+        mu[y[0]] += scale
+
+    def score_output(self, i, theta, y):
+        return float(theta[y[0]])
+
+    def max_oracle(self, i, theta, y, work):
+        y[0] = np.argmax(theta)
+        return float(theta[y[0]])
+
+    def blocks(self):
+        """All outputs for the reference solver: psi(y) and costs."""
+        return [(p[0] - p, c) for p, c in zip(self.phi, self.costs, strict=True)]
+
+
+def hard_and_easy(n, n_candidates):
+    """*Gaps*, Appendix C: one hard example, whose every candidate has a direction of its own, and n - 1 easy ones."""
+    K = n_candidates
+    hard = np.vstack([np.zeros(K + 1), -np.eye(K, K + 1) / np.sqrt(2)])
+    easy = np.vstack([np.zeros(K + 1), np.tile(-np.eye(K + 1)[K], (K, 1))])
+    costs = np.concatenate([[0.0], np.ones(K)])
+    return Candidates([hard] + [easy] * (n - 1), [costs] * n)
