@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.problem import n_examples, new_weights, output_sizes, part_sizes, workspace
-from maxmargin.threads import aligned, count_threads, run_ranges, split_evenly
+from maxmargin.threads import Ranges, aligned, count_threads
 
 
 class Blocks(NamedTuple):
@@ -49,8 +49,8 @@ class Passes:
         self.part_sizes = part_sizes(problem)
         self.output_sizes = output_sizes(problem)
         self.dtype = new_weights(problem).dtype
-        self.ranges = split_evenly(self.part_sizes, min(count_threads(n_jobs), self.n))
-        self.scratches = [self._scratch(n_best) for _ in self.ranges]
+        self.ranges = Ranges(self.part_sizes, count_threads(n_jobs))
+        self.scratches = [self._scratch(n_best) for _ in range(len(self.ranges))]
 
     def _scratch(self, n_best: int) -> Scratch:
         n_parts = (int(self.part_sizes.max()),)
@@ -63,7 +63,7 @@ class Passes:
 
     def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call the kernel ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""
-        return run_ranges(lambda k, lo, hi: function(self.problem, *args, lo, hi, self.scratches[k]), self.ranges)
+        return self.ranges.run(lambda k, lo, hi: function(self.problem, *args, lo, hi, self.scratches[k]))
 
     def accumulate(self, function: Callable[..., Any], *args: Any) -> np.ndarray:
         """As `run`, for kernels that add to a vector of weights, passed before `args`: return the sum, in float64."""
@@ -73,4 +73,4 @@ class Passes:
             function(self.problem, w, *args, lo, hi, self.scratches[k])
             return w
 
-        return np.sum(run_ranges(part, self.ranges), axis=0)
+        return np.sum(self.ranges.run(part), axis=0)

@@ -41,10 +41,25 @@ def split_evenly(sizes: np.ndarray, n_ranges: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(edges))
 
 
-def run_ranges(function: Callable[[int, int, int], Any], ranges: list[tuple[int, int]]) -> list[Any]:
-    """Call ``function(k, lo, hi)`` for each range k, on a thread each; return the results in order."""
-    if len(ranges) == 1:
-        return [function(0, *ranges[0])]
-    with ThreadPoolExecutor(len(ranges)) as pool:
-        futures = [pool.submit(function, k, lo, hi) for k, (lo, hi) in enumerate(ranges)]
+class Ranges:
+    """Ranges of examples, each with a thread of its own.
+
+    Parameters
+    ----------
+    sizes : the sizes of the examples
+    n_threads : the number of ranges, at most one per example
+    """
+
+    def __init__(self, sizes: np.ndarray, n_threads: int) -> None:
+        self.bounds = split_evenly(sizes, min(n_threads, len(sizes)))
+        self._pool = ThreadPoolExecutor(len(self.bounds)) if len(self.bounds) > 1 else None
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    def run(self, function: Callable[[int, int, int], Any]) -> list[Any]:
+        """Call ``function(k, lo, hi)`` for each range k, on its thread; return the results in order."""
+        if self._pool is None:
+            return [function(0, *self.bounds[0])]
+        futures = [self._pool.submit(function, k, lo, hi) for k, (lo, hi) in enumerate(self.bounds)]
         return [future.result() for future in futures]

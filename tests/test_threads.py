@@ -2,7 +2,7 @@ import os
 
 import numpy as np
 
-from maxmargin.threads import aligned, count_threads, run_ranges, split_evenly
+from maxmargin.threads import Ranges, aligned, count_threads, split_evenly
 
 
 def test_ranges_cover_all_examples_once():
@@ -19,7 +19,10 @@ def test_ranges_are_balanced():
 
 
 def test_results_come_in_order():
-    assert run_ranges(lambda k, lo, hi: (k, lo, hi), [(0, 2), (2, 3), (3, 9)]) == [(0, 0, 2), (1, 2, 3), (2, 3, 9)]
+    for n_threads in (1, 2, 3):
+        ranges = Ranges(np.ones(9), n_threads)
+        assert ranges.run(lambda k, lo, hi: (k, lo, hi)) == [(k, *bounds) for k, bounds in enumerate(ranges.bounds)]
+    assert len(Ranges(np.ones(2), 5)) == 2
 
 
 def test_jobs_count_as_in_scikit_learn():

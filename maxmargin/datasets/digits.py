@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 from maxmargin.datasets.base import Dataset
 
@@ -48,6 +47,8 @@ def digit_words(n_train: int = 200, n_test: int = 200, random_state: Any = 0) ->
     for name, n in (("n_train", n_train), ("n_test", n_test)):
         if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
             raise ValueError(f"{name} must be a positive integer, not {n!r}.")
+    from sklearn.datasets import load_digits  # slow to import
+
     images, digits = load_digits(return_X_y=True)
     of_split, of_train, of_test = np.random.default_rng(random_state).spawn(3)
     shuffled = of_split.permutation(len(digits))

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from maxmargin.solvers import find_solver
 from maxmargin.solvers.active_sets import DualPoint
+
+
+class Task(NamedTuple):
+    """What an estimator asks of a solver."""
+
+    problem: Any
+    sample_weight: np.ndarray | None
+    start: DualPoint | None
+    lower: np.ndarray | None
+    upper: np.ndarray | None
 
 
 class StructuredSVM(BaseEstimator):
@@ -39,17 +49,23 @@ class StructuredSVM(BaseEstimator):
             raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
         find_solver(self.solver)
 
-    def _solve(
-        self, problem: Any, sample_weight: np.ndarray | None, start: DualPoint | None, lower: Any, upper: Any
-    ) -> np.ndarray:
+    def _encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+        """Check all input, keep what predictions need, and put the optimization problem together."""
+        raise NotImplementedError
+
+    def _set_weights(self, w: np.ndarray) -> None:
+        """Take on trained weights."""
+        raise NotImplementedError
+
+    def _solve(self, task: Task) -> np.ndarray:
         """Run the solver, keep its trace, status and, for a warm start, its dual point; return the weights."""
         result = find_solver(self.solver).solve(
-            problem,
+            task.problem,
             self.C,
-            sample_weight,
-            start=start,
-            lower=lower,
-            upper=upper,
+            task.sample_weight,
+            start=task.start,
+            lower=task.lower,
+            upper=task.upper,
             tol=self.tol,
             max_passes=self.max_passes,
             time_limit=self.time_limit,

@@ -30,7 +30,7 @@ from maxmargin.encode.sequences import (
     split,
     stack_rows,
 )
-from maxmargin.estimators.base import StructuredSVM, check_k
+from maxmargin.estimators.base import StructuredSVM, Task, check_k
 from maxmargin.solvers.active_sets import DualPoint
 from maxmargin.structures.chain import ChainProblem
 
@@ -156,6 +156,14 @@ class ChainSVM(StructuredSVM):
         -------
         self
         """
+        task = self._encode(X, y, sample_weight, lengths=lengths, position_weight=position_weight)
+        self._set_weights(self._solve(task))
+        return self
+
+    def _encode(
+        self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None, position_weight: Any = None
+    ) -> Task:
+        """Check all input, keep what predictions need, and put the optimization problem together."""
         self._check_parameters()
         rows = stack_rows(X, lengths)
         check_labels_given(y)
@@ -169,21 +177,21 @@ class ChainSVM(StructuredSVM):
         costs = label_costs(self.cost, classes, np.bincount(labels), self.class_weight)
         position_weight = None if position_weight is None else flatten_weights(position_weight, rows, "position_weight")
         scales = position_costs(self.cost, rows.lengths, position_weight)
-        stores_sparse = is_better_sparse(rows)
+        width, stores_sparse = rows.matrix.shape[1], is_better_sparse(rows)
+        lower, upper = self._bound_weights(width, len(classes))
+
         rows = as_stored(rows, stores_sparse)
         features = chain_features(rows, self.dtype, with_bias=self.fit_bias, for_training=True)
-        width = rows.matrix.shape[1]
         n_features = width + (len(BIASES) if self.fit_bias else 0)
         problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty)
-
         start = self._previous_dual(rows, classes, penalty)
-        lower, upper = self._bound_weights(width, len(classes))
-        w = self._solve(problem, weights, start, lower, upper)
-        self.classes_ = classes
-        self.n_features_in_ = width
-        self.coef_ = self._name_weights(w, width, len(classes))
-        self._w, self._penalty, self._lengths, self._stores_sparse = w, penalty, rows.lengths, stores_sparse
-        return self
+        self.classes_, self.n_features_in_ = classes, width
+        self._penalty, self._lengths, self._stores_sparse = penalty, rows.lengths, stores_sparse
+        return Task(problem, weights, start, lower, upper)
+
+    def _set_weights(self, w: np.ndarray) -> None:
+        self._w = w
+        self.coef_ = self._name_weights(w, self.n_features_in_, len(self.classes_))
 
     def _previous_dual(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray) -> DualPoint | None:
         if not self.warm_start or getattr(self, "_dual", None) is None:

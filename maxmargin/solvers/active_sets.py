@@ -7,7 +7,7 @@ is full, and Python doubles it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -208,3 +208,37 @@ def means_of_sets(problem, sets, means, lo, hi, scratch):
             weight = sets.alpha[sets.slot_at[i] + slot]
             if weight > 0:
                 add_output(problem, i, stored(sets, i, slot), weight, mu)
+
+
+def kept_primal(problem: Any, point: DualPoint, factor: float) -> DualPoint:
+    """A copy of a dual point, scaled by `factor` < 1 with the rest of the weight on the true outputs.
+
+    With a regularization that is smaller by the same factor its weights w(mu) are the same (*Gaps*, Proposition 1).
+    """
+    means, sets = copied(point)
+    done = 0
+    while (done := scale_towards_gold(problem, means, sets, factor, done)) < n_examples(problem):
+        sets = enlarged(sets)
+    return DualPoint(means, sets)
+
+
+@kernel
+def scale_towards_gold(problem, means, sets, factor, first):
+    """Scale the examples from `first` on; return the number of examples done, fewer than all if the arena is full."""
+    for i in range(first, n_examples(problem)):
+        has_sets = sets.sizes.size > 0
+        if has_sets and not has_room(sets, i):
+            return i
+        truth = gold(problem, i)
+        mu = means.values[means.start[i] : means.start[i + 1]]
+        for p in range(mu.size):
+            mu[p] *= factor
+        add_output(problem, i, truth, 1 - factor, mu)
+        if has_sets:
+            for slot in range(sets.stored_count[i]):
+                sets.alpha[sets.slot_at[i] + slot] *= factor
+            slot = find(sets, i, truth)
+            if slot < 0:
+                slot = append(sets, i, truth, 0.0)
+            sets.alpha[sets.slot_at[i] + slot] += 1 - factor
+    return n_examples(problem)

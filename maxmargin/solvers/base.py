@@ -47,6 +47,7 @@ class Run:
         objective: Objective,
         start: DualPoint | None,
         tol: float,
+        abs_tol: float,
         max_passes: float,
         time_limit: float | None,
         random_state: Any,
@@ -58,6 +59,7 @@ class Run:
         self.w = np.zeros(new_weights(objective.problem).size, objective.passes.dtype)
         self._place(objective.weights(self.dual.means))
         self.tol = tol
+        self.abs_tol = abs_tol
         self.max_passes = max_passes
         self.time_limit = time_limit
         self.rng = np.random.default_rng(random_state)
@@ -66,8 +68,13 @@ class Run:
         self.cache_hits = 0
         self.wrong_outputs = 0
         self.interrupted = False
+        self.is_estimated = False  # whether primal values are estimates, not bounds
         self._began = time.perf_counter()
         self._step_seconds = 1e-3
+
+    def target(self, primal: float) -> float:
+        """The duality gap to reach at this objective."""
+        return max(self.tol * abs(primal), self.abs_tol)
 
     @property
     def seconds(self) -> float:
@@ -130,8 +137,10 @@ class Run:
 
     def status(self, is_optimal: bool) -> Status:
         """Why the run ended."""
+        if is_optimal and self.wrong_outputs:
+            return Status.INEXACT
         if is_optimal:
-            return Status.INEXACT if self.wrong_outputs else Status.OPTIMAL
+            return Status.ESTIMATED if self.is_estimated else Status.OPTIMAL
         if self.interrupted:
             return Status.INTERRUPTED
         return Status.TIMEOUT if self.timed_out else Status.MAX_PASSES
@@ -181,6 +190,7 @@ class Solver:
         lower: Any = None,
         upper: Any = None,
         tol: float = 1e-3,
+        abs_tol: float = 0.0,
         max_passes: float = 1000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -198,6 +208,7 @@ class Solver:
         start : dual point to start from, such as that of an earlier `Result`, by default the true outputs
         lower, upper : bounds of the weights, numbers or arrays with one entry per weight
         tol : stop at this relative duality gap, (primal - dual) / primal
+        abs_tol : stop at this absolute duality gap, too
         max_passes : stop after this many passes over the examples
         time_limit : stop after about this many seconds
         n_jobs : threads of a pass over all examples; None is 1, -1 all cores
@@ -210,7 +221,7 @@ class Solver:
                 raise ValueError(f"{name} must be positive, not {value}.")
         self._check_oracles(problem)
         objective = Objective(problem, C, sample_weight, n_jobs, lower, upper)
-        run = Run(objective, start, tol, max_passes, time_limit, random_state)
+        run = Run(objective, start, tol, abs_tol, max_passes, time_limit, random_state)
         with _Interruptible(run):
             return self._follow(run, verbose, callback)
 
@@ -236,7 +247,7 @@ class Solver:
                 print(trace.line(), flush=True)
             if callback is not None and callback(trace):
                 run.interrupted = True
-            is_optimal = bool(trace.gap[-1] <= run.tol * abs(trace.primal[-1]))
+            is_optimal = bool(trace.gap[-1] <= run.target(trace.primal[-1]))
             if is_optimal or run.must_stop:
                 break
         status = run.status(is_optimal)

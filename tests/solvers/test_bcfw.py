@@ -16,9 +16,9 @@ from tests.toy import Candidates, hard_and_easy
 
 METHODS = [
     BCFW(steps=steps, sampling=sampling, cache=cache)
-    for steps, sampling, cache in itertools.product(
-        ("fw", "pairwise", "away"), ("uniform", "permutation", "gap"), (0, 3)
-    )
+    for steps in ("fw", "pairwise", "away")
+    for sampling in ("uniform", "permutation", "gap")
+    for cache in (0, 3)
 ]
 
 
