@@ -13,8 +13,10 @@ _PUBLIC = {
     "BCFW": "maxmargin.solvers",
     "ChainSVM": "maxmargin.estimators",
     "FrankWolfe": "maxmargin.solvers",
+    "Path": "maxmargin.estimators",
     "Status": "maxmargin.trace",
     "Trace": "maxmargin.trace",
+    "regularization_path": "maxmargin.estimators",
 }
 
 __all__ = [*_PUBLIC]  # noqa: PLE0604

@@ -13,7 +13,7 @@ from maxmargin.solvers.base import Run, Solver
 from maxmargin.solvers.bcfw import BCFW
 from maxmargin.solvers.objective import Certificate, augmented_potentials
 
-ENOUGH_SECONDS = 0.02  # of measuring
+ENOUGH_SECONDS = 0.005  # of measuring
 EXPENSIVE = 3.0  # an oracle that takes this many times the rest of a step is worth a cache
 CACHED_OUTPUTS = 50
 FEW_EXAMPLES = 20  # too few to sample by gaps: visit all
@@ -57,35 +57,35 @@ class StepCost(NamedTuple):
 
 
 def measure(run: Run) -> StepCost:
-    """Time the oracle and the rest of a step on the first examples."""
-    problem, scratch = run.objective.problem, run.objective.passes.scratches[0]
-    w, sizes, n = run.w.copy(), run.objective.passes.part_sizes, run.objective.n
+    """Time the oracle and the rest of a step, on as few examples as give a reliable figure."""
+    w, sizes = run.w.copy(), run.objective.passes.part_sizes
 
     def seconds(part: Any) -> float:
-        part(problem, w, sizes, 0, 1, scratch)  # compiles, or loads from disk
-        spent, done = 0.0, 0
-        while spent < ENOUGH_SECONDS and done < n:
-            more = max(1, done)
+        count, spent = 1, 0.0
+        part(run.objective.problem, w, sizes, 0, run.objective.passes.scratches[0])  # compiles, or loads from disk
+        while spent < ENOUGH_SECONDS:
+            count *= 4
             began = time.perf_counter()
-            part(problem, w, sizes, done, min(n, done + more), scratch)
-            spent += time.perf_counter() - began
-            done = min(n, done + more)
-        return max(spent / done, 1e-9)
+            part(run.objective.problem, w, sizes, count, run.objective.passes.scratches[0])
+            spent = time.perf_counter() - began
+        return spent / count
 
     return StepCost(seconds(oracle_alone), seconds(step_without_oracle))
 
 
 @kernel
-def oracle_alone(problem, w, sizes, lo, hi, scratch):
-    """Call the oracle on whatever potentials are there."""
-    for i in range(lo, hi):
+def oracle_alone(problem, w, sizes, count, scratch):
+    """Call the oracle `count` times, on whatever potentials are there."""
+    for k in range(count):
+        i = k % sizes.size
         max_oracle(problem, i, scratch.theta[: sizes[i]], scratch.y, scratch.work)
 
 
 @kernel
-def step_without_oracle(problem, w, sizes, lo, hi, scratch):
-    """The potentials, a direction, its norm and its effect on the weights, which is zero here."""
-    for i in range(lo, hi):
+def step_without_oracle(problem, w, sizes, count, scratch):
+    """The potentials, a direction, its norm and its effect on the weights, which is zero here; `count` times."""
+    for k in range(count):
+        i = k % sizes.size
         delta = scratch.delta[: sizes[i]]
         augmented_potentials(problem, w, i, scratch.theta[: sizes[i]])
         for p in range(delta.size):

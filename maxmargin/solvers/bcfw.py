@@ -67,7 +67,7 @@ class BCFW(Solver):
         state = BlockState(self, run)
         certificate = None
         run.is_estimated = not self.exact_gaps
-        if run.is_warm:
+        if run.is_warm and self.exact_gaps:
             yield (certificate := state.certify())
         n_passes = 1
         while True:

@@ -358,3 +358,34 @@ def test_ocr_brackets_the_known_optimum(data_folder, size, bracket):
     assert fitted.trace_.dual[-1] * scale <= bracket[1]
     assert fitted.trace_.primal[-1] * scale <= bracket[1] * 1.01
     assert fitted.trace_.dual[-1] * scale >= bracket[0] * 0.99
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------------
+
+
+def test_bounds_hold_by_name(words):
+    X, y = words
+    cap = np.full((3, 3), 0.5)
+    fitted = ChainSVM(bounds={"transitions": (0, cap), "bias": (None, 0.0)}, random_state=0).fit(X, y)
+    assert fitted.status_ is Status.OPTIMAL
+    assert (fitted.coef_.transitions >= 0).all()
+    assert (fitted.coef_.transitions <= 0.5).all()
+    assert (fitted.coef_.bias <= 0).all()
+    assert (fitted.coef_.emissions < 0).any()
+    free = ChainSVM(random_state=0).fit(X, y)
+    assert fitted.trace_.dual[-1] > free.trace_.primal[-1]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({"edges": (0, 1)}, "bounds names 'edges', but the weights are emissions, transitions, bias, first, last."),
+        ({"bias": 0.0}, r"bounds\['bias'\] must be a pair of a lower and an upper bound, not 0.0."),
+        ({"bias": (1, 0)}, r"bounds\['bias'\] must be numbers, the lower ones at most the upper ones."),
+        ({"bias": (np.nan, 0)}, r"bounds\['bias'\] must be numbers, the lower ones at most the upper ones."),
+        ({"bias": (np.zeros(3), None)}, r"bounds\['bias'\] has the shape \(3,\), but the part has \(2,\)."),
+    ],
+)
+def test_bad_bounds(bounds, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        ChainSVM(bounds=bounds).fit(GOOD, LABELS)

@@ -1,0 +1,266 @@
+"""The regularization path of an estimator or a problem: all strengths of the regularization in one run."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.problem import n_examples
+from maxmargin.solvers import BCFW, Solver, find_solver
+from maxmargin.solvers.path import Breakpoint, PathFollower
+
+METHODS = ("approximate", "heuristic", "grid")
+
+
+class Path:
+    """Solutions for every lambda = 1/(n C) from `lambdas[0]` (in fact from infinity) down to `lambdas[-1]`.
+
+    Attributes
+    ----------
+    lambdas, Cs : (K,) the breakpoints; the weights of breakpoint k hold from lambdas[k] down to lambdas[k + 1]
+    primal, dual, gap : (K,) the certificate of each breakpoint
+    passes : (K,) passes over the examples at each breakpoint
+    scores : (K,) scores on the held-out data, if given
+    is_complete : whether the last weights are good for every smaller lambda, too
+    """
+
+    def __init__(self, n: int, eps: float, infinity: np.ndarray | None, model: Any) -> None:
+        self.eps = eps
+        self.is_complete = False
+        self.scores: Any = []
+        self._n = n
+        self._infinity = infinity
+        self._model = model
+        self._rows: list[Any] = []
+        self._points: list[Breakpoint] = []
+
+    def _append(self, point: Breakpoint) -> None:
+        is_mostly_zero = np.count_nonzero(point.w) < 0.4 * point.w.size
+        self._rows.append(sp.csr_array(point.w[np.newaxis]) if is_mostly_zero else point.w)
+        self._points.append(point._replace(w=np.empty(0), point=None))  # type: ignore[arg-type]
+
+    def _column(self, name: str) -> np.ndarray:
+        return np.array([getattr(point, name) for point in self._points])
+
+    lambdas = property(lambda self: self._column("regularization"))
+    Cs = property(lambda self: 1.0 / (self._n * self.lambdas))
+    primal = property(lambda self: self._column("primal"))
+    dual = property(lambda self: self._column("dual"))
+    gap = property(lambda self: np.maximum(self.primal - self.dual, 0.0))
+    passes = property(lambda self: self._column("passes"))
+    seconds = property(lambda self: self._column("seconds"))
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def weights(self, k: int) -> np.ndarray:
+        """The weights of breakpoint k."""
+        row = self._rows[k]
+        return row.toarray()[0] if sp.issparse(row) else row
+
+    def w_at(self, regularization: float) -> np.ndarray:
+        """The weights for any lambda on the path.
+
+        Parameters
+        ----------
+        regularization : lambda = 1/(n C)
+        """
+        lambdas = self.lambdas
+        if not regularization > 0:
+            raise ValueError(f"regularization must be positive, not {regularization}.")
+        if regularization > lambdas[0] and self._infinity is not None:
+            return (self._infinity / regularization).astype(self.weights(0).dtype)
+        if regularization < lambdas[-1] and not self.is_complete:
+            raise ValueError(f"The path ends at lambda = {lambdas[-1]:.3g}, above {regularization:.3g}.")
+        k = int(np.searchsorted(-lambdas, -regularization, side="right")) - 1
+        return self.weights(max(k, 0))
+
+    def model_at(self, regularization: float) -> Any:
+        """The estimator with the weights for lambda, ready to predict."""
+        if self._model is None:
+            raise TypeError("This path was computed for a problem: it has weights, but no estimator.")
+        model = copy(self._model)
+        model.C = 1.0 / (self._n * regularization)
+        model._set_weights(self.w_at(regularization))
+        return model
+
+    @property
+    def best_lambda(self) -> float:
+        """The lambda of the highest held-out score; the largest of several."""
+        if not len(self.scores):
+            raise AttributeError("The path has no scores: pass X_dev and y_dev.")
+        return float(self.lambdas[int(np.argmax(self.scores))])
+
+    @property
+    def best_C(self) -> float:
+        """1/(n lambda) of the highest held-out score."""
+        return 1.0 / (self._n * self.best_lambda)
+
+    @staticmethod
+    def header() -> str:
+        """The column titles of the table."""
+        return f"{'breakpoint':>10}  {'lambda':>10}  {'C':>10}  {'primal':>12}  {'gap':>9}  {'passes':>7}  {'score':>7}"
+
+    def line(self, k: int = -1) -> str:
+        """Row k of the table."""
+        score = f"{self.scores[k]:7.4f}" if len(self.scores) else f"{'':7}"
+        number = k % len(self)
+        return (
+            f"{number:10d}  {self.lambdas[k]:10.3e}  {self.Cs[k]:10.3e}  {self.primal[k]:12.6f}  {self.gap[k]:9.1e}  "
+            f"{self.passes[k]:7.3g}  {score}"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([self.header(), *(self.line(k) for k in range(len(self)))])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Plot the bounds of the objective and, if there are any, the scores against C.
+
+        Returns
+        -------
+        The axes.
+        """
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                raise ImportError('Path.plot() needs matplotlib: pip install "maxmargin[plot]".') from error
+            ax = plt.subplots(figsize=(6, 4), layout="constrained")[1]
+        ax.step(self.Cs, self.primal, where="post", color="C0", label="objective")
+        ax.fill_between(self.Cs, self.dual, self.primal, step="post", color="C0", alpha=0.3, label="gap")
+        ax.set_xscale("log")
+        ax.set_xlabel("C")
+        ax.set_ylabel("objective")
+        lines = ax.get_lines()
+        if len(self.scores):
+            right = ax.twinx()
+            right.step(self.Cs, self.scores, where="post", color="C1", label="held-out score")
+            right.axvline(self.best_C, color="C1", linestyle=":")
+            right.set_ylabel("held-out score")
+            lines = [*lines, right.get_lines()[0]]
+        ax.legend(lines, [line.get_label() for line in lines], loc="center left")
+        return ax
+
+
+def regularization_path(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    method: str = "approximate",
+    eps: float = 0.1,
+    kappa: float | None = None,
+    lambda_min: float = 1e-5,
+    lambdas: Any = None,
+    solver: Any = None,
+    sample_weight: Any = None,
+    X_dev: Any = None,
+    y_dev: Any = None,
+    max_passes: float = 1000,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> Path:
+    """Train for every strength of the regularization.
+
+    Parameters
+    ----------
+    model : an estimator, whose C, solver and tolerance are ignored, or a problem
+    X, y : the training data of an estimator
+    method : "approximate": for every lambda, weights whose objective is within eps of the optimum, proven.
+        "heuristic": the same by the last known block gaps, faster and without proof.
+        "grid": the values of `lambdas` only, each to within kappa * eps, each from the one before.
+    eps : accuracy of the path, in units of the objective
+    kappa : accuracy of breakpoints, as a share of eps: closer to 1 makes more of them, each cheaper; by default 0.9, and
+        0.7 for the heuristic path
+    lambda_min : where to end
+    lambdas : the values for the grid, by default 2^15 down to 2^-15
+    solver : a solver that keeps its dual point; by default BCFW with pairwise steps, gap sampling and a cache
+    sample_weight : (n,) weights of the examples
+    X_dev, y_dev : held-out data: an estimator is scored on it at each breakpoint
+    max_passes, n_jobs, random_state : see `Solver.solve`; passes are those of one breakpoint
+    verbose : print each breakpoint
+
+    Returns
+    -------
+    Path
+
+    References
+    ----------
+    Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien (2016), Minding the gaps for block Frank-Wolfe optimization of
+    structured SVMs, section 4 and appendix K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import ChainSVM, regularization_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(size=(4, 3)) for _ in range(20)]
+    >>> y = [np.argmax(x, axis=1) for x in X]
+    >>> path = regularization_path(ChainSVM(), X, y, eps=0.5, X_dev=X, y_dev=y, random_state=0)
+    >>> bool((path.gap <= 0.5).all()), path.is_complete
+    (True, True)
+    >>> path.model_at(path.best_lambda).score(X, y)
+    1.0
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
+    kappa = {"heuristic": 0.7}.get(method, 0.9) if kappa is None else kappa
+    for name, value in (("eps", eps), ("kappa", kappa)):
+        if not 0 < value < 1:
+            raise ValueError(f"{name} must lie between 0 and 1, not be {value}.")
+    if not 0 < lambda_min < np.inf:
+        raise ValueError(f"lambda_min must be a positive number, not {lambda_min}.")
+    if (X_dev is None) != (y_dev is None):
+        raise ValueError("X_dev and y_dev must be given together.")
+
+    problem, estimator = model, None
+    if hasattr(model, "_encode"):
+        from sklearn.base import clone
+
+        estimator = clone(model)
+        if getattr(estimator, "bounds", None) is not None:
+            raise ValueError("A path takes no bounds of the weights.")
+        task = estimator._encode(X, y, sample_weight)
+        problem, sample_weight = task.problem, task.sample_weight
+    elif X_dev is not None:
+        raise ValueError("X_dev and y_dev need an estimator, not a problem.")
+    follower = PathFollower(
+        problem, sample_weight, _path_solver(solver, method), eps, kappa, max_passes, n_jobs, random_state
+    )
+    is_grid = method == "grid"
+    path = Path(n_examples(problem), eps, None if is_grid else follower.infinity()[1], estimator)
+    points = follower.follow_grid(_check_grid(lambdas)) if is_grid else follower.follow(lambda_min)
+    if verbose:
+        print(path.header(), flush=True)
+    for point in points:
+        path._append(point)
+        if estimator is not None:
+            estimator._set_weights(point.w)
+            if X_dev is not None:
+                path.scores.append(estimator.score(X_dev, y_dev))
+        if verbose:
+            print(path.line(), flush=True)
+    path.is_complete = not is_grid and point.decay <= eps - (point.primal - point.dual)
+    path.scores = np.array(path.scores)
+    return path
+
+
+def _path_solver(solver: Any, method: str) -> Solver:
+    exact = method != "heuristic"
+    if solver is None:
+        return BCFW(steps="pairwise", sampling="gap", cache=50, exact_gaps=exact)
+    solver = find_solver(solver)
+    if not exact and getattr(solver, "exact_gaps", True):
+        raise ValueError(f"A heuristic path needs BCFW(..., exact_gaps=False), not {solver!r}.")
+    return solver
+
+
+def _check_grid(lambdas: Any) -> np.ndarray:
+    grid = 2.0 ** np.arange(15, -16, -1) if lambdas is None else np.sort(np.asarray(lambdas, np.float64))[::-1]
+    if grid.ndim != 1 or not len(grid) or not (np.isfinite(grid).all() and (grid > 0).all()):
+        raise ValueError("lambdas must be a list of positive numbers.")
+    return grid

@@ -1,0 +1,170 @@
+"""Regularization paths against solves to high accuracy at many values of lambda."""
+
+import numpy as np
+import pytest
+
+from maxmargin import BCFW, ChainSVM, FrankWolfe, regularization_path
+from maxmargin.problem import n_examples
+from maxmargin.testing import toy_chains
+from tests import naive
+from tests.solvers.test_frank_wolfe import blocks_of
+from tests.toy import Candidates
+
+EPS = 0.2
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return toy_chains(n=5, n_labels=3)
+
+
+@pytest.fixture(scope="module")
+def path(problem):
+    return regularization_path(problem, eps=EPS, random_state=0)
+
+
+def suboptimality(problem, regularization, w):
+    blocks, C = blocks_of(problem), 1 / (n_examples(problem) * regularization)
+    _, optimum = naive.solve(blocks, C, tol=1e-8)
+    return naive.primal(w.astype(float), blocks, C) - optimum
+
+
+def test_the_path_is_approximate_everywhere(problem, path):
+    assert (path.gap <= 0.9 * EPS + 1e-9).all()
+    assert (np.diff(path.lambdas) < 0).all()
+    rng = np.random.default_rng(0)
+    between = np.exp(rng.uniform(np.log(path.lambdas[-1]), np.log(path.lambdas[0]), 15))
+    worst = [suboptimality(problem, value, path.w_at(value)) for value in (*between, *path.lambdas[:3])]
+    assert max(worst) <= EPS
+    assert max(worst) > 0.2 * EPS  # breakpoints are not wasted
+
+
+def test_just_above_a_breakpoint_the_weights_before_it_hold(problem, path):
+    k = len(path) // 2
+    above, below = path.lambdas[k] * (1 + 1e-9), path.lambdas[k] * (1 - 1e-9)
+    assert np.array_equal(path.w_at(above), path.weights(k - 1))
+    assert np.array_equal(path.w_at(below), path.weights(k))
+    assert np.array_equal(path.w_at(path.lambdas[k]), path.weights(k))
+
+
+def test_beyond_both_ends(problem, path):
+    for factor in (1.0001, 2, 100):
+        value = factor * path.lambdas[0]
+        assert suboptimality(problem, value, path.w_at(value)) <= EPS
+    assert path.is_complete  # separable up to eps: the last weights are good for every smaller lambda
+    for factor in (0.5, 0.01):
+        value = factor * path.lambdas[-1]
+        assert suboptimality(problem, value, path.w_at(value)) <= EPS
+
+
+def test_lambda_infinity_is_that_of_the_paper(problem, path):
+    blocks = blocks_of(problem)
+    psi = np.mean([p[np.argmax(costs)] for p, costs in blocks], axis=0)
+    # several outputs have the highest cost: with the one the oracle took, the formula of Algorithm 6 holds
+    direction = path.w_at(2 * path.lambdas[0]) * 2 * path.lambdas[0]
+    margins = np.mean([np.max(-p @ direction) for p, _ in blocks])
+    assert np.isclose(path.lambdas[0], (direction @ direction + margins) / EPS)
+    assert psi.shape == direction.shape
+
+
+def test_lambda_min_ends_the_path(problem):
+    short = regularization_path(problem, eps=EPS, lambda_min=1.0, random_state=0)
+    assert np.isclose(short.lambdas[-1], 1.0)
+    assert not short.is_complete
+    with pytest.raises(ValueError, match=r"The path ends at lambda = 1, above 0\.5"):
+        short.w_at(0.5)
+
+
+@pytest.mark.parametrize("solver", [BCFW(), BCFW(steps="away", sampling="gap"), FrankWolfe(), "auto"], ids=str)
+def test_other_solvers(problem, solver):
+    other = regularization_path(problem, eps=EPS, lambda_min=0.05, solver=solver, random_state=0)
+    assert (other.gap <= EPS).all()
+
+
+def test_heuristic_path(problem):
+    heuristic = regularization_path(problem, eps=EPS, method="heuristic", random_state=0)
+    values = np.geomspace(heuristic.lambdas[-1], heuristic.lambdas[0], 6)
+    assert max(suboptimality(problem, value, heuristic.w_at(value)) for value in values) <= 3 * EPS  # no guarantee
+    with pytest.raises(ValueError, match=r"A heuristic path needs BCFW\(..., exact_gaps=False\)"):
+        regularization_path(problem, method="heuristic", solver=BCFW())
+
+
+def test_grid(problem):
+    grid = regularization_path(problem, eps=EPS, method="grid", lambdas=[0.1, 10.0, 1.0], random_state=0)
+    assert grid.lambdas.tolist() == [10.0, 1.0, 0.1]
+    assert (grid.gap <= 0.9 * EPS).all()
+    for k, value in enumerate(grid.lambdas):
+        assert suboptimality(problem, value, grid.weights(k)) <= 0.9 * EPS
+    default = regularization_path(problem, eps=EPS, method="grid", max_passes=2, random_state=0)
+    assert len(default) == 31
+
+
+def test_warm_starts_pay_off(problem):
+    values = np.geomspace(1.0, 0.02, 8)
+    warm = regularization_path(problem, eps=0.01, method="grid", lambdas=values, random_state=0)
+    method = BCFW(steps="pairwise", sampling="gap", cache=50)
+    cold = [
+        method.solve(problem, 1 / (5 * value), tol=1e-15, abs_tol=0.009, random_state=0).trace.passes[-1]
+        for value in values
+    ]
+    assert warm.passes.sum() < sum(cold)
+
+
+def test_held_out_scores_pick_C(words, capsys):
+    X, y = words
+    path = regularization_path(
+        ChainSVM(), X[:20], y[:20], eps=0.5, X_dev=X[20:], y_dev=y[20:], random_state=0, verbose=1
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(path) + 1
+    assert lines[1:] == [path.line(k) for k in range(len(path))]
+    assert len(path.scores) == len(path)
+    best = path.model_at(path.best_lambda)
+    assert np.isclose(best.score(X[20:], y[20:]), path.scores.max())
+    assert np.isclose(best.C, path.best_C)
+    weak, strong = path.model_at(path.lambdas[-1]), path.model_at(path.lambdas[0])
+    assert np.abs(weak.coef_.emissions).max() > np.abs(strong.coef_.emissions).max()
+
+
+def test_plot(path):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    ax = path.plot()
+    assert ax.get_xlabel() == "C"
+    assert ax.get_xscale() == "log"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"eps": 0.0}, "eps must lie between 0 and 1, not be 0.0"),
+        ({"eps": 1.0}, "eps must lie between 0 and 1, not be 1.0"),
+        ({"kappa": 1.5}, "kappa must lie between 0 and 1, not be 1.5"),
+        ({"lambda_min": 0}, "lambda_min must be a positive number, not 0"),
+        ({"method": "exact"}, "method must be one of approximate, heuristic, grid, not 'exact'"),
+        ({"method": "grid", "lambdas": [1, -1]}, "lambdas must be a list of positive numbers"),
+        ({"X_dev": []}, "X_dev and y_dev must be given together"),
+        ({"X_dev": [], "y_dev": []}, "X_dev and y_dev need an estimator, not a problem"),
+    ],
+)
+def test_bad_options(problem, options, message):
+    with pytest.raises(ValueError, match=message):
+        regularization_path(problem, **options)
+
+
+def test_costly_truth():
+    rng = np.random.default_rng(0)
+    costs = [np.array([0.0, 1.0, 1.0]), np.array([0.5, 1.0, 1.0])]
+    with pytest.raises(ValueError, match=r"true outputs that cost nothing, but that of example 1 costs 0\.5"):
+        regularization_path(Candidates([rng.normal(size=(3, 2)) for _ in costs], costs))
+
+
+def test_a_problem_has_no_estimator_and_bounds_no_path(path, words):
+    with pytest.raises(TypeError, match="it has weights, but no estimator"):
+        path.model_at(1.0)
+    with pytest.raises(AttributeError, match="The path has no scores: pass X_dev and y_dev"):
+        _ = path.best_C
+    with pytest.raises(ValueError, match="A path takes no bounds"):
+        regularization_path(ChainSVM(bounds={"bias": (0, 1)}), *words)
+    with pytest.raises(ValueError, match="regularization must be positive, not 0"):
+        path.w_at(0)
