@@ -20,8 +20,8 @@ def find_solver(solver: Any) -> Solver:
     Examples
     --------
     >>> from maxmargin.solvers import find_solver
-    >>> find_solver("bcfw")
-    BCFW(steps='fw', sampling='permutation', cache=0, averaging=False, gap_every=10)
+    >>> find_solver("frank-wolfe")
+    FrankWolfe()
     """
     if isinstance(solver, Solver):
         return solver

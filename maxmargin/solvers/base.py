@@ -230,8 +230,6 @@ class Solver:
         best, lowest = run.w, np.inf
         is_optimal = False
         trace.notes = run.notes
-        if verbose:
-            print(trace.header(), flush=True)
         for w, primal, dual in self.iterate(run):
             if primal < lowest:
                 best, lowest = w.copy(), primal
@@ -244,7 +242,8 @@ class Solver:
                 cache_hits=run.cache_hits,
             )
             if verbose:
-                print(trace.line(), flush=True)
+                first = [*run.notes, trace.header()] if len(trace) == 1 else []
+                print(*first, trace.line(), sep="\n", flush=True)
             if callback is not None and callback(trace):
                 run.interrupted = True
             is_optimal = bool(trace.gap[-1] <= run.target(trace.primal[-1]))
@@ -254,7 +253,6 @@ class Solver:
         if run.wrong_outputs:
             run.notes.append(f"The oracle returned an output worse than the true one {run.wrong_outputs} times.")
         if verbose:
-            print("\n".join(run.notes), end="\n" if run.notes else "")
             print(f"{status.name}: {status.value}.", flush=True)
         return Result(best, run.dual, trace, status)
 

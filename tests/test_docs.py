@@ -1,0 +1,47 @@
+"""The code in the documentation runs, and the list of public names is complete."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import maxmargin
+
+ROOT = Path(__file__).parents[1]
+
+
+def python_blocks(path):
+    return re.findall(r"^```python\n(.*?)^```", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/guide.md"])
+def test_the_code_of_a_page_runs(name):
+    namespace = {}
+    for block in python_blocks(ROOT / name):
+        exec(compile(block, name, "exec"), namespace)
+
+
+def test_the_classes_of_the_extending_page_run():
+    namespace = {"__name__": "extending"}
+    for block in python_blocks(ROOT / "docs/extending.md"):
+        exec(compile(block, "docs/extending.md", "exec"), namespace)
+    assert namespace["result"].status is maxmargin.Status.OPTIMAL
+
+
+def test_every_public_name_is_listed():
+    text = (ROOT / "docs/api.md").read_text()
+    for name in maxmargin.__all__:
+        assert f"`maxmargin.{name}`" in text, name
+        assert getattr(maxmargin, name).__doc__
+
+
+MODULES = [module.name for module in pkgutil.walk_packages(maxmargin.__path__, "maxmargin.")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    failed, _ = doctest.testmod(importlib.import_module(name))
+    assert failed == 0
