@@ -68,7 +68,7 @@ def fit_maxmargin(size: str) -> dict[str, Any]:
 
 def fit_crfsuite(size: str) -> dict[str, Any]:
     import numpy as np
-    import pycrfsuite
+    import pycrfsuite  # type: ignore[import-untyped]
 
     X_train, y_train, X_test, y_test = load_ocr(size)
     names = [f"pixel{k}" for k in range(X_train[0].shape[1])]

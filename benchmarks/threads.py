@@ -49,16 +49,17 @@ def time_passes(n_rounds: int) -> list[dict[str, Any]]:
         "OCR large, DenseFeatures": (problem._replace(features=pixels), w),
         "random, DenseFeatures": trained(*random_chains(2000, 30, n_labels=20, n_features=100)),
     }
-    timed = {name: time_both(*(oracle_pass(*case, n) for n in (1, 2)), n_rounds) for name, case in cases.items()}
-    timed[LIMIT] = time_both(*(arithmetic(n) for n in (1, 2)), n_rounds)
+    timed = {name: time_both(n_rounds, *(oracle_pass(*case, n) for n in (1, 2))) for name, case in cases.items()}
+    timed[LIMIT] = time_both(n_rounds, *(arithmetic(n) for n in (1, 2)))
     return [{"problem": name, **case} for name, case in timed.items()]
 
 
 def arithmetic(n_threads: int) -> Callable[[], Any]:
     """Work that needs no memory, about as long as an oracle pass and shared out by the same code."""
     import numba
+    import numpy as np
 
-    from maxmargin.threads import run_ranges
+    from maxmargin.threads import Ranges
 
     @numba.njit(nogil=True)
     def iterate(_: int, lo: int, hi: int) -> float:
@@ -68,11 +69,10 @@ def arithmetic(n_threads: int) -> Callable[[], Any]:
         return value
 
     iterate(0, 0, 1)
-    share = 2_500_000 // n_threads
-    return partial(run_ranges, iterate, [(k * share, (k + 1) * share) for k in range(n_threads)])
+    return partial(Ranges(np.ones(2_500_000), n_threads).run, iterate)
 
 
-def time_both(one: Callable[[], Any], two: Callable[[], Any], n_rounds: int) -> dict[str, float]:
+def time_both(n_rounds: int, one: Callable[[], Any], two: Callable[[], Any]) -> dict[str, float]:
     """The least seconds of each call, and their ratio."""
     seconds: list[list[float]] = [[], []]
     for _ in range(n_rounds):

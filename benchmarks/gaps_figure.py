@@ -1,0 +1,216 @@
+"""The eight variants of BCFW side by side: Figures 3 and 5 of *Minding the gaps* (Osokin et al. 2016).
+
+Steps (Frank-Wolfe or pairwise), sampling (uniform or by gaps) and cache (none or CACHE outputs per example) on three
+datasets, for a regularization that is too strong, good, and too weak. An effective pass is as many oracle calls as
+there are examples, those of the certificates included. The cost is the Hamming distance (in the paper, divided by the
+length), and CoNLL-2000 has all features of its template (in the paper, 74,658 of them).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.chunking import load_chunking
+from benchmarks.common import Log, in_fresh_process, load_ocr, parse_arguments, print_table, report, watched
+
+
+class Setting(NamedTuple):
+    """A dataset, its name, and the limits of each run."""
+
+    title: str
+    load: Callable[[], tuple[list, list, list, list]]
+    passes: float
+    seconds: float
+    gap_every: int
+
+
+SETTINGS = {
+    "ocr-small": Setting("OCR-small", lambda: load_ocr("small"), 300, 1.6, 10),
+    "ocr-large": Setting("OCR-large", lambda: load_ocr("large"), 100, 6, 10),
+    "conll": Setting("CoNLL-2000", load_chunking, 40, 8, 5),
+}
+REGIMES = {0.01: "too strong", 0.1: "good", 1.0: "too weak"}  # regularization by C: lambda = 1 / (n C)
+CACHE = 50
+METHODS = [
+    {"steps": steps, "sampling": sampling, "cache": cache}
+    for steps in ("fw", "pairwise")
+    for sampling in ("uniform", "gap")
+    for cache in (0, CACHE)
+]
+LEVELS = (1e-1, 1e-2, 1e-3, 1e-4)  # relative gaps
+TOL = 1e-5
+ERROR_PASSES = 30  # after which the test error is measured
+
+Run = dict[str, Any]
+
+
+def name_of(method: dict[str, Any]) -> str:
+    return f"{method['steps']}, {method['sampling']}" + (", cache" if method["cache"] else "")
+
+
+def run_dataset(name: str, n_seeds: int, passes: float | None, seconds: float | None) -> list[Run]:
+    """All methods, for every C and seed; each run notes its C, method and the test error at that C."""
+    from maxmargin import BCFW, ChainSVM
+
+    setting = SETTINGS[name]
+    X, y, X_test, y_test = setting.load()
+    runs = []
+    for C in REGIMES:
+        log = Log()
+        model = ChainSVM(C=C, max_passes=ERROR_PASSES, tol=TOL, random_state=0, solver=watched("auto", log)).fit(X, y)
+        error = float(np.mean(np.concatenate(model.predict(X_test)) != np.concatenate(y_test)))
+        for method in METHODS:
+            solver = BCFW(**method, gap_every=setting.gap_every)
+            for seed in range(n_seeds):
+                curve = follow(solver, log.problem, C, seed, passes or setting.passes, seconds or setting.seconds)
+                runs.append({"dataset": name, "C": C, "error": error, "method": name_of(method), "seed": seed, **curve})
+    return runs
+
+
+def follow(solver: Any, problem: Any, C: float, seed: int, passes: float, seconds: float) -> Run:
+    """Run a solver within limits; return the columns of its trace, with CPU times."""
+    from maxmargin.problem import n_examples
+
+    n, clock = n_examples(problem), []
+    began = time.process_time()
+
+    def stop(trace: Any) -> bool:
+        clock.append(time.process_time() - began)
+        return clock[-1] >= seconds or trace.oracle_calls[-1] >= passes * n
+
+    trace = solver.solve(problem, C, tol=TOL, max_passes=math.inf, random_state=seed, callback=stop).trace
+    return {
+        "passes": (trace.oracle_calls / n).tolist(),
+        "seconds": clock,
+        "gap": trace.gap.tolist(),
+        "relative": (trace.gap / trace.primal).tolist(),
+        "hit_rate": float(trace.cache_hits[-1] / (trace.passes[-1] * n)),
+    }
+
+
+def reached(run: Run, level: float, column: str) -> float:
+    """The value of a column where the relative gap is first at most `level`; infinite if it never is."""
+    return next((value for value, gap in zip(run[column], run["relative"], strict=True) if gap <= level), math.inf)
+
+
+def slope(run: Run) -> float:
+    """Slope of log10(gap) by effective passes over the second half of the run."""
+    passes = np.array(run["passes"])
+    late = passes >= passes[-1] / 2
+    return float(np.polyfit(passes[late], np.log10(run["gap"])[late], 1)[0]) if late.sum() > 1 else math.nan
+
+
+def summarize(runs: list[Run]) -> dict[str, Any]:
+    """Medians over the seeds of one method."""
+
+    def median(values: Any) -> float | None:
+        middle = float(np.median(list(values)))
+        return middle if math.isfinite(middle) else None
+
+    levels = {
+        level: {column: median(reached(run, level, column) for run in runs) for column in ("passes", "seconds")}
+        for level in LEVELS
+    }
+    lasts = {f"last_{key}": median(run[key][-1] for run in runs) for key in ("passes", "seconds", "relative")}
+    hit_rate, rate = median(run["hit_rate"] for run in runs), median(slope(run) for run in runs)
+    return {"levels": levels, **lasts, "hit_rate": hit_rate, "slope": rate}
+
+
+def show(title: str, runs: list[Run]) -> None:
+    def passes_and_seconds(passes: float | None, seconds: float | None) -> str | None:
+        return None if passes is None or seconds is None else f"{passes:.0f} / {seconds:.2f}"
+
+    rows = []
+    for method in map(name_of, METHODS):
+        summary = summarize([run for run in runs if run["method"] == method])
+        cells = [passes_and_seconds(**level) for level in summary["levels"].values()]
+        end = passes_and_seconds(summary["last_passes"], summary["last_seconds"])
+        hits = f"{summary['hit_rate']:.0%}" if "cache" in method else None
+        rate = None if summary["slope"] is None else f"{summary['slope']:.4f}"
+        rows.append([method, *cells, end, f"{summary['last_relative']:.1e}", hits, rate])
+    columns = ["passes / CPU s", *(f"to {level:g}" for level in LEVELS), "at the end", "relative gap", "cache hits"]
+    print_table(title, [*columns, "log10(gap) / pass"], rows)
+
+
+def draw(runs: list[Run], path: Path) -> None:
+    """A block of panels per dataset, a column per C: the gap by effective passes above, by CPU time below."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    names = list(dict.fromkeys(run["dataset"] for run in runs))
+    figure = plt.figure(figsize=(13, 0.6 + 5.4 * len(names)), dpi=100, layout="constrained")
+    blocks = figure.subfigures(len(names), 1, squeeze=False, hspace=0.03)[:, 0]
+    for name, block in zip(names, blocks, strict=True):
+        panels = block.subplots(2, len(REGIMES), sharey="col")
+        block.suptitle(SETTINGS[name].title, fontweight="bold")
+        for (C, regime), column in zip(REGIMES.items(), panels.T, strict=True):
+            shown = [run for run in runs if run["dataset"] == name and run["C"] == C]
+            logs = [math.log10(gap) for run in shown for gap in run["gap"]]
+            column[0].set_title(f"C = {C:g}: {regime}, test error {shown[0]['error']:.1%}", fontsize=10)
+            for panel, key, label in zip(
+                column, ("passes", "seconds"), ("effective passes", "CPU seconds"), strict=True
+            ):
+                for method in METHODS:
+                    plot_method(panel, method, [run for run in shown if run["method"] == name_of(method)], key)
+                panel.set_xlabel(label)
+                panel.set_xlim(left=0)
+                panel.set_yscale("log")
+                panel.set_ylim(10.0 ** math.floor(min(logs)), 10.0 ** math.ceil(max(logs)))
+                panel.grid(alpha=0.3)
+        for row in panels:
+            row[0].set_ylabel("duality gap")
+    lines = panels[0, 0].get_lines()
+    figure.legend(lines, [line.get_label() for line in lines], loc="outside upper center", ncols=4, frameon=False)
+    figure.savefig(path)
+
+
+def plot_method(panel: Any, method: dict[str, Any], runs: list[Run], key: str) -> None:
+    """The median over the seeds, within the band from the least to the greatest."""
+    grid = np.linspace(max(run[key][0] for run in runs), min(run[key][-1] for run in runs), 101)
+    logs = [np.interp(grid, run[key], np.log10(run["gap"])) for run in runs]
+    color = "tab:blue" if method["cache"] else "tab:orange"
+    panel.fill_between(grid, 10 ** np.min(logs, axis=0), 10 ** np.max(logs, axis=0), color=color, alpha=0.15, lw=0)
+    panel.plot(
+        grid,
+        10 ** np.median(logs, axis=0),
+        color=color,
+        linestyle="-" if method["sampling"] == "gap" else "--",
+        marker="o" if method["steps"] == "pairwise" else "s",
+        markevery=20,
+        markersize=5,
+        label=name_of(method),
+    )
+
+
+def main() -> None:
+    arguments = parse_arguments(
+        __doc__,
+        ("--datasets", {"nargs": "+", "choices": list(SETTINGS), "default": ["ocr-small"]}),
+        ("--seeds", {"type": int, "default": 3, "help": "runs of each method"}),
+        ("--passes", {"type": float, "help": "effective passes after which a run ends"}),
+        ("--seconds", {"type": float, "help": "CPU seconds after which a run ends"}),
+        ("--png", {"type": Path, "metavar": "FILE", "help": "draw the figure to FILE"}),
+    )
+    runs = []
+    for name in arguments.datasets:
+        new = in_fresh_process(run_dataset, name, arguments.seeds, arguments.passes, arguments.seconds)
+        for C, regime in REGIMES.items():
+            shown = [run for run in new if run["C"] == C]
+            error = f"test error {shown[0]['error']:.1%}"
+            show(f"{SETTINGS[name].title}, C = {C:g} ({regime}; {error}), median of {arguments.seeds} seeds", shown)
+        runs += new
+    if arguments.png is not None:
+        draw(runs, arguments.png)
+    report(runs, [], arguments.json)
+
+
+if __name__ == "__main__":
+    main()
