@@ -55,7 +55,7 @@ class ChainWork(NamedTuple):
 
     forward: np.ndarray  # (T, L)
     arrivals: np.ndarray  # (T, L)
-    factors: np.ndarray  # (2, L, L) of the exp oracle
+    factors: np.ndarray  # (3, L, L) of the exp oracle
     spread: np.ndarray  # (F, L), or empty where every example has its Gram matrix
     branches: np.ndarray  # (K, 3) of the top-K oracle
 
@@ -104,8 +104,8 @@ def chain_workspace(problem, n_best):
     longest = np.diff(problem.offsets).max()
     dtype = problem.penalty.dtype
     needs_spread = np.any(problem.features.gram.start < 0)
-    factors = aligned((2, n_labels, n_labels), dtype)
-    factors[1] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
+    factors = aligned((3, n_labels, n_labels), dtype)
+    factors[2] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
     return ChainWork(
         forward=aligned((longest, n_labels), dtype),
         arrivals=aligned((longest, n_labels), dtype),

@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numba.extending import register_jitable
 
+from maxmargin.numeric import fast_exp
 from maxmargin.problem import IMPOSSIBLE
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
@@ -156,68 +157,110 @@ def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
         top = nodes[t, 0]
         for b in range(1, n_labels):
             top = max(top, nodes[t, b])
-        now = forward[t]
+        for b in range(n_labels):
+            means[t, b] = fast_exp(nodes[t, b] - top)
         if t == 0:
             for b in range(n_labels):
-                now[b] = 1
+                forward[0, b] = means[0, b]
         else:
+            times_matrix(forward, t - 1, factor, forward, t)
             for b in range(n_labels):
-                now[b] = 0
-            for a in range(n_labels):
-                mass = forward[t - 1, a]
-                for b in range(n_labels):
-                    now[b] += mass * factor[a, b]
-        total = 0.0
+                forward[t, b] *= means[t, b]
+        total = nodes.dtype.type(0)
         for b in range(n_labels):
-            means[t, b] = math.exp(nodes[t, b] - top)
-            now[b] *= means[t, b]
-            total += now[b]
+            total += forward[t, b]
         if not total > tiny:
             return log_forward_backward(nodes, pairs, means, counts, forward, backward)
+        inverse = 1 / total
         for b in range(n_labels):
-            now[b] /= total
-            means[t, b] /= total
+            forward[t, b] *= inverse
+            means[t, b] *= inverse
         log_z += top + math.log(total)
 
-    for a in range(n_labels):
-        for b in range(n_labels):
-            counts[a, b] = 0
-        backward[length - 1, a] = 1
+    for b in range(n_labels):
+        backward[length - 1, b] = 1
     for t in range(length - 1, 0, -1):
-        after = backward[t]
         for b in range(n_labels):
-            mean = forward[t, b] * after[b]
-            after[b] *= means[t, b]
-            means[t, b] = mean
-        for a in range(n_labels):
-            mass = forward[t - 1, a]
-            total = 0.0
-            for b in range(n_labels):
-                counts[a, b] += mass * after[b]
-                total += factor[a, b] * after[b]
-            backward[t - 1, a] = total
-    for a in range(n_labels):
-        means[0, a] = forward[0, a] * backward[0, a]
-        for b in range(n_labels):
-            counts[a, b] *= factor[a, b]
+            onward = means[t, b] * backward[t, b]
+            means[t, b] = forward[t, b] * backward[t, b]
+            backward[t, b] = onward
+        times_matrix(backward, t, factors[1], backward, t - 1)
+    for b in range(n_labels):
+        means[0, b] = forward[0, b] * backward[0, b]
+    count_transitions(forward, backward, factor, length, counts)
     return log_z
 
 
 @register_jitable
+def count_transitions(forward, backward, factor, length, counts):
+    """counts = factor * sum_t forward[t - 1]' backward[t], elementwise times the sum of outer products."""
+    n_labels = factor.shape[0]
+    for a in range(n_labels):
+        for b in range(n_labels):
+            counts[a, b] = 0
+        t = 1
+        while t + 4 <= length:  # four positions for one load and store of the counts
+            m0 = forward[t - 1, a]
+            m1 = forward[t, a]
+            m2 = forward[t + 1, a]
+            m3 = forward[t + 2, a]
+            for b in range(n_labels):
+                first = m0 * backward[t, b] + m1 * backward[t + 1, b]
+                second = m2 * backward[t + 2, b] + m3 * backward[t + 3, b]
+                counts[a, b] += first + second
+            t += 4
+        while t < length:
+            m0 = forward[t - 1, a]
+            for b in range(n_labels):
+                counts[a, b] += m0 * backward[t, b]
+            t += 1
+        for b in range(n_labels):
+            counts[a, b] *= factor[a, b]
+
+
+@register_jitable
+def times_matrix(rows, s, factor, out, t):
+    """out[t] = rows[s] @ factor."""
+    n_labels = factor.shape[0]
+    for b in range(n_labels):
+        out[t, b] = 0
+    a = 0
+    while a + 4 <= n_labels:  # four rows of the matrix for one load and store of the sum
+        m0 = rows[s, a]
+        m1 = rows[s, a + 1]
+        m2 = rows[s, a + 2]
+        m3 = rows[s, a + 3]
+        for b in range(n_labels):
+            first = m0 * factor[a, b] + m1 * factor[a + 1, b]
+            second = m2 * factor[a + 2, b] + m3 * factor[a + 3, b]
+            out[t, b] += first + second
+        a += 4
+    while a < n_labels:
+        m0 = rows[s, a]
+        for b in range(n_labels):
+            out[t, b] += m0 * factor[a, b]
+        a += 1
+
+
+@register_jitable
 def exponentiate(pairs, factors):
-    """Fill factors[0] with exp(pairs - their maximum) unless factors[1] shows it is there; return the maximum."""
+    """Fill factors[0] with exp(pairs - their maximum), factors[1] with its transpose; return the maximum.
+
+    They are there already if factors[2] holds the same pairs.
+    """
     n_labels = pairs.shape[0]
     top = pairs[0, 0]
     is_same = True
     for a in range(n_labels):
         for b in range(n_labels):
             top = max(top, pairs[a, b])
-            is_same = is_same and factors[1, a, b] == pairs[a, b]
+            is_same = is_same and factors[2, a, b] == pairs[a, b]
     if not is_same:
         for a in range(n_labels):
             for b in range(n_labels):
-                factors[0, a, b] = math.exp(pairs[a, b] - top)
-                factors[1, a, b] = pairs[a, b]
+                factors[0, a, b] = fast_exp(pairs[a, b] - top)
+                factors[1, b, a] = factors[0, a, b]
+                factors[2, a, b] = pairs[a, b]
     return top
 
 
