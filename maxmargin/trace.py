@@ -23,7 +23,7 @@ class Status(enum.Enum):
     INEXACT = "the duality gap reached tol, but the oracle is not exact, so the gap proves nothing"
 
 
-COLUMNS = ("passes", "oracle_calls", "seconds", "primal", "dual", "gap", "cache_hits")
+COLUMNS = ("passes", "oracle_calls", "seconds", "primal", "dual", "gap", "cache_hits", "cache_misses")
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Trace:
     primal : the lowest objective found so far, that of the weights a fit returns
     dual : the highest lower bound found so far
     gap : primal - dual; the weights are at most this far from the optimum
-    cache_hits : steps so far for which a cached output saved a call of the oracle
+    cache_hits, cache_misses : steps so far for which a cached output saved a call of the oracle, or did not
     notes : what else is to be said, such as the choices of an automatic solver
 
     Examples
@@ -57,13 +57,22 @@ class Trace:
     notes: list[str] = field(default_factory=list)
 
     def append(
-        self, *, passes: float, oracle_calls: int, seconds: float, primal: float, dual: float, cache_hits: int = 0
+        self,
+        *,
+        passes: float,
+        oracle_calls: int,
+        seconds: float,
+        primal: float,
+        dual: float,
+        cache_hits: int = 0,
+        cache_misses: int = 0,
     ) -> None:
         """Add a certificate; the best primal and dual values so far are kept."""
         if self.rows:
             primal = min(primal, self.rows[-1][3])
             dual = max(dual, self.rows[-1][4])
-        self.rows.append((passes, oracle_calls, seconds, primal, dual, max(primal - dual, 0.0), cache_hits))
+        gap = max(primal - dual, 0.0)
+        self.rows.append((passes, oracle_calls, seconds, primal, dual, gap, cache_hits, cache_misses))
 
     def _column(self, name: str) -> np.ndarray:
         return np.array([row[COLUMNS.index(name)] for row in self.rows])
@@ -75,6 +84,7 @@ class Trace:
     dual = property(lambda self: self._column("dual"))
     gap = property(lambda self: self._column("gap"))
     cache_hits = property(lambda self: self._column("cache_hits").astype(np.int64))
+    cache_misses = property(lambda self: self._column("cache_misses").astype(np.int64))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -87,7 +97,7 @@ class Trace:
 
     def line(self, k: int = -1) -> str:
         """Row k of the table."""
-        passes, calls, seconds, primal, dual, gap, _ = self.rows[k]
+        passes, calls, seconds, primal, dual, gap, *_ = self.rows[k]
         relative = gap / primal if primal > 0 else 0.0
         numbers = f"{passes:8.4g}  {calls:12d}  {seconds:8.1f}  {primal:13.6f}  {dual:13.6f}"
         return f"{numbers}  {gap:9.1e}  {relative:8.1e}"

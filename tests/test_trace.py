@@ -35,7 +35,16 @@ def test_table_has_fixed_columns():
 
 def test_frame():
     frame = make_trace().to_frame()
-    assert list(frame.columns) == ["passes", "oracle_calls", "seconds", "primal", "dual", "gap", "cache_hits"]
+    assert list(frame.columns) == [
+        "passes",
+        "oracle_calls",
+        "seconds",
+        "primal",
+        "dual",
+        "gap",
+        "cache_hits",
+        "cache_misses",
+    ]
     assert np.array_equal(frame["gap"], make_trace().gap)
 
 

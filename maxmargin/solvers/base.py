@@ -66,6 +66,7 @@ class Run:
         self.passes = 0.0
         self.oracle_calls = 0
         self.cache_hits = 0
+        self.cache_misses = 0
         self.wrong_outputs = 0
         self.interrupted = False
         self.is_estimated = False  # whether primal values are estimates, not bounds
@@ -105,10 +106,11 @@ class Run:
             self.passes += (hi - lo) / self.objective.n
             lo = hi
 
-    def count(self, calls: int, hits: int = 0, wrong: int = 0) -> None:
-        """Count oracle calls, calls that a cache saved, and outputs worse than the true one."""
+    def count(self, calls: int, hits: int = 0, misses: int = 0, wrong: int = 0) -> None:
+        """Count oracle calls, look-ups in a cache that saved one or not, and outputs worse than the true one."""
         self.oracle_calls += int(calls)
         self.cache_hits += int(hits)
+        self.cache_misses += int(misses)
         self.wrong_outputs += int(wrong)
 
     def restart(self, reason: str) -> None:
@@ -240,6 +242,7 @@ class Solver:
                 primal=primal,
                 dual=dual,
                 cache_hits=run.cache_hits,
+                cache_misses=run.cache_misses,
             )
             if verbose:
                 first = [*run.notes, trace.header()] if len(trace) == 1 else []

@@ -144,7 +144,7 @@ class BlockState:
             order, draws = order[done:], draws[done:]
             run.dual = DualPoint(run.dual.means, enlarged(run.dual.sets))
         calls, hits, wrong = self.counts - before
-        run.count(calls=calls, hits=hits, wrong=wrong)
+        run.count(calls=calls, hits=hits, misses=calls if self.rule.cache_limit else 0, wrong=wrong)
 
     def rebuild(self) -> float:
         """Rebuild mean parts and weights from the active sets, against drift; return the dual value."""
