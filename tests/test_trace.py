@@ -3,7 +3,7 @@ import builtins
 import numpy as np
 import pytest
 
-from maxmargin.trace import Trace
+from maxmargin.trace import COLUMNS, Trace
 
 
 def make_trace():
@@ -35,16 +35,7 @@ def test_table_has_fixed_columns():
 
 def test_frame():
     frame = make_trace().to_frame()
-    assert list(frame.columns) == [
-        "passes",
-        "oracle_calls",
-        "seconds",
-        "primal",
-        "dual",
-        "gap",
-        "cache_hits",
-        "cache_misses",
-    ]
+    assert list(frame.columns) == list(COLUMNS)
     assert np.array_equal(frame["gap"], make_trace().gap)
 
 

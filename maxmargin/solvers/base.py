@@ -26,13 +26,13 @@ class Result(NamedTuple):
     Attributes
     ----------
     w : the weights of the lowest objective found
-    dual : the last dual point, its mean parts and active sets: pass it as `start` to continue
+    dual : the last dual point, its mean parts and active sets, of solvers that keep one: pass it as `start` to continue
     trace : one row per certificate
     status : why the solver stopped
     """
 
     w: np.ndarray
-    dual: DualPoint
+    dual: Any
     trace: Trace
     status: Status
 
@@ -45,7 +45,7 @@ class Run:
     def __init__(
         self,
         objective: Objective,
-        start: DualPoint | None,
+        start: Any,
         tol: float,
         abs_tol: float,
         max_passes: float,
@@ -54,10 +54,9 @@ class Run:
     ) -> None:
         self.objective = objective
         self.notes: list[str] = []
-        self.is_warm = start is not None
-        self.dual = DualPoint(objective.gold_means(), no_sets()) if start is None else copied(start)
+        self.start = start
         self.w = np.zeros(new_weights(objective.problem).size, objective.passes.dtype)
-        self._place(objective.weights(self.dual.means))
+        self.dual: Any = None  # the dual point, in solvers that keep one
         self.tol = tol
         self.abs_tol = abs_tol
         self.max_passes = max_passes
@@ -69,6 +68,7 @@ class Run:
         self.cache_misses = 0
         self.wrong_outputs = 0
         self.interrupted = False
+        self.is_stalled = False  # whether the solver gave up
         self.is_estimated = False  # whether primal values are estimates, not bounds
         self._began = time.perf_counter()
         self._step_seconds = 1e-3
@@ -113,12 +113,14 @@ class Run:
         self.cache_misses += int(misses)
         self.wrong_outputs += int(wrong)
 
-    def restart(self, reason: str) -> None:
-        """Go back to the true outputs, whose weights are zero before projection."""
-        self.notes.append(f"Started afresh: {reason}.")
-        self.is_warm = False
-        self.dual = DualPoint(self.objective.gold_means(), no_sets())
+    def start_dual(self, needs_sets: bool = False) -> bool:
+        """Begin at the dual point given as start, or at the true outputs; return whether it was the start."""
+        is_usable = isinstance(self.start, DualPoint) and (bool(self.start.sets.sizes.size) or not needs_sets)
+        if self.start is not None and not is_usable:
+            self.notes.append("Started afresh: the start holds no dual point that this solver can go on from.")
+        self.dual = copied(self.start) if is_usable else DualPoint(self.objective.gold_means(), no_sets())
         self._place(self.objective.weights(self.dual.means))
+        return is_usable
 
     def rebuild(self) -> float:
         """Recompute w from the mean parts in float64, against drift, and return the dual value there."""
@@ -143,6 +145,8 @@ class Run:
             return Status.INEXACT
         if is_optimal:
             return Status.ESTIMATED if self.is_estimated else Status.OPTIMAL
+        if self.is_stalled:
+            return Status.STALLED
         if self.interrupted:
             return Status.INTERRUPTED
         return Status.TIMEOUT if self.timed_out else Status.MAX_PASSES
@@ -169,6 +173,49 @@ class _Interruptible:
             signal.signal(signal.SIGINT, self.previous or signal.SIG_DFL)
 
 
+class _Observer:
+    """Sees every certificate of a run: keeps the trace and the best weights, reports, and decides when to stop."""
+
+    def __init__(self, run: Run, verbose: int, callback: Callable[[Trace], bool | None] | None) -> None:
+        self.run = run
+        self.verbose = verbose
+        self.callback = callback
+        self.trace = Trace(notes=run.notes)
+        self.best, self.lowest = run.w, np.inf
+        self.is_optimal = False
+
+    def __call__(self, certificate: Certificate) -> bool:
+        """Take note of a certificate; return whether to stop."""
+        run, trace = self.run, self.trace
+        if certificate.primal < self.lowest:
+            self.best, self.lowest = certificate.w.copy(), certificate.primal
+        trace.append(
+            passes=run.passes,
+            oracle_calls=run.oracle_calls,
+            seconds=run.seconds,
+            primal=certificate.primal,
+            dual=certificate.dual,
+            cache_hits=run.cache_hits,
+            cache_misses=run.cache_misses,
+        )
+        if self.verbose:
+            first = [*run.notes, trace.header()] if len(trace) == 1 else []
+            print(*first, trace.line(), sep="\n", flush=True)
+        if self.callback is not None and self.callback(trace):
+            run.interrupted = True
+        self.is_optimal = bool(trace.gap[-1] <= run.target(trace.primal[-1]))
+        return self.is_optimal or run.must_stop
+
+    def result(self) -> Result:
+        """What the run has led to."""
+        run, status = self.run, self.run.status(self.is_optimal)
+        if run.wrong_outputs:
+            run.notes.append(f"The oracle returned an output worse than the true one {run.wrong_outputs} times.")
+        if self.verbose:
+            print(f"{status.name}: {status.value}.", flush=True)
+        return Result(self.best, run.dual, self.trace, status)
+
+
 @dataclass(frozen=True)
 class Solver:
     """Base of all solvers: a frozen dataclass whose fields are the options of the algorithm.
@@ -188,7 +235,7 @@ class Solver:
         C: float = 1.0,
         sample_weight: np.ndarray | None = None,
         *,
-        start: DualPoint | None = None,
+        start: Any = None,
         lower: Any = None,
         upper: Any = None,
         tol: float = 1e-3,
@@ -207,7 +254,7 @@ class Solver:
         problem : the examples
         C : inverse strength of the regularization
         sample_weight : (n,) weights of the examples
-        start : dual point to start from, such as that of an earlier `Result`, by default the true outputs
+        start : where to start from: the `dual` of an earlier `Result` or, for primal solvers, weights
         lower, upper : bounds of the weights, numbers or arrays with one entry per weight
         tol : stop at this relative duality gap, (primal - dual) / primal
         abs_tol : stop at this absolute duality gap, too
@@ -224,40 +271,16 @@ class Solver:
         self._check_oracles(problem)
         objective = Objective(problem, C, sample_weight, n_jobs, lower, upper)
         run = Run(objective, start, tol, abs_tol, max_passes, time_limit, random_state)
+        observer = _Observer(run, verbose, callback)
         with _Interruptible(run):
-            return self._follow(run, verbose, callback)
+            self.follow(run, observer)
+        return observer.result()
 
-    def _follow(self, run: Run, verbose: int, callback: Callable[[Trace], bool | None] | None) -> Result:
-        trace = Trace()
-        best, lowest = run.w, np.inf
-        is_optimal = False
-        trace.notes = run.notes
-        for w, primal, dual in self.iterate(run):
-            if primal < lowest:
-                best, lowest = w.copy(), primal
-            trace.append(
-                passes=run.passes,
-                oracle_calls=run.oracle_calls,
-                seconds=run.seconds,
-                primal=primal,
-                dual=dual,
-                cache_hits=run.cache_hits,
-                cache_misses=run.cache_misses,
-            )
-            if verbose:
-                first = [*run.notes, trace.header()] if len(trace) == 1 else []
-                print(*first, trace.line(), sep="\n", flush=True)
-            if callback is not None and callback(trace):
-                run.interrupted = True
-            is_optimal = bool(trace.gap[-1] <= run.target(trace.primal[-1]))
-            if is_optimal or run.must_stop:
-                break
-        status = run.status(is_optimal)
-        if run.wrong_outputs:
-            run.notes.append(f"The oracle returned an output worse than the true one {run.wrong_outputs} times.")
-        if verbose:
-            print(f"{status.name}: {status.value}.", flush=True)
-        return Result(best, run.dual, trace, status)
+    def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
+        """Run until `observe`, which is shown every certificate, says to stop."""
+        for certificate in self.iterate(run):
+            if observe(certificate):
+                return
 
     def _check_oracles(self, problem: Any) -> None:
         missing = sorted(name for name in self.needs if not supports(ORACLES[name], problem))

@@ -67,7 +67,7 @@ class BCFW(Solver):
         state = BlockState(self, run)
         certificate = None
         run.is_estimated = not self.exact_gaps
-        if run.is_warm and self.exact_gaps:
+        if state.is_warm and self.exact_gaps:
             yield (certificate := state.certify())
         n_passes = 1
         while True:
@@ -95,11 +95,10 @@ class BlockState:
         self.counts = np.zeros(3, np.int64)
         kind, stores = STEPS[solver.steps], solver.steps != "fw" or solver.cache > 0
         self.rule = StepRule(kind, stores, solver.cache, objective.weight, objective.regularization)
+        self.is_warm = run.start_dual(needs_sets=kind != FW)
         if not stores:
             run.dual = DualPoint(run.dual.means, no_sets())
         elif not run.dual.sets.sizes.size:
-            if run.is_warm:
-                run.restart("the start holds no active sets")
             run.dual = DualPoint(run.dual.means, new_sets(objective.passes.output_sizes))
             fill_with_gold(objective.problem, run.dual.sets)
 

@@ -28,6 +28,7 @@ class FrankWolfe(Solver):
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective
+        run.start_dual()
         gaps = np.zeros(objective.n)
         outputs = objective.new_outputs()
         while True:

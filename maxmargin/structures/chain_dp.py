@@ -193,7 +193,7 @@ def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
 
 @register_jitable
 def count_transitions(forward, backward, factor, length, counts):
-    """counts = factor * sum_t forward[t - 1]' backward[t], elementwise times the sum of outer products."""
+    """The sum of the outer products forward[t - 1]' backward[t], times `factor` elementwise."""
     n_labels = factor.shape[0]
     for a in range(n_labels):
         for b in range(n_labels):
