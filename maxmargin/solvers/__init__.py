@@ -8,8 +8,9 @@ from maxmargin.solvers.auto import Auto
 from maxmargin.solvers.base import Result, Solver
 from maxmargin.solvers.bcfw import BCFW
 from maxmargin.solvers.frank_wolfe import FrankWolfe
+from maxmargin.solvers.lbfgs import LBFGS
 
-__all__ = ["BCFW", "Auto", "FrankWolfe", "Result", "Solver", "find_solver"]
+__all__ = ["BCFW", "LBFGS", "Auto", "FrankWolfe", "Result", "Solver", "find_solver"]
 
 _NAMED: dict[str, Solver] = {"auto": Auto(), "bcfw": BCFW(), "frank-wolfe": FrankWolfe()}
 
