@@ -11,8 +11,10 @@ __version__ = "0.1.0.dev0"
 _PUBLIC = {
     "Auto": "maxmargin.solvers",
     "BCFW": "maxmargin.solvers",
+    "ChainCRF": "maxmargin.estimators",
     "ChainSVM": "maxmargin.estimators",
     "FrankWolfe": "maxmargin.solvers",
+    "LBFGS": "maxmargin.solvers",
     "Path": "maxmargin.estimators",
     "Status": "maxmargin.trace",
     "Trace": "maxmargin.trace",

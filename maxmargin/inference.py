@@ -1,4 +1,4 @@
-"""Predictions for all examples of a problem, on several threads: best, K best, and best through each part."""
+"""Predictions for all examples of a problem, on several threads: best, K best, best through each part, marginals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin.dispatch import kernel
 from maxmargin.passes import Blocks, Passes, new_blocks
-from maxmargin.problem import max_marginals, max_oracle, scores, topk_oracle
+from maxmargin.problem import exp_oracle, gold, max_marginals, max_oracle, score_output, scores, topk_oracle
 from maxmargin.views import matrix
 
 
@@ -42,6 +42,23 @@ def best_through_parts(problem: Any, w: np.ndarray, n_jobs: int | None = None) -
     return best
 
 
+def marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
+    """For every example the mean parts under p(y) ~ exp(score(y)), and the log-partition function."""
+    passes = Passes(problem, n_jobs)
+    means = new_blocks(passes.part_sizes, passes.dtype)
+    log_partition = np.zeros(passes.n)
+    passes.run(_marginals, w, means, log_partition)
+    return means, log_partition
+
+
+def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """The scores of the true outputs."""
+    passes = Passes(problem, n_jobs)
+    values = np.zeros(passes.n)
+    passes.run(_score_gold, w, passes.part_sizes, values)
+    return values
+
+
 @kernel
 def _decode(problem, w, n_parts, outputs, lo, hi, scratch):
     for i in range(lo, hi):
@@ -68,3 +85,20 @@ def _best_through(problem, w, best, lo, hi, scratch):
         theta = scratch.theta[: out.size]
         scores(problem, w, i, theta)
         max_marginals(problem, i, theta, out, scratch.work)
+
+
+@kernel
+def _marginals(problem, w, means, log_partition, lo, hi, scratch):
+    for i in range(lo, hi):
+        mu = means.values[means.start[i] : means.start[i + 1]]
+        theta = scratch.theta[: mu.size]
+        scores(problem, w, i, theta)
+        log_partition[i] = exp_oracle(problem, i, theta, mu, scratch.work)
+
+
+@kernel
+def _score_gold(problem, w, n_parts, values, lo, hi, scratch):
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        scores(problem, w, i, theta)
+        values[i] = score_output(problem, i, theta, gold(problem, i))

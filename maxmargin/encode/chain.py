@@ -24,7 +24,7 @@ def chain_features(rows: Rows, dtype: Any, *, with_bias: bool, for_training: boo
     rows : the checked sequences
     dtype : float32 or float64
     with_bias : append three features: 1 for every row, for the first and for the last row of each sequence
-    for_training : compute what direction norms need
+    for_training : compute what direction norms need, which are part of training on the hinge loss
     """
     matrix = _append(rows.matrix, _bias_columns(rows)) if with_bias else rows.matrix
     # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.

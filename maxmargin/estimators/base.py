@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from maxmargin.solvers import find_solver
-from maxmargin.solvers.active_sets import DualPoint
 
 
 class Task(NamedTuple):
@@ -17,17 +16,19 @@ class Task(NamedTuple):
 
     problem: Any
     sample_weight: np.ndarray | None
-    start: DualPoint | None
+    start: Any
     lower: np.ndarray | None
     upper: np.ndarray | None
 
 
-class StructuredSVM(BaseEstimator):
-    """Base of the structural SVMs.
+class StructuredModel(BaseEstimator):
+    """Base of all models.
 
     Subclasses define the constructor arguments read here: C, solver, tol, max_passes, time_limit, warm_start, n_jobs,
     random_state, verbose and dtype.
     """
+
+    _loss: str  # what it minimises
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -47,7 +48,7 @@ class StructuredSVM(BaseEstimator):
         is_count = isinstance(self.n_jobs, Integral) and self.n_jobs != 0
         if not (self.n_jobs is None or is_count):
             raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
-        find_solver(self.solver)
+        find_solver(self.solver, self._loss)
 
     def _encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         """Check all input, keep what predictions need, and put the optimization problem together."""

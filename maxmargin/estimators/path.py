@@ -222,6 +222,8 @@ def regularization_path(
         from sklearn.base import clone
 
         estimator = clone(model)
+        if estimator._loss != "hinge":
+            raise ValueError(f"A path needs a model of the hinge loss, which {type(model).__name__} is not.")
         if getattr(estimator, "bounds", None) is not None:
             raise ValueError("A path takes no bounds of the weights.")
         task = estimator._encode(X, y, sample_weight)

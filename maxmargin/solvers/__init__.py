@@ -12,11 +12,11 @@ from maxmargin.solvers.lbfgs import LBFGS
 
 __all__ = ["BCFW", "LBFGS", "Auto", "FrankWolfe", "Result", "Solver", "find_solver"]
 
-_NAMED: dict[str, Solver] = {"auto": Auto(), "bcfw": BCFW(), "frank-wolfe": FrankWolfe()}
+_NAMED: dict[str, Solver] = {"auto": Auto(), "bcfw": BCFW(), "frank-wolfe": FrankWolfe(), "lbfgs": LBFGS()}
 
 
-def find_solver(solver: Any) -> Solver:
-    """The solver of the given name, or `solver` itself if it is one.
+def find_solver(solver: Any, loss: str | None = None) -> Solver:
+    """The solver of the given name, or `solver` itself if it is one; raises if it minimises another loss.
 
     Examples
     --------
@@ -24,8 +24,9 @@ def find_solver(solver: Any) -> Solver:
     >>> find_solver("frank-wolfe")
     FrankWolfe()
     """
-    if isinstance(solver, Solver):
-        return solver
-    if not isinstance(solver, str) or solver not in _NAMED:
-        raise ValueError(f"solver must be a Solver or one of {', '.join(_NAMED)}, not {solver!r}.")
-    return _NAMED[solver]
+    found = _NAMED.get(solver) if isinstance(solver, str) else solver
+    if not isinstance(found, Solver) or loss not in (None, found.loss):
+        fitting = [name for name, named in _NAMED.items() if loss in (None, named.loss)]
+        kind = "Solver" if loss is None else f"Solver of the {loss} loss"
+        raise ValueError(f"solver must be a {kind} or one of {', '.join(fitting)}, not {solver!r}.")
+    return found

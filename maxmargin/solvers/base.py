@@ -220,10 +220,11 @@ class _Observer:
 class Solver:
     """Base of all solvers: a frozen dataclass whose fields are the options of the algorithm.
 
-    A subclass names the oracles it needs and implements `iterate`.
+    A subclass names the oracles it needs and the loss it minimises, "hinge" or "log", and implements `iterate`.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
+    loss: ClassVar[str] = "hinge"
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         """Improve ``run.w`` and ``run.dual``, yielding a certificate now and then; the frame decides when to stop."""

@@ -34,6 +34,7 @@ class LBFGS(Solver):
     memory: int = 10
 
     needs: ClassVar[frozenset[str]] = frozenset({"exp"})
+    loss: ClassVar[str] = "log"
 
     def __post_init__(self) -> None:
         if self.memory < 1:

@@ -1,4 +1,4 @@
-"""Structural SVMs on sequences."""
+"""Models of sequences: from rows of features to a chain problem, and from weights to predictions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import inference
-from maxmargin.costs import label_costs, position_costs
 from maxmargin.encode.chain import (
     BIASES,
     chain_features,
@@ -25,123 +24,24 @@ from maxmargin.encode.sequences import (
     check_sample_weight,
     encode_labels,
     flatten_labels,
-    flatten_weights,
     is_better_sparse,
     split,
     stack_rows,
 )
-from maxmargin.estimators.base import StructuredSVM, Task, check_k
-from maxmargin.solvers.active_sets import DualPoint
+from maxmargin.estimators.base import StructuredModel, Task, check_k
+from maxmargin.passes import Blocks
 from maxmargin.structures.chain import ChainProblem
 
 
-class ChainSVM(StructuredSVM):
-    """Structural SVM for sequence labelling: a max-margin Markov chain of emissions and transitions.
+class SequenceModel(StructuredModel):
+    """What the models of sequences share: their data, weights and predictions.
 
-    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
-    and certifies how far from the optimum it can at most be.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        Inverse strength of the regularization.
-    cost : {"hamming", "normalized_hamming"} or (L, L) array, default="hamming"
-        Cost of a labelling: the number of wrong labels, the same divided by the length, or the sum of the entries
-        [true label, predicted label] of a matrix in the order of `classes_`.
-    solver : {"auto", "bcfw", "frank-wolfe"} or Solver, default="auto"
-        The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.
-    tol : float, default=1e-3
-        Relative duality gap, (primal - dual) / primal, at which to stop.
-    max_passes : float, default=1000
-        Passes over the sequences after which to stop.
-    time_limit : float, default=None
-        Seconds after which to stop.
-    fit_bias : bool, default=True
-        Add three weights per label: for every position, for the first and for the last of a sequence.
-    allowed_transitions : set of pairs of labels or (L, L) boolean array, default=None
-        The transitions a labelling may use, from the first label (row) to the second (column); None allows all.
-    bounds : dict, default=None
-        Bounds of weights by the names of `coef_`, such as ``{"transitions": (0, None)}``: pairs of a lower and an upper
-        bound, each None, a number or an array like that part of the weights.
-    class_weight : dict or "balanced", default=None
-        Factors of the cost by true label.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of training; certificates are summed in float64 in either.
-    warm_start : bool, default=False
-        Continue from the solution of the previous `fit`, if the sequences have the same lengths and labels.
-    n_jobs : int, default=None
-        Threads of passes over all sequences; None is 1, -1 all cores.
-    random_state : int, RandomState or Generator, default=None
-        Seed of the order of the sequences.
-    verbose : int, default=0
-        Print the trace as it grows.
-
-    Attributes
-    ----------
-    classes_ : (L,) array
-        The labels, sorted.
-    coef_ : Bunch
-        The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_bias`, ``bias``, ``first`` and ``last``
-        (L,).
-    trace_ : Trace
-        Certificates of the fit: passes, oracle calls, seconds, primal, dual and gap.
-    status_ : Status
-        Why the fit stopped.
-    n_iter_ : int
-        Passes made.
-    n_features_in_ : int
-        The number of features F.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from maxmargin import ChainSVM
-    >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[1, 2]], np.eye(3)[[0, 1]]]
-    >>> y = [["a", "b", "c"], ["b", "c"], ["a", "b"]]
-    >>> model = ChainSVM(C=10.0, random_state=0).fit(X, y)
-    >>> model.predict([np.eye(3)[[0, 1]]])
-    [array(['a', 'b'], dtype='<U1')]
-    >>> model.status_.name
-    'OPTIMAL'
+    Besides the arguments of `StructuredModel`, subclasses have fit_bias and allowed_transitions.
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        cost: Any = "hamming",
-        solver: Any = "auto",
-        tol: float = 1e-3,
-        max_passes: float = 1000,
-        time_limit: float | None = None,
-        fit_bias: bool = True,
-        allowed_transitions: Any = None,
-        bounds: Any = None,
-        class_weight: Any = None,
-        dtype: Any = "float32",
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.cost = cost
-        self.solver = solver
-        self.tol = tol
-        self.max_passes = max_passes
-        self.time_limit = time_limit
-        self.fit_bias = fit_bias
-        self.allowed_transitions = allowed_transitions
-        self.bounds = bounds
-        self.class_weight = class_weight
-        self.dtype = dtype
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    bounds: Any = None
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None, position_weight: Any = None
-    ) -> ChainSVM:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> Any:
         """Train on sequences.
 
         Parameters
@@ -150,14 +50,12 @@ class ChainSVM(StructuredSVM):
         y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
         sample_weight : (n,) weights of the sequences' losses
         lengths : the numbers of rows of the sequences in a stacked X
-        position_weight : list of (T_i,) weights of the positions in the cost
 
         Returns
         -------
         self
         """
-        task = self._encode(X, y, sample_weight, lengths=lengths, position_weight=position_weight)
-        self._set_weights(self._solve(task))
+        self._set_weights(self._solve(self._encode(X, y, sample_weight, lengths=lengths)))
         return self
 
     def _encode(
@@ -174,17 +72,15 @@ class ChainSVM(StructuredSVM):
         penalty = transition_penalties(self.allowed_transitions, classes, self.dtype)
         check_feasible(penalty, rows.lengths)
         check_gold_allowed(labels, penalty, rows, classes)
-        costs = label_costs(self.cost, classes, np.bincount(labels), self.class_weight)
-        position_weight = None if position_weight is None else flatten_weights(position_weight, rows, "position_weight")
-        scales = position_costs(self.cost, rows.lengths, position_weight)
+        costs, scales = self._costs(rows, labels, classes, position_weight)
         width, stores_sparse = rows.matrix.shape[1], is_better_sparse(rows)
         lower, upper = self._bound_weights(width, len(classes))
 
         rows = as_stored(rows, stores_sparse)
-        features = chain_features(rows, self.dtype, with_bias=self.fit_bias, for_training=True)
+        features = chain_features(rows, self.dtype, with_bias=self.fit_bias, for_training=self._loss == "hinge")
         n_features = width + (len(BIASES) if self.fit_bias else 0)
         problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty)
-        start = self._previous_dual(rows, classes, penalty)
+        start = self._previous() if self._can_continue(rows, classes, penalty) else None
         self.classes_, self.n_features_in_ = classes, width
         self._penalty, self._lengths, self._stores_sparse = penalty, rows.lengths, stores_sparse
         return Task(problem, weights, start, lower, upper)
@@ -193,15 +89,24 @@ class ChainSVM(StructuredSVM):
         self._w = w
         self.coef_ = self._name_weights(w, self.n_features_in_, len(self.classes_))
 
-    def _previous_dual(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray) -> DualPoint | None:
-        if not self.warm_start or getattr(self, "_dual", None) is None:
-            return None
-        is_same = (
-            np.array_equal(self._lengths, rows.lengths)
+    def _costs(self, rows: Rows, labels: np.ndarray, classes: np.ndarray, position_weight: Any) -> tuple[Any, Any]:
+        """The costs of labels, by true label, and the weights of positions."""
+        return np.zeros((len(classes), len(classes))), np.zeros(len(labels))
+
+    def _previous(self) -> Any:
+        """Where the last fit ended, for a solver to go on from."""
+        raise NotImplementedError
+
+    def _can_continue(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray) -> bool:
+        """Whether a warm start is asked for and the last fit was on sequences like these."""
+        return (
+            self.warm_start
+            and hasattr(self, "_w")
+            and np.array_equal(self._lengths, rows.lengths)
             and np.array_equal(self.classes_, classes)
             and np.array_equal(self._penalty, penalty)
+            and self.n_features_in_ == rows.matrix.shape[1]
         )
-        return self._dual if is_same else None
 
     def _bound_weights(self, width: int, n_labels: int) -> tuple[np.ndarray | None, np.ndarray | None]:
         if self.bounds is None:
@@ -295,11 +200,14 @@ class ChainSVM(StructuredSVM):
         list of (T_i, L) arrays
         """
         problem, rows = self._problem(X, lengths)
-        best = inference.best_through_parts(problem, self._w, self.n_jobs)
+        return self._node_parts(inference.best_through_parts(problem, self._w, self.n_jobs), rows)
+
+    def _node_parts(self, parts: Blocks, rows: Rows) -> list[np.ndarray]:
+        """The (T_i, L) parts of positions and labels."""
         n_labels = len(self.classes_)
         return [
-            best.values[start : start + length * n_labels].reshape(length, n_labels)
-            for start, length in zip(best.start[:-1], rows.lengths, strict=True)
+            parts.values[start : start + length * n_labels].reshape(length, n_labels)
+            for start, length in zip(parts.start[:-1], rows.lengths, strict=True)
         ]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
