@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 from numba.extending import overload
 
@@ -136,26 +137,26 @@ def _compile(function: Callable, options: dict[str, Any]) -> Any:
 
 
 def _hash_sources(functions: list[Callable]) -> str:
-    """A hash of the files of all functions that `functions` reach, and of the constants they name."""
-    files, constants, seen = {__file__}, set(), set()
-    waiting: list[Any] = list(functions)
+    """A hash of the files of all functions that `functions` reach, and of the constants they use."""
+    files, constants = {__file__}, hashlib.sha256()
+    seen: set[Any] = set()
+    waiting: list[tuple[Any, tuple[str, ...]]] = [(function, ()) for function in functions]
     while waiting:
-        function = waiting.pop()
-        function = getattr(function, "py_func", function)  # what Numba has compiled
-        code = getattr(function, "__code__", None)
-        if code is None or code in seen:
-            continue
-        seen.add(code)
-        files.add(code.co_filename)
-        for name in code.co_names:
-            value = function.__globals__.get(name)
-            if isinstance(value, (int, float, str, tuple)):
-                constants.add(f"{name}={value!r}")
-            elif isinstance(value, python_types.ModuleType):
-                waiting.extend(getattr(value, attribute, None) for attribute in code.co_names)
-            else:
-                waiting.append(value)
-    digest = hashlib.sha256(repr(sorted(constants)).encode())
+        value, names = waiting.pop()
+        value = getattr(value, "py_func", value)  # what Numba has compiled
+        if isinstance(value, (int, float, complex, str, tuple, np.ndarray)):
+            constants.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
+        elif isinstance(value, python_types.ModuleType):
+            if (id(value), names) not in seen:
+                seen.add((id(value), names))
+                waiting.extend((getattr(value, name), names) for name in names if hasattr(value, name))
+        elif isinstance(value, python_types.FunctionType) and value not in seen:
+            seen.add(value)
+            files.add(value.__code__.co_filename)
+            names = value.__code__.co_names
+            waiting.extend((value.__globals__[name], names) for name in names if name in value.__globals__)
+            waiting.extend((cell.cell_contents, ()) for cell in value.__closure__ or ())
+    digest = hashlib.sha256(constants.digest())
     for path in sorted(files):
         digest.update(path.encode())
         if os.path.exists(path):

@@ -13,6 +13,7 @@ from maxmargin.features.base import Gram, gram_blocks
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chain import ChainProblem
 
+WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all kernels anew
 BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
 
 
@@ -28,11 +29,11 @@ def chain_features(rows: Rows, dtype: Any, *, with_bias: bool, for_training: boo
     """
     matrix = _append(rows.matrix, _bias_columns(rows)) if with_bias else rows.matrix
     # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
-    none = Gram(np.empty(0, dtype), np.zeros(len(rows.offsets) - 1, np.int64))
+    none = Gram(np.empty(0), np.zeros(len(rows.offsets) - 1, np.int64))
     features, n_entries = _store(matrix, rows, dtype, none)
     if not for_training:
         return features
-    return features._replace(gram=gram_blocks(features, rows.offsets, n_entries, matrix.shape[1], dtype))
+    return features._replace(gram=gram_blocks(features, rows.offsets, n_entries, matrix.shape[1]))
 
 
 def _bias_columns(rows: Rows) -> np.ndarray:
@@ -52,16 +53,16 @@ def _append(matrix: Any, columns: np.ndarray) -> Any:
 def _store(matrix: Any, rows: Rows, dtype: Any, gram: Gram) -> tuple[Any, np.ndarray]:
     """The features, and the number of stored entries of each sequence."""
     if not sp.issparse(matrix):
-        return DenseFeatures(np.ascontiguousarray(matrix, dtype), gram), rows.lengths * matrix.shape[1]
+        return DenseFeatures(np.require(matrix, dtype, WRITABLE), gram), rows.lengths * matrix.shape[1]
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    indptr = matrix.indptr.astype(np.int64)
-    indices = matrix.indices.astype(np.int32, copy=False)
+    indptr = np.require(matrix.indptr, np.int64, WRITABLE)
+    indices = np.require(matrix.indices, np.int32, WRITABLE)
     n_entries = np.diff(indptr[rows.offsets])
     if (matrix.data == 1).all():
         return BinaryFeatures(indptr, indices, gram), n_entries
-    return SparseFeatures(indptr, indices, np.ascontiguousarray(matrix.data, dtype), gram), n_entries
+    return SparseFeatures(indptr, indices, np.require(matrix.data, dtype, WRITABLE), gram), n_entries
 
 
 def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.ndarray:

@@ -27,7 +27,7 @@ class Rows(NamedTuple):
         return np.diff(self.offsets)
 
 
-def stack_rows(X: Any, lengths: Any = None, n_features: int | None = None) -> Rows:
+def stack_rows(X: Any, lengths: Any = None, n_features: int | None = None, dtype: Any = np.float64) -> Rows:
     """Check sequences of feature rows and stack them.
 
     Parameters
@@ -35,6 +35,7 @@ def stack_rows(X: Any, lengths: Any = None, n_features: int | None = None) -> Ro
     X : a list of (T_i, F) arrays or sparse matrices, or one (N, F) matrix together with `lengths`
     lengths : the numbers of rows of the sequences in a stacked X
     n_features : the expected F
+    dtype : what the values will be stored as
 
     Examples
     --------
@@ -49,13 +50,15 @@ def stack_rows(X: Any, lengths: Any = None, n_features: int | None = None) -> Ro
         raise ValueError(f"X has {width} features, but the model was fitted with {n_features}.")
     if width == 0:
         raise ValueError("X must have at least one feature, but its rows are empty.")
-    _check_finite(rows)
+    _check_finite(rows, dtype)
     return rows
 
 
 def _stack_list(X: Any) -> Rows:
     if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
         raise ValueError("X is one matrix: pass lengths, the numbers of rows of its sequences, or a list of matrices.")
+    if not isinstance(X, (Sequence, np.ndarray)):
+        raise TypeError(f"X must be a list of matrices, or one matrix with lengths, not a {type(X).__name__}.")
     if len(X) == 0:
         raise ValueError("X must hold at least one sequence, but it is empty.")
     matrices = [_as_matrix(x, f"X[{i}]") for i, x in enumerate(X)]
@@ -111,40 +114,47 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
     return Rows(sp.vstack(pieces, format="csr"), rows.offsets)
 
 
-def _check_finite(rows: Rows) -> None:
+def _check_finite(rows: Rows, dtype: Any) -> None:
+    """Raise where a row holds NaN, infinity or a number that `dtype` cannot hold."""
     values = rows.matrix.data if sp.issparse(rows.matrix) else rows.matrix
-    if values.dtype.kind != "f" or np.isfinite(values.sum()) or np.isfinite(values).all():
+    limit = float(np.finfo(dtype).max)
+    if not values.size or (-limit <= values.min() and values.max() <= limit):  # False for NaN
         return
+    is_bad = ~(np.abs(values.astype(np.float64)) <= limit)
     if sp.issparse(rows.matrix):
-        entry = np.flatnonzero(~np.isfinite(values))[0]
+        entry = np.flatnonzero(is_bad)[0]
         row = np.searchsorted(rows.matrix.indptr, entry, side="right") - 1
     else:
-        row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
+        row = np.flatnonzero(is_bad.any(axis=1))[0]
+    value = float(values[is_bad][0])
+    what = f"{value:.3g}, too large for {np.dtype(dtype).name}" if np.isfinite(value) else "NaN or infinity"
     example = np.searchsorted(rows.offsets, row, side="right") - 1
-    raise ValueError(f"X[{example}] contains NaN or infinity, in row {row - rows.offsets[example]}.")
+    raise ValueError(f"X[{example}] contains {what}, in row {row - rows.offsets[example]}.")
 
 
 def flatten_labels(y: Any, rows: Rows, *, is_stacked: bool = False, name: str = "y") -> np.ndarray:
     """Check sequences of labels against those of rows and concatenate them."""
     n = len(rows.offsets) - 1
     if is_stacked and len(y) == rows.offsets[-1] and all(np.ndim(label) == 0 for label in y):
-        return _as_labels(y, name)
+        return _as_labels(list(y), name)
     if len(y) != n:
         raise ValueError(f"X has {n} sequences, but {name} has {len(y)}.")
     sequences = [_as_labels(labels, f"{name}[{i}]") for i, labels in enumerate(y)]
     for i, (labels, length) in enumerate(zip(sequences, rows.lengths, strict=True)):
         if len(labels) != length:
             raise ValueError(f"{name}[{i}] has {len(labels)} labels, but X[{i}] has {length} rows.")
-        if labels.dtype.kind != sequences[0].dtype.kind:
+        if (labels.dtype.kind == "U") != (sequences[0].dtype.kind == "U"):
             raise TypeError(f"{name}[{i}] holds labels of another type than {name}[0].")
     return np.concatenate(sequences)
 
 
 def _as_labels(labels: Any, name: str) -> np.ndarray:
     array = np.asarray(labels)
-    if array.dtype.kind == "O" and all(isinstance(label, str) for label in array.flat):
+    if array.dtype.kind in "OU" and all(isinstance(label, str) for label in np.asarray(labels, dtype=object).flat):
         array = array.astype(str)
-    if array.ndim != 1 or array.dtype.kind not in "biuU":
+    elif array.dtype.kind == "U":  # NumPy has turned numbers into strings
+        array = array.astype(object)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "biuU"):
         raise TypeError(f"{name} must be a list of integers or of strings.")
     return array
 
@@ -193,5 +203,5 @@ def split(flat: np.ndarray, rows: Rows) -> list[np.ndarray]:
 
 def check_labels_given(y: Any) -> None:
     """Raise if there are no labels at all."""
-    if y is None or not isinstance(y, (Sequence, np.ndarray)):
+    if isinstance(y, str) or not hasattr(y, "__len__") or not hasattr(y, "__iter__"):
         raise TypeError("y must be a list with one sequence of labels per sequence of X.")

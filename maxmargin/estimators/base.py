@@ -19,6 +19,7 @@ class Task(NamedTuple):
     start: Any
     lower: np.ndarray | None
     upper: np.ndarray | None
+    fitted: dict[str, Any]  # attributes that predictions need, set once the weights are there
 
 
 class StructuredModel(BaseEstimator):
@@ -45,6 +46,8 @@ class StructuredModel(BaseEstimator):
                 raise ValueError(f"{name} must be a positive number, not {value!r}.")
         if np.dtype(self.dtype) not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, not {self.dtype!r}.")
+        if isinstance(self.random_state, str):
+            raise ValueError(f"random_state must be a seed or a generator, not {self.random_state!r}.")
         is_count = isinstance(self.n_jobs, Integral) and self.n_jobs != 0
         if not (self.n_jobs is None or is_count):
             raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
@@ -74,11 +77,17 @@ class StructuredModel(BaseEstimator):
             random_state=self._seed(),
             verbose=self.verbose,
         )
+        self._take_on(task)
         self.trace_ = result.trace
         self.status_ = result.status
         self.n_iter_ = int(np.ceil(result.trace.passes[-1]))
         self._dual = result.dual if self.warm_start else None
         return result.w
+
+    def _take_on(self, task: Task) -> None:
+        """Become the model of a task, whose weights follow."""
+        for name, value in task.fitted.items():
+            setattr(self, name, value)
 
     def _seed(self) -> Any:
         if isinstance(self.random_state, np.random.RandomState):

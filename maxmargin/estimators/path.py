@@ -10,7 +10,9 @@ import scipy.sparse as sp
 
 from maxmargin.problem import n_examples
 from maxmargin.solvers import BCFW, Solver, find_solver
+from maxmargin.solvers.base import Interruptible
 from maxmargin.solvers.path import Breakpoint, PathFollower
+from maxmargin.trace import Status
 
 METHODS = ("approximate", "heuristic", "grid")
 
@@ -25,11 +27,13 @@ class Path:
     passes : (K,) passes over the examples at each breakpoint
     scores : (K,) scores on the held-out data, if given
     is_complete : whether the last weights are good for every smaller lambda, too
+    status : OPTIMAL if every breakpoint reached its accuracy, else why not; ESTIMATED for heuristic paths
     """
 
     def __init__(self, n: int, eps: float, infinity: np.ndarray | None, model: Any) -> None:
         self.eps = eps
         self.is_complete = False
+        self.interrupted = False
         self.scores: Any = []
         self._n = n
         self._infinity = infinity
@@ -52,6 +56,13 @@ class Path:
     gap = property(lambda self: np.maximum(self.primal - self.dual, 0.0))
     passes = property(lambda self: self._column("passes"))
     seconds = property(lambda self: self._column("seconds"))
+
+    @property
+    def status(self) -> Status:
+        """Why the path ended."""
+        if self.interrupted:
+            return Status.INTERRUPTED
+        return next((p.status for p in self._points if p.status is not Status.OPTIMAL), Status.OPTIMAL)
 
     def __len__(self) -> int:
         return len(self._points)
@@ -160,9 +171,11 @@ def regularization_path(
     X_dev: Any = None,
     y_dev: Any = None,
     max_passes: float = 1000,
+    time_limit: float | None = None,
     n_jobs: int | None = None,
     random_state: Any = None,
     verbose: int = 0,
+    **data: Any,
 ) -> Path:
     """Train for every strength of the regularization.
 
@@ -181,8 +194,13 @@ def regularization_path(
     solver : a solver that keeps its dual point; by default BCFW with pairwise steps, gap sampling and a cache
     sample_weight : (n,) weights of the examples
     X_dev, y_dev : held-out data: an estimator is scored on it at each breakpoint
-    max_passes, n_jobs, random_state : see `Solver.solve`; passes are those of one breakpoint
+    max_passes : passes over the examples at one breakpoint
+    time_limit : seconds for the whole path
+    n_jobs, random_state : see `Solver.solve`; by default those of the estimator
     verbose : print each breakpoint
+    **data : further arguments of the estimator's `fit`, such as lengths
+
+    Ctrl-C ends the path and returns what there is.
 
     Returns
     -------
@@ -226,26 +244,33 @@ def regularization_path(
             raise ValueError(f"A path needs a model of the hinge loss, which {type(model).__name__} is not.")
         if getattr(estimator, "bounds", None) is not None:
             raise ValueError("A path takes no bounds of the weights.")
-        task = estimator._encode(X, y, sample_weight)
+        task = estimator._encode(X, y, sample_weight, **data)
+        estimator._take_on(task)
         problem, sample_weight = task.problem, task.sample_weight
+        n_jobs = estimator.n_jobs if n_jobs is None else n_jobs
+        random_state = estimator._seed() if random_state is None else random_state
     elif X_dev is not None:
         raise ValueError("X_dev and y_dev need an estimator, not a problem.")
     follower = PathFollower(
-        problem, sample_weight, _path_solver(solver, method), eps, kappa, max_passes, n_jobs, random_state
+        problem, sample_weight, _path_solver(solver, method), eps, kappa, max_passes, time_limit, n_jobs, random_state
     )
     is_grid = method == "grid"
     path = Path(n_examples(problem), eps, None if is_grid else follower.infinity()[1], estimator)
     points = follower.follow_grid(_check_grid(lambdas)) if is_grid else follower.follow(lambda_min)
     if verbose:
         print(path.header(), flush=True)
-    for point in points:
-        path._append(point)
-        if estimator is not None:
-            estimator._set_weights(point.w)
-            if X_dev is not None:
-                path.scores.append(estimator.score(X_dev, y_dev))
-        if verbose:
-            print(path.line(), flush=True)
+    with Interruptible(path):
+        for point in points:
+            path._append(point)
+            if estimator is not None:
+                estimator._set_weights(point.w)
+                if X_dev is not None:
+                    path.scores.append(estimator.score(X_dev, y_dev))
+            if verbose:
+                print(path.line(), flush=True)
+            path.interrupted |= point.status is Status.INTERRUPTED
+            if path.interrupted or point.status is Status.TIMEOUT:
+                break
     path.is_complete = not is_grid and point.decay <= eps - (point.primal - point.dual)
     path.scores = np.array(path.scores)
     return path
@@ -255,7 +280,7 @@ def _path_solver(solver: Any, method: str) -> Solver:
     exact = method != "heuristic"
     if solver is None:
         return BCFW(steps="pairwise", sampling="gap", cache=50, exact_gaps=exact)
-    solver = find_solver(solver)
+    solver = find_solver(solver, "hinge")
     if not exact and getattr(solver, "exact_gaps", True):
         raise ValueError(f"A heuristic path needs BCFW(..., exact_gaps=False), not {solver!r}.")
     return solver

@@ -63,7 +63,7 @@ class SequenceModel(StructuredModel):
     ) -> Task:
         """Check all input, keep what predictions need, and put the optimization problem together."""
         self._check_parameters()
-        rows = stack_rows(X, lengths)
+        rows = stack_rows(X, lengths, dtype=self.dtype)
         check_labels_given(y)
         flat = flatten_labels(y, rows, is_stacked=lengths is not None)
         weights = check_sample_weight(sample_weight, len(rows.lengths))
@@ -81,9 +81,14 @@ class SequenceModel(StructuredModel):
         n_features = width + (len(BIASES) if self.fit_bias else 0)
         problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty)
         start = self._previous() if self._can_continue(rows, classes, penalty) else None
-        self.classes_, self.n_features_in_ = classes, width
-        self._penalty, self._lengths, self._stores_sparse = penalty, rows.lengths, stores_sparse
-        return Task(problem, weights, start, lower, upper)
+        fitted = {
+            "classes_": classes,
+            "n_features_in_": width,
+            "_penalty": penalty,
+            "_lengths": rows.lengths,
+            "_stores_sparse": stores_sparse,
+        }
+        return Task(problem, weights, start, lower, upper, fitted)
 
     def _set_weights(self, w: np.ndarray) -> None:
         self._w = w
@@ -138,7 +143,7 @@ class SequenceModel(StructuredModel):
 
     def _problem(self, X: Any, lengths: Any) -> tuple[ChainProblem, Rows]:
         check_is_fitted(self)
-        rows = as_stored(stack_rows(X, lengths, self.n_features_in_), self._stores_sparse)
+        rows = as_stored(stack_rows(X, lengths, self.n_features_in_, self._penalty.dtype), self._stores_sparse)
         check_feasible(self._penalty, rows.lengths)
         features = chain_features(rows, self._penalty.dtype, with_bias="bias" in self.coef_, for_training=False)
         n_labels, n_tokens = len(self.classes_), int(rows.offsets[-1])

@@ -64,9 +64,14 @@ def row_is_zero(delta, t):
 
 @register_jitable
 def gram_squared_norm(gram, i, n, delta):
-    """sum_tu K_tu <D_t, D_u> for the Gram matrix K of example i."""
+    """sum_tu K_tu <D_t, D_u> for the Gram matrix K of example i.
+
+    In float32, products are exact for differences of two outputs, but rounded for others. Where the terms almost
+    cancel, they are summed again in float64.
+    """
     start = gram.start[i]
     total = 0.0
+    magnitude = 0.0
     for t in range(n):
         if row_is_zero(delta, t):
             continue
@@ -76,8 +81,18 @@ def gram_squared_norm(gram, i, n, delta):
                 dot = delta.dtype.type(0)
                 for label in range(delta.shape[1]):
                     dot += delta[t, label] * delta[u, label]
-                total += (1 if u == t else 2) * entry * dot
-    return total
+                term = (1 if u == t else 2) * entry * dot
+                total += term
+                magnitude += abs(term)
+    if delta.itemsize == 4 and total < 1e-3 * magnitude:
+        total = 0.0
+        for t in range(n):
+            for u in range(n):
+                dot64 = 0.0
+                for label in range(delta.shape[1]):
+                    dot64 += np.float64(delta[t, label]) * np.float64(delta[u, label])
+                total += gram.values[start + t * n + u] * dot64
+    return max(total, 0.0)
 
 
 def needs_gram(lengths: np.ndarray, n_entries: np.ndarray) -> np.ndarray:
@@ -85,8 +100,8 @@ def needs_gram(lengths: np.ndarray, n_entries: np.ndarray) -> np.ndarray:
     return lengths**2 <= 1.5 * n_entries
 
 
-def gram_blocks(features: Any, offsets: np.ndarray, n_entries: np.ndarray, width: int, dtype: Any) -> Gram:
-    """Compute the Gram matrices of the examples that are to have one.
+def gram_blocks(features: Any, offsets: np.ndarray, n_entries: np.ndarray, width: int) -> Gram:
+    """Compute the Gram matrices of the examples that are to have one, in float64.
 
     Parameters
     ----------
@@ -94,15 +109,14 @@ def gram_blocks(features: Any, offsets: np.ndarray, n_entries: np.ndarray, width
     offsets : (n + 1,) the rows of example i are offsets[i]:offsets[i + 1]
     n_entries : (n,) the number of stored entries of each example
     width : the number of features
-    dtype : of the Gram matrices
     """
     lengths = np.diff(offsets)
     wanted = needs_gram(lengths, n_entries)
     sizes = np.where(wanted, lengths**2, 0)
     ends = np.cumsum(sizes)
     start = np.where(wanted, ends - sizes, -1)
-    values = np.empty(int(ends[-1]) if len(ends) else 0, dtype)
-    _fill_gram(features, offsets, start, values, np.zeros(width, dtype))
+    values = np.empty(int(ends[-1]) if len(ends) else 0)
+    _fill_gram(features, offsets, start, values, np.zeros(width))
     return Gram(values, start)
 
 

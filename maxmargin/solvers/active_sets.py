@@ -34,16 +34,16 @@ class ActiveSets(NamedTuple):
 
 
 class DualPoint(NamedTuple):
-    """A dual point to start from: its mean parts and, from solvers that keep them, its active sets."""
+    """Mean parts and, in pairwise and away methods, the active sets that they are the means of."""
 
     means: Blocks
     sets: ActiveSets
 
 
-def copied(point: DualPoint) -> DualPoint:
-    """A copy that can be changed without changing the original."""
+def copied(point: DualPoint, dtype: Any) -> DualPoint:
+    """A copy, its mean parts of the given dtype, that can be changed without changing the original."""
     sets = ActiveSets(*(array.copy() for array in point.sets))
-    return DualPoint(Blocks(point.means.values.copy(), point.means.start), sets)
+    return DualPoint(Blocks(point.means.values.astype(dtype), point.means.start), sets)
 
 
 def no_sets() -> ActiveSets:
@@ -215,7 +215,7 @@ def kept_primal(problem: Any, point: DualPoint, factor: float) -> DualPoint:
 
     With a regularization that is smaller by the same factor its weights w(mu) are the same (*Gaps*, Proposition 1).
     """
-    means, sets = copied(point)
+    means, sets = copied(point, point.means.values.dtype)
     done = 0
     while (done := scale_towards_gold(problem, means, sets, factor, done)) < n_examples(problem):
         sets = enlarged(sets)

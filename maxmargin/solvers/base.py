@@ -62,7 +62,7 @@ class Run:
         self.max_passes = max_passes
         self.time_limit = time_limit
         self.rng = np.random.default_rng(random_state)
-        self.passes = 0.0
+        self.n_steps = 0
         self.oracle_calls = 0
         self.cache_hits = 0
         self.cache_misses = 0
@@ -71,11 +71,16 @@ class Run:
         self.is_stalled = False  # whether the solver gave up
         self.is_estimated = False  # whether primal values are estimates, not bounds
         self._began = time.perf_counter()
-        self._step_seconds = 1e-3
+        self._step_seconds = self.SLICE
 
     def target(self, primal: float) -> float:
         """The duality gap to reach at this objective."""
         return max(self.tol * abs(primal), self.abs_tol)
+
+    @property
+    def passes(self) -> float:
+        """Steps on single examples so far, per example."""
+        return self.n_steps / self.objective.n
 
     @property
     def seconds(self) -> float:
@@ -92,18 +97,24 @@ class Run:
         """Whether the run is to end at the next certificate, whatever that says."""
         return self.interrupted or self.timed_out or self.passes >= self.max_passes
 
+    @property
+    def is_pass_too_long(self) -> bool:
+        """Whether the run is to end at once, and a pass of the oracle would take more than a second."""
+        return (self.interrupted or self.timed_out) and self.objective.n * self._step_seconds > 1
+
     def slices(self, n_steps: int) -> Iterator[tuple[int, int]]:
         """Ranges of `n_steps` steps short enough to look at the clock in between; counts their passes.
 
         Ends early when time is up or the run was interrupted.
         """
-        lo = 0
+        lo, size = 0, 1
         while lo < n_steps and not (self.interrupted or self.timed_out):
-            hi = min(n_steps, lo + max(1, int(self.SLICE / self._step_seconds)))
+            size = min(4 * size, max(1, int(self.SLICE / self._step_seconds)))  # the first steps may be slow
+            hi = min(n_steps, lo + size)
             began = time.perf_counter()
             yield lo, hi
             self._step_seconds = max((time.perf_counter() - began) / (hi - lo), 1e-9)
-            self.passes += (hi - lo) / self.objective.n
+            self.n_steps += hi - lo
             lo = hi
 
     def count(self, calls: int, hits: int = 0, misses: int = 0, wrong: int = 0) -> None:
@@ -114,13 +125,32 @@ class Run:
         self.wrong_outputs += int(wrong)
 
     def start_dual(self, needs_sets: bool = False) -> bool:
-        """Begin at the dual point given as start, or at the true outputs; return whether it was the start."""
-        is_usable = isinstance(self.start, DualPoint) and (bool(self.start.sets.sizes.size) or not needs_sets)
-        if self.start is not None and not is_usable:
-            self.notes.append("Started afresh: the start holds no dual point that this solver can go on from.")
-        self.dual = copied(self.start) if is_usable else DualPoint(self.objective.gold_means(), no_sets())
-        self._place(self.objective.weights(self.dual.means))
+        """Begin at the dual point given as start, or at the true outputs; return whether it was the start.
+
+        A start without the active sets that the solver needs, or with a lower dual value, is of no use.
+        """
+        objective = self.objective
+        self.dual = DualPoint(objective.gold_means(), no_sets())
+        fresh = objective.weights(self.dual.means)
+        is_usable = False
+        if isinstance(self.start, DualPoint):
+            self._check_start()
+            point = copied(self.start, objective.passes.dtype)
+            v = objective.weights(point.means)
+            is_better = objective.dual(v, point.means) >= objective.dual(fresh, self.dual.means)
+            is_usable = is_better and (bool(point.sets.sizes.size) or not needs_sets)
+        if is_usable:
+            self.dual, fresh = point, v
+        elif self.start is not None:
+            self.notes.append("Started afresh: the start holds no dual point that helps this solver.")
+        self._place(fresh)
         return is_usable
+
+    def _check_start(self) -> None:
+        sizes, passes = self.start.sets.sizes, self.objective.passes
+        has_same_outputs = not sizes.size or np.array_equal(sizes, passes.output_sizes)
+        if not (has_same_outputs and np.array_equal(np.diff(self.start.means.start), passes.part_sizes)):
+            raise ValueError("start must be a dual point of this problem, but its examples have other sizes.")
 
     def rebuild(self) -> float:
         """Recompute w from the mean parts in float64, against drift, and return the dual value there."""
@@ -152,10 +182,10 @@ class Run:
         return Status.TIMEOUT if self.timed_out else Status.MAX_PASSES
 
 
-class _Interruptible:
-    """While active, Ctrl-C asks `run` to stop at the next safe point; a second one raises KeyboardInterrupt."""
+class Interruptible:
+    """While active, Ctrl-C sets ``run.interrupted``, to stop at the next safe point; a second one raises."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Any) -> None:
         self.run = run
         self.is_main = threading.current_thread() is threading.main_thread()  # only it receives signals
 
@@ -203,7 +233,7 @@ class _Observer:
             print(*first, trace.line(), sep="\n", flush=True)
         if self.callback is not None and self.callback(trace):
             run.interrupted = True
-        self.is_optimal = bool(trace.gap[-1] <= run.target(trace.primal[-1]))
+        self.is_optimal = bool(np.isfinite(trace.gap[-1]) and trace.gap[-1] <= run.target(trace.primal[-1]))
         return self.is_optimal or run.must_stop
 
     def result(self) -> Result:
@@ -273,7 +303,7 @@ class Solver:
         objective = Objective(problem, C, sample_weight, n_jobs, lower, upper)
         run = Run(objective, start, tol, abs_tol, max_passes, time_limit, random_state)
         observer = _Observer(run, verbose, callback)
-        with _Interruptible(run):
+        with Interruptible(run):
             self.follow(run, observer)
         return observer.result()
 

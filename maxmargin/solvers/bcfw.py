@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from maxmargin.solvers.objective import Certificate
 STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY}
 SAMPLINGS = ("uniform", "permutation", "gap")
 
+UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
 UNIFORM_SHARE = 0.1  # of the draws of gap sampling: a guard against gaps that were zero when last seen
 STALE_SHARE = 0.8  # the sum of the last known gaps that calls for an exact certificate, as a share of the tolerance
 
@@ -58,10 +60,12 @@ class BCFW(Solver):
             raise ValueError(f"steps must be one of {', '.join(STEPS)}, not {self.steps!r}.")
         if self.sampling not in SAMPLINGS:
             raise ValueError(f"sampling must be one of {', '.join(SAMPLINGS)}, not {self.sampling!r}.")
-        if not isinstance(self.cache, int) or self.cache < 0:
+        if not isinstance(self.cache, Integral) or isinstance(self.cache, bool) or self.cache < 0:
             raise ValueError(f"cache must be a number of outputs, 0 or more, not {self.cache!r}.")
-        if self.gap_every < 1:
-            raise ValueError(f"gap_every must be at least 1, not {self.gap_every}.")
+        if not isinstance(self.gap_every, Integral) or self.gap_every < 1:
+            raise ValueError(f"gap_every must be an integer, at least 1, not {self.gap_every!r}.")
+        if self.averaging and not self.exact_gaps:
+            raise ValueError("averaging needs exact_gaps: the gaps of the last iterate say nothing of the average.")
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         state = BlockState(self, run)
@@ -73,6 +77,8 @@ class BCFW(Solver):
         while True:
             for _ in range(n_passes):
                 state.make_pass(self.sampling if certificate else "permutation")
+                if certificate and run.is_pass_too_long:
+                    return
                 if run.must_stop or (certificate and state.gaps.sum() <= STALE_SHARE * run.target(certificate.primal)):
                     break
             yield (certificate := state.certify() if self.exact_gaps else state.estimate())
@@ -87,8 +93,8 @@ class BlockState:
         self.run = run
         self.tree = sum_tree.new_tree(objective.n)
         self.gaps = sum_tree.leaves(self.tree, objective.n)  # block gaps, each as of the last oracle call on it
-        self.gaps[:] = np.inf
-        self.global_gap = np.inf
+        self.gaps[:] = UNKNOWN
+        self.global_gap = UNKNOWN
         self.outputs = objective.new_outputs()
         self.lag = np.zeros(run.w.size if solver.averaging else 0)
         self.n_steps = 0
@@ -96,11 +102,15 @@ class BlockState:
         kind, stores = STEPS[solver.steps], solver.steps != "fw" or solver.cache > 0
         self.rule = StepRule(kind, stores, solver.cache, objective.weight, objective.regularization)
         self.is_warm = run.start_dual(needs_sets=kind != FW)
-        if not stores:
-            run.dual = DualPoint(run.dual.means, no_sets())
-        elif not run.dual.sets.sizes.size:
-            run.dual = DualPoint(run.dual.means, new_sets(objective.passes.output_sizes))
-            fill_with_gold(objective.problem, run.dual.sets)
+        self.sets = run.dual.sets if kind != FW else no_sets()
+        if stores and not self.sets.sizes.size:
+            self.sets = new_sets(objective.passes.output_sizes)
+            fill_with_gold(objective.problem, self.sets)
+        self.share_sets()
+
+    def share_sets(self) -> None:
+        """Make the sets part of the dual point if they are active sets, not just a cache."""
+        self.run.dual = DualPoint(self.run.dual.means, self.sets if self.rule.kind != FW else no_sets())
 
     def make_pass(self, sampling: str) -> None:
         """As many steps as there are examples."""
@@ -126,7 +136,7 @@ class BlockState:
                 run.w,
                 objective.box,
                 run.dual.means,
-                run.dual.sets,
+                self.sets,
                 self.tree,
                 self.rule,
                 self.global_gap,
@@ -141,14 +151,15 @@ class BlockState:
             if done == len(order):
                 break
             order, draws = order[done:], draws[done:]
-            run.dual = DualPoint(run.dual.means, enlarged(run.dual.sets))
+            self.sets = enlarged(self.sets)
+            self.share_sets()
         calls, hits, wrong = self.counts - before
         run.count(calls=calls, hits=hits, misses=calls if self.rule.cache_limit else 0, wrong=wrong)
 
     def rebuild(self) -> float:
         """Rebuild mean parts and weights from the active sets, against drift; return the dual value."""
         if self.rule.kind != FW:
-            self.run.objective.passes.run(means_of_sets, self.run.dual.sets, self.run.dual.means)
+            self.run.objective.passes.run(means_of_sets, self.sets, self.run.dual.means)
         return self.run.rebuild()
 
     def estimate(self) -> Certificate:

@@ -20,7 +20,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from maxmargin.dispatch import kernel
-from maxmargin.problem import add_output, n_examples, score_output, spread, squared_norm
+from maxmargin.problem import add_output, gold, n_examples, score_output, spread, squared_norm
 from maxmargin.solvers.active_sets import append, best_slot, find, has_room, remove, stored, worst_slot, write
 from maxmargin.solvers.box import confine, release
 from maxmargin.solvers.objective import augmented_potentials, call_oracle, inner
@@ -68,7 +68,7 @@ def block_steps(problem, w, box, means, sets, tree, rule, global_gap, order, dra
         mu = means.values[means.start[i] : means.start[i + 1]]
         theta = scratch.theta[: mu.size]
         delta = scratch.delta[: mu.size]
-        y = scratch.y
+        y = scratch.y[: gold(problem, i).size]
         augmented_potentials(problem, w, i, theta)
         mean = score_stored(problem, i, theta, sets) if rule.stores else 0.0
         if rule.kind == FW:

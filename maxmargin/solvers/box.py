@@ -22,23 +22,34 @@ class Box(NamedTuple):
     free: np.ndarray
 
 
-def make_box(lower: Any, upper: Any, n_weights: int) -> Box:
+def make_box(lower: Any, upper: Any, weights: np.ndarray) -> Box:
     """Check bounds, numbers or arrays with one entry per weight, None or infinite where there is none.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from maxmargin.solvers.box import make_box
-    >>> make_box([0.0, -float("inf")], None, 2).which
+    >>> make_box([0.0, -float("inf")], None, np.zeros(2)).which
     array([0])
     """
-    low = _as_bound("lower", lower, -np.inf, n_weights)
-    high = _as_bound("upper", upper, np.inf, n_weights)
+    low = _as_bound("lower", lower, -np.inf, weights.size)
+    high = _as_bound("upper", upper, np.inf, weights.size)
     if (low > high).any():
         k = int(np.flatnonzero(low > high)[0])
         raise ValueError(f"lower must not exceed upper, but for weight {k} it is {low[k]} and {high[k]}.")
     index = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
-    largest = np.finfo(np.float64).max  # kernels assume finite numbers
-    return Box(index, np.maximum(low[index], -largest), np.minimum(high[index], largest), np.zeros(len(index)))
+    largest = float(np.finfo(weights.dtype).max)  # kernels assume finite numbers
+    low, high = np.maximum(low[index], -largest), np.minimum(high[index], largest)
+    return Box(
+        index, _rounded(low, weights.dtype, np.inf), _rounded(high, weights.dtype, -np.inf), np.zeros(len(index))
+    )
+
+
+def _rounded(bound: np.ndarray, dtype: Any, inwards: float) -> np.ndarray:
+    """Bounds that weights of the dtype can take on exactly, none looser than asked for."""
+    rounded = bound.astype(dtype)
+    is_looser = rounded < bound if inwards > 0 else rounded > bound
+    return np.where(is_looser, np.nextafter(rounded, dtype.type(inwards)), rounded).astype(np.float64)
 
 
 def _as_bound(name: str, bound: Any, nothing: float, n_weights: int) -> np.ndarray:

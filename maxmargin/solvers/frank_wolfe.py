@@ -10,6 +10,7 @@ import numpy as np
 
 from maxmargin.dispatch import kernel
 from maxmargin.problem import add_output, gold, n_examples, spread
+from maxmargin.solvers.active_sets import DualPoint, no_sets
 from maxmargin.solvers.base import Run, Solver
 from maxmargin.solvers.objective import Certificate
 
@@ -29,13 +30,15 @@ class FrankWolfe(Solver):
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective
         run.start_dual()
+        run.dual = DualPoint(run.dual.means, no_sets())
         gaps = np.zeros(objective.n)
         outputs = objective.new_outputs()
         while True:
             dual = run.rebuild()
-            run.passes += 1
+            run.n_steps += objective.n
             yield Certificate(run.w, run.primal(run.w, gaps, outputs), dual)
-            vertex = objective.passes.accumulate(assemble_outputs, outputs, objective.weight, objective.regularization)
+            sizes, strength = objective.passes.part_sizes, objective.regularization
+            vertex = objective.passes.accumulate(assemble_outputs, outputs, sizes, objective.weight, strength)
             direction = vertex - objective.weights(run.dual.means)
             curvature = objective.regularization * float(np.dot(direction, direction))
             slope = max(float(gaps.sum()), 0.0)
@@ -44,11 +47,11 @@ class FrankWolfe(Solver):
 
 
 @kernel
-def assemble_outputs(problem, w, outputs, weight, regularization, lo, hi, scratch):
+def assemble_outputs(problem, w, outputs, sizes, weight, regularization, lo, hi, scratch):
     """W += 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - s_i(output_i)): the weights w(mu) of a vertex."""
     scale = 1.0 / (regularization * n_examples(problem))
-    delta = scratch.delta
     for i in range(lo, hi):
+        delta = scratch.delta[: sizes[i]]
         for p in range(delta.size):
             delta[p] = 0
         add_output(problem, i, gold(problem, i), 1.0, delta)

@@ -51,7 +51,7 @@ class LBFGS(Solver):
         def evaluate(w: np.ndarray) -> tuple[float, np.ndarray]:
             value, gradient = log_loss(objective, w)
             run.count(calls=objective.n)
-            run.passes += 1
+            run.n_steps += objective.n
             latest[:] = value, float(np.dot(gradient, gradient))
             return value, gradient
 

@@ -67,8 +67,10 @@ class Objective:
         self.passes = Passes(problem, n_jobs)
         self.n = self.passes.n
         self.regularization = 1.0 / (self.n * C)
-        self.box = make_box(lower, upper, new_weights(problem).size)
-        self.weight = np.ones(self.n) if sample_weight is None else np.ascontiguousarray(sample_weight, np.float64)
+        self.box = make_box(lower, upper, new_weights(problem))
+        self.weight = np.ones(self.n) if sample_weight is None else np.array(sample_weight, np.float64)
+        if self.weight.shape != (self.n,) or not (np.isfinite(self.weight).all() and (self.weight >= 0).all()):
+            raise ValueError(f"sample_weight must hold {self.n} finite, non-negative numbers, one per example.")
 
     def gold_means(self) -> Blocks:
         """The mean parts of the true outputs: the feasible dual point whose weights are zero."""

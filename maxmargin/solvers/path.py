@@ -25,6 +25,7 @@ from maxmargin.solvers.active_sets import DualPoint, kept_primal
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.frank_wolfe import assemble_outputs
 from maxmargin.solvers.objective import Objective, expected_cost
+from maxmargin.trace import Status
 
 
 class Breakpoint(NamedTuple):
@@ -38,6 +39,7 @@ class Breakpoint(NamedTuple):
     passes: float
     seconds: float
     point: DualPoint
+    status: Status
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class PathFollower:
     eps : the accuracy of the path
     kappa : each breakpoint is solved to kappa * eps
     max_passes, n_jobs, random_state : see `Solver.solve`
+    time_limit : seconds for the whole path
     """
 
     problem: Any
@@ -60,6 +63,7 @@ class PathFollower:
     eps: float
     kappa: float
     max_passes: float = 1000
+    time_limit: float | None = None
     n_jobs: int | None = None
     random_state: Any = None
 
@@ -71,10 +75,10 @@ class PathFollower:
         while True:
             yield current
             slack = self.eps - (current.primal - current.dual)
-            if current.decay <= slack or current.regularization <= smallest:
+            is_stuck = slack <= 0  # the solver was stopped before it reached eps
+            if is_stuck or current.decay <= slack or current.regularization <= smallest:
                 return
-            # a solver stopped by max_passes may leave no slack: go on in small steps
-            factor = max(min(1 - slack / current.decay, 0.999), smallest / current.regularization)
+            factor = max(1 - slack / current.decay, smallest / current.regularization)
             start = kept_primal(self.problem, current.point, factor)
             current = self.solve(factor * current.regularization, start, began)
 
@@ -99,8 +103,9 @@ class PathFollower:
         outputs, means = objective.new_outputs(), objective.gold_means()
         zero = objective.weights(means).astype(objective.passes.dtype)
         objective.hinge(zero, means, np.zeros(objective.n), outputs)
-        psi = objective.passes.accumulate(assemble_outputs, outputs, objective.weight, 1.0)
-        sizes, w = objective.passes.part_sizes, psi.astype(objective.passes.dtype)
+        sizes = objective.passes.part_sizes
+        psi = objective.passes.accumulate(assemble_outputs, outputs, sizes, objective.weight, 1.0)
+        w = psi.astype(objective.passes.dtype)
         margins = sum(objective.passes.run(_margins, w, sizes, objective.weight)) / objective.n
         return (float(np.dot(psi, psi)) + margins) / self.eps, psi
 
@@ -115,6 +120,7 @@ class PathFollower:
             tol=1e-15,
             abs_tol=self.kappa * self.eps,
             max_passes=self.max_passes,
+            time_limit=None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - began), 1e-3),
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
@@ -126,7 +132,7 @@ class PathFollower:
         decay = cost - regularization / 2 * float(np.dot(v, v) + np.dot(w, w))
         primal, passes = float(result.trace.primal[-1]), float(result.trace.passes[-1])
         seconds = time.perf_counter() - began
-        return Breakpoint(regularization, result.w, primal, dual, decay, passes, seconds, result.dual)
+        return Breakpoint(regularization, result.w, primal, dual, decay, passes, seconds, result.dual, result.status)
 
 
 def check_gold_costs(objective: Objective) -> None:
@@ -156,7 +162,8 @@ def _margins(problem, w, sizes, weight, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: sizes[i]]
         scores(problem, w, i, theta)
-        max_oracle(problem, i, theta, scratch.y, scratch.work)
-        best = score_output(problem, i, theta, scratch.y)
+        y = scratch.y[: gold(problem, i).size]
+        max_oracle(problem, i, theta, y, scratch.work)
+        best = score_output(problem, i, theta, y)
         total += weight[i] * (best - score_output(problem, i, theta, gold(problem, i)))
     return total

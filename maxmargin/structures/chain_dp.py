@@ -145,18 +145,24 @@ def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
     """Marginals into `means`, expected transitions into `counts`; return the log-partition function.
 
     Works on probabilities rescaled at each position, with exp(pairs) kept in `factors` from one call to the next for
-    as long as the transitions stay the same. Where potentials are so far apart that the scale underflows, the
-    log domain takes over.
+    as long as the transitions stay the same. One step multiplies a label's share by no less than exp(-spread), the
+    spread of the potentials, so as long as all shares are above `tiny` nothing underflows; otherwise the log domain
+    takes over.
     """
     length, n_labels = nodes.shape
     factor = factors[0]
-    shift = exponentiate(pairs, factors)
-    tiny = 1e-30 if nodes.itemsize == 4 else 1e-290
+    shift, pair_spread = exponentiate(pairs, factors)
+    tiny = 1e-18 if nodes.itemsize == 4 else 1e-90
+    allowed_spread = 43.0 if nodes.itemsize == 4 else 500.0
     log_z = shift * (length - 1)
     for t in range(length):
         top = nodes[t, 0]
+        bottom = nodes[t, 0]
         for b in range(1, n_labels):
             top = max(top, nodes[t, b])
+            bottom = min(bottom, nodes[t, b])
+        if top - bottom + pair_spread > allowed_spread:
+            return log_forward_backward(nodes, pairs, means, counts, forward, backward)
         for b in range(n_labels):
             means[t, b] = fast_exp(nodes[t, b] - top)
         if t == 0:
@@ -169,12 +175,14 @@ def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
         total = nodes.dtype.type(0)
         for b in range(n_labels):
             total += forward[t, b]
-        if not total > tiny:
-            return log_forward_backward(nodes, pairs, means, counts, forward, backward)
-        inverse = 1 / total
+        inverse = 1 / max(total, nodes.dtype.type(tiny))
+        is_small = not total > tiny
         for b in range(n_labels):
             forward[t, b] *= inverse
             means[t, b] *= inverse
+            is_small |= 0 < forward[t, b] < tiny
+        if is_small:
+            return log_forward_backward(nodes, pairs, means, counts, forward, backward)
         log_z += top + math.log(total)
 
     for b in range(n_labels):
@@ -244,16 +252,18 @@ def times_matrix(rows, s, factor, out, t):
 
 @register_jitable
 def exponentiate(pairs, factors):
-    """Fill factors[0] with exp(pairs - their maximum), factors[1] with its transpose; return the maximum.
+    """Fill factors[0] with exp(pairs - their maximum), factors[1] with its transpose.
 
-    They are there already if factors[2] holds the same pairs.
+    They are there already if factors[2] holds the same pairs. Return the maximum and the spread of possible pairs.
     """
     n_labels = pairs.shape[0]
     top = pairs[0, 0]
+    bottom = -pairs.dtype.type(IMPOSSIBLE)
     is_same = True
     for a in range(n_labels):
         for b in range(n_labels):
             top = max(top, pairs[a, b])
+            bottom = min(bottom, pairs[a, b] if pairs[a, b] > IMPOSSIBLE / 2 else bottom)
             is_same = is_same and factors[2, a, b] == pairs[a, b]
     if not is_same:
         for a in range(n_labels):
@@ -261,7 +271,7 @@ def exponentiate(pairs, factors):
                 factors[0, a, b] = fast_exp(pairs[a, b] - top)
                 factors[1, b, a] = factors[0, a, b]
                 factors[2, a, b] = pairs[a, b]
-    return top
+    return top, max(top - bottom, pairs.dtype.type(0))
 
 
 @register_jitable

@@ -1,10 +1,14 @@
 """The variants of *Minding the Gaps*: steps, sampling, caching, box constraints, automatic choice."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maxmargin.encode.chain import chain_features, chain_problem
+from maxmargin.encode.sequences import Rows
 from maxmargin.solvers import BCFW, Auto, FrankWolfe, sum_tree
 from maxmargin.solvers.active_sets import stored
 from maxmargin.solvers.objective import Objective
@@ -94,7 +98,7 @@ def test_a_cache_saves_calls_and_is_bounded(method):
     assert result.trace.oracle_calls[-1] == misses + 20 * n_certificates
     sets = result.dual.sets
     if method.steps == "fw":
-        assert sets.stored_count.max() <= method.cache
+        assert not sets.sizes.size  # a cache is no part of the dual point
     else:  # only active outputs may exceed the limit
         for i in range(20):
             alpha = sets.alpha[sets.slot_at[i] : sets.slot_at[i] + sets.stored_count[i]]
@@ -222,7 +226,7 @@ def test_sum_tree_draws_in_proportion(values, u):
         ({"sampling": "random"}, "sampling must be one of uniform, permutation, gap, not 'random'"),
         ({"cache": -1}, "cache must be a number of outputs, 0 or more, not -1"),
         ({"cache": 2.5}, "cache must be a number of outputs, 0 or more, not 2.5"),
-        ({"gap_every": 0}, "gap_every must be at least 1, not 0"),
+        ({"gap_every": 0}, "gap_every must be an integer, at least 1, not 0"),
     ],
 )
 def test_bad_options(options, message):
@@ -242,3 +246,95 @@ def test_bad_options(options, message):
 def test_bad_boxes(problem, lower, upper, message):
     with pytest.raises(ValueError, match=message):
         BCFW().solve(problem, lower=lower, upper=upper)
+
+
+SEQUENCE = [BCFW(), BCFW(cache=3), BCFW(steps="pairwise", cache=3), BCFW(steps="away"), FrankWolfe()]
+
+
+@pytest.mark.parametrize("second", SEQUENCE, ids=str)
+@pytest.mark.parametrize("first", SEQUENCE, ids=str)
+def test_any_solver_goes_on_where_another_ended_or_says_so(first, second):
+    problem = toy_chains(n=6)
+    before = first.solve(problem, tol=1e-9, max_passes=5, random_state=0)
+    after = second.solve(problem, start=before.dual, tol=1e-9, max_passes=1, random_state=1)
+    started_afresh = any("Started afresh" in note for note in after.trace.notes)
+    assert started_afresh or after.trace.dual[0] >= before.trace.dual[-1] - 1e-9
+    needs_sets = getattr(second, "steps", "fw") != "fw"
+    assert started_afresh == (needs_sets and getattr(first, "steps", "fw") == "fw")
+
+
+def test_a_start_of_another_problem_is_refused():
+    other = BCFW(steps="pairwise").solve(toy_chains(n=5, n_labels=2), random_state=0)
+    with pytest.raises(ValueError, match="start must be a dual point of this problem"):
+        BCFW(steps="pairwise").solve(toy_chains(n=6), start=other.dual)
+
+
+def test_a_harmful_start_is_not_used():
+    problem = toy_chains(n=10)
+    strong = BCFW(steps="pairwise").solve(problem, 1e-3, random_state=0)
+    weak = BCFW(steps="pairwise").solve(problem, 1e3, start=strong.dual, max_passes=1, tol=1e-9, random_state=0)
+    assert weak.trace.dual[0] >= 0
+    assert "Started afresh" in weak.trace.notes[0]
+
+
+@pytest.mark.parametrize("weight", [np.ones(3), np.array([1, 1, -1, 1, 1, 1.0]), np.full(6, np.nan)])
+def test_bad_sample_weights(problem, weight):
+    with pytest.raises(ValueError, match="sample_weight must hold 6 finite, non-negative numbers"):
+        BCFW().solve(problem, sample_weight=weight)
+
+
+class Ragged(Candidates):
+    """Examples of different sizes, and an oracle that writes the whole output."""
+
+    def max_oracle(self, i, theta, y, work):
+        y[:] = np.argmax(theta)
+        return float(theta[y[0]])
+
+
+@pytest.mark.parametrize("solver", [*SEQUENCE, Auto()], ids=str)
+def test_examples_of_different_sizes(solver):
+    rng = np.random.default_rng(0)
+    phi = [rng.normal(size=(2 + i % 4, 3)) for i in range(8)]
+    ragged = Ragged(phi, [np.r_[0.0, np.ones(len(p) - 1)] for p in phi])
+    assert solver.solve(ragged, tol=0.05, random_state=0).status is Status.OPTIMAL
+
+
+def test_estimates_need_a_whole_pass_and_exclude_averaging(problem):
+    estimated = BCFW(exact_gaps=False).solve(problem, tol=1e-2, random_state=0)
+    assert estimated.status is Status.ESTIMATED
+    short = BCFW(exact_gaps=False).solve(problem, tol=1e-2, time_limit=1e-9, random_state=0)
+    assert short.status is Status.TIMEOUT
+    with pytest.raises(ValueError, match="averaging needs exact_gaps"):
+        BCFW(exact_gaps=False, averaging=True)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e4])
+def test_large_features_do_not_break_steps_in_float32(offset):
+    """Terms of direction norms cancel to a millionth of their size; a wrong norm would lower the dual."""
+    rng = np.random.default_rng(0)
+    rows = Rows(rng.normal(size=(60, 3)) + offset, np.arange(0, 61, 4))
+    features = chain_features(rows, "float32", with_bias=False, for_training=True)
+    costs, penalty = 1.0 - np.eye(3), np.zeros((3, 3), "float32")
+    large = chain_problem(features, rows, 3, rng.integers(0, 3, 60), costs, np.ones(60), penalty)
+    objective, start, duals = Objective(large, 1e-4), None, [0.0]
+    for k in range(15):
+        start = BCFW(steps="pairwise").solve(large, 1e-4, start=start, max_passes=1, tol=1e-9, random_state=k).dual
+        duals.append(objective.dual(objective.weights(start.means), start.means))
+    assert (np.diff(duals) >= -1e-4 * max(duals)).all()
+
+
+class Sleepy(Candidates):
+    """An oracle of 20 milliseconds."""
+
+    def max_oracle(self, i, theta, y, work):
+        time.sleep(0.02)
+        return super().max_oracle(i, theta, y, work)
+
+
+def test_time_limits_hold_for_slow_oracles():
+    rng = np.random.default_rng(0)
+    sleepy = Sleepy([rng.normal(size=(3, 2)) for _ in range(80)], [np.r_[0.0, 1, 1]] * 80)  # 1.6 seconds a pass
+    began = time.perf_counter()
+    result = BCFW().solve(sleepy, tol=1e-9, time_limit=4.0, random_state=0)
+    assert time.perf_counter() - began < 5.0
+    assert result.status is Status.TIMEOUT

@@ -131,7 +131,7 @@ def test_bad_arguments(arguments, message):
 def test_bad_options():
     with pytest.raises(ValueError, match="sampling must be"):
         BCFW(sampling="random")
-    with pytest.raises(ValueError, match="gap_every must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="gap_every must be an integer, at least 1, not 0"):
         BCFW(gap_every=0)
     with pytest.raises(ValueError, match="solver must be a Solver or one of auto, bcfw, frank-wolfe, lbfgs, not 'sgd'"):
         find_solver("sgd")

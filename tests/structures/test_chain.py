@@ -123,3 +123,29 @@ def test_topk_of_a_long_chain_is_sorted_and_distinct():
     assert oracle_call(topk_oracle, problem, 0, theta, outputs, values, workspace(problem, 100)) == 100
     assert (np.diff(values) <= 0).all()
     assert len({tuple(y) for y in outputs}) == 100
+
+
+@pytest.mark.parametrize(("dtype", "low"), [("float32", -120.0), ("float64", -800.0)])
+def test_mass_that_is_small_at_first_and_matters_later(dtype, low):
+    """Label 1 starts far below label 0, but only label 1 goes on for free."""
+    problem = make_problem(np.random.default_rng(0), [4], 2, dtype=dtype)
+    theta = np.array([0, low, *[0] * 6, low / 2, -5000, -5000, 0], dtype)
+    mu = np.zeros_like(theta)
+    log_z = oracle_call(exp_oracle, problem, 0, theta, mu, workspace(problem, 1))
+    assert np.isclose(log_z, low, rtol=1e-5)
+    assert np.allclose(mu[:8].reshape(4, 2), [[0, 1]] * 4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_parallel_chains_lose_no_mass(dtype):
+    """Two labels that never meet: their shares drift apart without bound, then back."""
+    allowed = np.eye(2, dtype=bool)
+    length = 2000
+    problem = make_problem(np.random.default_rng(0), [length], 2, dtype=dtype, allowed=allowed)
+    theta = np.zeros((length, 2), dtype)
+    theta[: length // 2, 0], theta[length // 2 :, 1] = 2, 3
+    theta = np.concatenate([theta.ravel(), problem.penalty.ravel()])
+    mu = np.zeros_like(theta)
+    log_z = oracle_call(exp_oracle, problem, 0, theta, mu, workspace(problem, 1))
+    assert np.isclose(log_z, 3 * length // 2, rtol=1e-4)
+    assert np.allclose(mu[: 2 * length].reshape(length, 2)[:, 1], 1, atol=1e-2)
