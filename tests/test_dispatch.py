@@ -195,6 +195,33 @@ def test_an_edit_behind_a_module_s_name_is_noticed(project):
     assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "24.0"
 
 
+FAR_AWAY = {
+    "a dotted module": (
+        "import pack.far",
+        "pack.far.f(thing.x)",
+        "import numba\n@numba.njit\ndef f(x): return {k} * x",
+    ),
+    "a closure": (
+        "from pack.far import f",
+        "f(thing.x)",
+        "import numba\ndef make(k):\n    @numba.njit\n    def f(x): return k * x\n    return f\nf = make({k})",
+    ),
+    "an array": ("from pack.far import A", "A[0] * thing.x", "import numpy as np\nA = np.array([{k}.0])"),
+}
+
+
+@pytest.mark.parametrize("kind", FAR_AWAY)
+def test_an_edit_far_away_is_noticed(tmp_path, kind):
+    line, expression, far = FAR_AWAY[kind]
+    code = textwrap.dedent(USER_CODE).replace("import helper", line).replace("helper.twice(thing.x)", expression)
+    (tmp_path / "user.py").write_text(code)
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__init__.py").touch()
+    for k in (2, 3):
+        (tmp_path / "pack" / "far.py").write_text(far.format(k=k))
+        assert run_python(REPORT, tmp_path, NUMBA_CACHE_DIR=tmp_path / "cache")[0] == f"{3.0 * k}"
+
+
 def test_an_edit_of_an_implementation_is_noticed(project):
     cache = project / "cache"
     assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "6.0"

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils import estimator_checks
 
-from maxmargin import BCFW, ChainSVM, FrankWolfe, Status
+from maxmargin import BCFW, Auto, ChainSVM, FrankWolfe, Status
 from tests import naive
 
 
@@ -229,6 +229,33 @@ def test_random_states_of_all_kinds(words):
         ChainSVM(C=0.01, tol=0.1, random_state=state).fit(*words)
 
 
+def test_a_failed_refit_leaves_the_model_as_it_was(words, monkeypatch):
+    X, y = words
+    fitted = ChainSVM(C=0.1, random_state=0).fit(X, y)
+    before = fitted.predict(X)
+
+    def fail(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Auto, "solve", fail)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(GOOD, LABELS)
+    assert all(np.array_equal(a, b) for a, b in zip(before, fitted.predict(X), strict=True))
+
+
+def test_read_only_and_odd_arrays(words):
+    X, y = words
+    frozen = [x.astype(np.float32) for x in X]
+    for x in frozen:
+        x.flags.writeable = False
+    weight = np.ones(len(X))
+    weight.flags.writeable = False
+    reference = ChainSVM(C=0.1, random_state=0).fit(frozen, y, sample_weight=weight)
+    for variant in ([np.asfortranarray(x) for x in frozen], [x.astype(">f4") for x in frozen]):
+        other = ChainSVM(C=0.1, random_state=0).fit(variant, [np.array(s, object) for s in y])
+        assert np.array_equal(reference.coef_.emissions, other.coef_.emissions)
+
+
 def test_unfitted():
     with pytest.raises(NotFittedError):
         ChainSVM().predict([np.eye(2)])
@@ -258,6 +285,11 @@ LABELS = [["a", "b"], ["b", "a"]]
         ([np.zeros((2, 0))], [["a", "b"]], "X must have at least one feature, but its rows are empty."),
         (GOOD, [["a", "b"], [1, 2]], r"y\[1\] holds labels of another type than y\[0\]."),
         (GOOD, [[0.5, 1.0], [1.0, 1.0]], r"y\[0\] must be a list of integers or of strings."),
+        (GOOD, [["a", 7], ["a", "b"]], r"y\[0\] must be a list of integers or of strings."),
+        (GOOD, [["a", "b"], []], r"y\[1\] has 0 labels, but X\[1\] has 2 rows."),
+        (None, LABELS, "X must be a list of matrices, or one matrix with lengths, not a NoneType."),
+        ((x for x in GOOD), LABELS, "X must be a list of matrices, or one matrix with lengths, not a generator."),
+        ([np.eye(2), 1e40 * np.eye(2)], LABELS, r"X\[1\] contains 1e\+40, too large for float32, in row 0."),
         (GOOD, None, "y must be a list with one sequence of labels per sequence of X."),
     ],
 )

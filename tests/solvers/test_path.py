@@ -1,9 +1,13 @@
 """Regularization paths against solves to high accuracy at many values of lambda."""
 
+import _thread
+import threading
+import time
+
 import numpy as np
 import pytest
 
-from maxmargin import BCFW, ChainSVM, FrankWolfe, regularization_path
+from maxmargin import BCFW, ChainSVM, FrankWolfe, Status, regularization_path
 from maxmargin.problem import n_examples
 from maxmargin.testing import toy_chains
 from tests import naive
@@ -168,3 +172,31 @@ def test_a_problem_has_no_estimator_and_bounds_no_path(path, words):
         regularization_path(ChainSVM(bounds={"bias": (0, 1)}), *words)
     with pytest.raises(ValueError, match="regularization must be positive, not 0"):
         path.w_at(0)
+
+
+def test_ctrl_c_returns_the_path_so_far(words):
+    X, y = words
+    regularization_path(ChainSVM(), X, y, eps=0.5, lambda_min=10.0, random_state=0)  # compiled and loaded
+    threading.Timer(0.5, _thread.interrupt_main).start()
+    began = time.perf_counter()
+    path = regularization_path(ChainSVM(), X, y, eps=1e-4, random_state=0)
+    assert time.perf_counter() - began < 10
+    assert path.status is Status.INTERRUPTED
+    assert len(path) >= 1
+    assert path.w_at(path.lambdas[-1]).any()
+
+
+def test_limits_are_reported(problem):
+    short = regularization_path(problem, eps=0.01, max_passes=1, random_state=0)
+    assert short.status is Status.MAX_PASSES
+    timed = regularization_path(problem, eps=1e-5, time_limit=0.5, random_state=0)
+    assert timed.status is Status.TIMEOUT
+
+
+def test_the_estimator_s_seed_and_data_arguments_count(words):
+    X, y = words
+    lengths = [len(x) for x in X]
+    one = regularization_path(ChainSVM(random_state=3), X, y, eps=0.5)
+    two = regularization_path(ChainSVM(random_state=3), np.concatenate(X), y, eps=0.5, lengths=lengths)
+    assert np.array_equal(one.lambdas, two.lambdas)
+    assert np.array_equal(one.weights(-1), two.weights(-1))
