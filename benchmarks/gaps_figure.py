@@ -107,11 +107,11 @@ def slope(run: Run) -> float:
 
 
 def summarize(runs: list[Run]) -> dict[str, Any]:
-    """Medians over the seeds of one method."""
+    """Medians over the seeds of one method; None for what some seed has not reached."""
 
     def median(values: Any) -> float | None:
-        middle = float(np.median(list(values)))
-        return middle if math.isfinite(middle) else None
+        values = list(values)
+        return float(np.median(values)) if all(map(math.isfinite, values)) else None
 
     levels = {
         level: {column: median(reached(run, level, column) for run in runs) for column in ("passes", "seconds")}
