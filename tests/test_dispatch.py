@@ -80,10 +80,18 @@ class PythonChains:
         return lambda *args: function(self.problem, *args)
 
 
-@pytest.mark.parametrize("solver", [BCFW(), BCFW(averaging=True), FrankWolfe()], ids=str)
-def test_compiled_interpreted_and_python_classes_agree(solver, monkeypatch):
+VARIANTS = [
+    BCFW(averaging=True),
+    BCFW(steps="pairwise", sampling="gap", cache=3),
+    BCFW(steps="away", sampling="uniform"),
+    FrankWolfe(),
+]
+
+
+@pytest.mark.parametrize("solver", VARIANTS, ids=str)
+def test_compiled_interpreted_and_python_classes_agree(solver):
     problem = toy_chains(n=5)
-    options = {"tol": 1e-9, "max_passes": 12, "random_state": 0}
+    options = {"tol": 1e-9, "max_passes": 12, "random_state": 0, "lower": -0.4}
     compiled = solver.solve(problem, 1.0, **options)
     python = solver.solve(PythonChains(problem), 1.0, **options)
     assert np.allclose(compiled.w, python.w, rtol=1e-10)

@@ -21,6 +21,7 @@ SAMPLINGS = ("uniform", "permutation", "gap")
 
 UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
 UNIFORM_SHARE = 0.1  # of the draws of gap sampling: a guard against gaps that were zero when last seen
+LEAST_PASSES = 3  # between two certificates: known gaps understate the true ones, so many calls would be in vain
 STALE_SHARE = 0.8  # the sum of the last known gaps that calls for an exact certificate, as a share of the tolerance
 
 
@@ -75,11 +76,12 @@ class BCFW(Solver):
             yield (certificate := state.certify())
         n_passes = 1
         while True:
-            for _ in range(n_passes):
+            for k in range(n_passes):
                 state.make_pass(self.sampling if certificate else "permutation")
                 if certificate and run.is_pass_too_long:
                     return
-                if run.must_stop or (certificate and state.gaps.sum() <= STALE_SHARE * run.target(certificate.primal)):
+                target = run.target(certificate.primal) if certificate else 0.0
+                if run.must_stop or (k + 1 >= LEAST_PASSES and state.gaps.sum() <= STALE_SHARE * target):
                     break
             yield (certificate := state.certify() if self.exact_gaps else state.estimate())
             n_passes = self.gap_every
