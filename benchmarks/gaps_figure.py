@@ -205,7 +205,7 @@ def main() -> None:
         for C, regime in REGIMES.items():
             shown = [run for run in new if run["C"] == C]
             error = f"test error {shown[0]['error']:.1%}"
-            show(f"{SETTINGS[name].title}, C = {C:g} ({regime}; {error}), median of {arguments.seeds} seeds", shown)
+            show(f"{SETTINGS[name].title}, C = {C:g} ({regime}; {error}), medians, seeds: {arguments.seeds}", shown)
         runs += new
     if arguments.png is not None:
         draw(runs, arguments.png)
