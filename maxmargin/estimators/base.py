@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from maxmargin import inference
+from maxmargin.passes import Blocks
 from maxmargin.solvers import find_solver
 
 
@@ -26,7 +28,8 @@ class StructuredModel(BaseEstimator):
     """Base of all models.
 
     Subclasses define the constructor arguments read here: C, solver, tol, max_passes, time_limit, warm_start, n_jobs,
-    random_state, verbose and dtype.
+    random_state, verbose and dtype; and how examples become a problem (`_encode`, `_problem`) and rows of integers
+    become outputs (`_decode`).
     """
 
     _loss: str  # what it minimises
@@ -59,7 +62,59 @@ class StructuredModel(BaseEstimator):
 
     def _set_weights(self, w: np.ndarray) -> None:
         """Take on trained weights."""
+        self._w = w
+        self.coef_ = w
+
+    def _problem(self, X: Any) -> Any:
+        """Check new examples and put their problem together; its true outputs and costs are never looked at."""
         raise NotImplementedError
+
+    def _decode(self, problem: Any, i: int, output: np.ndarray) -> Any:
+        """An output of example i as users know it, from its row of integers."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Train on examples.
+
+        Parameters
+        ----------
+        X : the examples
+        y : their true outputs
+        sample_weight : (n,) weights of the examples' losses
+
+        Returns
+        -------
+        self
+        """
+        self._set_weights(self._solve(self._encode(X, y, sample_weight)))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The best output of each example.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        """
+        problem = self._problem(X)
+        outputs = inference.best_outputs(problem, self._w, self.n_jobs)
+        return [self._decode(problem, i, y) for i, y in enumerate(per_example(outputs))]
+
+    def predict_topk(self, X: Any, k: int) -> list[tuple[Any, np.ndarray]]:
+        """The k best outputs of each example, best first, with their scores; all where there are fewer than k.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        k : the number of outputs
+
+        Returns
+        -------
+        list of pairs: outputs, (k,) array of scores
+        """
+        k, problem = check_k(k), self._problem(X)
+        best = inference.best_k_outputs(problem, self._w, k, self.n_jobs)
+        return [([self._decode(problem, i, y) for y in outputs], scores) for i, (outputs, scores) in enumerate(best)]
 
     def _solve(self, task: Task) -> np.ndarray:
         """Run the solver, keep its trace, status and, for a warm start, its dual point; return the weights."""
@@ -93,6 +148,11 @@ class StructuredModel(BaseEstimator):
         if isinstance(self.random_state, np.random.RandomState):
             return self.random_state.randint(2**31)
         return self.random_state
+
+
+def per_example(blocks: Blocks) -> list[np.ndarray]:
+    """The block of each example."""
+    return np.split(blocks.values, blocks.start[1:-1])
 
 
 def check_k(k: Any) -> int:

@@ -105,7 +105,7 @@ class ChainCRF(SequenceModel):
         -------
         list of (T_i, L) arrays, columns in the order of `classes_`
         """
-        problem, rows = self._problem(X, lengths)
+        problem, rows = self._sequences(X, lengths)
         means, _ = inference.marginals(problem, self._w, self.n_jobs)
         return self._node_parts(means, rows)
 
@@ -120,7 +120,7 @@ class ChainCRF(SequenceModel):
         -------
         (n,) array
         """
-        problem, rows = self._problem(X, lengths)
+        problem, rows = self._sequences(X, lengths)
         check_labels_given(y)
         flat = flatten_labels(y, rows, is_stacked=lengths is not None)
         labels = encode_labels(flat, self.classes_, rows)

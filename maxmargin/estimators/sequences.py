@@ -141,7 +141,7 @@ class SequenceModel(StructuredModel):
             named.update(zip(BIASES, table[width : width + len(BIASES)], strict=True))
         return named
 
-    def _problem(self, X: Any, lengths: Any) -> tuple[ChainProblem, Rows]:
+    def _sequences(self, X: Any, lengths: Any) -> tuple[ChainProblem, Rows]:
         check_is_fitted(self)
         rows = as_stored(stack_rows(X, lengths, self.n_features_in_, self._penalty.dtype), self._stores_sparse)
         check_feasible(self._penalty, rows.lengths)
@@ -162,7 +162,7 @@ class SequenceModel(StructuredModel):
         -------
         list of (T_i,) arrays of labels
         """
-        problem, rows = self._problem(X, lengths)
+        problem, rows = self._sequences(X, lengths)
         return split(self.classes_[inference.best_outputs(problem, self._w, self.n_jobs).values], rows)
 
     def predict_topk(self, X: Any, k: int, *, lengths: Any = None) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -187,7 +187,7 @@ class SequenceModel(StructuredModel):
         (['a', 'b'], True)
         """
         k = check_k(k)
-        problem, _ = self._problem(X, lengths)
+        problem, _ = self._sequences(X, lengths)
         return [(self.classes_[y], scores) for y, scores in inference.best_k_outputs(problem, self._w, k, self.n_jobs)]
 
     def decision_function(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
@@ -204,7 +204,7 @@ class SequenceModel(StructuredModel):
         -------
         list of (T_i, L) arrays
         """
-        problem, rows = self._problem(X, lengths)
+        problem, rows = self._sequences(X, lengths)
         return self._node_parts(inference.best_through_parts(problem, self._w, self.n_jobs), rows)
 
     def _node_parts(self, parts: Blocks, rows: Rows) -> list[np.ndarray]:
@@ -223,7 +223,7 @@ class SequenceModel(StructuredModel):
         X, y, lengths : as in `fit`
         sample_weight : (n,) weights of the sequences
         """
-        problem, rows = self._problem(X, lengths)
+        problem, rows = self._sequences(X, lengths)
         check_labels_given(y)
         flat = flatten_labels(y, rows, is_stacked=lengths is not None)
         labels = encode_labels(flat, self.classes_, rows)
