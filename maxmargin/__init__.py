@@ -15,6 +15,7 @@ _PUBLIC = {
     "ChainSVM": "maxmargin.estimators",
     "FrankWolfe": "maxmargin.solvers",
     "LBFGS": "maxmargin.solvers",
+    "Loss": "maxmargin.losses",
     "Path": "maxmargin.estimators",
     "Status": "maxmargin.trace",
     "Trace": "maxmargin.trace",

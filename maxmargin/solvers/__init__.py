@@ -25,8 +25,8 @@ def find_solver(solver: Any, loss: str | None = None) -> Solver:
     FrankWolfe()
     """
     found = _NAMED.get(solver) if isinstance(solver, str) else solver
-    if not isinstance(found, Solver) or loss not in (None, found.loss):
-        fitting = [name for name, named in _NAMED.items() if loss in (None, named.loss)]
+    if not isinstance(found, Solver) or (loss is not None and loss not in found.losses):
+        fitting = [name for name, named in _NAMED.items() if loss is None or loss in named.losses]
         kind = "Solver" if loss is None else f"Solver of the {loss} loss"
         raise ValueError(f"solver must be a {kind} or one of {', '.join(fitting)}, not {solver!r}.")
     return found

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
-from typing import ClassVar
 
 import numpy as np
 
+from maxmargin.checks import check_choice, check_count
 from maxmargin.solvers import sum_tree
 from maxmargin.solvers.active_sets import DualPoint, enlarged, fill_with_gold, means_of_sets, new_sets, no_sets
 from maxmargin.solvers.base import Run, Solver
@@ -54,17 +53,11 @@ class BCFW(Solver):
     gap_every: int = 10
     exact_gaps: bool = True
 
-    needs: ClassVar[frozenset[str]] = frozenset({"max"})
-
     def __post_init__(self) -> None:
-        if self.steps not in STEPS:
-            raise ValueError(f"steps must be one of {', '.join(STEPS)}, not {self.steps!r}.")
-        if self.sampling not in SAMPLINGS:
-            raise ValueError(f"sampling must be one of {', '.join(SAMPLINGS)}, not {self.sampling!r}.")
-        if not isinstance(self.cache, Integral) or isinstance(self.cache, bool) or self.cache < 0:
-            raise ValueError(f"cache must be a number of outputs, 0 or more, not {self.cache!r}.")
-        if not isinstance(self.gap_every, Integral) or self.gap_every < 1:
-            raise ValueError(f"gap_every must be an integer, at least 1, not {self.gap_every!r}.")
+        check_choice("steps", self.steps, STEPS)
+        check_choice("sampling", self.sampling, SAMPLINGS)
+        check_count("cache", self.cache, 0)
+        check_count("gap_every", self.gap_every)
         if self.averaging and not self.exact_gaps:
             raise ValueError("averaging needs exact_gaps: the gaps of the last iterate say nothing of the average.")
 
