@@ -11,15 +11,21 @@ __version__ = "0.1.0.dev0"
 _PUBLIC = {
     "Auto": "maxmargin.solvers",
     "BCFW": "maxmargin.solvers",
+    "Casimir": "maxmargin.solvers",
     "ChainCRF": "maxmargin.estimators",
     "ChainSVM": "maxmargin.estimators",
     "FrankWolfe": "maxmargin.solvers",
     "LBFGS": "maxmargin.solvers",
     "Loss": "maxmargin.losses",
+    "NSlack": "maxmargin.solvers",
+    "OneSlack": "maxmargin.solvers",
     "Path": "maxmargin.estimators",
-    "Status": "maxmargin.trace",
-    "Trace": "maxmargin.trace",
+    "Perceptron": "maxmargin.solvers",
     "regularization_path": "maxmargin.estimators",
+    "SGD": "maxmargin.solvers",
+    "Status": "maxmargin.trace",
+    "SVRG": "maxmargin.solvers",
+    "Trace": "maxmargin.trace",
 }
 
 __all__ = [*_PUBLIC]  # noqa: PLE0604

@@ -70,8 +70,7 @@ class Run:
         self.cache_misses = 0
         self.wrong_outputs = 0
         self.interrupted = False
-        self.is_stalled = False  # whether the solver gave up
-        self.is_diverged = False  # whether an objective was not finite
+        self.verdict: Status | None = None  # why the solver itself ended the run
         self.is_estimated = False  # whether primal values are estimates, not bounds
         self._began = time.perf_counter()
         self._step_seconds = self.SLICE
@@ -98,7 +97,7 @@ class Run:
     @property
     def must_stop(self) -> bool:
         """Whether the run is to end at the next certificate, whatever that says."""
-        return self.interrupted or self.timed_out or self.passes >= self.max_passes
+        return self.verdict is not None or self.interrupted or self.timed_out or self.passes >= self.max_passes
 
     @property
     def is_pass_too_long(self) -> bool:
@@ -172,9 +171,9 @@ class Run:
         self.count(calls=self.objective.n, wrong=wrong)
         return self.objective.primal(w, hinge)
 
-    def evaluate(self, w: np.ndarray, objective: Objective | None = None, means: Blocks | None = None) -> Evaluation:
+    def evaluate(self, w: np.ndarray, objective: Objective | None = None, **kept: Blocks | None) -> Evaluation:
         """`Objective.evaluate`, counting the oracle's calls."""
-        evaluation = (objective or self.objective).evaluate(w, means)
+        evaluation = (objective or self.objective).evaluate(w, **kept)
         self.count(calls=self.objective.n, wrong=evaluation.n_wrong)
         return evaluation
 
@@ -193,14 +192,12 @@ class Run:
 
     def status(self, is_optimal: bool) -> Status:
         """Why the run ended."""
-        if self.is_diverged:
-            return Status.DIVERGED
         if is_optimal and self.wrong_outputs:
             return Status.INEXACT
         if is_optimal:
             return Status.ESTIMATED if self.is_estimated else Status.OPTIMAL
-        if self.is_stalled:
-            return Status.STALLED
+        if self.verdict:
+            return self.verdict
         if self.interrupted:
             return Status.INTERRUPTED
         return Status.TIMEOUT if self.timed_out else Status.MAX_PASSES
@@ -230,8 +227,11 @@ class Interruptible:
 class _Observer:
     """Sees every certificate of a run: keeps the trace and the best weights, reports, and decides when to stop."""
 
-    def __init__(self, run: Run, verbose: int, callback: Callable[[Trace], bool | None] | None) -> None:
+    def __init__(
+        self, run: Run, keeps_last: bool, verbose: int, callback: Callable[[Trace], bool | None] | None
+    ) -> None:
         self.run = run
+        self.keeps_last = keeps_last
         self.verbose = verbose
         self.callback = callback
         self.trace = Trace(notes=run.notes)
@@ -242,9 +242,9 @@ class _Observer:
         """Take note of a certificate; return whether to stop."""
         run, trace = self.run, self.trace
         if not np.isfinite(certificate.primal) and len(trace):
-            run.is_diverged = True
+            run.verdict = Status.DIVERGED
             return True
-        if certificate.primal < self.lowest:
+        if certificate.primal < self.lowest or self.keeps_last:
             self.best, self.lowest = certificate.w.copy(), certificate.primal
         trace.append(
             passes=run.passes,
@@ -283,6 +283,7 @@ class Solver:
     losses: ClassVar[tuple[str, ...]] = ("hinge",)
     needs_regularization: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = True
+    returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
 
     def oracles(self, loss: Loss) -> set[str]:
         """The names of the oracles that it needs to minimise a loss."""
@@ -339,7 +340,7 @@ class Solver:
         objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen)
         self._check_objective(objective)
         run = Run(objective, start, tol, abs_tol, max_passes, time_limit, random_state)
-        observer = _Observer(run, verbose, callback)
+        observer = _Observer(run, self.returns_last, verbose, callback)
         with Interruptible(run):
             self.follow(run, observer)
         return observer.result()

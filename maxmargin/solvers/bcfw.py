@@ -18,6 +18,7 @@ from maxmargin.solvers.objective import Certificate
 STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY}
 SAMPLINGS = ("uniform", "permutation", "gap")
 
+NO_DRAWS = np.zeros(0)
 UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
 UNIFORM_SHARE = 0.1  # of the draws of gap sampling: a guard against gaps that were zero when last seen
 LEAST_PASSES = 3  # between two certificates: known gaps understate the true ones, so many calls would be in vain
@@ -95,7 +96,7 @@ class BlockState:
         self.n_steps = 0
         self.counts = np.zeros(3, np.int64)
         kind, stores = STEPS[solver.steps], solver.steps != "fw" or solver.cache > 0
-        self.rule = StepRule(kind, stores, solver.cache, objective.weight, objective.regularization)
+        self.rule = StepRule(kind, stores, solver.cache, True, objective.weight, objective.regularization)
         self.is_warm = run.start_dual(needs_sets=kind != FW)
         self.sets = run.dual.sets if kind != FW else no_sets()
         if stores and not self.sets.sizes.size:
@@ -114,14 +115,14 @@ class BlockState:
             order = rng.permutation(n)
         else:
             order = rng.integers(n, size=n)
-        draws = np.zeros(0)
+        draws = NO_DRAWS
         if sampling == "gap":
             order[rng.random(n) >= UNIFORM_SHARE] = -1
             draws = rng.random(n)
         for lo, hi in self.run.slices(n):
             self.step(order[lo:hi], draws[lo:hi])
 
-    def step(self, order: np.ndarray, draws: np.ndarray) -> None:
+    def step(self, order: np.ndarray, draws: np.ndarray = NO_DRAWS) -> None:
         """Take a step on each example of `order`."""
         run, objective = self.run, self.run.objective
         before = self.counts.copy()

@@ -16,6 +16,7 @@ from maxmargin.checks import check_count
 from maxmargin.solvers.base import Run, Solver
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate
+from maxmargin.trace import Status
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ class LBFGS(Solver):
             bounds[box.which] = np.column_stack([box.lower, box.upper])
         options = {"maxcor": self.memory, "maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0}
         minimize(evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
-        run.is_stalled = not run.must_stop
+        if not run.must_stop:
+            run.verdict = Status.STALLED
         if latest[0].n_inexact:
             run.notes.append(
                 f"The smoothed maximum of {latest[0].n_inexact} examples took max_k outputs and is only a bound: "

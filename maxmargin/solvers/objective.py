@@ -146,13 +146,23 @@ class Objective:
         w = project(v, self.box)
         return gain - self.regularization * (0.5 * float(np.dot(w, w)) + dual_term(v, self.box))
 
-    def evaluate(self, w: np.ndarray, means: Blocks | None = None) -> Evaluation:
-        """F(w) with its gradient and a dual point, by one pass of the loss's oracle; `means` keeps its mean parts."""
-        values = np.zeros((self.n, 6))
-        kept = Blocks(np.zeros(0, self.passes.dtype), np.zeros(self.n + 1, np.int64)) if means is None else means
-        sizes, loss = self.passes.part_sizes, self.loss.compiled()
+    def evaluate(
+        self, w: np.ndarray, means: Blocks | None = None, outputs: Blocks | None = None, oracle: Any = None
+    ) -> Evaluation:
+        """F(w) with its gradient and a dual point, by one pass of the loss's oracle or of a given one.
+
+        `means` keeps its mean parts, `outputs` those of a max oracle.
+        """
+        values, nowhere = np.zeros((self.n, 6)), np.zeros(self.n + 1, np.int64)
         gradient = self.passes.accumulate(
-            loss_pass, w.astype(self.passes.dtype, copy=False), loss, sizes, self.weight, kept, values
+            loss_pass,
+            w.astype(self.passes.dtype, copy=False),
+            self.loss.compiled() if oracle is None else oracle,
+            self.passes.part_sizes,
+            self.weight,
+            Blocks(np.zeros(0, self.passes.dtype), nowhere) if means is None else means,
+            Blocks(np.zeros(0, np.int32), nowhere) if outputs is None else outputs,
+            values,
         )
         averages = self.weight @ values[:, :IS_WRONG] / self.n
         n_wrong, n_inexact = np.count_nonzero(values[:, IS_WRONG:], axis=0)
@@ -240,7 +250,7 @@ def oracle_pass(problem, w, means, weight, gaps, outputs, lo, hi, scratch):
 
 
 @kernel
-def loss_pass(problem, gradient, w, loss, sizes, weight, means, values, lo, hi, scratch):
+def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, values, lo, hi, scratch):
     """Add (1/n) sum_i weight_i B_i (mu_i - s_i(y_i)) over the examples lo:hi to the gradient; fill their values."""
     n = n_examples(problem)
     for i in range(lo, hi):
@@ -252,6 +262,10 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, values, lo, hi, 
             kept = means.values[means.start[i] : means.start[i + 1]]
             for p in range(kept.size):
                 kept[p] = delta[p]
+        if outputs.values.size > 0:
+            y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+            for t in range(y.size):
+                y[t] = scratch.y[t]
         values[i, LOSS] = h - truth
         values[i, HARD_LOSS] = top - truth
         values[i, ENTROPY] = h - mean
