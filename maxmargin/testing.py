@@ -25,6 +25,7 @@ from maxmargin import problem as generics
 from maxmargin.dispatch import supports
 from maxmargin.encode.chain import chain_features, chain_problem
 from maxmargin.encode.sequences import Rows
+from maxmargin.losses import find_loss
 from maxmargin.solvers import Solver
 from maxmargin.solvers.objective import Objective
 from maxmargin.structures.chain import ChainProblem
@@ -179,7 +180,9 @@ class _Example:
             self.close(mu, (p / p.sum()) @ table, "the means of exp_oracle differ from enumeration")
 
 
-def check_solver(solver: Solver, problem: Any, optimum: float | None = None, C: float = 1.0, tol: float = 1e-3) -> None:
+def check_solver(
+    solver: Solver, problem: Any, optimum: float | None = None, C: float = 1.0, tol: float = 1e-3, loss: Any = None
+) -> None:
     """Check the certificates, limits and determinism of a solver on a problem it solves in seconds.
 
     Parameters
@@ -189,8 +192,13 @@ def check_solver(solver: Solver, problem: Any, optimum: float | None = None, C: 
     optimum : the known minimum of the objective
     C : inverse strength of the regularization
     tol : the relative gap to solve to
+    loss : the loss, by default that of the solver
     """
-    result = solver.solve(problem, C, tol=tol, max_passes=1e5, random_state=0)
+
+    def solve(**limits: Any) -> Any:
+        return solver.solve(problem, C, loss=loss, random_state=0, **limits)
+
+    result = solve(tol=tol, max_passes=2e4)
     trace, eps = result.trace, 1e-9 if result.w.dtype == np.float64 else 1e-5
     assert result.status is Status.OPTIMAL, f"stopped early: {result.status}"
     assert (trace.gap >= 0).all(), "a duality gap is negative"
@@ -199,9 +207,7 @@ def check_solver(solver: Solver, problem: Any, optimum: float | None = None, C: 
     assert (np.diff(trace.dual) >= 0).all(), "the best dual value falls"
     assert (np.diff(trace.oracle_calls) > 0).all(), "certificates without oracle calls"
 
-    objective = Objective(problem, C)
-    hinge, _ = objective.hinge(result.w, result.dual.means, np.zeros(objective.n), objective.new_outputs())
-    primal = objective.primal(result.w, hinge)
+    primal = Objective(problem, C, loss=find_loss(loss or solver.losses[0])).evaluate(result.w).value
     assert np.isclose(primal, trace.primal[-1], rtol=eps), (
         f"the weights have the objective {primal}, not the traced one"
     )
@@ -210,16 +216,20 @@ def check_solver(solver: Solver, problem: Any, optimum: float | None = None, C: 
         assert (trace.primal >= optimum - slack).all(), f"a primal value is below the optimum {optimum}"
         assert (trace.dual <= optimum + slack).all(), f"a dual value is above the optimum {optimum}"
 
-    again = solver.solve(problem, C, tol=tol, max_passes=1e5, random_state=0)
+    again = solve(tol=tol, max_passes=2e4)
     assert np.array_equal(result.w, again.w), "the same seed gives other weights"
-    warm = solver.solve(problem, C, start=result.dual, tol=max(10 * tol, 1e-2), random_state=0)
-    assert warm.trace.passes[-1] <= 1, "a warm start at a solution makes passes"
-    short = solver.solve(problem, C, tol=1e-12, max_passes=1, random_state=0)
+    if result.dual is not None:
+        warm = solve(start=result.dual, tol=max(10 * tol, 1e-2))
+        assert warm.trace.passes[-1] <= 1, "a warm start at a solution makes passes"
+    else:
+        warm = solve(start=result.w, tol=1e-12, max_passes=1)
+        assert warm.trace.primal[-1] <= trace.primal[0], "a warm start at a solution is lost"
+    short = solve(tol=1e-12, max_passes=1)
     assert short.status in (Status.MAX_PASSES, Status.OPTIMAL), f"max_passes ignored: {short.status}"
     assert short.trace.passes[-1] <= 1, "more passes than max_passes"
     began = time.perf_counter()
-    solver.solve(problem, C, tol=1e-12, max_passes=1e9, time_limit=0.2, random_state=0)
+    solve(tol=1e-12, max_passes=1e9, time_limit=0.2)
     assert time.perf_counter() - began < 10, "time_limit ignored"
-    stopped = solver.solve(problem, C, tol=1e-12, max_passes=1e5, random_state=0, callback=lambda trace: True)
+    stopped = solve(tol=1e-12, max_passes=1e5, callback=lambda trace: True)
     assert stopped.status is Status.INTERRUPTED, "a callback that returns True does not stop the solver"
     assert len(stopped.trace) == 1, "a callback that returns True does not stop the solver at once"

@@ -77,6 +77,10 @@ class Trace:
         gap = max(primal - dual, 0.0)
         self.rows.append((passes, oracle_calls, seconds, primal, dual, gap, cache_hits, cache_misses))
 
+    def last(self, name: str) -> float:
+        """The last entry of a column, without making an array of it."""
+        return self.rows[-1][COLUMNS.index(name)]
+
     def _column(self, name: str) -> np.ndarray:
         return np.array([row[COLUMNS.index(name)] for row in self.rows])
 

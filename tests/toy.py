@@ -53,9 +53,29 @@ class Candidates:
         y[0] = np.argmax(theta)
         return float(theta[y[0]])
 
+    def topk_oracle(self, i, theta, outputs, values, work):
+        best = np.argsort(-theta, kind="stable")[: len(outputs)]
+        outputs[: len(best), 0] = best
+        values[: len(best)] = theta[best]
+        return len(best)
+
+    def exp_oracle(self, i, theta, mu, work):
+        top = theta.max()
+        mu[:] = np.exp(theta - top)
+        total = mu.sum()
+        mu /= total
+        return float(top + np.log(total))
+
     def blocks(self):
         """All outputs for the reference solver: psi(y) and costs."""
         return [(p[0] - p, c) for p, c in zip(self.phi, self.costs, strict=True)]
+
+
+def random_candidates(n, n_candidates, random_state):
+    """Candidates with random features and costs."""
+    rng = np.random.default_rng(random_state)
+    phi = [rng.normal(size=(n_candidates, 4)) for _ in range(n)]
+    return Candidates(phi, [np.r_[0.0, rng.uniform(0.5, 1.5, n_candidates - 1)] for _ in range(n)])
 
 
 def hard_and_easy(n, n_candidates):

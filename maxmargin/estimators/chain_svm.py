@@ -25,7 +25,7 @@ class ChainSVM(SequenceModel):
         Cost of a labelling: the number of wrong labels, the same divided by the length, or the sum of the entries
         [true label, predicted label] of a matrix in the order of `classes_`.
     loss : {"hinge", "smooth_hinge"} or Loss, default="hinge"
-        The loss: the hinge loss above or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
+        The hinge loss above or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
     solver : {"auto", "bcfw", "frank-wolfe", "casimir", "svrg", "sgd", "one-slack", "n-slack", "perceptron", "lbfgs"} \
 or Solver, default="auto"
         The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.

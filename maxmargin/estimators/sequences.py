@@ -77,7 +77,9 @@ class SequenceModel(StructuredModel):
         lower, upper = self._bound_weights(width, len(classes))
 
         rows = as_stored(rows, stores_sparse)
-        features = chain_features(rows, self.dtype, with_bias=self.fit_bias, for_training=self._find_loss().smoothing is None)
+        features = chain_features(
+            rows, self.dtype, with_bias=self.fit_bias, for_training=self._find_loss().smoothing is None
+        )
         n_features = width + (len(BIASES) if self.fit_bias else 0)
         problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty)
         start = self._last_point() if self._can_continue(rows, classes, penalty) else None

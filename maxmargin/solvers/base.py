@@ -260,7 +260,8 @@ class _Observer:
             print(*first, trace.line(), sep="\n", flush=True)
         if self.callback is not None and self.callback(trace):
             run.interrupted = True
-        self.is_optimal = bool(np.isfinite(trace.gap[-1]) and trace.gap[-1] <= run.target(trace.primal[-1]))
+        primal, gap = trace.last("primal"), trace.last("gap")
+        self.is_optimal = bool(np.isfinite(gap) and gap <= run.target(primal))
         return self.is_optimal or run.must_stop
 
     def result(self) -> Result:

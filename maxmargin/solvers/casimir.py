@@ -78,7 +78,7 @@ class Casimir(SmoothingSolver):
             epochs.set_level(plan.mu)
             start = self._start(previous, z, last_z, plan.kappa / (plan.kappa + strength) if k > 1 else 0.0)
             before = epochs.value
-            if not epochs.snapshot(start, TOLERATED_RISE) or epochs.value > before:
+            if not epochs.snapshot(start, TOLERATED_RISE) or (self.smoothness is None and epochs.value > before):
                 previous = last_z = z = epochs.point  # the momentum leads astray: begin anew
             yield epochs.certificate()
             if alpha is None:

@@ -49,8 +49,11 @@ def estimate_bend(run: Run, objective: Objective, w: np.ndarray) -> Bend:
     run.count(calls=calls)
     weight = objective.weight[order]
     smoothness, squared_norm, value = found.T
+    # Where many outputs tie, top-K smoothing has jumps, and no L is large enough. An exactly smoothed maximum bends by
+    # at most the largest ||B_i (s(y) - s(y'))||^2 / mu.
+    most = squared_norm / (objective.loss.mu if objective.loss.smoothing else 1.0)
     return Bend(
-        smoothness=float((weight * smoothness).max()),
+        smoothness=min(float((weight * smoothness).max()), float((weight * most).max())),
         squared_norm=float(np.mean(weight**2 * squared_norm)),
         loss=float(np.mean(weight * value)),
     )

@@ -27,6 +27,7 @@ from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.smoothness import estimate_bend
 
+LEAST_CAUTION = 0.3  # estimates are of the worst example: steps can be longer, until the objective rises
 FALL = 4.0  # by how much the level falls once a smoothed objective is solved
 SMALLEST_SHARE = 0.05  # of the tolerance, that a level adds to the objective: lower ones are of no use
 FIRST_SHARE = 0.1  # of the objective at the start, that the first level may add to it
@@ -111,7 +112,7 @@ class Epochs:
         self.range = self._range() if self.is_hard else 0.0
         self.bound = LowerBound(run.objective)
         self.means = run.objective.gold_means()
-        self.caution = 1.0  # a factor of the estimated smoothness
+        self.caution = LEAST_CAUTION  # a factor of the estimated smoothness
         self.primal = run.evaluate(w).value
         self.objective = run.objective
         self.point, self.value = w, np.inf
@@ -148,7 +149,7 @@ class Epochs:
             self.point, self.value, self.evaluation = w, found.value, found
         else:
             self.evaluation = self.run.evaluate(self.point, self.objective, means=self.means)
-        self.caution = max(0.9 * self.caution, 1.0) if is_accepted else 2 * self.caution
+        self.caution = max(0.9 * self.caution, LEAST_CAUTION) if is_accepted else 2 * self.caution
         estimate = self.solver.smoothness or estimate_bend(self.run, self.objective, self.point).smoothness
         self.smoothness = estimate if is_tuned else self.caution * estimate
         return is_accepted

@@ -1,0 +1,174 @@
+"""SGD, SVRG, Casimir, cutting planes: reference optima, certificates at every point of the trace, bounds, limits."""
+
+import numpy as np
+import pytest
+
+from maxmargin.losses import Loss
+from maxmargin.solvers import BCFW, LBFGS, SGD, SVRG, Casimir, NSlack, OneSlack
+from maxmargin.solvers.lazy_weights import average, current, lazy_weights
+from maxmargin.solvers.simplex_qp import maximise_on_simplex
+from maxmargin.testing import check_solver, toy_chains
+from maxmargin.trace import Status
+from tests import naive
+from tests.solvers.test_frank_wolfe import NoOracle, blocks_of
+from tests.toy import random_candidates
+
+HINGE_SOLVERS = [
+    SGD(),
+    SGD(schedule="inverse"),
+    SVRG(),
+    SVRG(smoothing="entropy"),
+    Casimir(),
+    Casimir(smoothing="entropy", warm_start="previous"),
+    Casimir(schedule="constant", warm_start="extrapolation"),
+    Casimir(stop="gradient"),
+    OneSlack(),
+    OneSlack(cache=5),
+    NSlack(),
+]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return toy_chains(n=6, n_labels=3, max_length=4)
+
+
+@pytest.mark.parametrize("solver", HINGE_SOLVERS, ids=str)
+def test_hinge_solvers_reach_the_reference_optimum(problem, solver):
+    optimum = naive.solve(blocks_of(problem), 0.3)[1]
+    check_solver(solver, problem, optimum, C=0.3, tol=1e-2 if isinstance(solver, SGD) else 2e-3)
+
+
+@pytest.mark.parametrize("schedule", ["constant", "sqrt"])
+@pytest.mark.parametrize("averaging", [True, False])
+def test_other_schedules_of_sgd_come_close(problem, schedule, averaging):
+    optimum = naive.solve(blocks_of(problem), 0.3)[1]
+    result = SGD(schedule=schedule, averaging=averaging).solve(problem, 0.3, max_passes=300, tol=1e-9, random_state=0)
+    assert optimum <= result.trace.primal[-1] <= 1.1 * optimum
+    assert 0 < result.trace.dual[-1] <= optimum
+
+
+@pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir()], ids=str)
+@pytest.mark.parametrize("loss", ["log", Loss("l2", mu=0.5, max_k=200), Loss("entropy", mu=0.5)], ids=str)
+def test_smooth_losses(problem, solver, loss):
+    optimum = LBFGS().solve(problem, 0.3, loss=loss, tol=1e-10).trace.primal[-1]
+    check_solver(solver, problem, optimum, C=0.3, tol=1e-2 if isinstance(solver, SGD) else 1e-4, loss=loss)
+
+
+@pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir(), NSlack()], ids=str)
+def test_bounds_are_kept_and_certified(problem, solver):
+    lower = np.full(21, -np.inf)
+    lower[:12] = 0.05
+    optimum = naive.solve(blocks_of(problem), 0.3, lower=lower)[1]
+    result = solver.solve(problem, 0.3, lower=lower, tol=2e-2, max_passes=3000, random_state=0)
+    assert result.status is Status.OPTIMAL
+    assert (result.w >= lower).all()
+    assert (result.trace.primal >= optimum - 1e-9).all()
+    assert (result.trace.dual <= optimum + 1e-9).all()
+
+
+@pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir(), Casimir(schedule="constant", mu=0.1), LBFGS()], ids=str)
+def test_no_regularization(problem, solver):
+    loss = "smooth_hinge" if isinstance(solver, LBFGS) else "hinge"
+    result = solver.solve(problem, np.inf, loss=loss, max_passes=60, random_state=0)
+    assert result.trace.dual[-1] == 0
+    regularized = BCFW().solve(problem, 1e3, tol=1e-2, max_passes=2000, random_state=0).trace.primal[-1]
+    assert result.trace.primal[-1] <= 10 * regularized + 0.05
+
+
+@pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir(smoothing="entropy"), OneSlack(cache=2), NSlack()], ids=str)
+def test_python_classes_and_sample_weights(solver):
+    toy, weight = random_candidates(12, 5, random_state=0), np.r_[np.ones(6), np.zeros(3), np.full(3, 2.0)]
+    optimum = naive.solve(toy.blocks(), 0.5, weight)[1]
+    result = solver.solve(toy, 0.5, weight, tol=2e-2, max_passes=2000, random_state=0)
+    assert result.status is Status.OPTIMAL
+    assert result.trace.dual[-1] - 1e-9 <= optimum <= result.trace.primal[-1] + 1e-9
+
+
+def test_averages_of_lazy_weights(problem):
+    """The weights and their average against a plain loop."""
+    from maxmargin.solvers.box import make_box
+    from maxmargin.solvers.lazy_weights import lazy_step
+
+    rng = np.random.default_rng(0)
+    start, direction = rng.normal(size=21), rng.normal(size=21)
+    lower = np.r_[np.zeros(5), np.full(16, -np.inf)]
+    lazy, w = lazy_weights(np.maximum(start, lower), np.dtype(float), direction), np.maximum(start, lower)
+    total = np.zeros(21)
+    for t in range(40):
+        delta = rng.normal(size=(problem.offsets[1] + 3) * 3)
+        move = np.zeros(21)
+        from maxmargin.problem import spread
+
+        spread(problem, move, 0, delta, 1.0)
+        shrink = 0.0 if t == 20 else 0.8
+        lazy_step(problem, lazy, make_box(lower, None, w), 0, delta, 0.1, shrink, -0.05, t + 1.0)
+        w = np.maximum(shrink * w - 0.05 * direction + 0.1 * move, lower)
+        total += (t + 1) * w
+        assert np.allclose(current(lazy), w)
+    assert np.allclose(average(lazy), total / (40 * 41 / 2))
+
+
+def test_simplex_qp_solves_to_its_gap():
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 7):
+        V, gain, alpha = rng.normal(size=(size, 4)), rng.normal(size=size), np.full(size, 1 / size)
+        gap = maximise_on_simplex(gain, V @ V.T, alpha, 1e-10, 100_000)
+        assert gap <= 1e-10
+        assert np.isclose(alpha.sum(), 1)
+        assert alpha.min() >= 0
+        value = gain @ alpha - alpha @ V @ V.T @ alpha / 2
+        for other in rng.dirichlet(np.ones(size), size=200):
+            assert gain @ other - other @ V @ V.T @ other / 2 <= value + 1e-9
+
+
+def test_a_cache_saves_calls_of_the_oracle():
+    problem = toy_chains(n=60, n_labels=3)
+    plain, cached = (OneSlack(cache=c).solve(problem, 1.0, tol=1e-3) for c in (0, 10))
+    assert cached.trace.oracle_calls[-1] < plain.trace.oracle_calls[-1] / 2
+    assert cached.trace.cache_hits[-1] > 0
+
+
+def test_a_non_finite_objective_stops_the_run_with_the_last_good_weights(problem):
+    # steps of 1e200 overflow in the second pass
+    result = SGD(schedule="constant", step=1e200, averaging=False, gap_every=1).solve(problem, np.inf, tol=1e-9)
+    assert result.status in (Status.DIVERGED, Status.MAX_PASSES)
+    assert np.isfinite(result.w).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SVRG(mu=0.0), "mu must be a positive number, not 0.0"),
+        (lambda: Casimir(k=0), "k must be an integer, at least 1, not 0"),
+        (lambda: Casimir(smoothing="l1"), "smoothing must be one of l2, entropy, not 'l1'"),
+        (lambda: Casimir(schedule="fixed"), "schedule must be one of adaptive, constant, not 'fixed'"),
+        (lambda: Casimir(kappa=-1.0), "kappa must be a positive number, not -1.0"),
+        (lambda: Casimir(stop="now"), "stop must be one of budget, gradient, not 'now'"),
+        (lambda: Casimir(warm_start="zero"), "warm_start must be one of center, previous, extrapolation, not 'zero'"),
+        (lambda: SGD(schedule="linear"), "schedule must be one of decay, constant, sqrt, inverse, not 'linear'"),
+        (lambda: SGD(step=0), "step must be a positive number, not 0"),
+        (lambda: OneSlack(cache=-1), "cache must be an integer, at least 0, not -1"),
+        (lambda: NSlack(keep=0), "keep must be an integer, at least 1, not 0"),
+    ],
+)
+def test_bad_options(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_bad_combinations(problem):
+    with pytest.raises(ValueError, match="schedule='inverse' needs regularization: give a finite C, or a step"):
+        SGD(schedule="inverse").solve(problem, np.inf)
+    with pytest.raises(ValueError, match="OneSlack needs regularization: C must be finite"):
+        OneSlack().solve(problem, np.inf)
+    with pytest.raises(ValueError, match="OneSlack takes no bounds of the weights"):
+        OneSlack().solve(problem, lower=0.0)
+    with pytest.raises(ValueError, match="BCFW minimises the hinge loss, not the log loss"):
+        BCFW().solve(problem, loss="log")
+    with pytest.raises(TypeError, match="SGD needs the exp oracle for the log loss, which NoOracle does not have"):
+        SGD().solve(NoOracle(), loss="log")
+    with pytest.raises(TypeError, match="Casimir needs the topk oracle for the hinge loss"):
+        Casimir().solve(NoOracle())
+    with pytest.raises(ValueError, match="start must hold 21 finite weights"):
+        SGD().solve(problem, start=np.zeros(3))
