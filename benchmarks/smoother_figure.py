@@ -1,8 +1,8 @@
 """Solvers of the hinge loss side by side: Figures 2 and 5 of *A smoother way to train structured prediction models*.
 
 Chunking (CoNLL-2000) and named entities (WNUT-17) with hashed features. Part "solvers" compares SGD, BCFW with the
-weighted average, SVRG, Casimir with a constant and with an adaptive level, and cutting planes: objective, certificate and
-held-out F1 of chunks against oracle calls and CPU time. Part "options" varies mu, K and the warm start of Casimir.
+weighted average, SVRG, Casimir with a constant and with an adaptive level, and cutting planes: objective, certificate
+and held-out F1 of chunks against oracle calls and CPU time. Part "options" varies mu, K and the warm start of Casimir.
 The time to measure F1 is left out of the CPU times.
 """
 
@@ -70,7 +70,7 @@ def run_dataset(name: str, part: str, seconds: float, n_sentences: int | None) -
 
 
 def follow(solver: Any, problem: Any, f1: Callable[[np.ndarray], float], seconds: float) -> Run:
-    """Run a solver for so many CPU seconds; return the columns of its trace, with CPU times and the F1 of its weights."""
+    """Run a solver for so many CPU seconds; return the columns of its trace, CPU times and the F1 of its weights."""
     from maxmargin.problem import n_examples
 
     clock: list[float] = []

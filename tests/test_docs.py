@@ -17,7 +17,7 @@ def python_blocks(path):
     return re.findall(r"^```python\n(.*?)^```", path.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/guide.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/guide.md", "docs/solvers.md"])
 def test_the_code_of_a_page_runs(name):
     namespace = {}
     for block in python_blocks(ROOT / name):

@@ -115,7 +115,7 @@ class Plan:
         self.is_constant = solver.schedule == "constant"
         self.k = 1
         self.mu = epochs.mu
-        if self.is_constant and solver.mu is None:
+        if self.is_constant and solver.mu is None and epochs.is_hard:
             self.mu = epochs.target_mu / (10 if self.strength > 0 else 20)
 
     def begin(self, smoothness: float) -> None:

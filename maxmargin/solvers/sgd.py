@@ -37,7 +37,7 @@ from maxmargin.solvers.smoothness import estimate_bend
 
 DECAY, CONSTANT, SQRT, INVERSE = range(4)
 SCHEDULES = {"decay": DECAY, "constant": CONSTANT, "sqrt": SQRT, "inverse": INVERSE}
-TRIAL = 1000  # examples on which a first step size is tried
+TRIAL = 1000  # steps for which a first step size is tried
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class SGD(Solver):
         return StepRule(SCHEDULES[self.schedule], step, self.delay or slowest, strength)
 
     def _try_steps(self, run: Run, w: np.ndarray) -> float:
-        """The step with the lowest losses along a walk over some examples; a power of two times Polyak's step at w."""
+        """The step with the lowest losses along a walk over some examples: a power of two times Polyak's step at w."""
         objective = run.objective
-        order = run.rng.permutation(objective.n)[:TRIAL]
+        order = np.resize(run.rng.permutation(objective.n), TRIAL)
 
         def losses(step: float) -> float:
             lazy = lazy_weights(w, objective.passes.dtype, averages=False)

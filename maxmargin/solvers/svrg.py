@@ -61,7 +61,7 @@ class SmoothingSolver(Solver):
                 check_positive(name, getattr(self, name))
 
     def oracles(self, loss: Loss) -> set[str]:
-        return {self.smooth(loss, 1.0).oracle}
+        return {loss.oracle, self.smooth(loss, 1.0).oracle}
 
     def smooth(self, loss: Loss, mu: float) -> Loss:
         """The loss to minimise in place of a hinge loss; other losses are smooth themselves."""
@@ -90,10 +90,9 @@ class SVRG(SmoothingSolver):
         while True:
             epochs.snapshot(w)
             yield epochs.certificate()
-            if self.mu is None and epochs.is_solved:
-                epochs.set_level(epochs.mu / FALL)
-                epochs.snapshot(epochs.point)
             w = epochs.run_epoch()
+            if self.mu is None:
+                epochs.lower_level()
 
 
 class Epochs:
@@ -116,7 +115,9 @@ class Epochs:
         self.primal = run.evaluate(w).value
         self.objective = run.objective
         self.point, self.value = w, np.inf
-        self.set_level(solver.mu or FIRST_SHARE * self.primal / max(self.range, 0.5))
+        self.first_mu = solver.mu or FIRST_SHARE * self.primal / max(self.range, 0.5)
+        self.n_epochs = 0
+        self.set_level(self.first_mu)
 
     def _range(self) -> float:
         """D: the most that the maximum rises per level of smoothing, 1/2 (l2) or the log of the number of outputs."""
@@ -159,6 +160,8 @@ class Epochs:
         found = self.evaluation
         gain = found.cost if self.is_hard else found.cost + found.entropy
         primal = found.hard if self.is_hard else found.value
+        if self.is_hard and self.solver.smoothing == "entropy":  # whose oracle does not tell the maximum
+            primal = self.run.evaluate(self.point).value
         self.primal = min(self.primal, primal)
         return Certificate(self.point.astype(self.run.w.dtype), primal, self.bound.add(gain, found.gradient))
 
@@ -167,14 +170,18 @@ class Epochs:
         strength = self.objective.regularization
         return self.evaluation.gradient + strength * self.point + kappa * (self.point - center)
 
-    @property
-    def is_solved(self) -> bool:
-        """Whether the smooth objective is solved to the accuracy with which it stands for the true one."""
+    def lower_level(self) -> None:
+        """Lower the level if the smooth objective is solved to the accuracy with which it stands for the true one.
+
+        Without regularization there is no telling, and the level falls as that of Casimir does.
+        """
         objective, found = self.objective, self.evaluation
         if objective.regularization == 0:
-            return True
+            self.set_level(self.first_mu / self.n_epochs)
+            return
         v = -found.gradient / objective.regularization
-        return found.value - objective.dual_value(found.cost + found.entropy, v) <= self.range * self.mu
+        if found.value - objective.dual_value(found.cost + found.entropy, v) <= self.range * self.mu:
+            self.set_level(self.mu / FALL)
 
     def run_epoch(self, kappa: float = 0.0, center: np.ndarray | None = None) -> np.ndarray:
         """One step per example from the snapshot on the objective + (kappa/2) ||w - center||^2.
@@ -182,6 +189,7 @@ class Epochs:
         Returns the average of the iterates.
         """
         run, objective = self.run, self.objective
+        self.n_epochs += 1
         strength = objective.regularization + kappa
         eta = 1 / (self.smoothness + strength)
         direction = self.evaluation.gradient if center is None else self.evaluation.gradient - kappa * center

@@ -6,6 +6,7 @@ import pytest
 from maxmargin.losses import Loss
 from maxmargin.solvers import BCFW, LBFGS, SGD, SVRG, Casimir, NSlack, OneSlack
 from maxmargin.solvers.lazy_weights import average, current, lazy_weights
+from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.simplex_qp import maximise_on_simplex
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
@@ -36,7 +37,8 @@ def problem():
 @pytest.mark.parametrize("solver", HINGE_SOLVERS, ids=str)
 def test_hinge_solvers_reach_the_reference_optimum(problem, solver):
     optimum = naive.solve(blocks_of(problem), 0.3)[1]
-    check_solver(solver, problem, optimum, C=0.3, tol=1e-2 if isinstance(solver, SGD) else 2e-3)
+    is_slow = isinstance(solver, SGD) or getattr(solver, "stop", "") == "gradient"
+    check_solver(solver, problem, optimum, C=0.3, tol=2e-2 if is_slow else 2e-3)
 
 
 @pytest.mark.parametrize("schedule", ["constant", "sqrt"])
@@ -72,8 +74,7 @@ def test_no_regularization(problem, solver):
     loss = "smooth_hinge" if isinstance(solver, LBFGS) else "hinge"
     result = solver.solve(problem, np.inf, loss=loss, max_passes=60, random_state=0)
     assert result.trace.dual[-1] == 0
-    regularized = BCFW().solve(problem, 1e3, tol=1e-2, max_passes=2000, random_state=0).trace.primal[-1]
-    assert result.trace.primal[-1] <= 10 * regularized + 0.05
+    assert result.trace.primal[-1] <= 0.1 * Objective(problem).evaluate(np.zeros(21)).value
 
 
 @pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir(smoothing="entropy"), OneSlack(cache=2), NSlack()], ids=str)
