@@ -30,7 +30,7 @@ def true_candidates(y: Any, rows: Rows) -> np.ndarray:
     for i, (index, size) in enumerate(zip(y, rows.lengths, strict=True)):
         if not isinstance(index, Integral) or isinstance(index, (bool, np.bool_)):
             raise TypeError(f"y[{i}] must be the index of a candidate, an integer, not {index!r}.")
-        if not 0 <= index < size:
+        if not 0 <= int(index) < size:
             raise ValueError(f"y[{i}] is {index}, but X[{i}] has only the candidates 0 to {size - 1}.")
     return np.asarray(y, np.int32)
 

@@ -27,7 +27,7 @@ def chain_features(rows: Rows, dtype: Any, *, with_bias: bool, for_training: boo
     with_bias : append three features: 1 for every row, for the first and for the last row of each sequence
     for_training : compute what direction norms need, which are part of training on the hinge loss
     """
-    matrix = _append(rows.matrix, _bias_columns(rows)) if with_bias else rows.matrix
+    matrix = append_columns(rows.matrix, _bias_columns(rows)) if with_bias else rows.matrix
     features, n_entries = store_rows(Rows(matrix, rows.offsets), dtype)
     if not for_training:
         return features
@@ -42,7 +42,8 @@ def _bias_columns(rows: Rows) -> np.ndarray:
     return columns
 
 
-def _append(matrix: Any, columns: np.ndarray) -> Any:
+def append_columns(matrix: Any, columns: np.ndarray) -> Any:
+    """The matrix, dense or sparse as it is, with more columns."""
     if sp.issparse(matrix):
         return sp.csr_array(sp.hstack([matrix, sp.csr_array(columns)], format="csr"))
     return np.hstack([matrix, columns])

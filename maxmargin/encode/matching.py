@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,14 +50,15 @@ def stack_pairs(X: Any, n_features: int | None = None, dtype: Any = np.float64) 
 
 def _as_pairs(x: Any, name: str) -> tuple[Any, tuple[int, int]]:
     if isinstance(x, tuple) and len(x) == 2 and np.shape(x[1]) == (2,):
-        matrix, (n_left, n_right) = x[0] if sp.issparse(x[0]) else np.asarray(x[0]), x[1]
-        if not all(isinstance(size, Integral) and size >= 0 for size in (n_left, n_right)):
+        matrix, shape = x[0] if sp.issparse(x[0]) else np.asarray(x[0]), np.asarray(x[1])
+        if shape.dtype.kind not in "iu" or (shape < 0).any():
             raise ValueError(f"{name} must give the numbers of left and right nodes, not {x[1]!r}.")
+        n_left, n_right = shape.tolist()
         if matrix.ndim != 2 or matrix.shape[0] != n_left * n_right:
             raise ValueError(
                 f"{name} must have {n_left} x {n_right} rows of features, one per pair, but has shape {matrix.shape}."
             )
-        return matrix, (int(n_left), int(n_right))
+        return matrix, (n_left, n_right)
     try:
         array = np.asarray(x)
     except ValueError:

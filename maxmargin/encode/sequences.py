@@ -60,7 +60,7 @@ def stack_rows(
         raise ValueError(f"X has {width} features, but the model was fitted with {n_features}.")
     if width == 0:
         raise ValueError("X must have at least one feature, but its rows are empty.")
-    _check_finite(rows, dtype)
+    check_finite(rows, dtype)
     return rows
 
 
@@ -124,7 +124,7 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
     return Rows(sp.vstack(pieces, format="csr"), rows.offsets)
 
 
-def _check_finite(rows: Rows, dtype: Any) -> None:
+def check_finite(rows: Rows, dtype: Any) -> None:
     """Raise where a row holds NaN, infinity or a number that `dtype` cannot hold."""
     values = rows.matrix.data if sp.issparse(rows.matrix) else rows.matrix
     limit = float(np.finfo(dtype).max)

@@ -195,8 +195,8 @@ class CandidateSVM(CandidateModel):
 class CandidateCRF(CandidateModel):
     """Conditional logit: the probability of a candidate is its share of exp(score) among those of its example.
 
-    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(true candidate)}, lambda = 1/(n C), and certifies how far
-    from the optimum it can at most be.
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(true candidate)}, lambda = 1/(n C), and certifies how
+    far from the optimum it can at most be.
 
     Parameters
     ----------

@@ -26,9 +26,10 @@ class MatchingSVM(StructuredModel):
     """Structural SVM that links left and right nodes, each with at most one other: a max-margin bipartite matching.
 
     The score of a matching is the sum of the scores of its links, which are linear in the features of the pairs; nodes
-    without a link add nothing, so a constant feature decides how readily nodes are linked. Minimises (lambda/2) ||w||^2 +
-    (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C), and certifies how far from the
-    optimum it can at most be.
+    without a link add nothing, so a constant feature decides how readily nodes are linked.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
+    and certifies how far from the optimum it can at most be.
 
     Parameters
     ----------
@@ -147,15 +148,16 @@ class MatchingSVM(StructuredModel):
         costs = matching_costs(matches, link_weights(link_weight, pairs), self.wrong_cost, self.missed_cost, pairs)
         stores_sparse = is_better_sparse(pairs.rows)
         problem = matching_problem(stored_pairs(pairs, stores_sparse), matches, costs, self.dtype)
+        shapes = np.array([pairs.n_left, pairs.n_right])
         fitted = {
             "n_features_in_": problem.n_features,
-            "_shapes": (pairs.n_left, pairs.n_right),
+            "_shapes": shapes,
             "_stores_sparse": stores_sparse,
         }
         can_continue = (
             self.warm_start
             and hasattr(self, "_w")
-            and np.array_equal(self._shapes, fitted["_shapes"])
+            and np.array_equal(self._shapes, shapes)
             and self.n_features_in_ == problem.n_features
         )
         return Task(problem, weights, self._dual if can_continue else None, None, None, fitted)

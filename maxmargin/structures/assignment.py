@@ -1,7 +1,7 @@
 """Assignments of rows to columns, where a row may stay unmatched: the best one, best ones through each pair, K best.
 
-Costs are minimised: cost[v, z] for matching row v with column z, unmatched[v] for leaving row v alone; FORBIDDEN rules a
-choice out. Prices of rows u and columns p certify the best assignment: u[v] + p[z] <= cost[v, z] and u[v] <=
+Costs are minimised: cost[v, z] for matching row v with column z, unmatched[v] for leaving row v alone; FORBIDDEN rules
+a choice out. Prices of rows u and columns p certify the best assignment: u[v] + p[z] <= cost[v, z] and u[v] <=
 unmatched[v], with equality for what is chosen, and p <= 0, with equality for columns that nobody takes.
 """
 
@@ -138,9 +138,9 @@ def match_row(cost, first, match, work):
 def fill_detours(cost, match, work):
     """detour[a, b]: the least extra cost of finding room for row a if row b gives up what it has.
 
-    Extra costs of single pairs are cost[v, z] - u[v] - p[z] >= 0; row a takes what the next row has, and so on. One more
-    node stands for all that nobody has: columns without an owner and staying unmatched. All shortest paths by Floyd and
-    Warshall.
+    Extra costs of single pairs are cost[v, z] - u[v] - p[z] >= 0; row a takes what the next row has, and so on. One
+    more node stands for all that nobody has: columns without an owner, and staying unmatched. All shortest paths by
+    Floyd and Warshall.
     """
     n_rows, n_columns = cost.shape
     detour = matrix(work.detour, 0, n_rows + 1, n_rows + 1)
