@@ -44,7 +44,7 @@ def stack_pairs(X: Any, n_features: int | None = None, dtype: Any = np.float64) 
         matrices.append(matrix)
         shapes.append(shape)
     rows = stack_rows(matrices, None, n_features, dtype, noun="pair of sides", may_be_empty=True)
-    n_left, n_right = np.array(shapes, np.int64).T
+    n_left, n_right = (np.array(sizes, np.int64) for sizes in zip(*shapes, strict=True))
     return Pairs(rows, n_left, n_right)
 
 

@@ -122,7 +122,7 @@ GOOD = [[[1.0, 2.0], [0.0, 1.0]], [[1.0, 1.0]]]
             [1, 0],
             {"costs": [[0, 2], [0]]},
             ValueError,
-            r"costs\[0\] must be zero for the true candidate 1, not 2",
+            r"costs\[0\] must be zero for the true candidate 1",
         ),
         (GOOD, [0, 0], {"sample_weight": [1.0]}, ValueError, "sample_weight must hold 2 numbers"),
     ],

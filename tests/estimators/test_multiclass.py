@@ -113,5 +113,5 @@ def test_a_failed_fit_changes_nothing(flowers):
     with pytest.raises(ValueError, match="sample_weight must hold 2 numbers"):
         model.fit(np.ones((2, 3)), ["a", "b"], [1.0])
     assert np.array_equal(model.predict(X), before)
-    with pytest.raises(ValueError, match="3.4e\\+39, too large for float32, in row 0"):
+    with pytest.raises(ValueError, match=r"3.4e\+39, too large for float32, in row 0"):
         model.predict(np.full((1, 4), 3.4e39))
