@@ -5,8 +5,8 @@ by hand and aligns the words of the other 247. There is no other text: the stati
 those of all 447 pairs, without their links.
 
 Alignments are compared by their error rate, AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), where A is predicted, S are
-the sure and P the possible links. The baselines link words that are each other's best match by Dice's coefficient, or by
-both directions of IBM's Model 1, above a threshold that is best on the training pairs.
+the sure and P the possible links. The baselines link words that are each other's best match by Dice's coefficient, or
+by both directions of IBM's Model 1, above a threshold that is best on the training pairs.
 
 The data: MAXMARGIN_DATA must name a folder with ``word_alignment/enfr.src-tgt`` and ``enfr.gold``.
 

@@ -152,14 +152,15 @@ def test_wnut17_counts():
     assert all(len(X) == len(y) for X, y in zip(entities.X_test, entities.y_test, strict=True))
 
 
-def test_word_alignment_counts(data_folder):
-    pairs = load_word_alignment("enfr", data_folder)
+@needs_data
+def test_word_alignment_counts():
+    pairs = load_word_alignment("enfr")
     assert len(pairs) == 447
     assert sum(len(pair.sure) for pair in pairs) == 4038
     for pair in pairs:
         assert pair.sure <= pair.possible
         assert all(0 <= i < len(pair.source) and 0 <= j < len(pair.target) for i, j in pair.possible)
-    assert len(load_word_alignment("roen", data_folder)) == 248
+    assert len(load_word_alignment("roen")) == 248
 
 
 def test_word_alignment_languages():

@@ -218,7 +218,7 @@ class CandidateCRF(CandidateModel):
     >>> X = [[[1.0, 0.0], [0.0, 1.0]], [[0.2, 0.9], [0.8, 0.1], [0.5, 0.5]], [[0.9, 0.3], [0.1, 0.2]]]
     >>> model = CandidateCRF(C=10.0).fit(X, [0, 1, 0])
     >>> model.predict_marginals(X)[1].round(1).tolist()
-    [0.0, 0.9, 0.1]
+    [0.1, 0.7, 0.2]
     """
 
     _loss = "log"
