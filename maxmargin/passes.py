@@ -30,6 +30,9 @@ class Scratch(NamedTuple):
     theta: np.ndarray  # potentials
     delta: np.ndarray  # a direction, or mean parts
     y: np.ndarray  # an output
+    outputs: np.ndarray  # the K best outputs, flat
+    values: np.ndarray  # (K,) their scores
+    shares: np.ndarray  # (K,) their weights in a mixture
     work: Any  # the oracle's own
 
 
@@ -45,20 +48,24 @@ class Passes:
 
     def __init__(self, problem: Any, n_jobs: int | None = None, n_best: int = 1) -> None:
         self.problem = problem
+        self.n_best = n_best
         self.n = n_examples(problem)
         self.part_sizes = part_sizes(problem)
         self.output_sizes = output_sizes(problem)
         self.dtype = new_weights(problem).dtype
         self.ranges = Ranges(self.part_sizes, count_threads(n_jobs))
-        self.scratches = [self._scratch(n_best) for _ in range(len(self.ranges))]
+        self.scratches = [self._scratch() for _ in range(len(self.ranges))]
 
-    def _scratch(self, n_best: int) -> Scratch:
-        n_parts = (int(self.part_sizes.max()),)
+    def _scratch(self) -> Scratch:
+        n_parts, output_size = (int(self.part_sizes.max()),), int(self.output_sizes.max())
         return Scratch(
             theta=aligned(n_parts, self.dtype),
             delta=aligned(n_parts, self.dtype),
-            y=aligned((int(self.output_sizes.max()),), np.int32),
-            work=workspace(self.problem, n_best),
+            y=aligned((output_size,), np.int32),
+            outputs=aligned((self.n_best * output_size,), np.int32),
+            values=aligned((self.n_best,), self.dtype),
+            shares=aligned((self.n_best,), np.float64),
+            work=workspace(self.problem, self.n_best),
         )
 
     def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:

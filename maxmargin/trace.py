@@ -19,6 +19,8 @@ class Status(enum.Enum):
     MAX_PASSES = "max_passes were made before the duality gap reached tol"
     TIMEOUT = "time_limit ran out before the duality gap reached tol"
     INTERRUPTED = "the fit was interrupted before the duality gap reached tol"
+    DIVERGED = "the objective was not finite; the weights are the last good ones"
+    SEPARATED = "a pass over the examples made no mistake"
     STALLED = "the solver can make no further progress in this precision"
     ESTIMATED = "the last known block gaps add up to less than tol; no exact certificate was asked for"
     INEXACT = "the duality gap reached tol, but the oracle is not exact, so the gap proves nothing"

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from maxmargin import inference
+from maxmargin.losses import Loss, find_loss
 from maxmargin.passes import Blocks
 from maxmargin.solvers import find_solver
 
@@ -32,7 +33,7 @@ class StructuredModel(BaseEstimator):
     become outputs (`_decode`).
     """
 
-    _loss: str  # what it minimises
+    _loss = "hinge"  # what it minimises; models with a choice have an argument, `loss`
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -45,7 +46,8 @@ class StructuredModel(BaseEstimator):
         for name in ("C", "tol", "max_passes", "time_limit"):
             value = getattr(self, name)
             is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-            if not (value is None and name == "time_limit") and not (is_number and 0 < value < np.inf):
+            is_finite_enough = is_number and (value < np.inf or name == "C")
+            if not (value is None and name == "time_limit") and not (is_finite_enough and value > 0):
                 raise ValueError(f"{name} must be a positive number, not {value!r}.")
         if np.dtype(self.dtype) not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, not {self.dtype!r}.")
@@ -54,7 +56,10 @@ class StructuredModel(BaseEstimator):
         is_count = isinstance(self.n_jobs, Integral) and self.n_jobs != 0
         if not (self.n_jobs is None or is_count):
             raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
-        find_solver(self.solver, self._loss)
+        find_solver(self.solver, self._find_loss().name)
+
+    def _find_loss(self) -> Loss:
+        return find_loss(getattr(self, "loss", self._loss))
 
     def _encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         """Check all input, keep what predictions need, and put the optimization problem together."""
@@ -122,6 +127,7 @@ class StructuredModel(BaseEstimator):
             task.problem,
             self.C,
             task.sample_weight,
+            loss=self._find_loss(),
             start=task.start,
             lower=task.lower,
             upper=task.upper,
@@ -138,6 +144,10 @@ class StructuredModel(BaseEstimator):
         self.n_iter_ = int(np.ceil(result.trace.passes[-1]))
         self._dual = result.dual if self.warm_start else None
         return result.w
+
+    def _last_point(self) -> Any:
+        """Where the last fit ended, for a solver to go on from: its dual point or its weights."""
+        return self._w if self._dual is None else self._dual
 
     def _take_on(self, task: Task) -> None:
         """Become the model of a task, whose weights follow."""

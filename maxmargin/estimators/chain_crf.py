@@ -21,7 +21,7 @@ class ChainCRF(SequenceModel):
     ----------
     C : float, default=1.0
         Inverse strength of the regularization.
-    solver : {"lbfgs"} or Solver, default="lbfgs"
+    solver : {"lbfgs", "casimir", "svrg", "sgd"} or Solver, default="lbfgs"
         The optimizer.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -90,9 +90,6 @@ class ChainCRF(SequenceModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def _previous(self) -> Any:
-        return self._w
 
     def predict_marginals(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
         """The probabilities of the labels at each position.

@@ -20,11 +20,14 @@ class ChainSVM(SequenceModel):
     Parameters
     ----------
     C : float, default=1.0
-        Inverse strength of the regularization.
+        Inverse strength of the regularization; infinite for none, where the solver can do without.
     cost : {"hamming", "normalized_hamming"} or (L, L) array, default="hamming"
         Cost of a labelling: the number of wrong labels, the same divided by the length, or the sum of the entries
         [true label, predicted label] of a matrix in the order of `classes_`.
-    solver : {"auto", "bcfw", "frank-wolfe"} or Solver, default="auto"
+    loss : {"hinge", "smooth_hinge"} or Loss, default="hinge"
+        The loss: the hinge loss above or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
+    solver : {"auto", "bcfw", "frank-wolfe", "casimir", "svrg", "sgd", "one-slack", "n-slack", "perceptron", "lbfgs"} \
+or Solver, default="auto"
         The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -81,12 +84,11 @@ class ChainSVM(SequenceModel):
     'OPTIMAL'
     """
 
-    _loss = "hinge"
-
     def __init__(
         self,
         C: float = 1.0,
         cost: Any = "hamming",
+        loss: Any = "hinge",
         solver: Any = "auto",
         tol: float = 1e-3,
         max_passes: float = 1000,
@@ -103,6 +105,7 @@ class ChainSVM(SequenceModel):
     ) -> None:
         self.C = C
         self.cost = cost
+        self.loss = loss
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -142,6 +145,3 @@ class ChainSVM(SequenceModel):
         costs = label_costs(self.cost, classes, np.bincount(labels), self.class_weight)
         weights = None if position_weight is None else flatten_weights(position_weight, rows, "position_weight")
         return costs, position_costs(self.cost, rows.lengths, weights)
-
-    def _previous(self) -> Any:
-        return self._dual

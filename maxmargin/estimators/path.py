@@ -240,7 +240,7 @@ def regularization_path(
         from sklearn.base import clone
 
         estimator = clone(model)
-        if estimator._loss != "hinge":
+        if estimator._find_loss().name != "hinge":
             raise ValueError(f"A path needs a model of the hinge loss, which {type(model).__name__} is not.")
         if getattr(estimator, "bounds", None) is not None:
             raise ValueError("A path takes no bounds of the weights.")

@@ -77,10 +77,10 @@ class SequenceModel(StructuredModel):
         lower, upper = self._bound_weights(width, len(classes))
 
         rows = as_stored(rows, stores_sparse)
-        features = chain_features(rows, self.dtype, with_bias=self.fit_bias, for_training=self._loss == "hinge")
+        features = chain_features(rows, self.dtype, with_bias=self.fit_bias, for_training=self._find_loss().smoothing is None)
         n_features = width + (len(BIASES) if self.fit_bias else 0)
         problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty)
-        start = self._previous() if self._can_continue(rows, classes, penalty) else None
+        start = self._last_point() if self._can_continue(rows, classes, penalty) else None
         fitted = {
             "classes_": classes,
             "n_features_in_": width,
@@ -97,10 +97,6 @@ class SequenceModel(StructuredModel):
     def _costs(self, rows: Rows, labels: np.ndarray, classes: np.ndarray, position_weight: Any) -> tuple[Any, Any]:
         """The costs of labels, by true label, and the weights of positions."""
         return np.zeros((len(classes), len(classes))), np.zeros(len(labels))
-
-    def _previous(self) -> Any:
-        """Where the last fit ended, for a solver to go on from."""
-        raise NotImplementedError
 
     def _can_continue(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray) -> bool:
         """Whether a warm start is asked for and the last fit was on sequences like these."""

@@ -7,12 +7,43 @@ from typing import Any
 from maxmargin.solvers.auto import Auto
 from maxmargin.solvers.base import Result, Solver
 from maxmargin.solvers.bcfw import BCFW
+from maxmargin.solvers.casimir import Casimir
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.lbfgs import LBFGS
+from maxmargin.solvers.n_slack import NSlack
+from maxmargin.solvers.one_slack import OneSlack
+from maxmargin.solvers.perceptron import Perceptron
+from maxmargin.solvers.sgd import SGD
+from maxmargin.solvers.svrg import SVRG
 
-__all__ = ["BCFW", "LBFGS", "Auto", "FrankWolfe", "Result", "Solver", "find_solver"]
+__all__ = [
+    "BCFW",
+    "LBFGS",
+    "SGD",
+    "SVRG",
+    "Auto",
+    "Casimir",
+    "FrankWolfe",
+    "NSlack",
+    "OneSlack",
+    "Perceptron",
+    "Result",
+    "Solver",
+    "find_solver",
+]
 
-_NAMED: dict[str, Solver] = {"auto": Auto(), "bcfw": BCFW(), "frank-wolfe": FrankWolfe(), "lbfgs": LBFGS()}
+_NAMED: dict[str, Solver] = {
+    "auto": Auto(),
+    "bcfw": BCFW(),
+    "frank-wolfe": FrankWolfe(),
+    "casimir": Casimir(),
+    "svrg": SVRG(),
+    "sgd": SGD(),
+    "lbfgs": LBFGS(),
+    "one-slack": OneSlack(),
+    "n-slack": NSlack(),
+    "perceptron": Perceptron(),
+}
 
 
 def find_solver(solver: Any, loss: str | None = None) -> Solver:
@@ -25,8 +56,8 @@ def find_solver(solver: Any, loss: str | None = None) -> Solver:
     FrankWolfe()
     """
     found = _NAMED.get(solver) if isinstance(solver, str) else solver
-    if not isinstance(found, Solver) or loss not in (None, found.loss):
-        fitting = [name for name, named in _NAMED.items() if loss in (None, named.loss)]
+    if not isinstance(found, Solver) or (loss is not None and loss not in found.losses):
+        fitting = [name for name, named in _NAMED.items() if loss is None or loss in named.losses]
         kind = "Solver" if loss is None else f"Solver of the {loss} loss"
         raise ValueError(f"solver must be a {kind} or one of {', '.join(fitting)}, not {solver!r}.")
     return found

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.dispatch import kernel
+from maxmargin.dispatch import implements, kernel
+from maxmargin.losses import attain, clear
 from maxmargin.passes import Blocks
-from maxmargin.problem import add_output, gold, n_examples
+from maxmargin.problem import add_output, gold, n_examples, score_output
 
 FIRST_CAPACITY = 2
 
@@ -208,6 +209,56 @@ def means_of_sets(problem, sets, means, lo, hi, scratch):
             weight = sets.alpha[sets.slot_at[i] + slot]
             if weight > 0:
                 add_output(problem, i, stored(sets, i, slot), weight, mu)
+
+
+class StoredLoss(NamedTuple):
+    """The hinge loss over stored outputs alone, for kernels that evaluate losses."""
+
+    margin: bool
+    sets: ActiveSets
+
+
+@implements(attain, StoredLoss)
+def attain_stored(loss, problem, i, theta, means, scratch):
+    """Take the best stored output."""
+    best = 0
+    top = 0.0
+    for slot in range(loss.sets.stored_count[i]):
+        score = score_output(problem, i, theta, stored(loss.sets, i, slot))
+        if slot == 0 or score > top:
+            best = slot
+            top = score
+    clear(means)
+    add_output(problem, i, stored(loss.sets, i, best), 1.0, means)
+    return top, top, top, True
+
+
+@register_jitable
+def store(sets, i, y, score, limit):
+    """The slot of output y, which is stored if it is new.
+
+    Where `limit` outputs are stored, the lowest-scored one gives way, but none that has a weight; 0 is no limit.
+    """
+    slot = find(sets, i, y)
+    if slot >= 0:
+        return slot
+    if 0 < limit <= sets.stored_count[i]:
+        victim = worst_slot(sets, i, False)
+        if victim >= 0:
+            write(sets, i, victim, y, score)
+            return victim
+    return append(sets, i, y, score)
+
+
+@kernel
+def store_outputs(problem, sets, outputs, gaps, least, limit, first):
+    """Store the outputs of the examples from `first` on whose gap exceeds `least`; return how many are done."""
+    for i in range(first, n_examples(problem)):
+        if gaps[i] > least:
+            if not has_room(sets, i):
+                return i
+            store(sets, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], 0.0, limit)
+    return n_examples(problem)
 
 
 def kept_primal(problem: Any, point: DualPoint, factor: float) -> DualPoint:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from maxmargin.dispatch import kernel
 from maxmargin.problem import add_output, gold, max_oracle, spread, squared_norm
@@ -28,8 +28,6 @@ class Auto(Solver):
     by their gaps unless there are very few. A cache is kept where the oracle takes much longer than the rest of a step,
     which is measured on some examples.
     """
-
-    needs: ClassVar[frozenset[str]] = frozenset({"max"})
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         solver = self.choose(run)

@@ -11,12 +11,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from maxmargin.checks import check_positive
 from maxmargin.dispatch import supports
+from maxmargin.losses import Loss, find_loss
 from maxmargin.passes import Blocks
-from maxmargin.problem import ORACLES, new_weights
+from maxmargin.problem import ORACLES
 from maxmargin.solvers.active_sets import DualPoint, copied, no_sets
 from maxmargin.solvers.box import project
-from maxmargin.solvers.objective import Certificate, Objective
+from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.trace import Status, Trace
 
 
@@ -55,7 +57,7 @@ class Run:
         self.objective = objective
         self.notes: list[str] = []
         self.start = start
-        self.w = np.zeros(new_weights(objective.problem).size, objective.passes.dtype)
+        self.w = np.zeros(objective.n_weights, objective.passes.dtype)
         self.dual: Any = None  # the dual point, in solvers that keep one
         self.tol = tol
         self.abs_tol = abs_tol
@@ -68,7 +70,7 @@ class Run:
         self.cache_misses = 0
         self.wrong_outputs = 0
         self.interrupted = False
-        self.is_stalled = False  # whether the solver gave up
+        self.verdict: Status | None = None  # why the solver itself ended the run
         self.is_estimated = False  # whether primal values are estimates, not bounds
         self._began = time.perf_counter()
         self._step_seconds = self.SLICE
@@ -95,7 +97,7 @@ class Run:
     @property
     def must_stop(self) -> bool:
         """Whether the run is to end at the next certificate, whatever that says."""
-        return self.interrupted or self.timed_out or self.passes >= self.max_passes
+        return self.verdict is not None or self.interrupted or self.timed_out or self.passes >= self.max_passes
 
     @property
     def is_pass_too_long(self) -> bool:
@@ -169,14 +171,33 @@ class Run:
         self.count(calls=self.objective.n, wrong=wrong)
         return self.objective.primal(w, hinge)
 
+    def evaluate(self, w: np.ndarray, objective: Objective | None = None, **kept: Blocks | None) -> Evaluation:
+        """`Objective.evaluate`, counting the oracle's calls."""
+        evaluation = (objective or self.objective).evaluate(w, **kept)
+        self.count(calls=self.objective.n, wrong=evaluation.n_wrong)
+        return evaluation
+
+    def start_weights(self) -> np.ndarray:
+        """The weights to start from, in float64: those given as start, inside the box, or zero."""
+        start = self.start.w if isinstance(self.start, Result) else self.start
+        if start is None:
+            start = np.zeros(self.w.size)
+        elif isinstance(start, DualPoint):
+            self._check_start()
+            start = self.objective.weights(start.means)
+        start = np.array(start, np.float64)
+        if start.shape != self.w.shape or not np.isfinite(start).all():
+            raise ValueError(f"start must hold {self.w.size} finite weights, or be a dual point of this problem.")
+        return project(start, self.objective.box)
+
     def status(self, is_optimal: bool) -> Status:
         """Why the run ended."""
         if is_optimal and self.wrong_outputs:
             return Status.INEXACT
         if is_optimal:
             return Status.ESTIMATED if self.is_estimated else Status.OPTIMAL
-        if self.is_stalled:
-            return Status.STALLED
+        if self.verdict:
+            return self.verdict
         if self.interrupted:
             return Status.INTERRUPTED
         return Status.TIMEOUT if self.timed_out else Status.MAX_PASSES
@@ -206,8 +227,11 @@ class Interruptible:
 class _Observer:
     """Sees every certificate of a run: keeps the trace and the best weights, reports, and decides when to stop."""
 
-    def __init__(self, run: Run, verbose: int, callback: Callable[[Trace], bool | None] | None) -> None:
+    def __init__(
+        self, run: Run, keeps_last: bool, verbose: int, callback: Callable[[Trace], bool | None] | None
+    ) -> None:
         self.run = run
+        self.keeps_last = keeps_last
         self.verbose = verbose
         self.callback = callback
         self.trace = Trace(notes=run.notes)
@@ -217,7 +241,10 @@ class _Observer:
     def __call__(self, certificate: Certificate) -> bool:
         """Take note of a certificate; return whether to stop."""
         run, trace = self.run, self.trace
-        if certificate.primal < self.lowest:
+        if not np.isfinite(certificate.primal) and len(trace):
+            run.verdict = Status.DIVERGED
+            return True
+        if certificate.primal < self.lowest or self.keeps_last:
             self.best, self.lowest = certificate.w.copy(), certificate.primal
         trace.append(
             passes=run.passes,
@@ -250,11 +277,17 @@ class _Observer:
 class Solver:
     """Base of all solvers: a frozen dataclass whose fields are the options of the algorithm.
 
-    A subclass names the oracles it needs and the loss it minimises, "hinge" or "log", and implements `iterate`.
+    A subclass names the losses it can minimise, the first one by default, and implements `iterate`.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset()
-    loss: ClassVar[str] = "hinge"
+    losses: ClassVar[tuple[str, ...]] = ("hinge",)
+    needs_regularization: ClassVar[bool] = True
+    takes_bounds: ClassVar[bool] = True
+    returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
+
+    def oracles(self, loss: Loss) -> set[str]:
+        """The names of the oracles that it needs to minimise a loss."""
+        return {loss.oracle}
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         """Improve ``run.w`` and ``run.dual``, yielding a certificate now and then; the frame decides when to stop."""
@@ -266,6 +299,7 @@ class Solver:
         C: float = 1.0,
         sample_weight: np.ndarray | None = None,
         *,
+        loss: Any = None,
         start: Any = None,
         lower: Any = None,
         upper: Any = None,
@@ -283,8 +317,9 @@ class Solver:
         Parameters
         ----------
         problem : the examples
-        C : inverse strength of the regularization
+        C : inverse strength of the regularization; infinite for none, where the solver can do without
         sample_weight : (n,) weights of the examples
+        loss : "hinge", "smooth_hinge", "log" or a `Loss`; by default the first that the solver is made for
         start : where to start from: the `dual` of an earlier `Result` or, for primal solvers, weights
         lower, upper : bounds of the weights, numbers or arrays with one entry per weight
         tol : stop at this relative duality gap, (primal - dual) / primal
@@ -297,12 +332,15 @@ class Solver:
         callback : called with the trace after each certificate; returning True stops the run
         """
         for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive, not {value}.")
-        self._check_oracles(problem)
-        objective = Objective(problem, C, sample_weight, n_jobs, lower, upper)
+            if value is not None:
+                check_positive(name, value, allow_infinite=name != "tol")
+        chosen = find_loss(loss or self.losses[0])
+        self._check_loss(chosen)
+        self._check_oracles(problem, chosen)
+        objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen)
+        self._check_objective(objective)
         run = Run(objective, start, tol, abs_tol, max_passes, time_limit, random_state)
-        observer = _Observer(run, verbose, callback)
+        observer = _Observer(run, self.returns_last, verbose, callback)
         with Interruptible(run):
             self.follow(run, observer)
         return observer.result()
@@ -313,11 +351,24 @@ class Solver:
             if observe(certificate):
                 return
 
-    def _check_oracles(self, problem: Any) -> None:
-        missing = sorted(name for name in self.needs if not supports(ORACLES[name], problem))
+    def _check_loss(self, loss: Loss) -> None:
+        if loss.name not in self.losses:
+            raise ValueError(
+                f"{type(self).__name__} minimises the {' or '.join(self.losses)} loss, not the {loss.name} loss."
+            )
+
+    def _check_oracles(self, problem: Any, loss: Loss) -> None:
+        missing = sorted(name for name in self.oracles(loss) if not supports(ORACLES[name], problem))
         if missing:
             has = sorted(name for name, oracle in ORACLES.items() if supports(oracle, problem))
             raise TypeError(
-                f"{type(self).__name__} needs the {' and '.join(missing)} oracle, which {type(problem).__name__} "
-                f"does not have; it has: {', '.join(has) or 'none'}."
+                f"{type(self).__name__} needs the {' and '.join(missing)} oracle for the {loss.name} loss, which "
+                f"{type(problem).__name__} does not have; it has: {', '.join(has) or 'none'}."
             )
+
+    def _check_objective(self, objective: Objective) -> None:
+        name = type(self).__name__
+        if self.needs_regularization and objective.regularization == 0:
+            raise ValueError(f"{name} needs regularization: C must be finite.")
+        if not self.takes_bounds and objective.box.which.size:
+            raise ValueError(f"{name} takes no bounds of the weights.")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
-from typing import ClassVar
 
 import numpy as np
 
+from maxmargin.checks import check_choice, check_count
 from maxmargin.solvers import sum_tree
 from maxmargin.solvers.active_sets import DualPoint, enlarged, fill_with_gold, means_of_sets, new_sets, no_sets
 from maxmargin.solvers.base import Run, Solver
@@ -19,6 +18,7 @@ from maxmargin.solvers.objective import Certificate
 STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY}
 SAMPLINGS = ("uniform", "permutation", "gap")
 
+NO_DRAWS = np.zeros(0)
 UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
 UNIFORM_SHARE = 0.1  # of the draws of gap sampling: a guard against gaps that were zero when last seen
 LEAST_PASSES = 3  # between two certificates: known gaps understate the true ones, so many calls would be in vain
@@ -54,17 +54,11 @@ class BCFW(Solver):
     gap_every: int = 10
     exact_gaps: bool = True
 
-    needs: ClassVar[frozenset[str]] = frozenset({"max"})
-
     def __post_init__(self) -> None:
-        if self.steps not in STEPS:
-            raise ValueError(f"steps must be one of {', '.join(STEPS)}, not {self.steps!r}.")
-        if self.sampling not in SAMPLINGS:
-            raise ValueError(f"sampling must be one of {', '.join(SAMPLINGS)}, not {self.sampling!r}.")
-        if not isinstance(self.cache, Integral) or isinstance(self.cache, bool) or self.cache < 0:
-            raise ValueError(f"cache must be a number of outputs, 0 or more, not {self.cache!r}.")
-        if not isinstance(self.gap_every, Integral) or self.gap_every < 1:
-            raise ValueError(f"gap_every must be an integer, at least 1, not {self.gap_every!r}.")
+        check_choice("steps", self.steps, STEPS)
+        check_choice("sampling", self.sampling, SAMPLINGS)
+        check_count("cache", self.cache, 0)
+        check_count("gap_every", self.gap_every)
         if self.averaging and not self.exact_gaps:
             raise ValueError("averaging needs exact_gaps: the gaps of the last iterate say nothing of the average.")
 
@@ -102,7 +96,7 @@ class BlockState:
         self.n_steps = 0
         self.counts = np.zeros(3, np.int64)
         kind, stores = STEPS[solver.steps], solver.steps != "fw" or solver.cache > 0
-        self.rule = StepRule(kind, stores, solver.cache, objective.weight, objective.regularization)
+        self.rule = StepRule(kind, stores, solver.cache, True, objective.weight, objective.regularization)
         self.is_warm = run.start_dual(needs_sets=kind != FW)
         self.sets = run.dual.sets if kind != FW else no_sets()
         if stores and not self.sets.sizes.size:
@@ -121,14 +115,14 @@ class BlockState:
             order = rng.permutation(n)
         else:
             order = rng.integers(n, size=n)
-        draws = np.zeros(0)
+        draws = NO_DRAWS
         if sampling == "gap":
             order[rng.random(n) >= UNIFORM_SHARE] = -1
             draws = rng.random(n)
         for lo, hi in self.run.slices(n):
             self.step(order[lo:hi], draws[lo:hi])
 
-    def step(self, order: np.ndarray, draws: np.ndarray) -> None:
+    def step(self, order: np.ndarray, draws: np.ndarray = NO_DRAWS) -> None:
         """Take a step on each example of `order`."""
         run, objective = self.run, self.run.objective
         before = self.counts.copy()

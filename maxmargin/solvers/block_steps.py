@@ -21,7 +21,7 @@ from numba.extending import register_jitable
 
 from maxmargin.dispatch import kernel
 from maxmargin.problem import add_output, gold, n_examples, score_output, spread, squared_norm
-from maxmargin.solvers.active_sets import append, best_slot, find, has_room, remove, stored, worst_slot, write
+from maxmargin.solvers.active_sets import best_slot, has_room, remove, store, stored, worst_slot
 from maxmargin.solvers.box import confine, release
 from maxmargin.solvers.objective import augmented_potentials, call_oracle, inner
 from maxmargin.solvers.sum_tree import change, draw
@@ -44,6 +44,7 @@ class StepRule(NamedTuple):
     kind: int  # FW, PAIRWISE or AWAY
     stores: bool  # whether outputs are stored: as active sets unless kind is FW, for the cache
     cache_limit: int  # how many outputs of an example to keep for the cache; 0 for no cache
+    calls_oracle: bool  # False to stay among the stored outputs
     weight: np.ndarray  # (n,) sample weights
     regularization: float
 
@@ -78,7 +79,10 @@ def block_steps(problem, w, box, means, sets, tree, rule, global_gap, order, dra
         if rule.cache_limit > 0:
             candidate = best_slot(sets, i)
             promise = rule.weight[i] / n * (sets.score[sets.slot_at[i] + candidate] - mean)
-            if promise >= max(CACHE_FRACTION * tree[first_leaf + i], CACHE_SHARE / n * global_gap) and promise > 0:
+            if not rule.calls_oracle:
+                slot = candidate
+                change(tree, i, max(promise, 0.0))
+            elif promise >= max(CACHE_FRACTION * tree[first_leaf + i], CACHE_SHARE / n * global_gap) and promise > 0:
                 slot = candidate
                 counts[HITS] += 1
         if slot >= 0:
@@ -180,23 +184,6 @@ def set_direction(problem, i, kind, mu, y, sets, away, has_means, delta):
                 rest += weight
         share = rest if kind == AWAY else sets.alpha[sets.slot_at[i] + away]
         add_output(problem, i, stored(sets, i, away), -share, delta)
-
-
-@register_jitable
-def store(sets, i, y, score, cache_limit):
-    """The slot of output y, which is stored if it is new.
-
-    A full cache gives up its lowest-scored output for it, but none that has a weight in the dual point.
-    """
-    slot = find(sets, i, y)
-    if slot >= 0:
-        return slot
-    if 0 < cache_limit <= sets.stored_count[i]:
-        victim = worst_slot(sets, i, False)
-        if victim >= 0:
-            write(sets, i, victim, y, score)
-            return victim
-    return append(sets, i, y, score)
 
 
 @register_jitable

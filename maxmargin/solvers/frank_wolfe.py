@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -24,8 +23,6 @@ class FrankWolfe(Solver):
     Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), Block-coordinate Frank-Wolfe optimization for structural SVMs,
     Algorithm 2.
     """
-
-    needs: ClassVar[frozenset[str]] = frozenset({"max"})
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective

@@ -224,8 +224,8 @@ def test_sum_tree_draws_in_proportion(values, u):
     [
         ({"steps": "newton"}, "steps must be one of fw, pairwise, away, not 'newton'"),
         ({"sampling": "random"}, "sampling must be one of uniform, permutation, gap, not 'random'"),
-        ({"cache": -1}, "cache must be a number of outputs, 0 or more, not -1"),
-        ({"cache": 2.5}, "cache must be a number of outputs, 0 or more, not 2.5"),
+        ({"cache": -1}, "cache must be an integer, at least 0, not -1"),
+        ({"cache": 2.5}, "cache must be an integer, at least 0, not 2.5"),
         ({"gap_every": 0}, "gap_every must be an integer, at least 1, not 0"),
     ],
 )

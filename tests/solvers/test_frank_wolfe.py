@@ -116,9 +116,9 @@ def test_one_label_is_solved_at_once():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"tol": 0}, "tol must be positive, not 0"),
-        ({"max_passes": -1}, "max_passes must be positive, not -1"),
-        ({"time_limit": 0.0}, "time_limit must be positive, not 0.0"),
+        ({"tol": 0}, "tol must be a positive number, not 0"),
+        ({"max_passes": -1}, "max_passes must be a positive number, not -1"),
+        ({"time_limit": 0.0}, "time_limit must be a positive number, not 0.0"),
         ({"C": 0.0}, "C must be a positive number, not 0.0"),
         ({"C": float("nan")}, "C must be a positive number, not nan"),
     ],
@@ -142,5 +142,7 @@ class NoOracle:
 
 
 def test_a_missing_oracle_is_named_before_training():
-    with pytest.raises(TypeError, match="BCFW needs the max oracle, which NoOracle does not have; it has: none"):
+    with pytest.raises(
+        TypeError, match="BCFW needs the max oracle for the hinge loss, which NoOracle does not have; it has: none"
+    ):
         BCFW().solve(NoOracle())

@@ -1,0 +1,214 @@
+"""The losses of an example: one family, told apart by their oracle, their temperature and whether they have a margin.
+
+    loss_i(w) = h {score_i(y) + margin * cost_i(y) over all y} - score_i(y_i)
+
+where h is the maximum, or the maximum smoothed at the level (temperature) mu:
+
+    hinge          h = max, with the margin                             structural SVMs
+    smooth hinge   h smoothed by l2 or by entropy, with the margin      tends to the hinge loss as mu -> 0
+    log            h smoothed by entropy at mu = 1, without margin      conditional random fields
+
+In all of them the gradient is B_i (mu_i - s_i(y_i)), with the mean parts mu_i at which h is attained, and so are duals
+and certificates the same (`maxmargin.solvers.objective`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from numba.extending import register_jitable
+
+from maxmargin.checks import check_choice, check_count, check_positive
+from maxmargin.dispatch import generic, implements
+from maxmargin.problem import (
+    IMPOSSIBLE,
+    add_output,
+    augment,
+    exp_oracle,
+    gold,
+    max_oracle,
+    score_output,
+    scores,
+    topk_oracle,
+)
+from maxmargin.smoothing import SMOOTHINGS, smooth_sorted
+from maxmargin.views import matrix
+
+__all__ = ["Loss", "find_loss"]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of the family above.
+
+    Parameters
+    ----------
+    smoothing : None for the maximum, "l2" (by the top-K oracle) or "entropy" (by the exp oracle)
+    mu : level of smoothing, the temperature
+    margin : whether outputs must win by their cost
+    k : the number of outputs that l2 smoothing looks at first
+    max_k : how many it looks at where k are too few: the smoothed maximum is exact where this is enough
+
+    Examples
+    --------
+    >>> from maxmargin import LBFGS, Loss
+    >>> from maxmargin.testing import toy_chains
+    >>> softened = Loss("entropy", mu=0.1)
+    >>> LBFGS().solve(toy_chains(), loss=softened).status.name
+    'OPTIMAL'
+    """
+
+    smoothing: str | None = None
+    mu: float = 1.0
+    margin: bool = True
+    k: int = 5
+    max_k: int = 40
+
+    def __post_init__(self) -> None:
+        check_choice("smoothing", self.smoothing, (None, *SMOOTHINGS))
+        check_positive("mu", self.mu)
+        check_count("k", self.k)
+        check_count("max_k", self.max_k)
+
+    @property
+    def name(self) -> str:
+        """The kind of loss: "hinge", "smooth_hinge" or "log"."""
+        if self.smoothing is None:
+            return "hinge"
+        return "smooth_hinge" if self.margin else "log"
+
+    @property
+    def oracle(self) -> str:
+        """The name of the oracle it needs."""
+        return {None: "max", "l2": "topk", "entropy": "exp"}[self.smoothing]
+
+    @property
+    def n_best(self) -> int:
+        """How many outputs it may ask of the top-K oracle: one more than are to have a weight."""
+        return max(self.k, self.max_k) + 1 if self.smoothing == "l2" else 1
+
+    def at(self, mu: float) -> Loss:
+        """The same loss at another level."""
+        return replace(self, mu=mu)
+
+    def compiled(self) -> Any:
+        """The arguments of kernels that evaluate it: a type of its own for each oracle."""
+        if self.smoothing is None:
+            return MaxLoss(self.margin)
+        if self.smoothing == "l2":
+            return TopKLoss(self.margin, float(self.mu), self.k)
+        return ExpLoss(self.margin, float(self.mu))
+
+
+NAMED = {"hinge": Loss(), "smooth_hinge": Loss("l2"), "log": Loss("entropy", margin=False)}
+
+
+def find_loss(loss: Any) -> Loss:
+    """The loss of the given name, "hinge", "smooth_hinge" or "log", or `loss` itself if it is one."""
+    found = NAMED.get(loss) if isinstance(loss, str) else loss
+    if not isinstance(found, Loss):
+        raise ValueError(f"loss must be a Loss or one of {', '.join(NAMED)}, not {loss!r}.")
+    return found
+
+
+class MaxLoss(NamedTuple):
+    """The hinge loss."""
+
+    margin: bool
+
+
+class TopKLoss(NamedTuple):
+    """Smoothed by l2."""
+
+    margin: bool
+    mu: float
+    k: int
+
+
+class ExpLoss(NamedTuple):
+    """Smoothed by entropy."""
+
+    margin: bool
+    mu: float
+
+
+@generic
+def attain(loss, problem, i, theta, means, scratch):
+    """Write the mean parts at which h is attained into `means`; leaves theta changed.
+
+    Return h, the true maximum (or h where the oracle does not tell it), <theta, means>, and whether h is exact.
+    """
+
+
+@implements(attain, MaxLoss)
+def attain_max(loss, problem, i, theta, means, scratch):
+    y = scratch.y[: gold(problem, i).size]
+    max_oracle(problem, i, theta, y, scratch.work)
+    top = score_output(problem, i, theta, y)
+    clear(means)
+    add_output(problem, i, y, 1.0, means)
+    return top, top, top, True
+
+
+@implements(attain, TopKLoss)
+def attain_topk(loss, problem, i, theta, means, scratch):
+    size = gold(problem, i).size
+    capacity = scratch.values.size
+    asked = min(loss.k + 1, capacity)
+    while True:
+        outputs = matrix(scratch.outputs, 0, asked, size)
+        count = topk_oracle(problem, i, theta, outputs, scratch.values[:asked], scratch.work)
+        h = smooth_sorted(scratch.values, count, loss.mu, scratch.shares)
+        # Proposition 4: the outputs that were not asked for have no weight if the last one has none.
+        is_exact = count < asked or scratch.shares[count - 1] == 0
+        if is_exact or asked == capacity:
+            break
+        asked = min(2 * asked, capacity)
+    clear(means)
+    mean = 0.0
+    for k in range(count):
+        if scratch.shares[k] > 0:
+            add_output(problem, i, outputs[k], scratch.shares[k], means)
+            mean += scratch.shares[k] * scratch.values[k]
+    return h, scratch.values[0], mean, is_exact
+
+
+@implements(attain, ExpLoss)
+def attain_exp(loss, problem, i, theta, means, scratch):
+    inverse = theta.dtype.type(1 / loss.mu)
+    if loss.mu != 1:
+        for p in range(theta.size):
+            theta[p] *= inverse
+    h = loss.mu * exp_oracle(problem, i, theta, means, scratch.work)
+    mean = 0.0
+    for p in range(theta.size):
+        mean += theta[p] * means[p]
+    return h, h, loss.mu * mean, True
+
+
+@register_jitable
+def clear(array):
+    """Set all entries to zero."""
+    for p in range(array.size):
+        array[p] = 0
+
+
+@register_jitable
+def potentials(problem, loss, w, i, theta):
+    """Theta = B_i' w + margin * cost_i; return the score of the true output, which costs nothing."""
+    scores(problem, w, i, theta)
+    truth = score_output(problem, i, theta, gold(problem, i))
+    if loss.margin:
+        augment(problem, i, theta)
+    return truth
+
+
+@register_jitable
+def combine(theta, a, other, b):
+    """Theta = a theta + b other, for potentials of two weight vectors; impossible parts stay impossible."""
+    scale = theta.dtype.type(a)
+    shift = theta.dtype.type(b)
+    for p in range(theta.size):
+        is_impossible = theta[p] < IMPOSSIBLE / 2
+        theta[p] = IMPOSSIBLE if is_impossible else scale * theta[p] + shift * other[p]

@@ -1,0 +1,169 @@
+"""Casimir-SVRG (*Smoother*, Algorithm 4): acceleration by proximal points on smoothed objectives.
+
+Outer step k minimises F_k(w) + (kappa_k/2) ||w - z_{k-1}||^2 by epochs of SVRG, where F_k is the objective smoothed at
+the level mu_k, and extrapolates, z_k = w_k + beta_k (w_k - w_{k-1}). With q = lambda/(lambda + kappa) and D, the range
+of the smoothing,
+
+    schedule   regularized (Corollaries 17, 18)              not regularized (Corollaries 19, 20)
+    constant   mu = eps/(10 D), kappa = L/n - lambda         mu = eps/(20 D), kappa = L/(n + 1)
+    adaptive   mu_k = mu eta^(k/2), eta = 1 - sqrt(q)/2      mu_k = mu/k, kappa_k = k kappa
+
+and delta_k = sqrt(q)/(2 - sqrt(q)), or 1/(k + 1)^2, is the relative accuracy of the subproblems. In the adaptive
+schedule the paper leaves kappa to the user. Here it follows the smoothness L_k of the current level, kappa_k =
+L_k/(10 n), which also slows the fall of the level as the losses get harder to minimise; L is estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from maxmargin.checks import check_choice, check_positive
+from maxmargin.solvers.base import Run
+from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.svrg import Epochs, SmoothingSolver
+
+SCHEDULES = ("adaptive", "constant")
+WARM_STARTS = ("center", "previous", "extrapolation")
+TOLERATED_RISE = 1.1  # of the smooth objective from step to step: extrapolation may let it rise a little
+
+STOPS = ("budget", "gradient")
+
+
+@dataclass(frozen=True)
+class Casimir(SmoothingSolver):
+    """Casimir-SVRG: accelerated variance-reduced gradients with smoothing that adapts.
+
+    Parameters
+    ----------
+    smoothing : how the hinge loss is smoothed, "l2" or "entropy"
+    mu : the level of smoothing, the first one of the adaptive schedule; by default set from the tolerance (constant) or
+        the objective at the start (adaptive)
+    k : the number of outputs that l2 smoothing looks at first
+    smoothness : the constant L of the losses, for step sizes; estimated by default
+    schedule : "adaptive" lowers the level from step to step, "constant" keeps it
+    kappa : strength of the proximal term, the first one if it grows; set by the schedule by default
+    warm_start : where subproblems start: at their "center", at the "previous" solution, or at its "extrapolation"
+    stop : "budget" gives each subproblem one epoch; "gradient" as many as its accuracy takes
+
+    References
+    ----------
+    Pillutla, Roulet, Kakade, Harchaoui (2019), A smoother way to train structured prediction models, Algorithm 4.
+    """
+
+    schedule: str = "adaptive"
+    kappa: float | None = None
+    warm_start: str = "center"
+    stop: str = "budget"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("schedule", self.schedule, SCHEDULES)
+        check_choice("warm_start", self.warm_start, WARM_STARTS)
+        check_choice("stop", self.stop, STOPS)
+        if self.kappa is not None:
+            check_positive("kappa", self.kappa)
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        w = run.start_weights()
+        epochs = Epochs(self, run, w)
+        plan = Plan(self, run, epochs)
+        strength = run.objective.regularization
+        previous, z, last_z = w, w, w
+        alpha = None
+        for k in count(1):
+            epochs.set_level(plan.mu)
+            start = self._start(previous, z, last_z, plan.kappa / (plan.kappa + strength) if k > 1 else 0.0)
+            before = epochs.value
+            if not epochs.snapshot(start, TOLERATED_RISE) or epochs.value > before:
+                previous = last_z = z = epochs.point  # the momentum leads astray: begin anew
+            yield epochs.certificate()
+            if alpha is None:
+                plan.begin(epochs.smoothness)
+                alpha = plan.first_alpha
+            kappa = plan.kappa
+            w = epochs.run_epoch(kappa, z)
+            while self.stop == "gradient":
+                if not epochs.snapshot(w, TOLERATED_RISE):
+                    w = epochs.point
+                yield epochs.certificate()
+                squared_norm = float(np.sum(epochs.gradient(kappa, z) ** 2))
+                allowed = (strength + kappa) * plan.accuracy * kappa * float(np.sum((w - z) ** 2))
+                if squared_norm <= allowed:
+                    break
+                w = epochs.run_epoch(kappa, z)
+            plan.advance(epochs.smoothness)
+            alpha, beta = extrapolate(alpha, kappa, plan.kappa, strength)
+            last_z, z = z, w + beta * (w - previous)
+            previous = w
+
+    def _start(self, previous: np.ndarray, z: np.ndarray, last_z: np.ndarray, share: float) -> np.ndarray:
+        if self.warm_start == "center":
+            return z
+        return previous if self.warm_start == "previous" else previous + share * (z - last_z)
+
+
+class Plan:
+    """The schedules of a run: mu, kappa and the accuracy of the current step."""
+
+    def __init__(self, solver: Casimir, run: Run, epochs: Epochs) -> None:
+        self.solver = solver
+        self.n, self.strength = run.objective.n, run.objective.regularization
+        self.is_constant = solver.schedule == "constant"
+        self.k = 1
+        self.mu = epochs.mu
+        if self.is_constant and solver.mu is None:
+            self.mu = epochs.target_mu / (10 if self.strength > 0 else 20)
+
+    def begin(self, smoothness: float) -> None:
+        """Set kappa from the smoothness of the losses."""
+        self.first_kappa = self.kappa = self.solver.kappa or self._kappa(smoothness)
+        self.first_mu = self.mu
+        self.first_alpha = np.sqrt(self._q) if self.strength > 0 else (np.sqrt(5) - 1) / 2
+
+    @property
+    def _q(self) -> float:
+        return self.strength / (self.strength + self.kappa)
+
+    def _kappa(self, smoothness: float) -> float:
+        if self.strength == 0:
+            return smoothness / (self.n + 1)
+        if not self.is_constant:
+            return max(smoothness / (10 * self.n), self.strength)
+        is_ill_conditioned = smoothness / self.n > 4 * self.strength
+        return smoothness / self.n - self.strength if is_ill_conditioned else self.strength
+
+    @property
+    def accuracy(self) -> float:
+        """delta_k."""
+        root = np.sqrt(self._q)
+        return root / (2 - root) if self.strength > 0 else 1 / (self.k + 1) ** 2
+
+    def advance(self, smoothness: float) -> None:
+        """Go on to the next step, given the smoothness at this one."""
+        self.k += 1
+        if self.is_constant:
+            return
+        if self.strength == 0:
+            self.mu = self.first_mu / self.k
+            self.kappa = self.first_kappa * self.k
+            return
+        fall = np.sqrt(1 - np.sqrt(self._q) / 2)
+        self.mu *= fall
+        if self.solver.kappa is None:
+            self.kappa = max(self.kappa, self._kappa(smoothness / fall))
+
+
+def extrapolate(alpha: float, kappa: float, next_kappa: float, strength: float) -> tuple[float, float]:
+    """alpha_k and beta_k, from alpha_{k-1}.
+
+    alpha_k solves alpha_k^2 (kappa_{k+1} + lambda) = (1 - alpha_k) alpha_{k-1}^2 (kappa_k + lambda) + alpha_k lambda.
+    """
+    scaled = alpha**2 * (kappa + strength)
+    a, b = next_kappa + strength, scaled - strength
+    following = (np.sqrt(b**2 + 4 * a * scaled) - b) / (2 * a)
+    beta = alpha * (1 - alpha) * (kappa + strength) / (scaled + following * a)
+    return following, beta

@@ -1,0 +1,63 @@
+"""The n-slack cutting-plane method (Tsochantaridis et al. 2005, Algorithm 1, in rounds over all examples).
+
+A round calls the oracle for every example at the same w and stores the outputs of those whose loss it underestimates.
+The restricted problem, over the stored outputs, is then solved by pairwise block steps (`block_steps`) without calls of
+the oracle, to a share of the gap that the round has found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from maxmargin.checks import check_count
+from maxmargin.solvers.active_sets import enlarged, store_outputs
+from maxmargin.solvers.base import Run, Solver
+from maxmargin.solvers.bcfw import BCFW, BlockState
+from maxmargin.solvers.objective import Certificate
+
+ACCURACY = 0.1  # of the gap found by the oracle, to which a restricted problem is solved
+MOST_SWEEPS = 1000
+
+
+@dataclass(frozen=True)
+class NSlack(Solver):
+    """The n-slack cutting-plane method: one call of the oracle per example and round, and a quadratic program between.
+
+    Parameters
+    ----------
+    keep : stored outputs of an example that are kept though they have no weight
+
+    References
+    ----------
+    Tsochantaridis, Joachims, Hofmann, Altun (2005), Large margin methods for structured and interdependent output
+    variables.
+    """
+
+    keep: int = 20
+
+    def __post_init__(self) -> None:
+        check_count("keep", self.keep)
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        objective = run.objective
+        state = BlockState(BCFW(steps="pairwise", cache=self.keep), run)
+        state.rule = state.rule._replace(calls_oracle=False)
+        while True:
+            certificate = state.certify()
+            run.n_steps += objective.n
+            yield certificate
+            gap = state.global_gap
+            self._store(state, run.target(certificate.primal) / objective.n)
+            for _ in range(MOST_SWEEPS):
+                state.step(run.rng.permutation(objective.n))
+                if state.gaps.sum() <= ACCURACY * gap or run.interrupted or run.timed_out:
+                    break
+
+    def _store(self, state: BlockState, least: float) -> None:
+        """Store the outputs of the examples whose gap exceeds their share of the tolerance."""
+        problem, n, done = state.run.objective.problem, state.run.objective.n, 0
+        gaps = state.gaps.copy()
+        while (done := store_outputs(problem, state.sets, state.outputs, gaps, ACCURACY * least, 0, done)) < n:
+            state.sets = enlarged(state.sets)
+            state.share_sets()

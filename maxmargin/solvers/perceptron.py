@@ -1,0 +1,117 @@
+"""The structured perceptron (Collins 2002), plain and averaged.
+
+Each wrong prediction y of example i moves the weights by B_i (s_i(y_i) - s_i(y)). On separable examples, where some
+unit vector scores every true output by at least a margin above all others, it makes at most (R / margin)^2 mistakes, R
+being the largest norm of such a move. It minimises no objective: the trace reports that of its weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from maxmargin.checks import check_count
+from maxmargin.dispatch import kernel
+from maxmargin.losses import clear
+from maxmargin.problem import add_output, gold, max_oracle, scores, spread
+from maxmargin.solvers.base import Run, Solver
+from maxmargin.solvers.lower_bound import LowerBound
+from maxmargin.solvers.objective import Certificate
+from maxmargin.trace import Status
+
+
+@dataclass(frozen=True)
+class Perceptron(Solver):
+    """The structured perceptron: no costs, no regularization, nothing to tune.
+
+    It stops after a pass without mistakes. The weights are those after the last pass.
+
+    Parameters
+    ----------
+    averaging : whether to return the average of the weights over all steps in place of the last ones
+    gap_every : passes between two certificates
+
+    References
+    ----------
+    Collins (2002), Discriminative training methods for hidden Markov models.
+    """
+
+    averaging: bool = True
+    gap_every: int = 10
+
+    needs_regularization: ClassVar[bool] = False
+    returns_last: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_count("gap_every", self.gap_every)
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        objective, bound = run.objective, LowerBound(run.objective)
+        run.w[:] = run.start_weights()
+        lag = np.zeros(run.w.size if self.averaging else 0)
+        n_passes = 1
+        while True:
+            for _ in range(n_passes):
+                before, order, mistakes = run.n_steps, run.rng.permutation(objective.n), 0
+                for lo, hi in run.slices(objective.n):
+                    mistakes += perceptron_steps(
+                        objective.problem,
+                        run.w,
+                        objective.box,
+                        lag,
+                        objective.passes.part_sizes,
+                        objective.weight,
+                        order[lo:hi],
+                        run.n_steps,
+                        objective.passes.scratches[0],
+                    )
+                    run.count(calls=hi - lo)
+                if mistakes == 0 and run.n_steps - before == objective.n:
+                    run.verdict = Status.SEPARATED
+                if run.must_stop:
+                    break
+            w = run.w - lag / max(run.n_steps, 1) if self.averaging else run.w
+            if run.verdict is Status.SEPARATED:
+                w = run.w  # every prediction of these weights is right
+            found = run.evaluate(w)
+            yield Certificate(w.astype(run.w.dtype), found.value, bound.add(found.cost, found.gradient))
+            n_passes = self.gap_every
+
+
+@kernel
+def perceptron_steps(problem, w, box, lag, sizes, weight, order, n_steps, scratch):
+    """A step on each example of `order`; return the number of mistakes.
+
+    `lag`, if not empty, collects sum_t (t - 1) (w_t - w_{t-1}), so that the average of w_1 to w_T is w_T - lag / T.
+    """
+    mistakes = 0
+    for k in range(order.size):
+        i = order[k]
+        truth = gold(problem, i)
+        y = scratch.y[: truth.size]
+        theta = scratch.theta[: sizes[i]]
+        scores(problem, w, i, theta)
+        max_oracle(problem, i, theta, y, scratch.work)
+        is_right = True
+        for t in range(truth.size):
+            is_right = is_right and y[t] == truth[t]
+        if is_right:
+            continue
+        mistakes += 1
+        delta = scratch.delta[: sizes[i]]
+        clear(delta)
+        add_output(problem, i, truth, 1.0, delta)
+        add_output(problem, i, y, -1.0, delta)
+        spread(problem, w, i, delta, weight[i])
+        if lag.size > 0:
+            spread(problem, lag, i, delta, weight[i] * (n_steps + k))
+        for c in range(box.which.size):
+            j = box.which[c]
+            change = min(max(w[j], box.lower[c]), box.upper[c]) - w[j]
+            w[j] += change
+            if lag.size > 0:
+                lag[j] += change * (n_steps + k)
+    return mistakes

@@ -1,0 +1,100 @@
+"""How fast losses bend: step sizes without tuning.
+
+For a loss f_i with gradient g_i = B_i delta_i at w, the potentials of the step w - g_i / L are theta_i - (1/L) B_i' B_i
+delta_i: one product with the features serves all L. No loss is negative, so L is at least ||g_i||^2 / (2 f_i), and the
+search for the first L that makes f_i fall by ||g_i||^2 / (2 L) begins there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.dispatch import kernel
+from maxmargin.losses import attain, combine, potentials
+from maxmargin.problem import add_output, augment, gold, score_output, scores, spread
+from maxmargin.solvers.base import Run
+from maxmargin.solvers.objective import Objective, inner
+
+SAMPLE = 100  # examples to look at, or a fiftieth of all if that is more
+
+
+class Bend(NamedTuple):
+    """What was found on a sample of the examples, sample weights included."""
+
+    smoothness: float  # an L for which steps of 1/L make each loss fall as they should
+    squared_norm: float  # the mean of ||g_i||^2
+    loss: float  # the mean of f_i
+
+
+def estimate_bend(run: Run, objective: Objective, w: np.ndarray) -> Bend:
+    """Look at the losses of some examples at w."""
+    passes = objective.passes
+    order = run.rng.permutation(objective.n)[: max(SAMPLE, objective.n // 50)]
+    found = np.zeros((len(order), 3))
+    room = np.zeros((3, int(passes.part_sizes.max())), passes.dtype)
+    loss, probe = objective.loss.compiled(), np.zeros(w.size, passes.dtype)
+    calls = bend(
+        objective.problem,
+        loss,
+        w.astype(passes.dtype),
+        probe,
+        order,
+        passes.part_sizes,
+        room,
+        found,
+        passes.scratches[0],
+    )
+    run.count(calls=calls)
+    weight = objective.weight[order]
+    smoothness, squared_norm, value = found.T
+    return Bend(
+        smoothness=float((weight * smoothness).max()),
+        squared_norm=float(np.mean(weight**2 * squared_norm)),
+        loss=float(np.mean(weight * value)),
+    )
+
+
+@kernel
+def bend(problem, loss, w, probe, order, sizes, room, found, scratch):
+    """Fill in L, ||g||^2 and the loss of the examples of `order`; return the number of oracle calls.
+
+    `probe`, as long as the weights, holds zeros, before and after.
+    """
+    calls = 0
+    for k in range(order.size):
+        i = order[k]
+        theta = scratch.theta[: sizes[i]]
+        means = scratch.delta[: sizes[i]]
+        at = room[0, : sizes[i]]
+        along = room[1, : sizes[i]]
+        delta = room[2, : sizes[i]]
+        truth = potentials(problem, loss, w, i, theta)
+        value = attain(loss, problem, i, theta, means, scratch)[0] - truth
+        calls += 1
+        add_output(problem, i, gold(problem, i), -1.0, means)
+        for p in range(delta.size):
+            delta[p] = means[p]
+        scores(problem, w, i, at)
+        spread(problem, probe, i, delta, 1.0)
+        scores(problem, probe, i, along)
+        spread(problem, probe, i, delta, -1.0)
+        squared_norm = inner(along, delta)
+        bound = squared_norm / (2 * max(value, 1e-12))
+        is_smooth = squared_norm <= 1e-12
+        while not is_smooth and bound < 1e12:
+            for p in range(theta.size):
+                theta[p] = at[p]
+            combine(theta, 1.0, along, -1 / bound)
+            truth = score_output(problem, i, theta, gold(problem, i))
+            if loss.margin:
+                augment(problem, i, theta)
+            after = attain(loss, problem, i, theta, means, scratch)[0] - truth
+            calls += 1
+            is_smooth = after <= value - squared_norm / (2 * bound) + 1e-6 * (1 + abs(truth))
+            bound *= 1 if is_smooth else 2
+        found[k, 0] = bound
+        found[k, 1] = squared_norm
+        found[k, 2] = value
+    return calls

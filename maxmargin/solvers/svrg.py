@@ -1,0 +1,218 @@
+"""SVRG (Johnson, Zhang 2013), on smooth losses and on the hinge loss, smoothed at a fixed or a falling level.
+
+An epoch begins at a snapshot x with its full gradient, and takes one step per example,
+
+    w <- w - eta {weight_i (g_i(w) - g_i(x)) + average of all weight_j g_j(x) + lambda w + kappa (w - z)},
+
+where the last term, zero here, is the proximal term of Casimir. The mean parts of the snapshot are kept, so that a step
+calls the oracle once, and the dense terms are lazy (`lazy_weights`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxmargin.checks import check_choice, check_count, check_positive
+from maxmargin.dispatch import kernel
+from maxmargin.losses import Loss, attain
+from maxmargin.smoothing import SMOOTHINGS
+from maxmargin.solvers.base import Run, Solver
+from maxmargin.solvers.box import project
+from maxmargin.solvers.lazy_weights import average, lazy_potentials, lazy_step, lazy_weights
+from maxmargin.solvers.lower_bound import LowerBound
+from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.smoothness import estimate_bend
+
+FALL = 4.0  # by how much the level falls once a smoothed objective is solved
+SMALLEST_SHARE = 0.05  # of the tolerance, that a level adds to the objective: lower ones are of no use
+FIRST_SHARE = 0.1  # of the objective at the start, that the first level may add to it
+
+
+@dataclass(frozen=True)
+class SmoothingSolver(Solver):
+    """Base of solvers that need a smooth loss, and smooth the hinge loss for it.
+
+    Parameters
+    ----------
+    smoothing : how the hinge loss is smoothed, "l2" or "entropy"
+    mu : the level of smoothing
+    k : the number of outputs that l2 smoothing looks at first
+    smoothness : the constant L of the losses, for step sizes; estimated by default
+    """
+
+    smoothing: str = "l2"
+    mu: float | None = None
+    k: int = 5
+    smoothness: float | None = None
+
+    losses: ClassVar[tuple[str, ...]] = ("hinge", "smooth_hinge", "log")
+    needs_regularization: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_choice("smoothing", self.smoothing, SMOOTHINGS)
+        check_count("k", self.k)
+        for name in ("mu", "smoothness"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
+
+    def oracles(self, loss: Loss) -> set[str]:
+        return {self.smooth(loss, 1.0).oracle}
+
+    def smooth(self, loss: Loss, mu: float) -> Loss:
+        """The loss to minimise in place of a hinge loss; other losses are smooth themselves."""
+        return loss if loss.smoothing else Loss(self.smoothing, mu, loss.margin, self.k)
+
+
+@dataclass(frozen=True)
+class SVRG(SmoothingSolver):
+    """Stochastic variance-reduced gradients.
+
+    Parameters
+    ----------
+    smoothing : how the hinge loss is smoothed, "l2" or "entropy"
+    mu : the level of smoothing; by default it falls whenever the smoothed objective is solved
+    k : the number of outputs that l2 smoothing looks at first
+    smoothness : the constant L of a step size 1/(L + lambda); estimated by default
+
+    References
+    ----------
+    Johnson, Zhang (2013), Accelerating stochastic gradient descent using predictive variance reduction.
+    """
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        w = run.start_weights()
+        epochs = Epochs(self, run, w)
+        while True:
+            epochs.snapshot(w)
+            yield epochs.certificate()
+            if self.mu is None and epochs.is_solved:
+                epochs.set_level(epochs.mu / FALL)
+                epochs.snapshot(epochs.point)
+            w = epochs.run_epoch()
+
+
+class Epochs:
+    """Epochs of SVRG on a smooth objective, with certificates for the objective of the run.
+
+    Parameters
+    ----------
+    solver : its options
+    run : the run
+    w : where it starts
+    """
+
+    def __init__(self, solver: SmoothingSolver, run: Run, w: np.ndarray) -> None:
+        self.solver, self.run = solver, run
+        self.is_hard = run.objective.loss.smoothing is None
+        self.range = self._range() if self.is_hard else 0.0
+        self.bound = LowerBound(run.objective)
+        self.means = run.objective.gold_means()
+        self.caution = 1.0  # a factor of the estimated smoothness
+        self.primal = run.evaluate(w).value
+        self.objective = run.objective
+        self.point, self.value = w, np.inf
+        self.set_level(solver.mu or FIRST_SHARE * self.primal / max(self.range, 0.5))
+
+    def _range(self) -> float:
+        """D: the most that the maximum rises per level of smoothing, 1/2 (l2) or the log of the number of outputs."""
+        if self.solver.smoothing == "l2":
+            return 0.5
+        counts = self.run.objective.with_loss(Loss("entropy", margin=False))
+        return max(self.run.evaluate(np.zeros(self.run.w.size), counts).value, np.log(2))
+
+    @property
+    def target_mu(self) -> float:
+        """The level that adds as much to the objective as the tolerance allows."""
+        return self.run.target(self.primal) / max(self.range, 0.5)
+
+    def set_level(self, mu: float) -> None:
+        """Smooth at the level mu from now on, or at the smallest one that is of use."""
+        self.mu = mu if self.solver.mu else max(mu, SMALLEST_SHARE * self.target_mu)
+        if self.is_hard:
+            self.objective = self.objective.with_loss(self.solver.smooth(self.run.objective.loss, self.mu))
+
+    def snapshot(self, w: np.ndarray, tolerated: float = 1.0) -> bool:
+        """Evaluate the smooth objective at w, keep the mean parts there, and set the step size of the next epoch.
+
+        Returns False, and stays at the last snapshot, where the objective rises by more than a tolerated factor: the
+        estimate of the smoothness was too low.
+        """
+        found = self.run.evaluate(w, self.objective, means=self.means)
+        is_tuned = self.solver.smoothness is not None
+        is_accepted = found.value <= tolerated * self.value or is_tuned
+        if is_accepted:
+            self.point, self.value, self.evaluation = w, found.value, found
+        else:
+            self.evaluation = self.run.evaluate(self.point, self.objective, means=self.means)
+        self.caution = max(0.9 * self.caution, 1.0) if is_accepted else 2 * self.caution
+        estimate = self.solver.smoothness or estimate_bend(self.run, self.objective, self.point).smoothness
+        self.smoothness = estimate if is_tuned else self.caution * estimate
+        return is_accepted
+
+    def certificate(self) -> Certificate:
+        """What the snapshot says of the objective of the run."""
+        found = self.evaluation
+        gain = found.cost if self.is_hard else found.cost + found.entropy
+        primal = found.hard if self.is_hard else found.value
+        self.primal = min(self.primal, primal)
+        return Certificate(self.point.astype(self.run.w.dtype), primal, self.bound.add(gain, found.gradient))
+
+    def gradient(self, kappa: float = 0.0, center: Any = 0.0) -> np.ndarray:
+        """The gradient of the smooth objective + (kappa/2) ||w - center||^2 at the snapshot."""
+        strength = self.objective.regularization
+        return self.evaluation.gradient + strength * self.point + kappa * (self.point - center)
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the smooth objective is solved to the accuracy with which it stands for the true one."""
+        objective, found = self.objective, self.evaluation
+        if objective.regularization == 0:
+            return True
+        v = -found.gradient / objective.regularization
+        return found.value - objective.dual_value(found.cost + found.entropy, v) <= self.range * self.mu
+
+    def run_epoch(self, kappa: float = 0.0, center: np.ndarray | None = None) -> np.ndarray:
+        """One step per example from the snapshot on the objective + (kappa/2) ||w - center||^2.
+
+        Returns the average of the iterates.
+        """
+        run, objective = self.run, self.objective
+        strength = objective.regularization + kappa
+        eta = 1 / (self.smoothness + strength)
+        direction = self.evaluation.gradient if center is None else self.evaluation.gradient - kappa * center
+        lazy = lazy_weights(self.point, objective.passes.dtype, direction)
+        order = run.rng.permutation(objective.n)
+        for lo, hi in run.slices(objective.n):
+            svrg_steps(
+                objective.problem,
+                objective.loss.compiled(),
+                lazy,
+                objective.box,
+                self.means,
+                objective.weight,
+                order[lo:hi],
+                eta,
+                strength,
+                objective.passes.scratches[0],
+            )
+            run.count(calls=hi - lo)
+        return project(average(lazy), objective.box)
+
+
+@kernel
+def svrg_steps(problem, loss, lazy, box, means, weight, order, eta, strength, scratch):
+    """A step on each example of `order`."""
+    for k in range(order.size):
+        i = order[k]
+        snapshot = means.values[means.start[i] : means.start[i + 1]]
+        theta = scratch.theta[: snapshot.size]
+        delta = scratch.delta[: snapshot.size]
+        lazy_potentials(problem, loss, lazy, i, theta, delta)
+        attain(loss, problem, i, theta, delta, scratch)
+        for p in range(delta.size):
+            delta[p] -= snapshot[p]
+        lazy_step(problem, lazy, box, i, delta, -eta * weight[i], 1 - eta * strength, -eta, 1.0)
