@@ -14,6 +14,14 @@ def labellings(length, n_labels, allowed=None):
             yield np.array(y, np.int32)
 
 
+def matchings(n_left, n_right):
+    """All matchings: the right node of each left node, or -1, no right node twice."""
+    for y in itertools.product(range(-1, n_right), repeat=n_left):
+        linked = [z for z in y if z >= 0]
+        if len(set(linked)) == len(linked):
+            yield np.array(y, np.int32)
+
+
 def chain_features(x, y, n_labels):
     """The joint feature map of rows x and labels y: emissions (F, L), then transitions (L, L), flat."""
     emissions = np.zeros((x.shape[1], n_labels))

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 from maxmargin import ChainSVM
-from maxmargin.datasets import digit_words, digits, load_conll2000, load_ocr, load_wnut17
+from maxmargin.datasets import digit_words, digits, load_conll2000, load_ocr, load_wnut17, load_word_alignment
 
 needs_data = pytest.mark.skipif(
     "MAXMARGIN_DATA" not in os.environ, reason="the environment variable MAXMARGIN_DATA names no folder of data"
@@ -150,3 +150,19 @@ def test_wnut17_counts():
     assert [len(entities.X_train), len(entities.X_dev), len(entities.X_test)] == [3394, 1009, 1287]
     assert len({tag for part in (entities.y_train, entities.y_dev, entities.y_test) for y in part for tag in y}) == 13
     assert all(len(X) == len(y) for X, y in zip(entities.X_test, entities.y_test, strict=True))
+
+
+@needs_data
+def test_word_alignment_counts():
+    pairs = load_word_alignment("enfr")
+    assert len(pairs) == 447
+    assert sum(len(pair.sure) for pair in pairs) == 4038
+    for pair in pairs:
+        assert pair.sure <= pair.possible
+        assert all(0 <= i < len(pair.source) and 0 <= j < len(pair.target) for i, j in pair.possible)
+    assert len(load_word_alignment("roen")) == 248
+
+
+def test_word_alignment_languages():
+    with pytest.raises(ValueError, match="languages must be enfr or roen, not 'defr'"):
+        load_word_alignment("defr")

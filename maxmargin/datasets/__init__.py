@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from maxmargin.datasets.alignment import SentencePair, load_word_alignment
 from maxmargin.datasets.base import Dataset
 from maxmargin.datasets.digits import digit_words
 from maxmargin.datasets.ocr import load_ocr
 from maxmargin.datasets.text import load_conll2000, load_wnut17
 
-__all__ = ["Dataset", "digit_words", "load_conll2000", "load_ocr", "load_wnut17"]
+__all__ = [
+    "Dataset",
+    "SentencePair",
+    "digit_words",
+    "load_conll2000",
+    "load_ocr",
+    "load_wnut17",
+    "load_word_alignment",
+]

@@ -27,7 +27,15 @@ class Rows(NamedTuple):
         return np.diff(self.offsets)
 
 
-def stack_rows(X: Any, lengths: Any = None, n_features: int | None = None, dtype: Any = np.float64) -> Rows:
+def stack_rows(
+    X: Any,
+    lengths: Any = None,
+    n_features: int | None = None,
+    dtype: Any = np.float64,
+    *,
+    noun: str = "sequence",
+    may_be_empty: bool = False,
+) -> Rows:
     """Check sequences of feature rows and stack them.
 
     Parameters
@@ -36,6 +44,8 @@ def stack_rows(X: Any, lengths: Any = None, n_features: int | None = None, dtype
     lengths : the numbers of rows of the sequences in a stacked X
     n_features : the expected F
     dtype : what the values will be stored as
+    noun : what messages call an entry of X
+    may_be_empty : whether an entry may have no rows
 
     Examples
     --------
@@ -44,27 +54,27 @@ def stack_rows(X: Any, lengths: Any = None, n_features: int | None = None, dtype
     >>> rows.matrix.shape, rows.offsets.tolist()
     ((3, 2), [0, 2, 3])
     """
-    rows = _stack_list(X) if lengths is None else _cut_matrix(X, lengths)
+    rows = _stack_list(X, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths)
     width = rows.matrix.shape[1]
     if n_features is not None and width != n_features:
         raise ValueError(f"X has {width} features, but the model was fitted with {n_features}.")
     if width == 0:
         raise ValueError("X must have at least one feature, but its rows are empty.")
-    _check_finite(rows, dtype)
+    check_finite(rows, dtype)
     return rows
 
 
-def _stack_list(X: Any) -> Rows:
+def _stack_list(X: Any, noun: str, may_be_empty: bool) -> Rows:
     if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
         raise ValueError("X is one matrix: pass lengths, the numbers of rows of its sequences, or a list of matrices.")
     if not isinstance(X, (Sequence, np.ndarray)):
         raise TypeError(f"X must be a list of matrices, or one matrix with lengths, not a {type(X).__name__}.")
     if len(X) == 0:
-        raise ValueError("X must hold at least one sequence, but it is empty.")
+        raise ValueError(f"X must hold at least one {noun}, but it is empty.")
     matrices = [_as_matrix(x, f"X[{i}]") for i, x in enumerate(X)]
     for i, matrix in enumerate(matrices):
-        if matrix.shape[0] == 0:
-            raise ValueError(f"X[{i}] is empty: a sequence needs at least one row.")
+        if matrix.shape[0] == 0 and not may_be_empty:
+            raise ValueError(f"X[{i}] is empty: a {noun} needs at least one row.")
         if matrix.shape[1] != matrices[0].shape[1]:
             raise ValueError(f"X[{i}] has {matrix.shape[1]} features, but X[0] has {matrices[0].shape[1]}.")
     offsets = np.concatenate([[0], np.cumsum([matrix.shape[0] for matrix in matrices])])
@@ -114,7 +124,7 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
     return Rows(sp.vstack(pieces, format="csr"), rows.offsets)
 
 
-def _check_finite(rows: Rows, dtype: Any) -> None:
+def check_finite(rows: Rows, dtype: Any) -> None:
     """Raise where a row holds NaN, infinity or a number that `dtype` cannot hold."""
     values = rows.matrix.data if sp.issparse(rows.matrix) else rows.matrix
     limit = float(np.finfo(dtype).max)
