@@ -1,7 +1,7 @@
 """CPU time of stochastic steps on sparse chains as the number of weights grows, beside one dense update of the weights.
 
-The same sentences, with their features spread over ten times as many columns each time. What grows is the cost of memory
-that no cache holds, and of the dense vectors of certificates, once per pass.
+The same sentences, with their features spread over ten times as many columns each time. What grows is the cost of
+memory that no cache holds, and of the dense vectors of certificates, once per pass.
 """
 
 from __future__ import annotations
