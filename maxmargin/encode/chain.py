@@ -27,7 +27,7 @@ def chain_features(rows: Rows, dtype: Any, *, with_bias: bool, for_training: boo
     with_bias : append three features: 1 for every row, for the first and for the last row of each sequence
     for_training : compute what direction norms need, which are part of training on the hinge loss
     """
-    matrix = _append(rows.matrix, _bias_columns(rows)) if with_bias else rows.matrix
+    matrix = append_columns(rows.matrix, _bias_columns(rows)) if with_bias else rows.matrix
     # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
     none = Gram(np.empty(0), np.zeros(len(rows.offsets) - 1, np.int64))
     features, n_entries = _store(matrix, rows, dtype, none)
@@ -44,7 +44,8 @@ def _bias_columns(rows: Rows) -> np.ndarray:
     return columns
 
 
-def _append(matrix: Any, columns: np.ndarray) -> Any:
+def append_columns(matrix: Any, columns: np.ndarray) -> Any:
+    """A dense or sparse matrix with more columns to its right."""
     if sp.issparse(matrix):
         return sp.csr_array(sp.hstack([matrix, sp.csr_array(columns)], format="csr"))
     return np.hstack([matrix, columns])
