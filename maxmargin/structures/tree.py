@@ -35,7 +35,7 @@ from maxmargin.problem import (
     workspace,
 )
 from maxmargin.structures import tree_dp
-from maxmargin.structures.tree_dp import Forest
+from maxmargin.structures.tree_dp import Forest, table_of
 from maxmargin.threads import aligned
 from maxmargin.views import matrix
 
@@ -93,11 +93,12 @@ def nodes_and_kinds(problem, i, parts):
 
 @register_jitable
 def nodes_and_pairs(problem, i, parts):
-    """As `nodes_and_kinds`, with L rows of L for each kind: child's labels by parent's labels."""
+    """As `nodes_and_kinds`, with the parts of edges in one flat array."""
     n_labels = problem.penalty.shape[1]
     length = problem.offsets[i + 1] - problem.offsets[i]
     n_kinds = problem.kind_offsets[i + 1] - problem.kind_offsets[i]
-    return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_kinds * n_labels, n_labels)
+    first = length * n_labels
+    return matrix(parts, 0, length, n_labels), parts[first : first + n_kinds * n_labels * n_labels]
 
 
 @register_jitable
@@ -209,7 +210,8 @@ def add_labelling(problem, i, y, scale, mu):
     for t in range(nodes.shape[0]):
         nodes[t, y[t]] += scale
         if problem.parent[lo + t] >= 0:
-            pairs[problem.kind[lo + t] * nodes.shape[1] + y[t], y[problem.parent[lo + t]]] += scale
+            table = table_of(pairs, problem.kind[lo + t], nodes.shape[1])
+            table[y[t], y[problem.parent[lo + t]]] += scale
 
 
 @implements(score_output, TreeProblem)
@@ -220,7 +222,8 @@ def score_labelling(problem, i, theta, y):
     for t in range(nodes.shape[0]):
         total += nodes[t, y[t]]
         if problem.parent[lo + t] >= 0:
-            total += pairs[problem.kind[lo + t] * nodes.shape[1] + y[t], y[problem.parent[lo + t]]]
+            table = table_of(pairs, problem.kind[lo + t], nodes.shape[1])
+            total += table[y[t], y[problem.parent[lo + t]]]
     return total
 
 

@@ -1,8 +1,8 @@
 """Dynamic programs on rooted forests: max-product, its K best labellings, max-marginals and sum-product.
 
-All take `nodes`, the T x L potentials of (node, label), and `pairs`, the potentials of edges: those of kind k are the
-rows k L to (k + 1) L, one for each label of the child, with a column for each label of the parent. A `Forest` says
-where the edges are. Tables have at least T rows. `belief[c, b]` is the best score (or the sum) within the subtree of
+All take `nodes`, the T x L potentials of (node, label), and `pairs`, the potentials of edges: an L x L table for each
+kind of edge, rows for labels of the child, columns for labels of the parent, all in one flat array (`table_of` takes
+views that cost nothing). A `Forest` says where the edges are. Tables have at least T rows. `belief[c, b]` is the best score (or the sum) within the subtree of
 node c where c has label b; `message[c, a]` is the same together with the edge to the parent, where that has label a.
 """
 
@@ -17,6 +17,7 @@ from numba.extending import register_jitable
 from maxmargin.numeric import fast_exp
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chain_dp import exact, exponentiate, insert, times_matrix
+from maxmargin.views import matrix
 
 
 class Forest(NamedTuple):
@@ -25,6 +26,12 @@ class Forest(NamedTuple):
     parent: np.ndarray  # (T,) the parent of each node, -1 for roots
     kind: np.ndarray  # (T,) the kind of the edge to the parent, -1 for roots
     order: np.ndarray  # (T,) the nodes, each after its children
+
+
+@register_jitable
+def table_of(pairs, kind, n_labels):
+    """The table of a kind of edge."""
+    return matrix(pairs, kind * n_labels * n_labels, n_labels, n_labels)
 
 
 @exact
@@ -39,10 +46,10 @@ def max_product(nodes, pairs, forest, belief, message):
         p = forest.parent[c]
         if p < 0:
             continue
-        k = forest.kind[c] * n_labels
+        table = table_of(pairs, forest.kind[c], n_labels)
         s0 = belief[c, 0]
         for a in range(n_labels):
-            message[c, a] = s0 + pairs[k, a]
+            message[c, a] = s0 + table[0, a]
         b = 1
         while b + 4 <= n_labels:  # four labels of the child for one load and store of the message
             s0 = belief[c, b]
@@ -50,14 +57,14 @@ def max_product(nodes, pairs, forest, belief, message):
             s2 = belief[c, b + 2]
             s3 = belief[c, b + 3]
             for a in range(n_labels):
-                first = max(s0 + pairs[k + b, a], s1 + pairs[k + b + 1, a])
-                second = max(s2 + pairs[k + b + 2, a], s3 + pairs[k + b + 3, a])
+                first = max(s0 + table[b, a], s1 + table[b + 1, a])
+                second = max(s2 + table[b + 2, a], s3 + table[b + 3, a])
                 message[c, a] = max(message[c, a], max(first, second))
             b += 4
         while b < n_labels:
             s0 = belief[c, b]
             for a in range(n_labels):
-                message[c, a] = max(message[c, a], s0 + pairs[k + b, a])
+                message[c, a] = max(message[c, a], s0 + table[b, a])
             b += 1
         for a in range(n_labels):
             belief[p, a] += message[c, a]
@@ -74,10 +81,10 @@ def best_root_label(belief, c):
 
 
 @exact
-def best_child_label(pairs, k, belief, message, c, a):
-    """The lowest best label of node c whose parent has label a; k is the first row of the edge's kind."""
+def best_child_label(table, belief, message, c, a):
+    """The lowest best label of node c whose parent has label a."""
     b = 0
-    while b < belief.shape[1] - 1 and belief[c, b] + pairs[k + b, a] < message[c, a]:
+    while b < belief.shape[1] - 1 and belief[c, b] + table[b, a] < message[c, a]:
         b += 1
     return b
 
@@ -94,7 +101,7 @@ def decode(pairs, forest, belief, message, y):
             y[c] = best_root_label(belief, c)
             total += belief[c, y[c]]
         else:
-            y[c] = best_child_label(pairs, forest.kind[c] * n_labels, belief, message, c, y[p])
+            y[c] = best_child_label(table_of(pairs, forest.kind[c], n_labels), belief, message, c, y[p])
     return total
 
 
@@ -109,6 +116,7 @@ def k_best(pairs, forest, belief, message, outputs, values, branches):
     """
     length = forest.order.size
     n_labels = belief.shape[1]
+    last = values.size - 1
     for k in range(values.size):
         values[k] = 2 * IMPOSSIBLE * length
     best = decode(pairs, forest, belief, message, outputs[0])
@@ -128,16 +136,17 @@ def k_best(pairs, forest, belief, message, outputs, values, branches):
             if p < 0:
                 label = best_root_label(belief, c)
                 for b in range(n_labels):
-                    if b != label:
-                        insert(values, branches, k + 1, values[k] - (belief[c, label] - belief[c, b]), k, s, b)
+                    value = values[k] - (belief[c, label] - belief[c, b])
+                    if b != label and value > values[last]:
+                        insert(values, branches, k + 1, value, k, s, b)
             else:
-                row = forest.kind[c] * n_labels
+                table = table_of(pairs, forest.kind[c], n_labels)
                 a = outputs[k, p]
-                label = best_child_label(pairs, row, belief, message, c, a)
+                label = best_child_label(table, belief, message, c, a)
                 for b in range(n_labels):
-                    if b != label:
-                        loss = message[c, a] - (belief[c, b] + pairs[row + b, a])
-                        insert(values, branches, k + 1, values[k] - loss, k, s, b)
+                    value = values[k] - (message[c, a] - (belief[c, b] + table[b, a]))
+                    if b != label and value > values[last]:
+                        insert(values, branches, k + 1, value, k, s, b)
             outputs[k, c] = label
     return values.size
 
@@ -158,13 +167,13 @@ def max_marginals(pairs, forest, belief, message, best):
             for b in range(n_labels):
                 best[c, b] = belief[c, b] + other_trees
             continue
-        k = forest.kind[c] * n_labels
+        table = table_of(pairs, forest.kind[c], n_labels)
         for a in range(n_labels):
             message[c, a] = best[p, a] - message[c, a]
         for b in range(n_labels):
-            onward = pairs[k + b, 0] + message[c, 0]
+            onward = table[b, 0] + message[c, 0]
             for a in range(1, n_labels):
-                onward = max(onward, pairs[k + b, a] + message[c, a])
+                onward = max(onward, table[b, a] + message[c, a])
             best[c, b] = belief[c, b] + onward
 
 
@@ -181,8 +190,8 @@ def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, s
     tiny = nodes.dtype.type(1e-18 if nodes.itemsize == 4 else 1e-90)
     allowed_spread = 41.0 if nodes.itemsize == 4 else 207.0
     is_safe = True
-    for k in range(pairs.shape[0] // n_labels):
-        shifts[k], spread = exponentiate(pairs[k * n_labels : (k + 1) * n_labels], factors[k])
+    for k in range(pairs.size // (n_labels * n_labels)):
+        shifts[k], spread = exponentiate(table_of(pairs, k, n_labels), factors[k])
         is_safe = is_safe and spread <= allowed_spread
     log_z = 0.0
     for t in range(length):
@@ -245,16 +254,17 @@ def count_edges(forest, belief, message, factors, counts):
     """The sums, over the edges of each kind, of the outer products belief[c]' message[c], times the kind's factor."""
     length = forest.parent.size
     n_labels = belief.shape[1]
-    for row in range(counts.shape[0]):
-        for a in range(n_labels):
-            counts[row, a] = 0
+    for k in range(counts.size):
+        counts[k] = 0
     c = 0
     while c < length:
         kind = forest.kind[c]
-        k = kind * n_labels
+        if kind < 0:
+            c += 1
+            continue
+        sums = table_of(counts, kind, n_labels)
         if (
-            kind >= 0
-            and c + 4 <= length
+            c + 4 <= length
             and kind == forest.kind[c + 1]
             and kind == forest.kind[c + 2]
             and kind == forest.kind[c + 3]
@@ -267,19 +277,19 @@ def count_edges(forest, belief, message, factors, counts):
                 for a in range(n_labels):
                     first = m0 * message[c, a] + m1 * message[c + 1, a]
                     second = m2 * message[c + 2, a] + m3 * message[c + 3, a]
-                    counts[k + b, a] += first + second
+                    sums[b, a] += first + second
             c += 4
-            continue
-        if kind >= 0:
+        else:
             for b in range(n_labels):
                 m0 = belief[c, b]
                 for a in range(n_labels):
-                    counts[k + b, a] += m0 * message[c, a]
-        c += 1
-    for kind in range(counts.shape[0] // n_labels):
+                    sums[b, a] += m0 * message[c, a]
+            c += 1
+    for k in range(counts.size // (n_labels * n_labels)):
+        sums = table_of(counts, k, n_labels)
         for b in range(n_labels):
             for a in range(n_labels):
-                counts[kind * n_labels + b, a] *= factors[kind, 0, b, a]
+                sums[b, a] *= factors[k, 0, b, a]
 
 
 @register_jitable
@@ -289,22 +299,21 @@ def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
     for t in range(length):
         for b in range(n_labels):
             belief[t, b] = nodes[t, b]
-    for row in range(counts.shape[0]):
-        for a in range(n_labels):
-            counts[row, a] = 0
+    for k in range(counts.size):
+        counts[k] = 0
     for s in range(length):
         c = forest.order[s]
         p = forest.parent[c]
         if p < 0:
             continue
-        k = forest.kind[c] * n_labels
+        table = table_of(pairs, forest.kind[c], n_labels)
         for a in range(n_labels):
-            top = belief[c, 0] + pairs[k, a]
+            top = belief[c, 0] + table[0, a]
             for b in range(1, n_labels):
-                top = max(top, belief[c, b] + pairs[k + b, a])
+                top = max(top, belief[c, b] + table[b, a])
             total = 0.0
             for b in range(n_labels):
-                total += math.exp(belief[c, b] + pairs[k + b, a] - top)
+                total += math.exp(belief[c, b] + table[b, a] - top)
             message[c, a] = top + math.log(total)
             belief[p, a] += message[c, a]
     log_z = 0.0
@@ -320,13 +329,14 @@ def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
                 means[c, b] = math.exp(belief[c, b] - top) / total
             log_z += top + math.log(total)
             continue
-        k = forest.kind[c] * n_labels
+        table = table_of(pairs, forest.kind[c], n_labels)
+        sums = table_of(counts, forest.kind[c], n_labels)
         for b in range(n_labels):
             means[c, b] = 0
         for a in range(n_labels):
             if means[p, a] > 0:
                 for b in range(n_labels):
-                    share = means[p, a] * math.exp(belief[c, b] + pairs[k + b, a] - message[c, a])
-                    counts[k + b, a] += share
+                    share = means[p, a] * math.exp(belief[c, b] + table[b, a] - message[c, a])
+                    sums[b, a] += share
                     means[c, b] += share
     return log_z
