@@ -108,9 +108,7 @@ def main() -> None:
             chain, *trees = times.values()
             figures.append({"labels": n_labels, "oracle": oracle, **times, "ratio": max(trees) / chain})
     columns = ["labels", "oracle", "chain, us", "tree, root last", "tree, root first", "largest ratio"]
-    print_table(
-        f"Chains of {LENGTH} positions, {arguments.dtype}", columns, (figure.values() for figure in figures)
-    )
+    print_table(f"Chains of {LENGTH} positions, {arguments.dtype}", columns, (figure.values() for figure in figures))
     for oracle in ORACLES:
         worst = max(figure["ratio"] for figure in figures if figure["oracle"] == oracle)
         bars.append(Bar(f"{oracle}: at most {MOST} times the chain's", f"{worst:.2f}", worst <= MOST))

@@ -18,6 +18,9 @@ _PUBLIC = {
     "Path": "maxmargin.estimators",
     "Status": "maxmargin.trace",
     "Trace": "maxmargin.trace",
+    "Tree": "maxmargin.encode.tree",
+    "TreeCRF": "maxmargin.estimators",
+    "TreeSVM": "maxmargin.estimators",
     "regularization_path": "maxmargin.estimators",
 }
 

@@ -88,7 +88,7 @@ def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | No
     rows = stack_rows([tree.features for tree in trees], n_features=n_features, dtype=dtype)
     edges = [_check_edges(tree.edges, f"X[{i}]", rows.lengths[i]) for i, tree in enumerate(trees)]
     parent = np.full(rows.offsets[-1], -1, np.int64)
-    for (ends, lo) in zip(edges, rows.offsets[:-1], strict=True):
+    for ends, lo in zip(edges, rows.offsets[:-1], strict=True):
         parent[lo + ends[:, 1]] = ends[:, 0]
     order = _children_first(parent, rows)
     return Trees(
@@ -112,7 +112,9 @@ def _check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
         (first, child), (second, _) = ends[order[k : k + 2]].tolist()
         if first == second:
             raise ValueError(f"{name} has the edge ({first}, {child}) twice.")
-        raise ValueError(f"Node {child} of {name} has two parents, {first} and {second}: edges run from parent to child.")
+        raise ValueError(
+            f"Node {child} of {name} has two parents, {first} and {second}: edges run from parent to child."
+        )
     return ends.astype(np.int64)
 
 
@@ -161,7 +163,9 @@ def _edge_rows(
         dense = tree.edge_features.toarray() if sp.issparse(tree.edge_features) else tree.edge_features
         values = np.asarray(dense)
         if values.ndim != 2 or values.dtype.kind not in "biuf" or len(values) != len(ends):
-            raise ValueError(f"The edge features of X[{i}] must be a matrix of numbers with {len(ends)} rows, one per edge.")
+            raise ValueError(
+                f"The edge features of X[{i}] must be a matrix of numbers with {len(ends)} rows, one per edge."
+            )
         if width is not None and values.shape[1] != width:
             raise ValueError(f"X[{i}] has {values.shape[1]} features per edge, but {width} are expected.")
         if not (np.abs(values.astype(np.float64)) <= np.finfo(dtype).max).all():
@@ -203,7 +207,9 @@ def label_penalties(trees: Trees, classes: np.ndarray, dtype: Any) -> np.ndarray
         return np.zeros((0, len(classes)), dtype)
     index = {label: k for k, label in enumerate(classes.tolist())}
     penalty = np.zeros((len(trees.parent), len(classes)), dtype)
-    for i, (sets, lo, length) in enumerate(zip(trees.allowed, trees.rows.offsets[:-1], trees.rows.lengths, strict=True)):
+    for i, (sets, lo, length) in enumerate(
+        zip(trees.allowed, trees.rows.offsets[:-1], trees.rows.lengths, strict=True)
+    ):
         if sets is None:
             continue
         if not isinstance(sets, Sequence) or len(sets) != length:

@@ -2,8 +2,9 @@
 
 All take `nodes`, the T x L potentials of (node, label), and `pairs`, the potentials of edges: an L x L table for each
 kind of edge, rows for labels of the child, columns for labels of the parent, all in one flat array (`table_of` takes
-views that cost nothing). A `Forest` says where the edges are. Tables have at least T rows. `belief[c, b]` is the best score (or the sum) within the subtree of
-node c where c has label b; `message[c, a]` is the same together with the edge to the parent, where that has label a.
+views that cost nothing). A `Forest` says where the edges are. Tables have at least T rows. `belief[c, b]` is the best
+score (or the sum) within the subtree of node c where c has label b; `message[c, a]` is the same together with the edge
+to the parent, where that has label a.
 """
 
 from __future__ import annotations
@@ -264,10 +265,7 @@ def count_edges(forest, belief, message, factors, counts):
             continue
         sums = table_of(counts, kind, n_labels)
         if (
-            c + 4 <= length
-            and kind == forest.kind[c + 1]
-            and kind == forest.kind[c + 2]
-            and kind == forest.kind[c + 3]
+            c + 4 <= length and kind == forest.kind[c + 1] and kind == forest.kind[c + 2] and kind == forest.kind[c + 3]
         ):  # four edges for one load and store of the counts
             for b in range(n_labels):
                 m0 = belief[c, b]
