@@ -86,17 +86,18 @@ def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | No
             raise ValueError(f"X[{i}] has no nodes: a tree needs at least one.")
     trees = [Tree(*tree) for tree in X]
     rows = stack_rows([tree.features for tree in trees], n_features=n_features, dtype=dtype)
-    edges = [_check_edges(tree.edges, f"X[{i}]", rows.lengths[i]) for i, tree in enumerate(trees)]
+    edges = [check_edges(tree.edges, f"X[{i}]", rows.lengths[i]) for i, tree in enumerate(trees)]
     parent = np.full(rows.offsets[-1], -1, np.int64)
     for ends, lo in zip(edges, rows.offsets[:-1], strict=True):
         parent[lo + ends[:, 1]] = ends[:, 0]
-    order = _children_first(parent, rows)
+    order = children_first(parent, rows.offsets)
     return Trees(
         rows, parent, order, _edge_rows(trees, edges, rows, n_edge_features, dtype), [tree.allowed for tree in trees]
     )
 
 
-def _check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
+def check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
+    """Check the edges of a tree, pairs of parent and child; cycles are found by `children_first`."""
     ends = np.asarray(edges)
     if ends.size == 0:
         return np.zeros((0, 2), np.int64)
@@ -118,24 +119,33 @@ def _check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
     return ends.astype(np.int64)
 
 
-def _children_first(parent: np.ndarray, rows: Rows) -> np.ndarray:
-    """The nodes of each tree, deepest first; raise where edges form a cycle."""
-    first = np.repeat(rows.offsets[:-1], rows.lengths)
+def children_first(parent: np.ndarray, offsets: np.ndarray, name: str = "X[{}]") -> np.ndarray:
+    """The nodes of each tree, deepest first; raise where edges form a cycle.
+
+    Parameters
+    ----------
+    parent : (N,) the parents of the nodes of all trees, counted from 0 in each, -1 for roots
+    offsets : (n + 1,) the nodes of tree i are offsets[i]:offsets[i + 1]
+    name : what to call tree {} in messages
+    """
+    lengths = np.diff(offsets)
+    first = np.repeat(offsets[:-1], lengths)
     everyone = np.arange(len(parent))
     ancestor = np.where(parent < 0, everyone, parent + first)  # roots point at themselves
     depth = (parent >= 0).astype(np.int64)
-    for _ in range(int(rows.lengths.max()).bit_length()):  # pointers of twice the length each time
+    for _ in range(int(lengths.max()).bit_length()):  # pointers of twice the length each time
         depth += depth[ancestor]
         ancestor = ancestor[ancestor]
     is_cyclic = parent[ancestor] >= 0
     if is_cyclic.any():
         node = int(np.flatnonzero(is_cyclic)[0])
-        example = int(np.searchsorted(rows.offsets, node, side="right") - 1)
-        cycle = [int(ancestor[node] - rows.offsets[example])]  # far enough up to be on the cycle
-        while (above := int(parent[rows.offsets[example] + cycle[-1]])) != cycle[0]:
+        cycle = [int(ancestor[node] - first[node])]  # far enough up to be on the cycle
+        while (above := int(parent[first[node] + cycle[-1]])) != cycle[0]:
             cycle.append(above)
+        example = int(np.searchsorted(offsets, node, side="right") - 1)
         raise ValueError(
-            f"The edges of X[{example}] form a cycle through {_some(sorted(cycle))}, but must form a tree or a forest."
+            f"The edges of {name.format(example)} form a cycle through {_some(sorted(cycle))}, "
+            "but must form a tree or a forest."
         )
     return np.lexsort((everyone, -depth, first)) - first
 
