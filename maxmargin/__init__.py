@@ -13,6 +13,7 @@ _PUBLIC = {
     "BCFW": "maxmargin.solvers",
     "ChainCRF": "maxmargin.estimators",
     "ChainSVM": "maxmargin.estimators",
+    "DeformableSVM": "maxmargin.estimators",
     "FrankWolfe": "maxmargin.solvers",
     "LBFGS": "maxmargin.solvers",
     "Path": "maxmargin.estimators",

@@ -103,7 +103,7 @@ def stack_poses(y: Any, grids: Grids, n_joints: int | None = None) -> np.ndarray
     return cells
 
 
-def make_skeleton(edges: Any, cells: np.ndarray, n_types: int, seed: Any, dtype: Any) -> tuple[Skeleton, np.ndarray]:
+def make_skeleton(edges: Any, cells: np.ndarray, n_types: int, dtype: Any) -> tuple[Skeleton, np.ndarray]:
     """Check the edges between joints; find the typical ways along them in the true poses.
 
     Parameters
@@ -111,7 +111,6 @@ def make_skeleton(edges: Any, cells: np.ndarray, n_types: int, seed: Any, dtype:
     edges : (E, 2) parent and child of each edge
     cells : (n, J, 2) the true poses
     n_types : clusters of ways from parent to child, each with an anchor of its own
-    seed : seed of the clustering
     dtype : of the anchors and scales
 
     Returns
@@ -130,7 +129,7 @@ def make_skeleton(edges: Any, cells: np.ndarray, n_types: int, seed: Any, dtype:
     anchor, types = np.zeros((len(ends), n_types, 2)), np.zeros((n, len(ends)), np.int64)
     for e in range(len(ends)):
         n_clusters = min(n_types, len(np.unique(ways[:, e], axis=0)))
-        clusters = KMeans(n_clusters, n_init=4, random_state=seed).fit(ways[:, e])
+        clusters = KMeans(n_clusters, n_init=4, random_state=0).fit(ways[:, e])
         anchor[e, :n_clusters] = clusters.cluster_centers_
         anchor[e, n_clusters:] = clusters.cluster_centers_[0]
         types[:, e] = clusters.labels_
@@ -170,3 +169,34 @@ def deformable_problem(
         scale=skeleton.scale,
         n_features=grids.matrix.shape[1],
     )
+
+
+def cost_radius(cells: np.ndarray, reference: Any) -> np.ndarray:
+    """(n,) the distance from the true position at which a joint's cost is full, at least one cell.
+
+    Parameters
+    ----------
+    cells : (n, J, 2) the true poses
+    reference : two joints whose distance it is; None for a quarter of the diagonal of the box around the pose
+    """
+    if reference is None:
+        radius = np.linalg.norm(np.ptp(cells, axis=1), axis=1) / 4
+    else:
+        joints = np.asarray(reference)
+        n_joints = cells.shape[1]
+        if joints.shape != (2,) or joints.dtype.kind not in "iu" or (joints < 0).any() or (joints >= n_joints).any():
+            raise ValueError(f"reference must be two joints, from 0 to {n_joints - 1}, not {reference!r}.")
+        radius = np.linalg.norm(cells[:, joints[0]] - cells[:, joints[1]], axis=1)
+    return np.maximum(radius, 1.0)
+
+
+def check_joint_weight(joint_weight: Any, n: int, n_joints: int) -> np.ndarray:
+    """Check the weights of the joints' costs, by default 1."""
+    if joint_weight is None:
+        return np.ones((n, n_joints))
+    weights = np.asarray(joint_weight, dtype=np.float64)
+    if weights.shape != (n, n_joints):
+        raise ValueError(f"joint_weight must have the shape ({n}, {n_joints}), but has {weights.shape}.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("joint_weight must be finite and non-negative.")
+    return weights

@@ -2,7 +2,8 @@
 
 from maxmargin.estimators.chain_crf import ChainCRF
 from maxmargin.estimators.chain_svm import ChainSVM
+from maxmargin.estimators.deformable import DeformableSVM
 from maxmargin.estimators.path import Path, regularization_path
 from maxmargin.estimators.tree import TreeCRF, TreeSVM
 
-__all__ = ["ChainCRF", "ChainSVM", "Path", "TreeCRF", "TreeSVM", "regularization_path"]
+__all__ = ["ChainCRF", "ChainSVM", "DeformableSVM", "Path", "TreeCRF", "TreeSVM", "regularization_path"]

@@ -3,16 +3,18 @@
 An output of example i, an image of H x W cells, is a row of J cells (y W + x), one per joint, then of E types, one per
 edge. A cell scores by its features, with weights of the joint. An edge from parent p to child c of type t scores
 
-    -(w1 u^2 + w2 u + w3 v^2 + w4 v) + w5,   u = (x_c - x_p - anchor_x) / scale_x,   v = (y_c - y_p - anchor_y) / scale_y
+    -(w1 u^2 + w2 u + w3 v^2 + w4 v) + w5,
+    u = (x_c - x_p - anchor_x) / scale_x,   v = (y_c - y_p - anchor_y) / scale_y
 
-with weights of its own for each edge and type. The parts are the H W x J indicators of (cell, joint), then for each edge
+with weights and anchor of its edge and type. The parts are the H W x J indicators of (cell, joint), then for each edge
 and type the statistics u^2, u, v^2, v and 1 if the edge has that type, else five zeros. The weights are those of cells,
 shape (F, J), then those of edges, shape (E, K, 5), flat.
 
 The cost is that of *Minding the gaps*, App. I.4: sum_j weight_ij min(1, ||l_j - true l_j||^2 / radius_i^2).
 
-Messages along edges are generalized distance transforms, linear in the number of cells as long as w1 and w3 are positive:
-the estimator sees to it by bounds of the weights. There are max and top-K oracles and max-marginals of the joints.
+Messages along edges are generalized distance transforms, linear in the number of cells as long as w1 and w3 are
+positive: the estimator sees to it by bounds of the weights. There are max and top-K oracles, and max-marginals of the
+joints; marginals would need a sum in place of the transforms, which is not linear.
 """
 
 from __future__ import annotations
