@@ -130,7 +130,7 @@ POSE = np.zeros((3, 2), int)
         ([GRID] * 2, [POSE, POSE * np.nan], r"y\[1\] contains NaN or infinity."),
         (
             [GRID] * 2,
-            [POSE, POSE + [[4, 4]]],
+            [POSE, POSE + 4],
             r"y\[1\] has joint 0 at x = 4, y = 4, outside of its grid of 5 x 4 cells.",
         ),
         ([GRID] * 2, [POSE, POSE - 1], r"y\[1\] has joint 0 at x = -1, y = -1, outside of its grid of 5 x 4 cells."),
