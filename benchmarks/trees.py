@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
 
 LENGTH, N_CHAINS = 40, 50
-LABELS = (3, 10)
+LABELS = (3, 10, 26, 60)
 N_BEST = 10
 MOST = 1.5  # times the time of the chain oracle
 ORACLES = ("max", "topk", "exp", "max-marginals")
