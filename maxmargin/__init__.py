@@ -16,6 +16,7 @@ _PUBLIC = {
     "Casimir": "maxmargin.solvers",
     "ChainCRF": "maxmargin.estimators",
     "ChainSVM": "maxmargin.estimators",
+    "DeformableSVM": "maxmargin.estimators",
     "FrankWolfe": "maxmargin.solvers",
     "LBFGS": "maxmargin.solvers",
     "Loss": "maxmargin.losses",
@@ -30,6 +31,9 @@ _PUBLIC = {
     "Status": "maxmargin.trace",
     "SVRG": "maxmargin.solvers",
     "Trace": "maxmargin.trace",
+    "Tree": "maxmargin.encode.tree",
+    "TreeCRF": "maxmargin.estimators",
+    "TreeSVM": "maxmargin.estimators",
 }
 
 __all__ = [*_PUBLIC]  # noqa: PLE0604

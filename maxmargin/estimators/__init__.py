@@ -3,17 +3,22 @@
 from maxmargin.estimators.candidates import CandidateCRF, CandidateSVM
 from maxmargin.estimators.chain_crf import ChainCRF
 from maxmargin.estimators.chain_svm import ChainSVM
+from maxmargin.estimators.deformable import DeformableSVM
 from maxmargin.estimators.matching import MatchingSVM
 from maxmargin.estimators.multiclass import MulticlassSVM
 from maxmargin.estimators.path import Path, regularization_path
+from maxmargin.estimators.tree import TreeCRF, TreeSVM
 
 __all__ = [
     "CandidateCRF",
     "CandidateSVM",
     "ChainCRF",
     "ChainSVM",
+    "DeformableSVM",
     "MatchingSVM",
     "MulticlassSVM",
     "Path",
+    "TreeCRF",
+    "TreeSVM",
     "regularization_path",
 ]

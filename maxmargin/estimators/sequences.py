@@ -29,6 +29,7 @@ from maxmargin.encode.sequences import (
     stack_rows,
 )
 from maxmargin.estimators.base import StructuredModel, Task, check_k
+from maxmargin.estimators.bounds import bounds_by_name
 from maxmargin.passes import Blocks
 from maxmargin.structures.chain import ChainProblem
 
@@ -112,25 +113,8 @@ class SequenceModel(StructuredModel):
         )
 
     def _bound_weights(self, width: int, n_labels: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-        if self.bounds is None:
-            return None, None
         n_weights = (width + n_labels + (len(BIASES) if self.fit_bias else 0)) * n_labels
-        limits = np.full(n_weights, -np.inf), np.full(n_weights, np.inf)
-        parts = [self._name_weights(limit, width, n_labels) for limit in limits]  # views
-        for name, pair in self.bounds.items():
-            if name not in parts[0]:
-                raise ValueError(f"bounds names {name!r}, but the weights are {', '.join(parts[0])}.")
-            if not (isinstance(pair, tuple) and len(pair) == 2):
-                raise ValueError(f"bounds[{name!r}] must be a pair of a lower and an upper bound, not {pair!r}.")
-            for part, bound in zip(parts, pair, strict=True):
-                if bound is not None:
-                    shape = part[name].shape
-                    if np.shape(bound) not in ((), shape):
-                        raise ValueError(f"bounds[{name!r}] has the shape {np.shape(bound)}, but the part has {shape}.")
-                    part[name][...] = bound
-            if not (parts[0][name] <= parts[1][name]).all():
-                raise ValueError(f"bounds[{name!r}] must be numbers, the lower ones at most the upper ones.")
-        return limits
+        return bounds_by_name(self.bounds, n_weights, lambda w: self._name_weights(w, width, n_labels))
 
     def _name_weights(self, w: np.ndarray, width: int, n_labels: int) -> Bunch:
         table = w.reshape(-1, n_labels)
