@@ -35,7 +35,7 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
-from maxmargin.structures.max_flow import NO_PARENT, SOURCE, Flow, change_excess, new_flow, saturate, start
+from maxmargin.structures.max_flow import NO_PARENT, SOURCE, Flow, change_excess, new_flow, plant_trees, saturate
 from maxmargin.threads import aligned
 from maxmargin.views import matrix
 
@@ -252,26 +252,29 @@ def cut(problem, i, theta, work, fixed, scale):
     first, head, sister = arcs(problem, i)
     residual = work.flow.residual
     excess = work.flow.excess
+    last = work.last
+    ends = problem.ends
+    arc = problem.arc
     for p in range(n_nodes):
         excess[p] = np.int64((np.float64(theta[n_nodes + p]) - theta[p]) * scale)
     for p in range(fixed.size):
         if fixed[p] != FREE:
             excess[p] += FORCE if fixed[p] == 1 else -FORCE
     for e in range(n_edges):
-        a = problem.arc[begin + e]
+        a = arc[begin + e]
         capacity = np.int64(max(-theta[2 * n_nodes + e], 0) * scale)
-        along = min(max(np.int64(min(max(work.last[begin + e] * scale, -FORCE), FORCE)), -capacity), capacity)
-        p = problem.ends[begin + e, 0]
-        q = problem.ends[begin + e, 1]
+        along = min(max(np.int64(min(max(last[begin + e] * scale, -FORCE), FORCE)), -capacity), capacity)
+        p = ends[begin + e, 0]
+        q = ends[begin + e, 1]
         excess[p] -= along
         excess[q] += along
         residual[a] = capacity - along
         residual[sister[a]] = capacity + along
-    start(work.flow, n_nodes)
+    plant_trees(work.flow, n_nodes)
     saturate(first, head, sister, work.flow)
     for e in range(n_edges):
-        a = problem.arc[begin + e]
-        work.last[begin + e] = 0.5 * (residual[sister[a]] - residual[a]) / scale
+        a = arc[begin + e]
+        last[begin + e] = 0.5 * (residual[sister[a]] - residual[a]) / scale
 
 
 @register_jitable
