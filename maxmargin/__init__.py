@@ -14,10 +14,12 @@ _PUBLIC = {
     "ChainCRF": "maxmargin.estimators",
     "ChainSVM": "maxmargin.estimators",
     "FrankWolfe": "maxmargin.solvers",
+    "GraphCutSVM": "maxmargin.estimators",
     "LBFGS": "maxmargin.solvers",
     "Path": "maxmargin.estimators",
     "Status": "maxmargin.trace",
     "Trace": "maxmargin.trace",
+    "graph_cut": "maxmargin.estimators",
     "regularization_path": "maxmargin.estimators",
 }
 

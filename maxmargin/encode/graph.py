@@ -21,7 +21,7 @@ class Graphs(NamedTuple):
     edges: Rows
 
     @property
-    def first_ends(self) -> np.ndarray:
+    def ends_in_all(self) -> np.ndarray:
         """The ends of edges with nodes counted over all graphs."""
         return self.ends + np.repeat(self.nodes.offsets[:-1], self.edges.lengths)[:, np.newaxis]
 
@@ -33,8 +33,8 @@ def stack_graphs(
 
     Parameters
     ----------
-    X : list of pairs (nodes, edges) or triples (nodes, edges, edge features): an array or sparse matrix (V_i, F), a list
-        of pairs of nodes (E_i, 2), and an array (E_i, G) without negative numbers, ones by default
+    X : list of pairs (nodes, edges) or triples (nodes, edges, edge features): an array or sparse matrix (V_i, F), pairs
+        of nodes (E_i, 2), and an array (E_i, G) without negative numbers, a column of ones by default
     n_features, n_edge_features : the expected F and G
     dtype : what the values will be stored as
 
@@ -58,7 +58,9 @@ def stack_graphs(
         if not sp.issparse(graph[0]) and len(graph[0]) == 0:
             raise ValueError(f"X[{i}] has no nodes.")
     nodes = stack_rows([graph[0] for graph in X], None, n_features, dtype)
-    ends = [_as_ends(graph[1], int(n_nodes), i) for i, (graph, n_nodes) in enumerate(zip(X, nodes.lengths, strict=True))]
+    ends = [
+        _as_ends(graph[1], int(n_nodes), i) for i, (graph, n_nodes) in enumerate(zip(X, nodes.lengths, strict=True))
+    ]
     rows = [
         _as_edge_rows(graph[2], pairs, i) if len(graph) == 3 else np.ones((len(pairs), 1))
         for i, (graph, pairs) in enumerate(zip(X, ends, strict=True))
@@ -123,8 +125,8 @@ def _check_edge_rows(rows: np.ndarray, ends: np.ndarray, i: int, dtype: Any) -> 
     if is_bad.any():
         e, g = (int(k) for k in np.argwhere(is_bad)[0])
         raise ValueError(
-            f"Feature {g} of edge {e} of X[{i}], {_pair(ends[e])}, is {rows[e, g]:.3g}: edge features must be finite and "
-            "not negative."
+            f"Feature {g} of edge {e} of X[{i}], {_pair(ends[e])}, is {rows[e, g]:.3g}: edge features must be finite "
+            "and not negative."
         )
 
 
@@ -137,7 +139,7 @@ def graph_problem(
     if with_bias:
         nodes = Rows(_append_ones(nodes.matrix), nodes.offsets)
 
-    tails = graphs.first_ends.T.ravel()  # of the arcs of all edges, first end to second, then the other way
+    tails = graphs.ends_in_all.T.ravel()  # of the arcs of all edges, first end to second, then the other way
     order = np.argsort(tails, kind="stable")
     at = np.empty(2 * n_edges, np.int64)
     at[order] = np.arange(2 * n_edges)

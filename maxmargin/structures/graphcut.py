@@ -2,8 +2,8 @@
 
 An output of example i is a row of labels 0 and 1, one per node. Its parts are the indicators of label 0 at each node,
 then of label 1, then of each edge being cut, that is, of its ends having different labels. The weights are those of the
-node features, for label 1, then those of the edge features. Edge features are stored with a negative sign: they are what
-a cut costs, and with non-negative weights the best output is a minimum cut.
+node features, for label 1, then those of the edge features. Edge features are stored with a negative sign: they are
+what a cut costs, and with non-negative weights the best output is a minimum cut.
 
 Max-marginals are those of the node parts; the parts of edges are left alone.
 """
@@ -339,9 +339,9 @@ def topk_cuts(problem, i, theta, outputs, values, work):
             find_second_best(problem, i, outputs[split], split, work)
         split = -1
         for part in range(new):
-            if work.parts[part, NEXT_NODE] >= 0:
-                if split < 0 or work.parts[part, NEXT_LOSS] < work.parts[split, NEXT_LOSS]:
-                    split = part
+            is_better = split < 0 or work.parts[part, NEXT_LOSS] < work.parts[split, NEXT_LOSS]
+            if work.parts[part, NEXT_NODE] >= 0 and is_better:
+                split = part
         if split < 0:
             return new
         node = work.parts[split, NEXT_NODE]
