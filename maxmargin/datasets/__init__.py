@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from maxmargin.datasets.base import Dataset
 from maxmargin.datasets.digits import digit_words
+from maxmargin.datasets.horses import load_horses
 from maxmargin.datasets.ocr import load_ocr
 from maxmargin.datasets.text import load_conll2000, load_wnut17
 
-__all__ = ["Dataset", "digit_words", "load_conll2000", "load_ocr", "load_wnut17"]
+__all__ = ["Dataset", "digit_words", "load_conll2000", "load_horses", "load_ocr", "load_wnut17"]

@@ -187,19 +187,21 @@ def graph_gold(problem, i):
 def augment_graph(problem, i, theta):
     n_nodes, _ = sizes(problem, i)
     lo = problem.offsets[i]
+    labels = problem.labels
+    cost = problem.cost
     for p in range(n_nodes):
-        wrong = 1 - problem.labels[lo + p]
-        theta[wrong * n_nodes + p] += problem.cost[lo + p]
+        theta[(1 - labels[lo + p]) * n_nodes + p] += cost[lo + p]
 
 
 @implements(add_output, GraphCutProblem)
 def add_cut(problem, i, y, scale, mu):
     n_nodes, n_edges = sizes(problem, i)
     begin = problem.edge_offsets[i]
+    ends = problem.ends
     for p in range(n_nodes):
         mu[y[p] * n_nodes + p] += scale
     for e in range(n_edges):
-        if y[problem.ends[begin + e, 0]] != y[problem.ends[begin + e, 1]]:
+        if y[ends[begin + e, 0]] != y[ends[begin + e, 1]]:
             mu[2 * n_nodes + e] += scale
 
 
@@ -207,12 +209,13 @@ def add_cut(problem, i, y, scale, mu):
 def score_cut(problem, i, theta, y):
     n_nodes, n_edges = sizes(problem, i)
     begin = problem.edge_offsets[i]
+    ends = problem.ends
     total = 0.0
     for p in range(n_nodes):
         total += theta[y[p] * n_nodes + p]
     for e in range(n_edges):
-        if y[problem.ends[begin + e, 0]] != y[problem.ends[begin + e, 1]]:
-            total += theta[2 * n_nodes + e]
+        is_cut = y[ends[begin + e, 0]] != y[ends[begin + e, 1]]
+        total += is_cut * theta[2 * n_nodes + e]
     return total
 
 

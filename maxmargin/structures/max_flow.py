@@ -59,6 +59,7 @@ def new_flow(n_nodes: int, n_arcs: int) -> Flow:
 @register_jitable
 def plant_trees(flow, n_nodes):
     """Start from residual capacities and excesses alone."""
+    excess = flow.excess
     parent = flow.parent
     n_queued = 0
     for p in range(n_nodes):
@@ -66,9 +67,9 @@ def plant_trees(flow, n_nodes):
         flow.stamp[p] = 0
         parent[p] = NO_PARENT
         flow.is_queued[p] = 0
-        if flow.excess[p] != 0:
+        if excess[p] != 0:
             parent[p] = TERMINAL
-            flow.side[p] = SOURCE if flow.excess[p] > 0 else SINK
+            flow.side[p] = SOURCE if excess[p] > 0 else SINK
             flow.is_queued[p] = 1
             flow.queue[n_queued] = p
             n_queued += 1
