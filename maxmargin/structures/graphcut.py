@@ -98,6 +98,12 @@ def sizes(problem, i):
 
 
 @register_jitable
+def ends_of(problem, i):
+    """The ends of the edges of example i. Loops over slices are several times as fast as with offsets."""
+    return problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]
+
+
+@register_jitable
 def arcs(problem, i):
     """The arcs of example i: first, head, sister."""
     lo = problem.offsets[i] + i
@@ -186,36 +192,33 @@ def graph_gold(problem, i):
 @implements(augment, GraphCutProblem)
 def augment_graph(problem, i, theta):
     n_nodes, _ = sizes(problem, i)
-    lo = problem.offsets[i]
-    labels = problem.labels
-    cost = problem.cost
+    labels = gold(problem, i)
+    cost = problem.cost[problem.offsets[i] : problem.offsets[i + 1]]
     for p in range(n_nodes):
-        theta[(1 - labels[lo + p]) * n_nodes + p] += cost[lo + p]
+        theta[(1 - labels[p]) * n_nodes + p] += cost[p]
 
 
 @implements(add_output, GraphCutProblem)
 def add_cut(problem, i, y, scale, mu):
     n_nodes, n_edges = sizes(problem, i)
-    begin = problem.edge_offsets[i]
-    ends = problem.ends
+    ends = ends_of(problem, i)
     for p in range(n_nodes):
         mu[y[p] * n_nodes + p] += scale
     for e in range(n_edges):
-        if y[ends[begin + e, 0]] != y[ends[begin + e, 1]]:
+        if y[ends[e, 0]] != y[ends[e, 1]]:
             mu[2 * n_nodes + e] += scale
 
 
 @implements(score_output, GraphCutProblem)
 def score_cut(problem, i, theta, y):
     n_nodes, n_edges = sizes(problem, i)
-    begin = problem.edge_offsets[i]
-    ends = problem.ends
+    ends = ends_of(problem, i)
     total = 0.0
     for p in range(n_nodes):
         total += theta[y[p] * n_nodes + p]
     for e in range(n_edges):
-        is_cut = y[ends[begin + e, 0]] != y[ends[begin + e, 1]]
-        total += is_cut * theta[2 * n_nodes + e]
+        if y[ends[e, 0]] != y[ends[e, 1]]:
+            total += theta[2 * n_nodes + e]
     return total
 
 
@@ -251,24 +254,23 @@ def cut(problem, i, theta, work, fixed, scale):
     empty.
     """
     n_nodes, n_edges = sizes(problem, i)
-    begin = problem.edge_offsets[i]
     first, head, sister = arcs(problem, i)
     residual = work.flow.residual
     excess = work.flow.excess
-    last = work.last
-    ends = problem.ends
-    arc = problem.arc
+    last = work.last[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]
+    arc = problem.arc[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]
+    ends = ends_of(problem, i)
     for p in range(n_nodes):
         excess[p] = np.int64((np.float64(theta[n_nodes + p]) - theta[p]) * scale)
     for p in range(fixed.size):
         if fixed[p] != FREE:
             excess[p] += FORCE if fixed[p] == 1 else -FORCE
     for e in range(n_edges):
-        a = arc[begin + e]
+        a = arc[e]
         capacity = np.int64(max(-theta[2 * n_nodes + e], 0) * scale)
-        along = min(max(np.int64(min(max(last[begin + e] * scale, -FORCE), FORCE)), -capacity), capacity)
-        p = ends[begin + e, 0]
-        q = ends[begin + e, 1]
+        along = min(max(np.int64(min(max(last[e] * scale, -FORCE), FORCE)), -capacity), capacity)
+        p = ends[e, 0]
+        q = ends[e, 1]
         excess[p] -= along
         excess[q] += along
         residual[a] = capacity - along
@@ -276,8 +278,8 @@ def cut(problem, i, theta, work, fixed, scale):
     plant_trees(work.flow, n_nodes)
     saturate(first, head, sister, work.flow)
     for e in range(n_edges):
-        a = arc[begin + e]
-        last[begin + e] = 0.5 * (residual[sister[a]] - residual[a]) / scale
+        a = arc[e]
+        last[e] = 0.5 * (residual[sister[a]] - residual[a]) / scale
 
 
 @register_jitable
