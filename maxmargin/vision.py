@@ -76,7 +76,8 @@ def superpixel_graph(image: Any, n_segments: int = 150, compactness: float = 10.
     ((20, 30), 600, 2)
     """
     try:
-        from skimage import color, img_as_float, segmentation
+        from skimage import color, segmentation
+        from skimage.util import img_as_float
     except ImportError as error:
         raise ImportError("superpixel_graph needs scikit-image: pip install maxmargin[vision].") from error
 

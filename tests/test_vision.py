@@ -17,7 +17,7 @@ def image():
     rng = np.random.default_rng(0)
     rows, columns = np.mgrid[:40, :50]
     mask = ((rows - 18) ** 2 + (columns - 25) ** 2 < 144).astype(int)
-    colors = np.where(mask[..., None], [200, 60, 40], [60, 160, 60]) + rng.normal(scale=25, size=(40, 50, 3))
+    colors = np.where(mask[..., None], [200, 60, 40], [60, 160, 60]) + rng.normal(scale=8, size=(40, 50, 3))
     return np.clip(colors, 0, 255).astype(np.uint8), mask
 
 
@@ -72,7 +72,7 @@ def test_bad_images(image, monkeypatch):
 
 
 def test_horses(data_folder, tmp_path):
-    with pytest.raises(FileNotFoundError, match="horse001.jpg"):
+    with pytest.raises(FileNotFoundError, match=r"horse001\.jpg"):
         load_horses(tmp_path)
     horses = load_horses(data_folder)
     assert (len(horses.X_train), len(horses.X_test)) == (278, 49)
