@@ -18,6 +18,8 @@ _PUBLIC = {
     "ChainSVM": "maxmargin.estimators",
     "DeformableSVM": "maxmargin.estimators",
     "FrankWolfe": "maxmargin.solvers",
+    "graph_cut": "maxmargin.estimators",
+    "GraphCutSVM": "maxmargin.estimators",
     "LBFGS": "maxmargin.solvers",
     "Loss": "maxmargin.losses",
     "MatchingSVM": "maxmargin.estimators",

@@ -53,6 +53,24 @@ def table(sequences, golds, n_labels, allowed=None, cost=chain_cost):
     return blocks
 
 
+def graph_features(graph, y):
+    """The joint feature map of a graph and labels 0 and 1: of the nodes of label 1, then minus those of cut edges."""
+    nodes, edges, edge_features = graph
+    is_cut = np.array([y[p] != y[q] for p, q in edges], bool)
+    return np.concatenate([np.asarray(nodes)[np.asarray(y) == 1].sum(axis=0), -edge_features[is_cut].sum(axis=0)])
+
+
+def graph_table(graphs, golds, costs):
+    """For each graph: psi(y) = phi(gold) - phi(y), one row per labelling, and the costs of its wrong nodes."""
+    blocks = []
+    for graph, gold, cost in zip(graphs, golds, costs, strict=True):
+        outputs = list(labellings(len(gold), 2))
+        truth = graph_features(graph, gold)
+        psi = np.array([truth - graph_features(graph, y) for y in outputs])
+        blocks.append((psi, np.array([cost[gold != y].sum() for y in outputs])))
+    return blocks
+
+
 def primal(w, blocks, C, weight=None):
     """F(w) = (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost - <w, psi(y)>}, lambda = 1/(n C)."""
     n = len(blocks)

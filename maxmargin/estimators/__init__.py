@@ -4,6 +4,7 @@ from maxmargin.estimators.candidates import CandidateCRF, CandidateSVM
 from maxmargin.estimators.chain_crf import ChainCRF
 from maxmargin.estimators.chain_svm import ChainSVM
 from maxmargin.estimators.deformable import DeformableSVM
+from maxmargin.estimators.graph_cut import GraphCutSVM, graph_cut
 from maxmargin.estimators.matching import MatchingSVM
 from maxmargin.estimators.multiclass import MulticlassSVM
 from maxmargin.estimators.path import Path, regularization_path
@@ -15,10 +16,12 @@ __all__ = [
     "ChainCRF",
     "ChainSVM",
     "DeformableSVM",
+    "GraphCutSVM",
     "MatchingSVM",
     "MulticlassSVM",
     "Path",
     "TreeCRF",
     "TreeSVM",
+    "graph_cut",
     "regularization_path",
 ]

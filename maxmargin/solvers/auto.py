@@ -76,7 +76,9 @@ def measure(run: Run) -> StepCost:
 
 @kernel
 def oracle_alone(problem, w, sizes, count, scratch):
-    """Call the oracle `count` times, on whatever potentials are there."""
+    """Call the oracle `count` times, on potentials of zero."""
+    for p in range(scratch.theta.size):
+        scratch.theta[p] = 0
     for k in range(count):
         i = k % sizes.size
         max_oracle(problem, i, scratch.theta[: sizes[i]], scratch.y[: gold(problem, i).size], scratch.work)
