@@ -11,6 +11,7 @@ __version__ = "0.1.0.dev0"
 _PUBLIC = {
     "Auto": "maxmargin.solvers",
     "BCFW": "maxmargin.solvers",
+    "BoxSVM": "maxmargin.estimators",
     "ChainCRF": "maxmargin.estimators",
     "ChainSVM": "maxmargin.estimators",
     "FrankWolfe": "maxmargin.solvers",
