@@ -14,10 +14,12 @@ _PUBLIC = {
     "BoxSVM": "maxmargin.estimators",
     "ChainCRF": "maxmargin.estimators",
     "ChainSVM": "maxmargin.estimators",
+    "CustomProblem": "maxmargin.structures.custom",
     "FrankWolfe": "maxmargin.solvers",
     "LBFGS": "maxmargin.solvers",
     "Path": "maxmargin.estimators",
     "Status": "maxmargin.trace",
+    "StructuredSVM": "maxmargin.estimators",
     "Trace": "maxmargin.trace",
     "regularization_path": "maxmargin.estimators",
 }
