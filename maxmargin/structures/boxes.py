@@ -37,14 +37,14 @@ from maxmargin.structures.subwindow import (
     Heap,
     Image,
     box_cost,
-    integrate,
     search,
+    sum_from_top,
     sum_of_exponentials,
 )
 from maxmargin.threads import aligned
 from maxmargin.views import matrix
 
-# Nodes that may wait at the same time, in a few megabytes; beyond, the search slows down.
+# Nodes that may wait at the same time, enough for any image of up to 361 rows of cells; beyond, the search slows down.
 HEAP_SIZE = 1 << 16
 
 
@@ -60,10 +60,11 @@ class BoxProblem(NamedTuple):
 
 
 class BoxWork(NamedTuple):
-    """Integral images of the largest image, the heap of the search, the scores of its K best boxes, a buffer."""
+    """Sums over the rows and columns of the largest image, the heap of the search, its K best scores, a buffer."""
 
-    positive: np.ndarray  # ((H + 1) (W + 1),)
+    positive: np.ndarray  # ((H + 1) W,)
     negative: np.ndarray
+    sums: np.ndarray  # (2 (W + 1),)
     corners: np.ndarray  # of the exp oracle
     heap: Heap
     scores: np.ndarray  # (K,)
@@ -79,14 +80,15 @@ def cell_parts(problem, i, parts):
 
 @register_jitable
 def load_image(problem, i, theta, work):
-    """The integral images of example i, computed into `work`."""
+    """What the search needs to know of example i, computed into `work`."""
     height = problem.shapes[i, 0]
     width = problem.shapes[i, 1]
-    positive = matrix(work.positive, 0, height + 1, width + 1)
-    negative = matrix(work.negative, 0, height + 1, width + 1)
-    integrate(matrix(theta, 0, height, width), positive, negative)
+    positive = matrix(work.positive, 0, height + 1, width)
+    negative = matrix(work.negative, 0, height + 1, width)
+    sum_from_top(matrix(theta, 0, height, width), positive, negative)
+    sums = matrix(work.sums, 0, 2, width + 1)
     smallest = (problem.smallest[0], problem.smallest[1])
-    return Image(positive, negative, np.float64(theta[height * width]), truth_of(problem, i), smallest)
+    return Image(positive, negative, sums, np.float64(theta[height * width]), truth_of(problem, i), smallest)
 
 
 @register_jitable
@@ -118,19 +120,20 @@ def box_output_sizes(problem):
 @implements(workspace, BoxProblem)
 def box_workspace(problem, n_best):
     size = (int(np.prod(problem.shapes + 1, axis=1).max()),)
-    most_boxes = int(np.prod(problem.shapes * (problem.shapes + 1) // 2, axis=1).max())
-    capacity = min(most_boxes, HEAP_SIZE) + 1
+    height, width = (int(side) for side in problem.shapes.max(axis=0))
+    capacity = min(height * (height + 1) // 2 + 1, HEAP_SIZE)
     needs_spread = np.any(problem.features.gram.start < 0)
     heap = Heap(
         bounds=aligned((capacity,), np.float64),
         slots=aligned((capacity,), np.int64),
-        nodes=aligned((capacity + 1, 8), np.int64),
+        nodes=aligned((capacity + 1, 4), np.int64),
         counts=aligned((2,), np.int64),
     )
     heap.slots[:] = np.arange(capacity)
     return BoxWork(
         positive=aligned(size, np.float64),
         negative=aligned(size, np.float64),
+        sums=aligned((2 * (width + 1),), np.float64),
         corners=aligned(size, np.float64),
         heap=heap,
         scores=aligned((n_best,), np.float64),
@@ -208,8 +211,8 @@ def exp_boxes(problem, i, theta, mu, work):
     """By enumeration of all boxes, O(H^2 W^2): for grids of up to some thousand cells."""
     image = load_image(problem, i, theta, work)
     search(image, work.heap, work.best, work.scores[:1])
-    corners = matrix(work.corners, 0, image.positive.shape[0], image.positive.shape[1])
-    total, costs = sum_of_exponentials(image, work.heap.nodes[-1], work.scores[0], corners)
+    corners = matrix(work.corners, 0, problem.shapes[i, 0] + 1, problem.shapes[i, 1] + 1)
+    total, costs = sum_of_exponentials(image, work.scores[0], corners)
     means = matrix(mu, 0, problem.shapes[i, 0], problem.shapes[i, 1])
     for row in range(means.shape[0]):
         so_far = 0.0

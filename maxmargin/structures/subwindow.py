@@ -1,17 +1,21 @@
-"""Efficient subwindow search: the boxes of the highest scores by best-first branch and bound.
+"""Subwindow search: the boxes of the highest scores by best-first branch and bound.
 
 A box is (top, left, bottom, right), half-open: it has the rows top:bottom and the columns left:right. Its score is the
-sum of the potentials of its cells plus `weight` times its cost, 1 - IoU with the true box. A node is a set of boxes,
-one interval of values for each of the four sides. With U the largest and S the smallest box of a node (S may be
-empty) and G the true box,
+sum of the potentials of its cells plus `weight` times its cost, 1 - IoU with the true box G. A node is a set of boxes:
+an interval of tops, an interval of bottoms, any columns. Let U be the rows of its tallest boxes, S the rows that all
+its boxes have (there may be none), A the most cells that G and a box of the node can have together, and
 
-    score(box) <= positive potentials in U + negative potentials in S + weight (1 - |S and G| / |U or G|).
+    v_c = positive potentials in the rows U + negative potentials in the rows S - weight |rows of G in S| / A
 
-Sums over a box take four look-ups in an integral image. Nodes wait in a heap, the highest bound first; the search ends
-when no node promises more than the K-th best box found so far. If the heap is full, the boxes of a node are scored one
-by one instead of splitting it: slower, but as exact.
+for each column c, the last term for the columns of G only. As IoU >= |rows of G in S| |columns of G in the box| / A, no
+box has a score above weight + the best sum of v over consecutive columns, which one scan finds. Nodes wait in a heap,
+the highest bound first; nodes of a single top and bottom are searched through, and the search ends when no node
+promises more than the K-th best box found so far. If the heap is full, a node is searched through instead of split:
+slower, but as exact.
 
-Lampert, Blaschko, Hofmann (2008), Beyond sliding windows: object localization by efficient subwindow search.
+This is the efficient subwindow search of Lampert, Blaschko, Hofmann (2008), Beyond sliding windows, with the columns
+maximised out, as in An, Peursum, Liu, Venkatesh (2009), Efficient algorithms for subwindow search: no more than
+H (H + 1) / 2 pairs of rows are left to branch on, so the search stays fast where scores are mere noise.
 """
 
 from __future__ import annotations
@@ -24,20 +28,19 @@ from numba.extending import register_jitable
 
 from maxmargin.problem import IMPOSSIBLE
 
-# Nodes of at most this many boxes are not split any further: each box is scored.
-FEW_BOXES = 16
-# The sides of a node, first and last value of each, in the order of a box.
-TOP, LEFT, BOTTOM, RIGHT = 0, 2, 4, 6
+# The entries of a node: the first and last top, the first and last bottom.
+TOP, BOTTOM = 0, 2
 # Entries of `Heap.counts`.
 N_NODES, N_BOXES = 0, 1
 NEGLIGIBLE = -40.0  # the logarithm of a share that does not matter
 
 
 class Image(NamedTuple):
-    """The potentials of one image, as integral images of shape (H + 1, W + 1), and its cost."""
+    """The potentials of one image, summed from the top to each row, of shape (H + 1, W), and its cost."""
 
     positive: np.ndarray
     negative: np.ndarray
+    sums: np.ndarray  # (2, W + 1) room for sums over columns
     weight: float  # of the cost, not negative
     truth: tuple[int, int, int, int]
     smallest: tuple[int, int]  # the least height and width of a box
@@ -48,99 +51,146 @@ class Heap(NamedTuple):
 
     bounds: np.ndarray  # (capacity,)
     slots: np.ndarray  # (capacity,)
-    nodes: np.ndarray  # (capacity + 1, 8); the last one is the node at hand
+    nodes: np.ndarray  # (capacity + 1, 4); the last one is the node at hand
     counts: np.ndarray  # (2,) nodes bounded and boxes scored so far
 
 
 @register_jitable
-def integrate(cells, positive, negative):
-    """Fill the integral images of the positive and of the negative cells."""
-    for column in range(positive.shape[1]):
+def sum_from_top(cells, positive, negative):
+    """Sum the positive and the negative cells of each column from the top."""
+    for column in range(cells.shape[1]):
         positive[0, column] = 0
         negative[0, column] = 0
     for row in range(cells.shape[0]):
-        above = 0.0
-        below = 0.0
-        positive[row + 1, 0] = 0
-        negative[row + 1, 0] = 0
         for column in range(cells.shape[1]):
-            value = cells[row, column]
-            above += max(value, 0.0)
-            below += min(value, 0.0)
-            positive[row + 1, column + 1] = positive[row, column + 1] + above
-            negative[row + 1, column + 1] = negative[row, column + 1] + below
+            positive[row + 1, column] = positive[row, column] + max(cells[row, column], 0)
+            negative[row + 1, column] = negative[row, column] + min(cells[row, column], 0)
 
 
 @register_jitable
-def box_sum(integral, top, left, bottom, right):
-    return integral[bottom, right] - integral[top, right] - integral[bottom, left] + integral[top, left]
+def length_of_overlap(first_start, first_stop, second_start, second_stop):
+    return max(min(first_stop, second_stop) - max(first_start, second_start), 0)
 
 
 @register_jitable
-def shared_area(truth, top, left, bottom, right):
-    """The number of cells that a box, which may be empty, shares with the true one."""
-    height = min(bottom, truth[2]) - max(top, truth[0])
-    width = min(right, truth[3]) - max(left, truth[1])
-    return max(height, 0) * max(width, 0)
-
-
-@register_jitable
-def joint_area(truth, top, left, bottom, right):
-    """The number of cells in a box or in the true one."""
-    area = (bottom - top) * (right - left) + (truth[2] - truth[0]) * (truth[3] - truth[1])
-    return area - shared_area(truth, top, left, bottom, right)
+def area(box):
+    return (box[2] - box[0]) * (box[3] - box[1])
 
 
 @register_jitable
 def box_cost(truth, top, left, bottom, right):
     """1 - IoU with the true box."""
-    return 1.0 - shared_area(truth, top, left, bottom, right) / joint_area(truth, top, left, bottom, right)
-
-
-@register_jitable
-def box_score(image, top, left, bottom, right):
-    total = box_sum(image.positive, top, left, bottom, right) + box_sum(image.negative, top, left, bottom, right)
-    if image.weight > 0:
-        total += image.weight * box_cost(image.truth, top, left, bottom, right)
-    return total
+    shared = length_of_overlap(top, bottom, truth[0], truth[2]) * length_of_overlap(left, right, truth[1], truth[3])
+    return 1.0 - shared / ((bottom - top) * (right - left) + area(truth) - shared)
 
 
 @register_jitable
 def upper_bound(image, node):
     """No box of the node has a higher score."""
-    total = box_sum(image.positive, node[TOP], node[LEFT], node[BOTTOM + 1], node[RIGHT + 1])
-    if node[TOP + 1] < node[BOTTOM] and node[LEFT + 1] < node[RIGHT]:
-        total += box_sum(image.negative, node[TOP + 1], node[LEFT + 1], node[BOTTOM], node[RIGHT])
+    width = image.positive.shape[1]
+    values = image.sums
+    first_top = node[TOP]
+    last_top = node[TOP + 1]
+    first_bottom = node[BOTTOM]
+    last_bottom = node[BOTTOM + 1]
+    for column in range(width):
+        values[0, column] = image.positive[last_bottom, column] - image.positive[first_top, column]
+    if last_top < first_bottom:
+        for column in range(width):
+            values[0, column] += image.negative[first_bottom, column] - image.negative[last_top, column]
     if image.weight > 0:
-        shared = shared_area(image.truth, node[TOP + 1], node[LEFT + 1], node[BOTTOM], node[RIGHT])
-        joint = joint_area(image.truth, node[TOP], node[LEFT], node[BOTTOM + 1], node[RIGHT + 1])
-        total += image.weight * (1.0 - shared / joint)
-    return total
+        truth = image.truth
+        rows = length_of_overlap(last_top, first_bottom, truth[0], truth[2])
+        shared = length_of_overlap(first_top, last_bottom, truth[0], truth[2]) * (truth[3] - truth[1])
+        largest = (last_bottom - first_top) * width + area(truth) - shared
+        least = image.weight * rows / largest
+        for column in range(truth[1], truth[3]):
+            values[0, column] -= least
+    least_width = image.smallest[1]
+    best = 2 * IMPOSSIBLE
+    lowest = 0.0
+    total = 0.0
+    for column in range(width):
+        values[1, column] = total  # the sum left of the column
+        total += values[0, column]
+        left = column + 1 - least_width
+        if left >= 0:
+            lowest = min(lowest, values[1, left])
+            best = max(best, total - lowest)
+    return best + image.weight
 
 
 @register_jitable
-def tighten(node, first, second, least):
-    """Leave out values of two opposite sides that are in no box; return whether any box remains."""
-    node[first + 1] = min(node[first + 1], node[second + 1] - least)
-    node[second] = max(node[second], node[first] + least)
-    return node[first] <= node[first + 1] and node[second] <= node[second + 1]
+def sum_columns(image, top, bottom):
+    """sums[0, c] = the sum of the rows top:bottom over the columns :c."""
+    total = 0.0
+    image.sums[0, 0] = 0
+    for column in range(image.positive.shape[1]):
+        total += image.positive[bottom, column] - image.positive[top, column]
+        total += image.negative[bottom, column] - image.negative[top, column]
+        image.sums[0, column + 1] = total
 
 
 @register_jitable
-def widest_side(node):
-    side = TOP
-    for other in (LEFT, BOTTOM, RIGHT):
-        if node[other + 1] - node[other] > node[side + 1] - node[side]:
-            side = other
-    return side
+def search_rows(image, top, bottom, boxes, scores):
+    """Score the boxes of one top and bottom that may be among the best; return how many these are."""
+    sums = image.sums
+    sum_columns(image, top, bottom)
+    width = image.positive.shape[1]
+    sums[1, width] = sums[0, width]
+    for column in range(width - 1, -1, -1):  # the highest sum from a column on
+        sums[1, column] = max(sums[1, column + 1], sums[0, column])
+    truth = image.truth
+    rows = length_of_overlap(top, bottom, truth[0], truth[2])
+    count = 0
+    for left in range(width - image.smallest[1] + 1):
+        start = sums[0, left]
+        if sums[1, left + image.smallest[1]] - start + image.weight <= scores[-1]:
+            continue
+        for right in range(left + image.smallest[1], width + 1):
+            score = sums[0, right] - start
+            if image.weight > 0:
+                shared = rows * length_of_overlap(left, right, truth[1], truth[3])
+                joint = (bottom - top) * (right - left) + area(truth) - shared
+                score += image.weight * (1.0 - shared / joint)
+            if score > scores[-1]:
+                insert(boxes, scores, score, top, left, bottom, right)
+        count += width + 1 - left - image.smallest[1]
+    return count
+
+
+@register_jitable
+def insert(boxes, scores, score, top, left, bottom, right):
+    """Insert a box into the list sorted by falling score, in place of the last."""
+    k = scores.size - 1
+    while k > 0 and scores[k - 1] < score:
+        scores[k] = scores[k - 1]
+        for side in range(4):
+            boxes[k, side] = boxes[k - 1, side]
+        k -= 1
+    scores[k] = score
+    boxes[k, 0] = top
+    boxes[k, 1] = left
+    boxes[k, 2] = bottom
+    boxes[k, 3] = right
+
+
+@register_jitable
+def search_node(image, node, boxes, scores):
+    """Search all rows of a node through; return how many boxes were scored."""
+    count = 0
+    for top in range(node[TOP], node[TOP + 1] + 1):
+        for bottom in range(max(node[BOTTOM], top + image.smallest[0]), node[BOTTOM + 1] + 1):
+            count += search_rows(image, top, bottom, boxes, scores)
+    return count
 
 
 @register_jitable
 def push(heap, size, bound):
     """Push the node at hand; return the new size of the heap."""
     slot = heap.slots[size]
-    for side in range(8):
-        heap.nodes[slot, side] = heap.nodes[-1, side]
+    for k in range(4):
+        heap.nodes[slot, k] = heap.nodes[-1, k]
     k = size
     while k > 0 and heap.bounds[(k - 1) // 2] < bound:
         heap.bounds[k] = heap.bounds[(k - 1) // 2]
@@ -153,10 +203,10 @@ def push(heap, size, bound):
 
 @register_jitable
 def pop(heap, size):
-    """Take the highest node off, into the node at hand; return the new size of the heap."""
+    """Take the highest node off, to be the node at hand; return the new size of the heap."""
     free = heap.slots[0]
-    for side in range(8):
-        heap.nodes[-1, side] = heap.nodes[free, side]
+    for k in range(4):
+        heap.nodes[-1, k] = heap.nodes[free, k]
     last = size - 1
     bound = heap.bounds[last]
     slot = heap.slots[last]
@@ -177,59 +227,13 @@ def pop(heap, size):
 
 
 @register_jitable
-def insert(boxes, scores, score, top, left, bottom, right):
-    """Insert a box into the list sorted by falling score, if it is better than the last."""
-    k = scores.size - 1
-    if score <= scores[k]:
-        return
-    while k > 0 and scores[k - 1] < score:
-        scores[k] = scores[k - 1]
-        for side in range(4):
-            boxes[k, side] = boxes[k - 1, side]
-        k -= 1
-    scores[k] = score
-    boxes[k, 0] = top
-    boxes[k, 1] = left
-    boxes[k, 2] = bottom
-    boxes[k, 3] = right
-
-
-@register_jitable
-def score_all(image, node, boxes, scores):
-    """Score every box of the node; return how many there are."""
-    count = 0
-    for top in range(node[TOP], node[TOP + 1] + 1):
-        for bottom in range(max(node[BOTTOM], top + image.smallest[0]), node[BOTTOM + 1] + 1):
-            for left in range(node[LEFT], node[LEFT + 1] + 1):
-                for right in range(max(node[RIGHT], left + image.smallest[1]), node[RIGHT + 1] + 1):
-                    score = box_score(image, top, left, bottom, right)
-                    insert(boxes, scores, score, top, left, bottom, right)
-                    count += 1
-    return count
-
-
-@register_jitable
-def n_combinations(node):
-    """The number of boxes of a node, if its sides were free of each other."""
-    count = 1
-    for side in (TOP, LEFT, BOTTOM, RIGHT):
-        count *= node[side + 1] - node[side] + 1
-    return count
-
-
-@register_jitable
-def all_boxes(image, node):
-    """Make the node that of all boxes of the image."""
-    height = image.positive.shape[0] - 1
-    width = image.positive.shape[1] - 1
-    node[TOP] = 0
-    node[TOP + 1] = height - image.smallest[0]
-    node[LEFT] = 0
-    node[LEFT + 1] = width - image.smallest[1]
-    node[BOTTOM] = image.smallest[0]
-    node[BOTTOM + 1] = height
-    node[RIGHT] = image.smallest[1]
-    node[RIGHT + 1] = width
+def set_node(node, first_top, last_top, first_bottom, last_bottom, least_height):
+    """Make the node that of the boxes of these rows; return whether there are any."""
+    node[TOP] = first_top
+    node[TOP + 1] = min(last_top, last_bottom - least_height)
+    node[BOTTOM] = max(first_bottom, first_top + least_height)
+    node[BOTTOM + 1] = last_bottom
+    return node[TOP] <= node[TOP + 1] and node[BOTTOM] <= node[BOTTOM + 1]
 
 
 @register_jitable
@@ -238,26 +242,32 @@ def search(image, heap, boxes, scores):
     for k in range(scores.size):
         scores[k] = 2 * IMPOSSIBLE
     node = heap.nodes[-1]
-    all_boxes(image, node)
+    height = image.positive.shape[0] - 1
+    least = image.smallest[0]
+    set_node(node, 0, height, 0, height, least)
     size = push(heap, 0, upper_bound(image, node))
     heap.counts[N_NODES] += 1
     while size > 0 and heap.bounds[0] > scores[-1]:
         size = pop(heap, size)
-        if n_combinations(node) <= FEW_BOXES or size + 2 > heap.slots.size:
-            heap.counts[N_BOXES] += score_all(image, node, boxes, scores)
+        top = node[TOP]
+        last_top = node[TOP + 1]
+        bottom = node[BOTTOM]
+        last_bottom = node[BOTTOM + 1]
+        if (top == last_top and bottom == last_bottom) or size + 2 > heap.slots.size:
+            heap.counts[N_BOXES] += search_node(image, node, boxes, scores)
             continue
-        side = widest_side(node)
-        first, last = node[side], node[side + 1]
-        middle = (first + last) // 2
-        other = (node[TOP], node[TOP + 1], node[LEFT], node[LEFT + 1])
-        opposite = (node[BOTTOM], node[BOTTOM + 1], node[RIGHT], node[RIGHT + 1])
+        splits_tops = last_top - top > last_bottom - bottom
+        middle = (top + last_top) // 2 if splits_tops else (bottom + last_bottom) // 2
         for half in range(2):
-            for k in range(4):
-                node[k] = other[k]
-                node[k + 4] = opposite[k]
-            node[side] = first if half == 0 else middle + 1
-            node[side + 1] = middle if half == 0 else last
-            if tighten(node, TOP, BOTTOM, image.smallest[0]) and tighten(node, LEFT, RIGHT, image.smallest[1]):
+            if splits_tops and half == 0:
+                is_possible = set_node(node, top, middle, bottom, last_bottom, least)
+            elif splits_tops:
+                is_possible = set_node(node, middle + 1, last_top, bottom, last_bottom, least)
+            elif half == 0:
+                is_possible = set_node(node, top, last_top, bottom, middle, least)
+            else:
+                is_possible = set_node(node, top, last_top, middle + 1, last_bottom, least)
+            if is_possible:
                 bound = upper_bound(image, node)
                 heap.counts[N_NODES] += 1
                 if bound > scores[-1]:
@@ -269,26 +279,30 @@ def search(image, heap, boxes, scores):
 
 
 @register_jitable
-def sum_of_exponentials(image, node, top_score, corners):
-    """Sum exp(score - top_score) over all boxes and write each box's term to its four corners; also sum the costs.
+def sum_of_exponentials(image, top_score, corners):
+    """Sum exp(score - top_score) over all boxes, and the same times their costs.
 
-    Prefix sums of `corners` over rows and columns are then the sums over the boxes that contain a cell.
+    Each term is also written to the four corners of its box: prefix sums of `corners` over rows and columns are then
+    the sums over the boxes that contain a cell.
     """
     for row in range(corners.shape[0]):
         for column in range(corners.shape[1]):
             corners[row, column] = 0
-    all_boxes(image, node)
+    height = image.positive.shape[0] - 1
+    width = image.positive.shape[1]
     total = 0.0
     costs = 0.0
-    for top in range(node[TOP], node[TOP + 1] + 1):
-        for bottom in range(top + image.smallest[0], node[BOTTOM + 1] + 1):
-            for left in range(node[LEFT], node[LEFT + 1] + 1):
-                for right in range(left + image.smallest[1], node[RIGHT + 1] + 1):
-                    gap = box_score(image, top, left, bottom, right) - top_score
+    for top in range(height):
+        for bottom in range(top + image.smallest[0], height + 1):
+            sum_columns(image, top, bottom)
+            for left in range(width):
+                for right in range(left + image.smallest[1], width + 1):
+                    cost = box_cost(image.truth, top, left, bottom, right)
+                    gap = image.sums[0, right] - image.sums[0, left] + image.weight * cost - top_score
                     if gap > NEGLIGIBLE:
                         term = math.exp(gap)
                         total += term
-                        costs += term * box_cost(image.truth, top, left, bottom, right)
+                        costs += term * cost
                         corners[top, left] += term
                         corners[bottom, left] -= term
                         corners[top, right] -= term
