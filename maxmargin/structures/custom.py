@@ -66,12 +66,14 @@ class CustomProblem:
         self._seen = [_Seen() for _ in self.X]
         self._tables: dict[int, np.ndarray] = {}
         self.n_features = n_features
+        self._gold = np.zeros((len(self.X), 1), np.int32)
         if self.Y is not None:
             if len(self.Y) != len(self.X):
                 raise ValueError(f"X has {len(self.X)} examples, but y has {len(self.Y)}.")
             self.n_features = np.size(model.features(self.X[0], self.Y[0]))
             for i, y in enumerate(self.Y):
                 self._check_truth(i, y)
+                self._gold[i] = self.number(i, y)
 
     def _check_methods(self) -> None:
         for name in ("features", "cost", *(() if self._can_enumerate else ("argmax",))):
@@ -90,9 +92,7 @@ class CustomProblem:
         cost = float(self.model.cost(y, y))
         if cost != 0:
             raise ValueError(f"cost(y[{i}], y[{i}]) must be 0, but it is {cost:g}.")
-        if not self._can_enumerate:
-            self.number(i, y)
-        elif _key(y) not in self._enumerate(i).numbers:
+        if self._can_enumerate and _key(y) not in self._enumerate(i).numbers:
             raise ValueError(f"y[{i}] is not among outputs(X[{i}]).")
 
     # --- outputs as numbers -----------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class CustomProblem:
     # --- outputs and costs ------------------------------------------------------------------------------------------
 
     def gold(self, i: int) -> np.ndarray:
-        return np.array([0 if self.Y is None else self.number(i, self.Y[i])], np.int32)
+        return self._gold[i]
 
     def augment(self, i: int, theta: np.ndarray) -> None:
         theta[-1] += 1
