@@ -119,3 +119,30 @@ def solve(blocks, C, weight=None, tol=1e-10, max_steps=200_000, lower=-np.inf, u
             if above - below <= tol * max(1.0, abs(above)):
                 return w, (above + below) / 2
     raise RuntimeError(f"no convergence: gap {above - below}")
+
+
+def boxes(height, width, smallest=(1, 1)):
+    """All boxes (top, left, bottom, right), half-open, of a grid."""
+    for top, left in itertools.product(range(height), range(width)):
+        for bottom, right in itertools.product(
+            range(top + smallest[0], height + 1), range(left + smallest[1], width + 1)
+        ):
+            yield np.array([top, left, bottom, right], np.int32)
+
+
+def box_iou(a, b):
+    """Intersection over union, cell by cell."""
+    first, second = (
+        set(itertools.product(range(top, bottom), range(left, right))) for top, left, bottom, right in (a, b)
+    )
+    return len(first & second) / len(first | second)
+
+
+def box_table(images, golds):
+    """For each image of cell features: psi(y) = phi(gold) - phi(y), one row per box, and the costs 1 - IoU."""
+    blocks = []
+    for x, gold in zip(images, golds, strict=True):
+        outputs = list(boxes(*x.shape[:2]))
+        phi = [x[y[0] : y[2], y[1] : y[3]].sum(axis=(0, 1)) for y in (gold, *outputs)]
+        blocks.append((phi[0] - np.array(phi[1:]), np.array([1 - box_iou(gold, y) for y in outputs])))
+    return blocks

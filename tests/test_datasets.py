@@ -8,7 +8,15 @@ from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 from maxmargin import ChainSVM
-from maxmargin.datasets import digit_words, digits, load_conll2000, load_ocr, load_wnut17, load_word_alignment
+from maxmargin.datasets import (
+    digit_words,
+    digits,
+    load_blood_cells,
+    load_conll2000,
+    load_ocr,
+    load_wnut17,
+    load_word_alignment,
+)
 
 needs_data = pytest.mark.skipif(
     "MAXMARGIN_DATA" not in os.environ, reason="the environment variable MAXMARGIN_DATA names no folder of data"
@@ -166,3 +174,36 @@ def test_word_alignment_counts():
 def test_word_alignment_languages():
     with pytest.raises(ValueError, match="languages must be enfr or roen, not 'defr'"):
         load_word_alignment("defr")
+
+
+ANNOTATION = """<annotation>{}</annotation>"""
+OBJECT = "<object><name>{}</name><bndbox><xmin>{}</xmin><ymin>{}</ymin><xmax>{}</xmax><ymax>{}</ymax></bndbox></object>"
+
+
+def test_blood_cells_of_one_kind(tmp_path):
+    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    root = tmp_path / "bccd"
+    for name in ("ImageSets/Main", "Annotations", "JPEGImages"):
+        (root / name).mkdir(parents=True)
+    one, other = OBJECT.format("WBC", 3, 2, 7, 5), OBJECT.format("RBC", 1, 1, 4, 4)
+    for name, objects in {"a": one + other, "b": one + one, "c": other}.items():
+        (root / "Annotations" / f"{name}.xml").write_text(ANNOTATION.format(objects))
+        image_module.new("RGB", (8, 6)).save(root / "JPEGImages" / f"{name}.jpg")
+    for part, names in {"train": "a\nb\n", "test": "c\n", "val": "a\nc\n"}.items():
+        (root / "ImageSets" / "Main" / f"{part}.txt").write_text(names)
+    cells = load_blood_cells(folder=tmp_path)
+    assert (len(cells.X_train), len(cells.X_test), len(cells.X_dev)) == (1, 0, 1)
+    assert cells.X_train[0].shape == (6, 8, 3)
+    assert cells.y_train == [(1, 2, 5, 7)]  # pixels 2 to 5 and 3 to 7, counted from 1
+    assert load_blood_cells("RBC", tmp_path).y_test == [(0, 0, 4, 4)]
+    with pytest.raises(ValueError, match="kind must be WBC, RBC or Platelets"):
+        load_blood_cells("cells", tmp_path)
+
+
+@needs_data
+def test_white_blood_cells():
+    cells = load_blood_cells()
+    assert (len(cells.X_train), len(cells.X_dev), len(cells.X_test)) == (194, 85, 65)
+    for image, (top, left, bottom, right) in zip(cells.X_test, cells.y_test, strict=True):
+        assert 0 <= top < bottom <= image.shape[0]
+        assert 0 <= left < right <= image.shape[1]
