@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +16,7 @@ from maxmargin.encode.chain import (
     chain_problem,
     check_feasible,
     check_gold_allowed,
+    observed_pairs,
     transition_penalties,
 )
 from maxmargin.encode.sequences import (
@@ -30,7 +32,7 @@ from maxmargin.encode.sequences import (
 )
 from maxmargin.estimators.base import StructuredModel, Task, check_k
 from maxmargin.passes import Blocks
-from maxmargin.structures.chain import ChainProblem
+from maxmargin.structures.observed_chain import Pairs
 
 
 class SequenceModel(StructuredModel):
@@ -40,6 +42,7 @@ class SequenceModel(StructuredModel):
     """
 
     bounds: Any = None
+    only_observed = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> Any:
         """Train on sequences.
@@ -73,7 +76,7 @@ class SequenceModel(StructuredModel):
         check_feasible(penalty, rows.lengths)
         check_gold_allowed(labels, penalty, rows, classes)
         costs, scales = self._costs(rows, labels, classes, position_weight)
-        width, stores_sparse = rows.matrix.shape[1], is_better_sparse(rows)
+        width, stores_sparse = rows.matrix.shape[1], self.only_observed or is_better_sparse(rows)
         lower, upper = self._bound_weights(width, len(classes))
 
         rows = as_stored(rows, stores_sparse)
@@ -81,26 +84,29 @@ class SequenceModel(StructuredModel):
             rows, self.dtype, with_bias=self.fit_bias, for_training=self._find_loss().smoothing is None
         )
         n_features = width + (len(BIASES) if self.fit_bias else 0)
-        problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty)
-        start = self._last_point() if self._can_continue(rows, classes, penalty) else None
+        pairs = observed_pairs(features, rows, n_features, labels, len(classes)) if self.only_observed else None
+        problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty, pairs)
+        start = self._last_point() if self._can_continue(rows, classes, penalty, pairs) else None
         fitted = {
             "classes_": classes,
             "n_features_in_": width,
             "_penalty": penalty,
             "_lengths": rows.lengths,
             "_stores_sparse": stores_sparse,
+            "_pairs": pairs,
         }
         return Task(problem, weights, start, lower, upper, fitted)
 
     def _set_weights(self, w: np.ndarray) -> None:
         self._w = w
-        self.coef_ = self._name_weights(w, self.n_features_in_, len(self.classes_))
+        named = self._name_weights if self._pairs is None else self._name_observed
+        self.coef_ = named(w, self.n_features_in_, len(self.classes_))
 
     def _costs(self, rows: Rows, labels: np.ndarray, classes: np.ndarray, position_weight: Any) -> tuple[Any, Any]:
         """The costs of labels, by true label, and the weights of positions."""
         return np.zeros((len(classes), len(classes))), np.zeros(len(labels))
 
-    def _can_continue(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray) -> bool:
+    def _can_continue(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray, pairs: Pairs | None) -> bool:
         """Whether a warm start is asked for and the last fit was on sequences like these."""
         return (
             self.warm_start
@@ -109,6 +115,8 @@ class SequenceModel(StructuredModel):
             and np.array_equal(self.classes_, classes)
             and np.array_equal(self._penalty, penalty)
             and self.n_features_in_ == rows.matrix.shape[1]
+            and (pairs is None) == (self._pairs is None)
+            and all(np.array_equal(a, b) for a, b in zip(pairs or (), self._pairs or (), strict=True))
         )
 
     def _bound_weights(self, width: int, n_labels: int) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -139,7 +147,16 @@ class SequenceModel(StructuredModel):
             named.update(zip(BIASES, table[width : width + len(BIASES)], strict=True))
         return named
 
-    def _sequences(self, X: Any, lengths: Any) -> tuple[ChainProblem, Rows]:
+    def _name_observed(self, w: np.ndarray, width: int, n_labels: int) -> Bunch:
+        start, labels, sources, targets = self._pairs
+        table = sp.csr_array((w[: labels.size], labels, start), (len(start) - 1, n_labels))
+        named = Bunch(emissions=table[:width], transitions=np.zeros((n_labels, n_labels), w.dtype))
+        named.transitions[sources, targets] = w[labels.size :]
+        if self.fit_bias:
+            named.update(zip(BIASES, table[width:].toarray(), strict=True))
+        return named
+
+    def _sequences(self, X: Any, lengths: Any) -> tuple[Any, Rows]:
         check_is_fitted(self)
         rows = as_stored(stack_rows(X, lengths, self.n_features_in_, self._penalty.dtype), self._stores_sparse)
         check_feasible(self._penalty, rows.lengths)
@@ -147,7 +164,9 @@ class SequenceModel(StructuredModel):
         n_labels, n_tokens = len(self.classes_), int(rows.offsets[-1])
         n_features = self._w.size // n_labels - n_labels
         no_labels, no_costs = np.zeros(n_tokens, np.int32), np.zeros((n_labels, n_labels))
-        return chain_problem(features, rows, n_features, no_labels, no_costs, np.zeros(n_tokens), self._penalty), rows
+        scales = np.zeros(n_tokens)
+        problem = chain_problem(features, rows, n_features, no_labels, no_costs, scales, self._penalty, self._pairs)
+        return problem, rows
 
     def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
         """The best labelling of each sequence.

@@ -1,4 +1,4 @@
-"""Dynamic programs on a chain: Viterbi, its K best paths, and forward-backward sums.
+"""Dynamic programs on a chain: Viterbi, its K best paths, forward-backward sums, and samples.
 
 All take `nodes`, the T x L potentials of (position, label), and `pairs`, the L x L potentials of transitions. Tables
 have at least T rows. Viterbi's `forward[t, b]` is the best score of a path that ends in label b at t, `arrivals[t, b]`
@@ -142,15 +142,35 @@ def max_marginals(nodes, pairs, forward, backward, best):
 
 @register_jitable
 def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
-    """Marginals into `means`, expected transitions into `counts`; return the log-partition function.
+    """Marginals into `means`, expected transitions into `counts`; return the log-partition function."""
+    length, n_labels = nodes.shape
+    log_z, is_safe = forward_shares(nodes, pairs, means, forward, factors)
+    if not is_safe:
+        return log_forward_backward(nodes, pairs, means, counts, forward, backward)
+    for b in range(n_labels):
+        backward[length - 1, b] = 1
+    for t in range(length - 1, 0, -1):
+        for b in range(n_labels):
+            onward = means[t, b] * backward[t, b]
+            means[t, b] = forward[t, b] * backward[t, b]
+            backward[t, b] = onward
+        times_matrix(backward, t, factors[1], backward, t - 1)
+    for b in range(n_labels):
+        means[0, b] = forward[0, b] * backward[0, b]
+    count_transitions(forward, backward, factors[0], length, counts)
+    return log_z
 
-    Works on probabilities rescaled at each position, with exp(pairs) kept in `factors` from one call to the next for
-    as long as the transitions stay the same. One step multiplies a label's share by no less than exp(-spread), the
-    spread of the potentials, so as long as all shares are above `tiny` nothing underflows; otherwise the log domain
-    takes over.
+
+@register_jitable
+def forward_shares(nodes, pairs, gains, forward, factors):
+    """Fill forward[t] with the probabilities of the labels at t given what comes before, and `gains` with exp(nodes).
+
+    Probabilities are rescaled at each position, and `gains` with them; exp(pairs) is kept in `factors` from one call
+    to the next for as long as the transitions stay the same. One step multiplies a label's share by no less than
+    exp(-spread), the spread of the potentials, so as long as all shares are above `tiny` nothing underflows. Return the
+    log-partition function, and whether this was so: if not, the log domain must take over.
     """
     length, n_labels = nodes.shape
-    factor = factors[0]
     shift, pair_spread = exponentiate(pairs, factors)
     tiny = 1e-18 if nodes.itemsize == 4 else 1e-90
     allowed_spread = 43.0 if nodes.itemsize == 4 else 500.0
@@ -162,16 +182,16 @@ def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
             top = max(top, nodes[t, b])
             bottom = min(bottom, nodes[t, b])
         if top - bottom + pair_spread > allowed_spread:
-            return log_forward_backward(nodes, pairs, means, counts, forward, backward)
+            return log_z, False
         for b in range(n_labels):
-            means[t, b] = fast_exp(nodes[t, b] - top)
+            gains[t, b] = fast_exp(nodes[t, b] - top)
         if t == 0:
             for b in range(n_labels):
-                forward[0, b] = means[0, b]
+                forward[0, b] = gains[0, b]
         else:
-            times_matrix(forward, t - 1, factor, forward, t)
+            times_matrix(forward, t - 1, factors[0], forward, t)
             for b in range(n_labels):
-                forward[t, b] *= means[t, b]
+                forward[t, b] *= gains[t, b]
         total = nodes.dtype.type(0)
         for b in range(n_labels):
             total += forward[t, b]
@@ -179,24 +199,54 @@ def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
         is_small = not total > tiny
         for b in range(n_labels):
             forward[t, b] *= inverse
-            means[t, b] *= inverse
+            gains[t, b] *= inverse
             is_small |= 0 < forward[t, b] < tiny
         if is_small:
-            return log_forward_backward(nodes, pairs, means, counts, forward, backward)
+            return log_z, False
         log_z += top + math.log(total)
+    return log_z, True
 
-    for b in range(n_labels):
-        backward[length - 1, b] = 1
-    for t in range(length - 1, 0, -1):
-        for b in range(n_labels):
-            onward = means[t, b] * backward[t, b]
-            means[t, b] = forward[t, b] * backward[t, b]
-            backward[t, b] = onward
-        times_matrix(backward, t, factors[1], backward, t - 1)
-    for b in range(n_labels):
-        means[0, b] = forward[0, b] * backward[0, b]
-    count_transitions(forward, backward, factor, length, counts)
-    return log_z
+
+@register_jitable
+def sample_paths(nodes, pairs, draws, outputs, forward, weights, factors):
+    """Draw a path into each row of `outputs`: its last label, then one after the other down to the first.
+
+    `draws` holds a number in [0, 1) for each label to be drawn; `weights` is a table to work in.
+    """
+    length, n_labels = nodes.shape
+    _, is_safe = forward_shares(nodes, pairs, weights, forward, factors)
+    if not is_safe:
+        log_forward(nodes, pairs, forward)
+    for k in range(outputs.shape[0]):
+        for t in range(length - 1, -1, -1):
+            for a in range(n_labels):
+                weights[0, a] = forward[t, a]
+                if t < length - 1:
+                    after = outputs[k, t + 1]
+                    if is_safe:
+                        weights[0, a] *= factors[0, a, after]
+                    else:
+                        weights[0, a] += pairs[a, after]
+            if not is_safe:
+                top = np.max(weights[0])
+                for a in range(n_labels):
+                    weights[0, a] = math.exp(weights[0, a] - top)
+            outputs[k, t] = draw_label(weights[0], draws[k, t])
+
+
+@register_jitable
+def draw_label(weights, draw):
+    """A label with a probability proportional to its weight: where the running sum exceeds the share `draw` of all."""
+    total = 0.0
+    for a in range(weights.size):
+        total += weights[a]
+    label = 0
+    below = 0.0
+    for a in range(weights.size):
+        if weights[a] > 0 and (below <= draw * total):
+            label = a
+        below += weights[a]
+    return label
 
 
 @register_jitable
@@ -275,12 +325,11 @@ def exponentiate(pairs, factors):
 
 
 @register_jitable
-def log_forward_backward(nodes, pairs, means, counts, forward, backward):
-    """As `forward_backward`, in logarithms: slow, and safe for any potentials."""
+def log_forward(nodes, pairs, forward):
+    """Fill forward[t, b] with the log of the sum over paths that end in label b at t; return the log-partition."""
     length, n_labels = nodes.shape
     for b in range(n_labels):
         forward[0, b] = nodes[0, b]
-        backward[length - 1, b] = 0
     for t in range(1, length):
         for b in range(n_labels):
             top = forward[t - 1, 0] + pairs[0, b]
@@ -290,6 +339,20 @@ def log_forward_backward(nodes, pairs, means, counts, forward, backward):
             for a in range(n_labels):
                 total += math.exp(forward[t - 1, a] + pairs[a, b] - top)
             forward[t, b] = nodes[t, b] + top + math.log(total)
+    top = np.max(forward[length - 1])
+    total = 0.0
+    for b in range(n_labels):
+        total += math.exp(forward[length - 1, b] - top)
+    return top + math.log(total)
+
+
+@register_jitable
+def log_forward_backward(nodes, pairs, means, counts, forward, backward):
+    """As `forward_backward`, in logarithms: slow, and safe for any potentials."""
+    length, n_labels = nodes.shape
+    log_z = log_forward(nodes, pairs, forward)
+    for b in range(n_labels):
+        backward[length - 1, b] = 0
     for t in range(length - 1, 0, -1):
         for a in range(n_labels):
             top = pairs[a, 0] + nodes[t, 0] + backward[t, 0]
@@ -299,11 +362,6 @@ def log_forward_backward(nodes, pairs, means, counts, forward, backward):
             for b in range(n_labels):
                 total += math.exp(pairs[a, b] + nodes[t, b] + backward[t, b] - top)
             backward[t - 1, a] = top + math.log(total)
-    top = np.max(forward[length - 1])
-    total = 0.0
-    for b in range(n_labels):
-        total += math.exp(forward[length - 1, b] - top)
-    log_z = top + math.log(total)
     for a in range(n_labels):
         for b in range(n_labels):
             total = 0.0
