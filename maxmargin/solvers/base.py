@@ -285,6 +285,7 @@ class Solver:
     needs_regularization: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = True
     returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
+    takes_l1: ClassVar[bool] = False
 
     def oracles(self, loss: Loss) -> set[str]:
         """The names of the oracles that it needs to minimise a loss."""
@@ -301,6 +302,7 @@ class Solver:
         sample_weight: np.ndarray | None = None,
         *,
         loss: Any = None,
+        l1_ratio: float = 0.0,
         start: Any = None,
         lower: Any = None,
         upper: Any = None,
@@ -315,12 +317,15 @@ class Solver:
     ) -> Result:
         """Minimise (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), lambda = 1/(n C).
 
+        With an L1 term, for solvers that take one, (1/2) ||w||^2 becomes l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
+
         Parameters
         ----------
         problem : the examples
         C : inverse strength of the regularization; infinite for none, where the solver can do without
         sample_weight : (n,) weights of the examples
         loss : "hinge", "smooth_hinge", "log" or a `Loss`; by default the first that the solver is made for
+        l1_ratio : the share of the L1 norm in the regularization, from 0 to 1
         start : where to start from: the `dual` of an earlier `Result` or, for primal solvers, weights
         lower, upper : bounds of the weights, numbers or arrays with one entry per weight
         tol : stop at this relative duality gap, (primal - dual) / primal
@@ -338,7 +343,7 @@ class Solver:
         chosen = find_loss(loss or self.losses[0])
         self._check_loss(chosen)
         self._check_oracles(problem, chosen)
-        objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen)
+        objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen, l1_ratio)
         self._check_objective(objective)
         run = Run(objective, start, tol, abs_tol, max_passes, time_limit, random_state)
         observer = _Observer(run, self.returns_last, verbose, callback)
@@ -369,6 +374,8 @@ class Solver:
 
     def _check_objective(self, objective: Objective) -> None:
         name = type(self).__name__
+        if objective.l1 and not self.takes_l1:
+            raise ValueError(f"{name} knows no L1 regularization: l1_ratio must be 0, or the solver LBFGS.")
         if self.needs_regularization and objective.regularization == 0:
             raise ValueError(f"{name} needs regularization: C must be finite.")
         if not self.takes_bounds and objective.box.which.size:
