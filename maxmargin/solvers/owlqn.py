@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from maxmargin.checks import check_count
 from maxmargin.solvers.base import Run, Solver
@@ -55,6 +56,10 @@ class OWLQN(Solver):
         check_count("memory", self.memory)
 
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
+        with threadpool_limits(1, "blas"):  # vectors are short for threads, which wait for each other at full speed
+            self._descend(run, observe)
+
+    def _descend(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
         objective, l1 = run.objective, run.objective.l1
         bound: Any = ElasticBound(objective) if l1 else LowerBound(objective)
         curvature = Curvature(self.memory, run.w.size)
