@@ -97,7 +97,7 @@ def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.nd
     return np.where(mask, 0, IMPOSSIBLE).astype(dtype)
 
 
-def check_feasible(penalty: np.ndarray, lengths: np.ndarray) -> None:
+def check_feasible(penalty: np.ndarray, lengths: np.ndarray, name: str = "X") -> None:
     """Raise where no labelling of some sequence avoids the forbidden transitions."""
     allowed = penalty == 0
     reachable = np.ones(len(penalty), bool)
@@ -107,7 +107,8 @@ def check_feasible(penalty: np.ndarray, lengths: np.ndarray) -> None:
             not reachable.any()
         ):  # a path longer than the number of labels contains a cycle, so there is one of any length
             example = int(np.flatnonzero(lengths >= length)[0])
-            raise ValueError(f"allowed_transitions leaves no labelling for X[{example}], of length {lengths[example]}.")
+            length = lengths[example]
+            raise ValueError(f"allowed_transitions leaves no labelling for {name}[{example}], of length {length}.")
 
 
 def check_gold_allowed(labels: np.ndarray, penalty: np.ndarray, rows: Rows, classes: np.ndarray) -> None:
