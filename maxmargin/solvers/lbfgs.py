@@ -28,7 +28,8 @@ class LBFGS(Solver):
 
     Parameters
     ----------
-    memory : the number of past steps that shape the next one
+    memory : the number of past steps that shape the next one; by default 40, fewer where there are so many weights that
+        they would take more than 200 MB, but no fewer than 10
 
     References
     ----------
@@ -37,14 +38,15 @@ class LBFGS(Solver):
     Byrd, Lu, Nocedal, Zhu (1995), A limited memory algorithm for bound constrained optimization.
     """
 
-    memory: int = 20
+    memory: int | None = None
 
     losses: ClassVar[tuple[str, ...]] = ("log", "smooth_hinge")
     needs_regularization: ClassVar[bool] = False
     takes_l1: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_count("memory", self.memory)
+        if self.memory is not None:
+            check_count("memory", self.memory)
 
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
         from scipy.optimize import minimize  # slow to import
@@ -80,7 +82,7 @@ class LBFGS(Solver):
         box = objective.box
         bounds = np.tile([-np.inf, np.inf], (start.size, 1))
         bounds[box.which] = np.column_stack([box.lower, box.upper])
-        options = {"maxcor": self.memory, "maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0}
+        options = {"maxcor": self.memory or 20, "maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0}
         minimize(evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
         if not run.must_stop:
             run.verdict = Status.STALLED if np.isfinite(latest[0].value) else Status.DIVERGED

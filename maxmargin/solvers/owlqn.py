@@ -29,6 +29,7 @@ from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.trace import Status
 
 DECREASE = 1e-4  # the share of the decrease that the slope promises at which a step is long enough
+NUMBERS_KEPT = 25_000_000  # of past steps, by default
 SHORTEST = 1e-10  # of the full step, tried before giving up
 
 
@@ -38,14 +39,15 @@ class OWLQN(Solver):
 
     Parameters
     ----------
-    memory : the number of past steps that shape the next one
+    memory : the number of past steps that shape the next one; by default 40, fewer where there are so many weights that
+        they would take more than 200 MB, but no fewer than 10
 
     References
     ----------
     Andrew, Gao (2007), Scalable training of L1-regularized log-linear models.
     """
 
-    memory: int = 20
+    memory: int | None = None
 
     losses: ClassVar[tuple[str, ...]] = ("log", "smooth_hinge")
     needs_regularization: ClassVar[bool] = False
@@ -53,7 +55,8 @@ class OWLQN(Solver):
     takes_l1: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_count("memory", self.memory)
+        if self.memory is not None:
+            check_count("memory", self.memory)
 
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
         with threadpool_limits(1, "blas"):  # vectors are short for threads, which wait for each other at full speed
@@ -62,7 +65,7 @@ class OWLQN(Solver):
     def _descend(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
         objective, l1 = run.objective, run.objective.l1
         bound: Any = ElasticBound(objective) if l1 else LowerBound(objective)
-        curvature = Curvature(self.memory, run.w.size)
+        curvature = Curvature(self._memory(run.w.size), run.w.size)
         point = _Point(run, run.start_weights())
         while not observe(point.certificate(run, bound)):
             downhill = -point.steepest(l1)
@@ -80,6 +83,9 @@ class OWLQN(Solver):
             curvature.add(moved.w - point.w, moved.gradient - point.gradient)
             point = moved
         note_inexact(run, point.evaluation)
+
+    def _memory(self, n_weights: int) -> int:
+        return self.memory or min(40, max(10, NUMBERS_KEPT // (2 * n_weights)))
 
     @staticmethod
     def _search(

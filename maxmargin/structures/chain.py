@@ -57,6 +57,7 @@ class ChainWork(NamedTuple):
     forward: np.ndarray  # (T, L)
     arrivals: np.ndarray  # (T, L)
     factors: np.ndarray  # (3, L, L) of the exp oracle
+    extent: np.ndarray  # (2,) of the exp oracle
     spread: np.ndarray  # (F, L), or empty where every example has its Gram matrix
     branches: np.ndarray  # (K, 3) of the top-K oracle
 
@@ -117,6 +118,7 @@ def chain_tables(offsets: np.ndarray, penalty: np.ndarray, n_best: int) -> dict[
         "forward": aligned((longest, n_labels), dtype),
         "arrivals": aligned((longest, n_labels), dtype),
         "factors": factors,
+        "extent": aligned((2,), dtype),
         "branches": aligned((n_best, 3), np.int64),
     }
 
@@ -207,13 +209,15 @@ def topk_chain(problem, i, theta, outputs, values, work):
 def exp_chain(problem, i, theta, mu, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     means, counts = nodes_and_pairs(problem, i, mu)
-    return chain_dp.forward_backward(nodes, pairs, means, counts, work.forward, work.arrivals, work.factors)
+    return chain_dp.forward_backward(
+        nodes, pairs, means, counts, work.forward, work.arrivals, work.factors, work.extent
+    )
 
 
 @implements(sample_oracle, ChainProblem)
 def sample_chain(problem, i, theta, draws, outputs, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    chain_dp.sample_paths(nodes, pairs, draws, outputs, work.forward, work.arrivals, work.factors)
+    chain_dp.sample_paths(nodes, pairs, draws, outputs, work.forward, work.arrivals, work.factors, work.extent)
 
 
 @implements(max_marginals, ChainProblem)

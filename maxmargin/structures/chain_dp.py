@@ -141,10 +141,10 @@ def max_marginals(nodes, pairs, forward, backward, best):
 
 
 @register_jitable
-def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
+def forward_backward(nodes, pairs, means, counts, forward, backward, factors, extent):
     """Marginals into `means`, expected transitions into `counts`; return the log-partition function."""
     length, n_labels = nodes.shape
-    log_z, is_safe = forward_shares(nodes, pairs, means, forward, factors)
+    log_z, is_safe = forward_shares(nodes, pairs, means, forward, factors, extent)
     if not is_safe:
         return log_forward_backward(nodes, pairs, means, counts, forward, backward)
     for b in range(n_labels):
@@ -162,7 +162,7 @@ def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
 
 
 @register_jitable
-def forward_shares(nodes, pairs, gains, forward, factors):
+def forward_shares(nodes, pairs, gains, forward, factors, extent):
     """Fill forward[t] with the probabilities of the labels at t given what comes before, and `gains` with exp(nodes).
 
     Probabilities are rescaled at each position, and `gains` with them; exp(pairs) is kept in `factors` from one call
@@ -171,17 +171,17 @@ def forward_shares(nodes, pairs, gains, forward, factors):
     log-partition function, and whether this was so: if not, the log domain must take over.
     """
     length, n_labels = nodes.shape
-    shift, pair_spread = exponentiate(pairs, factors)
+    exponentiate(pairs, factors, extent)
     tiny = 1e-18 if nodes.itemsize == 4 else 1e-90
     allowed_spread = 43.0 if nodes.itemsize == 4 else 500.0
-    log_z = shift * (length - 1)
+    log_z = extent[0] * (length - 1)
     for t in range(length):
         top = nodes[t, 0]
         bottom = nodes[t, 0]
         for b in range(1, n_labels):
             top = max(top, nodes[t, b])
             bottom = min(bottom, nodes[t, b])
-        if top - bottom + pair_spread > allowed_spread:
+        if top - bottom + extent[1] > allowed_spread:
             return log_z, False
         for b in range(n_labels):
             gains[t, b] = fast_exp(nodes[t, b] - top)
@@ -196,25 +196,26 @@ def forward_shares(nodes, pairs, gains, forward, factors):
         for b in range(n_labels):
             total += forward[t, b]
         inverse = 1 / max(total, nodes.dtype.type(tiny))
-        is_small = not total > tiny
+        smallest = nodes.dtype.type(1)
         for b in range(n_labels):
-            forward[t, b] *= inverse
+            share = forward[t, b] * inverse
+            forward[t, b] = share
             gains[t, b] *= inverse
-            is_small |= 0 < forward[t, b] < tiny
-        if is_small:
+            smallest = min(smallest, share if share > 0 else smallest)
+        if not total > tiny or smallest < tiny:
             return log_z, False
         log_z += top + math.log(total)
     return log_z, True
 
 
 @register_jitable
-def sample_paths(nodes, pairs, draws, outputs, forward, weights, factors):
+def sample_paths(nodes, pairs, draws, outputs, forward, weights, factors, extent):
     """Draw a path into each row of `outputs`: its last label, then one after the other down to the first.
 
     `draws` holds a number in [0, 1) for each label to be drawn; `weights` is a table to work in.
     """
     length, n_labels = nodes.shape
-    _, is_safe = forward_shares(nodes, pairs, weights, forward, factors)
+    _, is_safe = forward_shares(nodes, pairs, weights, forward, factors, extent)
     if not is_safe:
         log_forward(nodes, pairs, forward)
     for k in range(outputs.shape[0]):
@@ -301,27 +302,32 @@ def times_matrix(rows, s, factor, out, t):
 
 
 @register_jitable
-def exponentiate(pairs, factors):
+def exponentiate(pairs, factors, extent):
     """Fill factors[0] with exp(pairs - their maximum), factors[1] with its transpose.
 
-    They are there already if factors[2] holds the same pairs. Return the maximum and the spread of possible pairs.
+    They are there already if factors[2] holds the same pairs. Fills `extent` with the maximum and the spread of
+    possible pairs.
     """
     n_labels = pairs.shape[0]
+    change = pairs.dtype.type(0)
+    for a in range(n_labels):
+        for b in range(n_labels):
+            change = max(change, abs(factors[2, a, b] - pairs[a, b]))
+    if change == 0:
+        return
     top = pairs[0, 0]
     bottom = -pairs.dtype.type(IMPOSSIBLE)
-    is_same = True
     for a in range(n_labels):
         for b in range(n_labels):
             top = max(top, pairs[a, b])
             bottom = min(bottom, pairs[a, b] if pairs[a, b] > IMPOSSIBLE / 2 else bottom)
-            is_same = is_same and factors[2, a, b] == pairs[a, b]
-    if not is_same:
-        for a in range(n_labels):
-            for b in range(n_labels):
-                factors[0, a, b] = fast_exp(pairs[a, b] - top)
-                factors[1, b, a] = factors[0, a, b]
-                factors[2, a, b] = pairs[a, b]
-    return top, max(top - bottom, pairs.dtype.type(0))
+    for a in range(n_labels):
+        for b in range(n_labels):
+            factors[0, a, b] = fast_exp(pairs[a, b] - top)
+            factors[1, b, a] = factors[0, a, b]
+            factors[2, a, b] = pairs[a, b]
+    extent[0] = top
+    extent[1] = max(top - bottom, pairs.dtype.type(0))
 
 
 @register_jitable

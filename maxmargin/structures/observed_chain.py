@@ -50,6 +50,7 @@ class ObservedChainWork(NamedTuple):
     forward: np.ndarray
     arrivals: np.ndarray
     factors: np.ndarray
+    extent: np.ndarray
     spread: np.ndarray  # one entry per weight
     branches: np.ndarray
 
