@@ -53,6 +53,8 @@ def watched(solver: Any, log: Log) -> Any:
     from maxmargin.solvers import Solver, find_solver
 
     class Watched(Solver):
+        losses = find_solver(solver).losses
+
         def solve(self, problem: Any, *args: Any, **options: Any) -> Any:
             def note(_: Any) -> None:
                 log.clock.append(time.process_time())

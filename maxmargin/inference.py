@@ -1,4 +1,6 @@
-"""Predictions for all examples of a problem, on several threads: best, K best, best through each part, marginals."""
+"""Predictions for all examples of a problem, on several threads: best, K best, best through each part,
+marginals, samples.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ import numpy as np
 
 from maxmargin.dispatch import kernel
 from maxmargin.passes import Blocks, Passes, new_blocks
-from maxmargin.problem import exp_oracle, gold, max_marginals, max_oracle, score_output, scores, topk_oracle
+from maxmargin.problem import (
+    exp_oracle,
+    gold,
+    max_marginals,
+    max_oracle,
+    sample_oracle,
+    score_output,
+    scores,
+    topk_oracle,
+)
 from maxmargin.views import matrix
 
 
@@ -49,6 +60,16 @@ def marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[B
     log_partition = np.zeros(passes.n)
     passes.run(_marginals, w, means, log_partition)
     return means, log_partition
+
+
+def samples(problem: Any, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int | None = None) -> list[np.ndarray]:
+    """For every example outputs drawn from p(y) ~ exp(score(y)), as rows."""
+    passes = Passes(problem, n_jobs)
+    sizes = passes.output_sizes
+    outputs = new_blocks(sizes * n_samples, np.int32)
+    draws = rng.random(outputs.values.size)
+    passes.run(_sample, w, passes.part_sizes, sizes, n_samples, draws, outputs)
+    return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.start[1:-1])]
 
 
 def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
@@ -94,6 +115,15 @@ def _marginals(problem, w, means, log_partition, lo, hi, scratch):
         theta = scratch.theta[: mu.size]
         scores(problem, w, i, theta)
         log_partition[i] = exp_oracle(problem, i, theta, mu, scratch.work)
+
+
+@kernel
+def _sample(problem, w, n_parts, sizes, n_samples, draws, outputs, lo, hi, scratch):
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        scores(problem, w, i, theta)
+        rows = matrix(outputs.values, outputs.start[i], n_samples, sizes[i])
+        sample_oracle(problem, i, theta, matrix(draws, outputs.start[i], n_samples, sizes[i]), rows, scratch.work)
 
 
 @kernel

@@ -108,6 +108,14 @@ def exp_oracle(problem, i, theta, mu, work):
 
 
 @generic
+def sample_oracle(problem, i, theta, draws, outputs, work):
+    """Write independent outputs drawn from p(y) ~ exp(score(y)) into the rows of `outputs`.
+
+    `draws` has the same shape, with independent numbers uniform in [0, 1): they alone decide which outputs are drawn.
+    """
+
+
+@generic
 def max_marginals(problem, i, theta, out, work):
     """Write into `out`, for each part that an output has once or not at all, the best score of an output that has it.
 

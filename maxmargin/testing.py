@@ -133,6 +133,8 @@ class _Example:
                 self.check_topk(table)
             if supports(generics.exp_oracle, self.call.problem):
                 self.check_exp(table)
+            if supports(generics.sample_oracle, self.call.problem) and not augmented:
+                self.check_samples()
 
     def check_linear_map(self) -> None:
         is_possible = self.theta > generics.IMPOSSIBLE / 2
@@ -183,6 +185,16 @@ class _Example:
             p = np.exp(scores - top)
             self.close(log_z, top + np.log(p.sum()), "the log-partition function differs from enumeration")
             self.close(mu, (p / p.sum()) @ table, "the means of exp_oracle differ from enumeration")
+
+    def check_samples(self) -> None:
+        """Compare the mean parts of samples, which scatter, with those of the exp oracle."""
+        n = 200
+        draws, outputs, mu = self.rng.random((n, self.size)), np.zeros((n, self.size), np.int32), self.zeros()
+        self.call(generics.sample_oracle, self.i, self.theta, draws, outputs, self.work)
+        self.call(generics.exp_oracle, self.i, self.theta, mu, self.work)
+        parts = np.array([self.parts(y) for y in outputs], np.float64)
+        is_close = np.abs(parts.mean(axis=0) - mu) <= 6 * parts.std(axis=0) / np.sqrt(n) + 12 / n
+        assert is_close.all(), f"example {self.i}: samples of sample_oracle have other means than exp_oracle"
 
 
 def check_solver(

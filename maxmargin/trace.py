@@ -21,12 +21,13 @@ class Status(enum.Enum):
     INTERRUPTED = "the fit was interrupted before the duality gap reached tol"
     DIVERGED = "the objective was not finite; the weights are the last good ones"
     SEPARATED = "a pass over the examples made no mistake"
+    EARLY_STOPPED = "the held-out score has not risen for as many certificates as patience allows"
     STALLED = "the solver can make no further progress in this precision"
     ESTIMATED = "the last known block gaps add up to less than tol; no exact certificate was asked for"
     INEXACT = "the duality gap reached tol, but the oracle is not exact, so the gap proves nothing"
 
 
-COLUMNS = ("passes", "oracle_calls", "seconds", "primal", "dual", "gap", "cache_hits", "cache_misses")
+COLUMNS = ("passes", "oracle_calls", "seconds", "primal", "dual", "gap", "cache_hits", "cache_misses", "dev_score")
 
 
 @dataclass
@@ -42,6 +43,7 @@ class Trace:
     dual : the highest lower bound found so far
     gap : primal - dual; the weights are at most this far from the optimum
     cache_hits, cache_misses : steps so far for which a cached output saved a call of the oracle, or did not
+    dev_score : the score of the weights on held-out data, NaN where there is none
     notes : what else is to be said, such as the choices of an automatic solver
 
     Examples
@@ -69,13 +71,14 @@ class Trace:
         dual: float,
         cache_hits: int = 0,
         cache_misses: int = 0,
+        dev_score: float = np.nan,
     ) -> None:
         """Add a certificate; the best primal and dual values so far are kept."""
         if self.rows:
             primal = min(primal, self.rows[-1][3])
             dual = max(dual, self.rows[-1][4])
         gap = max(primal - dual, 0.0)
-        self.rows.append((passes, oracle_calls, seconds, primal, dual, gap, cache_hits, cache_misses))
+        self.rows.append((passes, oracle_calls, seconds, primal, dual, gap, cache_hits, cache_misses, dev_score))
 
     def last(self, name: str) -> float:
         """The last entry of a column, without making an array of it."""
@@ -92,22 +95,29 @@ class Trace:
     gap = property(lambda self: self._column("gap"))
     cache_hits = property(lambda self: self._column("cache_hits").astype(np.int64))
     cache_misses = property(lambda self: self._column("cache_misses").astype(np.int64))
+    dev_score = property(lambda self: self._column("dev_score"))
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    @staticmethod
-    def header() -> str:
+    @property
+    def has_dev_scores(self) -> bool:
+        """Whether there was held-out data."""
+        return bool(self.rows) and not np.isnan(self.rows[-1][-1])
+
+    def header(self) -> str:
         """The column titles of the table."""
         names = ("passes", "oracle calls", "seconds", "primal", "dual", "gap", "relative")
-        return "{:>8}  {:>12}  {:>8}  {:>13}  {:>13}  {:>9}  {:>8}".format(*names)
+        titles = "{:>8}  {:>12}  {:>8}  {:>13}  {:>13}  {:>9}  {:>8}".format(*names)
+        return f"{titles}  {'held out':>10}" if self.has_dev_scores else titles
 
     def line(self, k: int = -1) -> str:
         """Row k of the table."""
         passes, calls, seconds, primal, dual, gap, *_ = self.rows[k]
         relative = gap / primal if primal > 0 else 0.0
         numbers = f"{passes:8.4g}  {calls:12d}  {seconds:8.1f}  {primal:13.6f}  {dual:13.6f}"
-        return f"{numbers}  {gap:9.1e}  {relative:8.1e}"
+        held_out = f"  {self.rows[k][-1]:10.6f}" if self.has_dev_scores else ""
+        return f"{numbers}  {gap:9.1e}  {relative:8.1e}{held_out}"
 
     def __str__(self) -> str:
         return "\n".join([self.header(), *(self.line(k) for k in range(len(self))), *self.notes])
@@ -118,7 +128,8 @@ class Trace:
             import pandas as pd
         except ImportError as error:
             raise ImportError("Trace.to_frame() needs pandas: pip install pandas.") from error
-        return pd.DataFrame({name: getattr(self, name) for name in COLUMNS})
+        names = COLUMNS if self.has_dev_scores else COLUMNS[:-1]
+        return pd.DataFrame({name: getattr(self, name) for name in names})
 
     def plot(self, ax: Any = None, x: str = "passes") -> Any:
         """Plot the primal and dual values, and the gap on a logarithmic axis, against a column of the trace.

@@ -1,4 +1,4 @@
-"""Sequences to a `ChainProblem`."""
+"""Sequences to a `ChainProblem` or an `ObservedChainProblem`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from maxmargin.features.base import Gram, gram_blocks
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chain import ChainProblem
+from maxmargin.structures.observed_chain import ObservedChainProblem, Pairs
 
 WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all kernels anew
 BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
@@ -97,7 +98,7 @@ def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.nd
     return np.where(mask, 0, IMPOSSIBLE).astype(dtype)
 
 
-def check_feasible(penalty: np.ndarray, lengths: np.ndarray) -> None:
+def check_feasible(penalty: np.ndarray, lengths: np.ndarray, name: str = "X") -> None:
     """Raise where no labelling of some sequence avoids the forbidden transitions."""
     allowed = penalty == 0
     reachable = np.ones(len(penalty), bool)
@@ -107,7 +108,8 @@ def check_feasible(penalty: np.ndarray, lengths: np.ndarray) -> None:
             not reachable.any()
         ):  # a path longer than the number of labels contains a cycle, so there is one of any length
             example = int(np.flatnonzero(lengths >= length)[0])
-            raise ValueError(f"allowed_transitions leaves no labelling for X[{example}], of length {lengths[example]}.")
+            length = lengths[example]
+            raise ValueError(f"allowed_transitions leaves no labelling for {name}[{example}], of length {length}.")
 
 
 def check_gold_allowed(labels: np.ndarray, penalty: np.ndarray, rows: Rows, classes: np.ndarray) -> None:
@@ -121,17 +123,43 @@ def check_gold_allowed(labels: np.ndarray, penalty: np.ndarray, rows: Rows, clas
         raise ValueError(f"y[{example}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
 
 
-def chain_problem(
-    features: Any, rows: Rows, n_features: int, labels: np.ndarray, costs: np.ndarray, scales: np.ndarray, penalty: Any
-) -> ChainProblem:
-    """Put the checked parts together, in the dtype of `penalty`."""
-    dtype = penalty.dtype
-    return ChainProblem(
-        features=features,
-        offsets=rows.offsets.astype(np.int64),
-        labels=labels.astype(np.int32),
-        token_cost=scales.astype(dtype),
-        cost_matrix=np.ascontiguousarray(costs, dtype),
-        penalty=np.ascontiguousarray(penalty),
-        n_features=n_features,
+def observed_pairs(features: Any, rows: Rows, n_features: int, labels: np.ndarray, n_labels: int) -> Pairs:
+    """The pairs of a feature and a label, and of two successive labels, that occur in sequences of sparse rows."""
+    is_seen = np.zeros((n_features, n_labels), bool)
+    is_seen[features.indices, np.repeat(labels, np.diff(features.indptr))] = True
+    follows = np.ones(len(labels), bool)
+    follows[rows.offsets[:-1]] = False
+    is_transition = np.zeros((n_labels, n_labels), bool)
+    is_transition[labels[np.flatnonzero(follows) - 1], labels[follows]] = True
+    sources, targets = np.nonzero(is_transition)
+    return Pairs(
+        start=np.concatenate([[0], np.cumsum(is_seen.sum(axis=1))]).astype(np.uint32),
+        labels=np.nonzero(is_seen)[1].astype(np.uint32),
+        sources=sources.astype(np.uint32),
+        targets=targets.astype(np.uint32),
     )
+
+
+def chain_problem(
+    features: Any,
+    rows: Rows,
+    n_features: int,
+    labels: np.ndarray,
+    costs: np.ndarray,
+    scales: np.ndarray,
+    penalty: Any,
+    pairs: Pairs | None = None,
+) -> Any:
+    """Put the checked parts together, in the dtype of `penalty`; with `pairs`, only those have a weight."""
+    dtype = penalty.dtype
+    shared = {
+        "features": features,
+        "offsets": rows.offsets.astype(np.int64),
+        "labels": labels.astype(np.int32),
+        "token_cost": scales.astype(dtype),
+        "cost_matrix": np.ascontiguousarray(costs, dtype),
+        "penalty": np.ascontiguousarray(penalty),
+    }
+    if pairs is not None:
+        return ObservedChainProblem(**shared, pairs=pairs)
+    return ChainProblem(**shared, n_features=n_features)

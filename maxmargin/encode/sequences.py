@@ -33,6 +33,7 @@ def stack_rows(
     n_features: int | None = None,
     dtype: Any = np.float64,
     *,
+    name: str = "X",
     noun: str = "sequence",
     may_be_empty: bool = False,
 ) -> Rows:
@@ -44,6 +45,7 @@ def stack_rows(
     lengths : the numbers of rows of the sequences in a stacked X
     n_features : the expected F
     dtype : what the values will be stored as
+    name : of the argument, in messages: "X", or "X_dev" with "lengths_dev"
     noun : what messages call an entry of X
     may_be_empty : whether an entry may have no rows
 
@@ -54,42 +56,47 @@ def stack_rows(
     >>> rows.matrix.shape, rows.offsets.tolist()
     ((3, 2), [0, 2, 3])
     """
-    rows = _stack_list(X, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths)
+    rows = _stack_list(X, name, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths, name)
     width = rows.matrix.shape[1]
     if n_features is not None and width != n_features:
-        raise ValueError(f"X has {width} features, but the model was fitted with {n_features}.")
+        raise ValueError(f"{name} has {width} features, but the model was fitted with {n_features}.")
     if width == 0:
-        raise ValueError("X must have at least one feature, but its rows are empty.")
-    check_finite(rows, dtype)
+        raise ValueError(f"{name} must have at least one feature, but its rows are empty.")
+    check_finite(rows, dtype, name)
     return rows
 
 
-def _stack_list(X: Any, noun: str, may_be_empty: bool) -> Rows:
+def _stack_list(X: Any, name: str, noun: str, may_be_empty: bool) -> Rows:
     if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
-        raise ValueError("X is one matrix: pass lengths, the numbers of rows of its sequences, or a list of matrices.")
+        lengths = name.replace("X", "lengths")
+        raise ValueError(
+            f"{name} is one matrix: pass {lengths}, the numbers of rows of its sequences, or a list of matrices."
+        )
     if not isinstance(X, (Sequence, np.ndarray)):
-        raise TypeError(f"X must be a list of matrices, or one matrix with lengths, not a {type(X).__name__}.")
+        raise TypeError(f"{name} must be a list of matrices, or one matrix with lengths, not a {type(X).__name__}.")
     if len(X) == 0:
-        raise ValueError(f"X must hold at least one {noun}, but it is empty.")
-    matrices = [_as_matrix(x, f"X[{i}]") for i, x in enumerate(X)]
+        raise ValueError(f"{name} must hold at least one {noun}, but it is empty.")
+    matrices = [_as_matrix(x, f"{name}[{i}]") for i, x in enumerate(X)]
     for i, matrix in enumerate(matrices):
         if matrix.shape[0] == 0 and not may_be_empty:
-            raise ValueError(f"X[{i}] is empty: a {noun} needs at least one row.")
+            raise ValueError(f"{name}[{i}] is empty: a {noun} needs at least one row.")
         if matrix.shape[1] != matrices[0].shape[1]:
-            raise ValueError(f"X[{i}] has {matrix.shape[1]} features, but X[0] has {matrices[0].shape[1]}.")
+            raise ValueError(f"{name}[{i}] has {matrix.shape[1]} features, but {name}[0] has {matrices[0].shape[1]}.")
     offsets = np.concatenate([[0], np.cumsum([matrix.shape[0] for matrix in matrices])])
     if any(sp.issparse(matrix) for matrix in matrices):
         return Rows(sp.csr_array(sp.vstack(matrices, format="csr")), offsets)
     return Rows(np.concatenate(matrices), offsets)
 
 
-def _cut_matrix(X: Any, lengths: Any) -> Rows:
-    matrix = _as_matrix(X, "X")
+def _cut_matrix(X: Any, lengths: Any, name: str) -> Rows:
+    matrix = _as_matrix(X, name)
     counts = np.asarray(lengths)
     if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iu" or (counts < 1).any():
-        raise ValueError("lengths must be a list of positive integers, one per sequence.")
+        raise ValueError(f"{name.replace('X', 'lengths')} must be a list of positive integers, one per sequence.")
     if counts.sum() != matrix.shape[0]:
-        raise ValueError(f"lengths add up to {counts.sum()}, but X has {matrix.shape[0]} rows.")
+        raise ValueError(
+            f"{name.replace('X', 'lengths')} add up to {counts.sum()}, but {name} has {matrix.shape[0]} rows."
+        )
     return Rows(matrix, np.concatenate([[0], np.cumsum(counts)]))
 
 
@@ -124,7 +131,7 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
     return Rows(sp.vstack(pieces, format="csr"), rows.offsets)
 
 
-def check_finite(rows: Rows, dtype: Any) -> None:
+def check_finite(rows: Rows, dtype: Any, name: str = "X") -> None:
     """Raise where a row holds NaN, infinity or a number that `dtype` cannot hold."""
     values = rows.matrix.data if sp.issparse(rows.matrix) else rows.matrix
     limit = float(np.finfo(dtype).max)
@@ -139,20 +146,20 @@ def check_finite(rows: Rows, dtype: Any) -> None:
     value = float(values[is_bad][0])
     what = f"{value:.3g}, too large for {np.dtype(dtype).name}" if np.isfinite(value) else "NaN or infinity"
     example = np.searchsorted(rows.offsets, row, side="right") - 1
-    raise ValueError(f"X[{example}] contains {what}, in row {row - rows.offsets[example]}.")
+    raise ValueError(f"{name}[{example}] contains {what}, in row {row - rows.offsets[example]}.")
 
 
 def flatten_labels(y: Any, rows: Rows, *, is_stacked: bool = False, name: str = "y") -> np.ndarray:
     """Check sequences of labels against those of rows and concatenate them."""
-    n = len(rows.offsets) - 1
+    n, X = len(rows.offsets) - 1, name.replace("y", "X")
     if is_stacked and len(y) == rows.offsets[-1] and all(np.ndim(label) == 0 for label in y):
         return _as_labels(list(y), name)
     if len(y) != n:
-        raise ValueError(f"X has {n} sequences, but {name} has {len(y)}.")
+        raise ValueError(f"{X} has {n} sequences, but {name} has {len(y)}.")
     sequences = [_as_labels(labels, f"{name}[{i}]") for i, labels in enumerate(y)]
     for i, (labels, length) in enumerate(zip(sequences, rows.lengths, strict=True)):
         if len(labels) != length:
-            raise ValueError(f"{name}[{i}] has {len(labels)} labels, but X[{i}] has {length} rows.")
+            raise ValueError(f"{name}[{i}] has {len(labels)} labels, but {X}[{i}] has {length} rows.")
         if (labels.dtype.kind == "U") != (sequences[0].dtype.kind == "U"):
             raise TypeError(f"{name}[{i}] holds labels of another type than {name}[0].")
     return np.concatenate(sequences)
@@ -194,7 +201,9 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
     return weights
 
 
-def encode_labels(labels: np.ndarray, classes: np.ndarray, rows: Rows, name: str = "y") -> np.ndarray:
+def encode_labels(
+    labels: np.ndarray, classes: np.ndarray, rows: Rows, name: str = "y", origin: str = "was not seen in fit"
+) -> np.ndarray:
     """The indices of labels in the sorted `classes`; unknown labels raise."""
     same_kind = labels.dtype.kind == classes.dtype.kind or {labels.dtype.kind, classes.dtype.kind} <= set("biu")
     codes = np.searchsorted(classes, labels) if same_kind else np.zeros(len(labels), np.intp)
@@ -202,7 +211,7 @@ def encode_labels(labels: np.ndarray, classes: np.ndarray, rows: Rows, name: str
     if not is_known.all():
         token = int(np.flatnonzero(~is_known)[0])
         example = np.searchsorted(rows.offsets, token, side="right") - 1
-        raise ValueError(f"{name}[{example}] contains the label {labels[token].item()!r}, which was not seen in fit.")
+        raise ValueError(f"{name}[{example}] contains the label {labels[token].item()!r}, which {origin}.")
     return codes.astype(np.int32)
 
 
@@ -211,7 +220,8 @@ def split(flat: np.ndarray, rows: Rows) -> list[np.ndarray]:
     return np.split(flat, rows.offsets[1:-1])
 
 
-def check_labels_given(y: Any) -> None:
+def check_labels_given(y: Any, name: str = "y") -> None:
     """Raise if there are no labels at all."""
     if isinstance(y, str) or not hasattr(y, "__len__") or not hasattr(y, "__iter__"):
-        raise TypeError("y must be a list with one sequence of labels per sequence of X.")
+        X = name.replace("y", "X")
+        raise TypeError(f"{name} must be a list with one sequence of labels per sequence of {X}.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +25,7 @@ class Task(NamedTuple):
     lower: np.ndarray | None
     upper: np.ndarray | None
     fitted: dict[str, Any]  # attributes that predictions need, set once the weights are there
+    options: Mapping[str, Any] = MappingProxyType({})  # further arguments of the solver
 
 
 class StructuredModel(BaseEstimator):
@@ -137,6 +140,7 @@ class StructuredModel(BaseEstimator):
             n_jobs=self.n_jobs,
             random_state=self._seed(),
             verbose=self.verbose,
+            **task.options,
         )
         self._take_on(task)
         self.trace_ = result.trace
@@ -155,9 +159,12 @@ class StructuredModel(BaseEstimator):
             setattr(self, name, value)
 
     def _seed(self) -> Any:
-        if isinstance(self.random_state, np.random.RandomState):
-            return self.random_state.randint(2**31)
-        return self.random_state
+        return as_seed(self.random_state)
+
+
+def as_seed(random_state: Any) -> Any:
+    """What NumPy's generators take, from what scikit-learn takes."""
+    return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state
 
 
 def per_example(blocks: Blocks) -> list[np.ndarray]:

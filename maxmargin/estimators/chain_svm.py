@@ -35,6 +35,8 @@ or Solver, default="auto"
         Passes over the sequences after which to stop.
     time_limit : float, default=None
         Seconds after which to stop.
+    patience : int, default=10
+        With held-out data, the number of certificates without a better score there after which `fit` stops.
     fit_bias : bool, default=True
         Add three weights per label: for every position, for the first and for the last of a sequence.
     allowed_transitions : set of pairs of labels or (L, L) boolean array, default=None
@@ -93,6 +95,7 @@ or Solver, default="auto"
         tol: float = 1e-3,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        patience: int = 10,
         fit_bias: bool = True,
         allowed_transitions: Any = None,
         bounds: Any = None,
@@ -110,6 +113,7 @@ or Solver, default="auto"
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
+        self.patience = patience
         self.fit_bias = fit_bias
         self.allowed_transitions = allowed_transitions
         self.bounds = bounds
@@ -121,7 +125,16 @@ or Solver, default="auto"
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None, position_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        lengths: Any = None,
+        position_weight: Any = None,
+        X_dev: Any = None,
+        y_dev: Any = None,
+        lengths_dev: Any = None,
     ) -> ChainSVM:
         """Train on sequences.
 
@@ -132,13 +145,15 @@ or Solver, default="auto"
         sample_weight : (n,) weights of the sequences' losses
         lengths : the numbers of rows of the sequences in a stacked X
         position_weight : list of (T_i,) weights of the positions in the cost
+        X_dev, y_dev, lengths_dev : held-out sequences like X, y and lengths, on which the weights of each certificate
+            are scored: those of the highest score are kept, and the fit stops when `patience` runs out
 
         Returns
         -------
         self
         """
         task = self._encode(X, y, sample_weight, lengths=lengths, position_weight=position_weight)
-        self._set_weights(self._solve(task))
+        self._set_weights(self._solve(self._with_held_out(task, X_dev, y_dev, lengths_dev)))
         return self
 
     def _costs(self, rows: Rows, labels: np.ndarray, classes: np.ndarray, position_weight: Any) -> tuple[Any, Any]:

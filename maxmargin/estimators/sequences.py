@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +17,7 @@ from maxmargin.encode.chain import (
     chain_problem,
     check_feasible,
     check_gold_allowed,
+    observed_pairs,
     transition_penalties,
 )
 from maxmargin.encode.sequences import (
@@ -31,18 +34,30 @@ from maxmargin.encode.sequences import (
 from maxmargin.estimators.base import StructuredModel, Task, check_k
 from maxmargin.estimators.bounds import bounds_by_name
 from maxmargin.passes import Blocks
-from maxmargin.structures.chain import ChainProblem
+from maxmargin.solvers.held_out import HeldOut
+from maxmargin.structures.observed_chain import Pairs
 
 
 class SequenceModel(StructuredModel):
     """What the models of sequences share: their data, weights and predictions.
 
-    Besides the arguments of `StructuredModel`, subclasses have fit_bias and allowed_transitions.
+    Besides the arguments of `StructuredModel`, subclasses have fit_bias, allowed_transitions and patience.
     """
 
     bounds: Any = None
+    only_observed = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        lengths: Any = None,
+        X_dev: Any = None,
+        y_dev: Any = None,
+        lengths_dev: Any = None,
+    ) -> Any:
         """Train on sequences.
 
         Parameters
@@ -51,13 +66,32 @@ class SequenceModel(StructuredModel):
         y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
         sample_weight : (n,) weights of the sequences' losses
         lengths : the numbers of rows of the sequences in a stacked X
+        X_dev, y_dev, lengths_dev : held-out sequences like X, y and lengths, on which the weights of each certificate
+            are scored: those of the highest score are kept, and the fit stops when `patience` runs out
 
         Returns
         -------
         self
         """
-        self._set_weights(self._solve(self._encode(X, y, sample_weight, lengths=lengths)))
+        task = self._encode(X, y, sample_weight, lengths=lengths)
+        self._set_weights(self._solve(self._with_held_out(task, X_dev, y_dev, lengths_dev)))
         return self
+
+    def _with_held_out(self, task: Task, X: Any, y: Any, lengths: Any) -> Task:
+        """The task, with weights scored on held-out sequences if there are any."""
+        if (X is None) != (y is None):
+            raise ValueError("X_dev and y_dev must be given together.")
+        if X is None:
+            return task
+        problem, rows = self._new_sequences(task.fitted, X, lengths, "X_dev")
+        check_labels_given(y, "y_dev")
+        flat = flatten_labels(y, rows, is_stacked=lengths is not None, name="y_dev")
+        labels = encode_labels(flat, task.fitted["classes_"], rows, "y_dev", "is not a label in y")
+
+        def score(w: np.ndarray) -> float:
+            return np.mean(inference.best_outputs(problem, w, self.n_jobs).values == labels)
+
+        return task._replace(options={**task.options, "held_out": HeldOut(score, self.patience)})
 
     def _encode(
         self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None, position_weight: Any = None
@@ -74,34 +108,37 @@ class SequenceModel(StructuredModel):
         check_feasible(penalty, rows.lengths)
         check_gold_allowed(labels, penalty, rows, classes)
         costs, scales = self._costs(rows, labels, classes, position_weight)
-        width, stores_sparse = rows.matrix.shape[1], is_better_sparse(rows)
+        width, stores_sparse = rows.matrix.shape[1], self.only_observed or is_better_sparse(rows)
         lower, upper = self._bound_weights(width, len(classes))
 
         rows = as_stored(rows, stores_sparse)
-        features = chain_features(
-            rows, self.dtype, with_bias=self.fit_bias, for_training=self._find_loss().smoothing is None
-        )
+        is_hinge = self._find_loss().smoothing is None
+        features = chain_features(rows, self.dtype, with_bias=self.fit_bias, for_training=is_hinge)
         n_features = width + (len(BIASES) if self.fit_bias else 0)
-        problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty)
-        start = self._last_point() if self._can_continue(rows, classes, penalty) else None
+        pairs = observed_pairs(features, rows, n_features, labels, len(classes)) if self.only_observed else None
+        problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty, pairs)
+        start = self._last_point() if self._can_continue(rows, classes, penalty, pairs) else None
         fitted = {
             "classes_": classes,
             "n_features_in_": width,
             "_penalty": penalty,
             "_lengths": rows.lengths,
             "_stores_sparse": stores_sparse,
+            "_with_bias": self.fit_bias,
+            "_pairs": pairs,
         }
         return Task(problem, weights, start, lower, upper, fitted)
 
     def _set_weights(self, w: np.ndarray) -> None:
         self._w = w
-        self.coef_ = self._name_weights(w, self.n_features_in_, len(self.classes_))
+        named = self._name_weights if self._pairs is None else self._name_observed
+        self.coef_ = named(w, self.n_features_in_, len(self.classes_))
 
     def _costs(self, rows: Rows, labels: np.ndarray, classes: np.ndarray, position_weight: Any) -> tuple[Any, Any]:
         """The costs of labels, by true label, and the weights of positions."""
         return np.zeros((len(classes), len(classes))), np.zeros(len(labels))
 
-    def _can_continue(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray) -> bool:
+    def _can_continue(self, rows: Rows, classes: np.ndarray, penalty: np.ndarray, pairs: Pairs | None) -> bool:
         """Whether a warm start is asked for and the last fit was on sequences like these."""
         return (
             self.warm_start
@@ -110,6 +147,8 @@ class SequenceModel(StructuredModel):
             and np.array_equal(self.classes_, classes)
             and np.array_equal(self._penalty, penalty)
             and self.n_features_in_ == rows.matrix.shape[1]
+            and (pairs is None) == (self._pairs is None)
+            and all(np.array_equal(a, b) for a, b in zip(pairs or (), self._pairs or (), strict=True))
         )
 
     def _bound_weights(self, width: int, n_labels: int) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -123,15 +162,30 @@ class SequenceModel(StructuredModel):
             named.update(zip(BIASES, table[width : width + len(BIASES)], strict=True))
         return named
 
-    def _sequences(self, X: Any, lengths: Any) -> tuple[ChainProblem, Rows]:
+    def _name_observed(self, w: np.ndarray, width: int, n_labels: int) -> Bunch:
+        start, labels, sources, targets = self._pairs
+        table = sp.csr_array((w[: labels.size], labels, start), (len(start) - 1, n_labels))
+        named = Bunch(emissions=table[:width], transitions=np.zeros((n_labels, n_labels), w.dtype))
+        named.transitions[sources, targets] = w[labels.size :]
+        if self._with_bias:
+            named.update(zip(BIASES, table[width:].toarray(), strict=True))
+        return named
+
+    def _sequences(self, X: Any, lengths: Any) -> tuple[Any, Rows]:
         check_is_fitted(self)
-        rows = as_stored(stack_rows(X, lengths, self.n_features_in_, self._penalty.dtype), self._stores_sparse)
-        check_feasible(self._penalty, rows.lengths)
-        features = chain_features(rows, self._penalty.dtype, with_bias="bias" in self.coef_, for_training=False)
-        n_labels, n_tokens = len(self.classes_), int(rows.offsets[-1])
-        n_features = self._w.size // n_labels - n_labels
-        no_labels, no_costs = np.zeros(n_tokens, np.int32), np.zeros((n_labels, n_labels))
-        return chain_problem(features, rows, n_features, no_labels, no_costs, np.zeros(n_tokens), self._penalty), rows
+        return self._new_sequences(self.__dict__, X, lengths)
+
+    @staticmethod
+    def _new_sequences(fitted: Mapping[str, Any], X: Any, lengths: Any, name: str = "X") -> tuple[Any, Rows]:
+        """The problem of new sequences for a model with these attributes; labels and costs are never looked at."""
+        width, penalty, with_bias = fitted["n_features_in_"], fitted["_penalty"], fitted["_with_bias"]
+        rows = as_stored(stack_rows(X, lengths, width, penalty.dtype, name=name), fitted["_stores_sparse"])
+        check_feasible(penalty, rows.lengths, name)
+        features = chain_features(rows, penalty.dtype, with_bias=with_bias, for_training=False)
+        n_labels, n_tokens = len(penalty), int(rows.offsets[-1])
+        n_features = width + (len(BIASES) if with_bias else 0)
+        no_labels, no_costs, scales = np.zeros(n_tokens, np.int32), np.zeros((n_labels, n_labels)), np.zeros(n_tokens)
+        return chain_problem(features, rows, n_features, no_labels, no_costs, scales, penalty, fitted["_pairs"]), rows
 
     def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
         """The best labelling of each sequence.

@@ -18,6 +18,7 @@ from maxmargin.passes import Blocks
 from maxmargin.problem import ORACLES
 from maxmargin.solvers.active_sets import DualPoint, copied, no_sets
 from maxmargin.solvers.box import project
+from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.trace import Status, Trace
 
@@ -27,7 +28,7 @@ class Result(NamedTuple):
 
     Attributes
     ----------
-    w : the weights of the lowest objective found
+    w : the weights of the lowest objective found or, with held-out data, of the highest score there
     dual : the last dual point, its mean parts and active sets, of solvers that keep one: pass it as `start` to continue
     trace : one row per certificate
     status : why the solver stopped
@@ -228,10 +229,16 @@ class _Observer:
     """Sees every certificate of a run: keeps the trace and the best weights, reports, and decides when to stop."""
 
     def __init__(
-        self, run: Run, keeps_last: bool, verbose: int, callback: Callable[[Trace], bool | None] | None
+        self,
+        run: Run,
+        keeps_last: bool,
+        verbose: int,
+        callback: Callable[[Trace], bool | None] | None,
+        held_out: HeldOut | None,
     ) -> None:
         self.run = run
         self.keeps_last = keeps_last
+        self.held_out = held_out
         self.verbose = verbose
         self.callback = callback
         self.trace = Trace(notes=run.notes)
@@ -254,12 +261,15 @@ class _Observer:
             dual=certificate.dual,
             cache_hits=run.cache_hits,
             cache_misses=run.cache_misses,
+            dev_score=np.nan if self.held_out is None else self.held_out.judge(certificate.w),
         )
         if self.verbose:
             first = [*run.notes, trace.header()] if len(trace) == 1 else []
             print(*first, trace.line(), sep="\n", flush=True)
         if self.callback is not None and self.callback(trace):
             run.interrupted = True
+        if self.held_out is not None and self.held_out.is_exhausted:
+            run.verdict = Status.EARLY_STOPPED
         primal, gap = trace.last("primal"), trace.last("gap")
         self.is_optimal = bool(np.isfinite(gap) and gap <= run.target(primal))
         return self.is_optimal or run.must_stop
@@ -269,8 +279,12 @@ class _Observer:
         run, status = self.run, self.run.status(self.is_optimal)
         if run.wrong_outputs:
             run.notes.append(f"The oracle returned an output worse than the true one {run.wrong_outputs} times.")
+        if self.held_out is not None:
+            self.best = self.held_out.best
+            run.notes.append(self.held_out.summary)
         if self.verbose:
-            print(f"{status.name}: {status.value}.", flush=True)
+            ending = [] if self.held_out is None else [self.held_out.summary]
+            print(*ending, f"{status.name}: {status.value}.", sep="\n", flush=True)
         return Result(self.best, run.dual, self.trace, status)
 
 
@@ -285,6 +299,7 @@ class Solver:
     needs_regularization: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = True
     returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
+    takes_l1: ClassVar[bool] = False
 
     def oracles(self, loss: Loss) -> set[str]:
         """The names of the oracles that it needs to minimise a loss."""
@@ -301,6 +316,7 @@ class Solver:
         sample_weight: np.ndarray | None = None,
         *,
         loss: Any = None,
+        l1_ratio: float = 0.0,
         start: Any = None,
         lower: Any = None,
         upper: Any = None,
@@ -312,8 +328,11 @@ class Solver:
         random_state: Any = None,
         verbose: int = 0,
         callback: Callable[[Trace], bool | None] | None = None,
+        held_out: HeldOut | None = None,
     ) -> Result:
         """Minimise (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), lambda = 1/(n C).
+
+        With an L1 term, for solvers that take one, (1/2) ||w||^2 becomes l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
 
         Parameters
         ----------
@@ -321,6 +340,7 @@ class Solver:
         C : inverse strength of the regularization; infinite for none, where the solver can do without
         sample_weight : (n,) weights of the examples
         loss : "hinge", "smooth_hinge", "log" or a `Loss`; by default the first that the solver is made for
+        l1_ratio : the share of the L1 norm in the regularization, from 0 to 1
         start : where to start from: the `dual` of an earlier `Result` or, for primal solvers, weights
         lower, upper : bounds of the weights, numbers or arrays with one entry per weight
         tol : stop at this relative duality gap, (primal - dual) / primal
@@ -331,6 +351,7 @@ class Solver:
         random_state : seed
         verbose : print the trace as it grows
         callback : called with the trace after each certificate; returning True stops the run
+        held_out : scores the weights of each certificate: the best are returned, and the run stops when patience ends
         """
         for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
             if value is not None:
@@ -338,10 +359,10 @@ class Solver:
         chosen = find_loss(loss or self.losses[0])
         self._check_loss(chosen)
         self._check_oracles(problem, chosen)
-        objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen)
+        objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen, l1_ratio)
         self._check_objective(objective)
         run = Run(objective, start, tol, abs_tol, max_passes, time_limit, random_state)
-        observer = _Observer(run, self.returns_last, verbose, callback)
+        observer = _Observer(run, self.returns_last, verbose, callback, held_out)
         with Interruptible(run):
             self.follow(run, observer)
         return observer.result()
@@ -369,6 +390,8 @@ class Solver:
 
     def _check_objective(self, objective: Objective) -> None:
         name = type(self).__name__
+        if objective.l1 and not self.takes_l1:
+            raise ValueError(f"{name} knows no L1 regularization: l1_ratio must be 0, or the solver LBFGS.")
         if self.needs_regularization and objective.regularization == 0:
             raise ValueError(f"{name} needs regularization: C must be finite.")
         if not self.takes_bounds and objective.box.which.size:

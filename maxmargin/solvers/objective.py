@@ -75,6 +75,7 @@ class Objective:
     n_jobs : the number of threads of a pass over all examples, as in scikit-learn
     lower, upper : bounds of the weights, numbers or one per weight
     loss : the loss of an example
+    l1_ratio : the share of the L1 norm in the regularization
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Objective:
         lower: Any = None,
         upper: Any = None,
         loss: Loss = NAMED["hinge"],
+        l1_ratio: float = 0.0,
     ) -> None:
         check_positive("C", C, allow_infinite=True)
         self.problem = problem
@@ -94,7 +96,8 @@ class Objective:
         self.passes = Passes(problem, n_jobs, loss.n_best)
         self.n = self.passes.n
         self.n_weights = new_weights(problem).size
-        self.regularization = 1.0 / (self.n * C)
+        self.regularization = (1 - l1_ratio) / (self.n * C)
+        self.l1 = l1_ratio / (self.n * C)  # a term of its own, in solvers that know of it
         self.box = make_box(lower, upper, new_weights(problem))
         self.weight = np.ones(self.n) if sample_weight is None else np.array(sample_weight, np.float64)
         if self.weight.shape != (self.n,) or not (np.isfinite(self.weight).all() and (self.weight >= 0).all()):

@@ -26,6 +26,7 @@ from maxmargin.problem import (
     new_weights,
     output_sizes,
     part_sizes,
+    sample_oracle,
     score_output,
     scores,
     spread,
@@ -56,6 +57,7 @@ class ChainWork(NamedTuple):
     forward: np.ndarray  # (T, L)
     arrivals: np.ndarray  # (T, L)
     factors: np.ndarray  # (3, L, L) of the exp oracle
+    extent: np.ndarray  # (2,) of the exp oracle
     spread: np.ndarray  # (F, L), or empty where every example has its Gram matrix
     branches: np.ndarray  # (K, 3) of the top-K oracle
 
@@ -101,18 +103,24 @@ def chain_output_sizes(problem):
 @implements(workspace, ChainProblem)
 def chain_workspace(problem, n_best):
     n_labels = problem.penalty.shape[0]
-    longest = np.diff(problem.offsets).max()
-    dtype = problem.penalty.dtype
     needs_spread = np.any(problem.features.gram.start < 0)
+    buffer = aligned((problem.n_features if needs_spread else 0, n_labels), problem.penalty.dtype)
+    return ChainWork(**chain_tables(problem.offsets, problem.penalty, n_best), spread=buffer)
+
+
+def chain_tables(offsets: np.ndarray, penalty: np.ndarray, n_best: int) -> dict[str, np.ndarray]:
+    """The tables of the dynamic programs, by their names in a workspace."""
+    n_labels, dtype = penalty.shape[0], penalty.dtype
+    longest = np.diff(offsets).max()
     factors = aligned((3, n_labels, n_labels), dtype)
     factors[2] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
-    return ChainWork(
-        forward=aligned((longest, n_labels), dtype),
-        arrivals=aligned((longest, n_labels), dtype),
-        factors=factors,
-        spread=aligned((problem.n_features if needs_spread else 0, n_labels), dtype),
-        branches=aligned((n_best, 3), np.int64),
-    )
+    return {
+        "forward": aligned((longest, n_labels), dtype),
+        "arrivals": aligned((longest, n_labels), dtype),
+        "factors": factors,
+        "extent": aligned((2,), dtype),
+        "branches": aligned((n_best, 3), np.int64),
+    }
 
 
 @implements(scores, ChainProblem)
@@ -201,7 +209,15 @@ def topk_chain(problem, i, theta, outputs, values, work):
 def exp_chain(problem, i, theta, mu, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     means, counts = nodes_and_pairs(problem, i, mu)
-    return chain_dp.forward_backward(nodes, pairs, means, counts, work.forward, work.arrivals, work.factors)
+    return chain_dp.forward_backward(
+        nodes, pairs, means, counts, work.forward, work.arrivals, work.factors, work.extent
+    )
+
+
+@implements(sample_oracle, ChainProblem)
+def sample_chain(problem, i, theta, draws, outputs, work):
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    chain_dp.sample_paths(nodes, pairs, draws, outputs, work.forward, work.arrivals, work.factors, work.extent)
 
 
 @implements(max_marginals, ChainProblem)

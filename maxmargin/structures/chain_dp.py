@@ -1,4 +1,4 @@
-"""Dynamic programs on a chain: Viterbi, its K best paths, and forward-backward sums.
+"""Dynamic programs on a chain: Viterbi, its K best paths, forward-backward sums, and samples.
 
 All take `nodes`, the T x L potentials of (position, label), and `pairs`, the L x L potentials of transitions. Tables
 have at least T rows. Viterbi's `forward[t, b]` is the best score of a path that ends in label b at t, `arrivals[t, b]`
@@ -141,50 +141,12 @@ def max_marginals(nodes, pairs, forward, backward, best):
 
 
 @register_jitable
-def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
-    """Marginals into `means`, expected transitions into `counts`; return the log-partition function.
-
-    Works on probabilities rescaled at each position, with exp(pairs) kept in `factors` from one call to the next for
-    as long as the transitions stay the same. One step multiplies a label's share by no less than exp(-spread), the
-    spread of the potentials, so as long as all shares are above `tiny` nothing underflows; otherwise the log domain
-    takes over.
-    """
+def forward_backward(nodes, pairs, means, counts, forward, backward, factors, extent):
+    """Marginals into `means`, expected transitions into `counts`; return the log-partition function."""
     length, n_labels = nodes.shape
-    factor = factors[0]
-    shift, pair_spread = exponentiate(pairs, factors)
-    tiny = 1e-18 if nodes.itemsize == 4 else 1e-90
-    allowed_spread = 43.0 if nodes.itemsize == 4 else 500.0
-    log_z = shift * (length - 1)
-    for t in range(length):
-        top = nodes[t, 0]
-        bottom = nodes[t, 0]
-        for b in range(1, n_labels):
-            top = max(top, nodes[t, b])
-            bottom = min(bottom, nodes[t, b])
-        if top - bottom + pair_spread > allowed_spread:
-            return log_forward_backward(nodes, pairs, means, counts, forward, backward)
-        for b in range(n_labels):
-            means[t, b] = fast_exp(nodes[t, b] - top)
-        if t == 0:
-            for b in range(n_labels):
-                forward[0, b] = means[0, b]
-        else:
-            times_matrix(forward, t - 1, factor, forward, t)
-            for b in range(n_labels):
-                forward[t, b] *= means[t, b]
-        total = nodes.dtype.type(0)
-        for b in range(n_labels):
-            total += forward[t, b]
-        inverse = 1 / max(total, nodes.dtype.type(tiny))
-        is_small = not total > tiny
-        for b in range(n_labels):
-            forward[t, b] *= inverse
-            means[t, b] *= inverse
-            is_small |= 0 < forward[t, b] < tiny
-        if is_small:
-            return log_forward_backward(nodes, pairs, means, counts, forward, backward)
-        log_z += top + math.log(total)
-
+    log_z, is_safe = forward_shares(nodes, pairs, means, forward, factors, extent)
+    if not is_safe:
+        return log_forward_backward(nodes, pairs, means, counts, forward, backward)
     for b in range(n_labels):
         backward[length - 1, b] = 1
     for t in range(length - 1, 0, -1):
@@ -195,8 +157,97 @@ def forward_backward(nodes, pairs, means, counts, forward, backward, factors):
         times_matrix(backward, t, factors[1], backward, t - 1)
     for b in range(n_labels):
         means[0, b] = forward[0, b] * backward[0, b]
-    count_transitions(forward, backward, factor, length, counts)
+    count_transitions(forward, backward, factors[0], length, counts)
     return log_z
+
+
+@register_jitable
+def forward_shares(nodes, pairs, gains, forward, factors, extent):
+    """Fill forward[t] with the probabilities of the labels at t given what comes before, and `gains` with exp(nodes).
+
+    Probabilities are rescaled at each position, and `gains` with them; exp(pairs) is kept in `factors` from one call
+    to the next for as long as the transitions stay the same. One step multiplies a label's share by no less than
+    exp(-spread), the spread of the potentials, so as long as all shares are above `tiny` nothing underflows. Return the
+    log-partition function, and whether this was so: if not, the log domain must take over.
+    """
+    length, n_labels = nodes.shape
+    exponentiate(pairs, factors, extent)
+    tiny = 1e-18 if nodes.itemsize == 4 else 1e-90
+    allowed_spread = 43.0 if nodes.itemsize == 4 else 500.0
+    log_z = extent[0] * (length - 1)
+    for t in range(length):
+        top = nodes[t, 0]
+        bottom = nodes[t, 0]
+        for b in range(1, n_labels):
+            top = max(top, nodes[t, b])
+            bottom = min(bottom, nodes[t, b])
+        if top - bottom + extent[1] > allowed_spread:
+            return log_z, False
+        for b in range(n_labels):
+            gains[t, b] = fast_exp(nodes[t, b] - top)
+        if t == 0:
+            for b in range(n_labels):
+                forward[0, b] = gains[0, b]
+        else:
+            times_matrix(forward, t - 1, factors[0], forward, t)
+            for b in range(n_labels):
+                forward[t, b] *= gains[t, b]
+        total = nodes.dtype.type(0)
+        for b in range(n_labels):
+            total += forward[t, b]
+        inverse = 1 / max(total, nodes.dtype.type(tiny))
+        smallest = nodes.dtype.type(1)
+        for b in range(n_labels):
+            share = forward[t, b] * inverse
+            forward[t, b] = share
+            gains[t, b] *= inverse
+            smallest = min(smallest, share if share > 0 else smallest)
+        if not total > tiny or smallest < tiny:
+            return log_z, False
+        log_z += top + math.log(total)
+    return log_z, True
+
+
+@register_jitable
+def sample_paths(nodes, pairs, draws, outputs, forward, weights, factors, extent):
+    """Draw a path into each row of `outputs`: its last label, then one after the other down to the first.
+
+    `draws` holds a number in [0, 1) for each label to be drawn; `weights` is a table to work in.
+    """
+    length, n_labels = nodes.shape
+    _, is_safe = forward_shares(nodes, pairs, weights, forward, factors, extent)
+    if not is_safe:
+        log_forward(nodes, pairs, forward)
+    for k in range(outputs.shape[0]):
+        for t in range(length - 1, -1, -1):
+            for a in range(n_labels):
+                weights[0, a] = forward[t, a]
+                if t < length - 1:
+                    after = outputs[k, t + 1]
+                    if is_safe:
+                        weights[0, a] *= factors[0, a, after]
+                    else:
+                        weights[0, a] += pairs[a, after]
+            if not is_safe:
+                top = np.max(weights[0])
+                for a in range(n_labels):
+                    weights[0, a] = math.exp(weights[0, a] - top)
+            outputs[k, t] = draw_label(weights[0], draws[k, t])
+
+
+@register_jitable
+def draw_label(weights, draw):
+    """A label with a probability proportional to its weight: where the running sum exceeds the share `draw` of all."""
+    total = 0.0
+    for a in range(weights.size):
+        total += weights[a]
+    label = 0
+    below = 0.0
+    for a in range(weights.size):
+        if weights[a] > 0 and (below <= draw * total):
+            label = a
+        below += weights[a]
+    return label
 
 
 @register_jitable
@@ -251,36 +302,40 @@ def times_matrix(rows, s, factor, out, t):
 
 
 @register_jitable
-def exponentiate(pairs, factors):
+def exponentiate(pairs, factors, extent):
     """Fill factors[0] with exp(pairs - their maximum), factors[1] with its transpose.
 
-    They are there already if factors[2] holds the same pairs. Return the maximum and the spread of possible pairs.
+    They are there already if factors[2] holds the same pairs. Fills `extent` with the maximum and the spread of
+    possible pairs.
     """
     n_labels = pairs.shape[0]
+    change = pairs.dtype.type(0)
+    for a in range(n_labels):
+        for b in range(n_labels):
+            change = max(change, abs(factors[2, a, b] - pairs[a, b]))
+    if change == 0:
+        return
     top = pairs[0, 0]
     bottom = -pairs.dtype.type(IMPOSSIBLE)
-    is_same = True
     for a in range(n_labels):
         for b in range(n_labels):
             top = max(top, pairs[a, b])
             bottom = min(bottom, pairs[a, b] if pairs[a, b] > IMPOSSIBLE / 2 else bottom)
-            is_same = is_same and factors[2, a, b] == pairs[a, b]
-    if not is_same:
-        for a in range(n_labels):
-            for b in range(n_labels):
-                factors[0, a, b] = fast_exp(pairs[a, b] - top)
-                factors[1, b, a] = factors[0, a, b]
-                factors[2, a, b] = pairs[a, b]
-    return top, max(top - bottom, pairs.dtype.type(0))
+    for a in range(n_labels):
+        for b in range(n_labels):
+            factors[0, a, b] = fast_exp(pairs[a, b] - top)
+            factors[1, b, a] = factors[0, a, b]
+            factors[2, a, b] = pairs[a, b]
+    extent[0] = top
+    extent[1] = max(top - bottom, pairs.dtype.type(0))
 
 
 @register_jitable
-def log_forward_backward(nodes, pairs, means, counts, forward, backward):
-    """As `forward_backward`, in logarithms: slow, and safe for any potentials."""
+def log_forward(nodes, pairs, forward):
+    """Fill forward[t, b] with the log of the sum over paths that end in label b at t; return the log-partition."""
     length, n_labels = nodes.shape
     for b in range(n_labels):
         forward[0, b] = nodes[0, b]
-        backward[length - 1, b] = 0
     for t in range(1, length):
         for b in range(n_labels):
             top = forward[t - 1, 0] + pairs[0, b]
@@ -290,6 +345,20 @@ def log_forward_backward(nodes, pairs, means, counts, forward, backward):
             for a in range(n_labels):
                 total += math.exp(forward[t - 1, a] + pairs[a, b] - top)
             forward[t, b] = nodes[t, b] + top + math.log(total)
+    top = np.max(forward[length - 1])
+    total = 0.0
+    for b in range(n_labels):
+        total += math.exp(forward[length - 1, b] - top)
+    return top + math.log(total)
+
+
+@register_jitable
+def log_forward_backward(nodes, pairs, means, counts, forward, backward):
+    """As `forward_backward`, in logarithms: slow, and safe for any potentials."""
+    length, n_labels = nodes.shape
+    log_z = log_forward(nodes, pairs, forward)
+    for b in range(n_labels):
+        backward[length - 1, b] = 0
     for t in range(length - 1, 0, -1):
         for a in range(n_labels):
             top = pairs[a, 0] + nodes[t, 0] + backward[t, 0]
@@ -299,11 +368,6 @@ def log_forward_backward(nodes, pairs, means, counts, forward, backward):
             for b in range(n_labels):
                 total += math.exp(pairs[a, b] + nodes[t, b] + backward[t, b] - top)
             backward[t - 1, a] = top + math.log(total)
-    top = np.max(forward[length - 1])
-    total = 0.0
-    for b in range(n_labels):
-        total += math.exp(forward[length - 1, b] - top)
-    log_z = top + math.log(total)
     for a in range(n_labels):
         for b in range(n_labels):
             total = 0.0

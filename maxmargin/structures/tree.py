@@ -68,7 +68,7 @@ class TreeWork(NamedTuple):
     belief: np.ndarray  # (T, L)
     message: np.ndarray  # (T, L)
     factors: np.ndarray  # (kinds, 3, L, L) of the exp oracle
-    shifts: np.ndarray  # (kinds,) of the exp oracle
+    extents: np.ndarray  # (kinds, 2) of the exp oracle
     spread: np.ndarray  # (F, L), or empty where every example has its Gram matrix
     edge_spread: np.ndarray  # (F_edge, L^2), or empty as well
     branches: np.ndarray  # (K, 3) of the top-K oracle
@@ -146,7 +146,7 @@ def tree_workspace(problem, n_best):
         belief=aligned((longest, n_labels), dtype),
         message=aligned((longest, n_labels), dtype),
         factors=factors,
-        shifts=aligned((most_kinds,), dtype),
+        extents=aligned((most_kinds, 2), dtype),
         spread=aligned((problem.n_features if needs_spread else 0, n_labels), dtype),
         edge_spread=aligned((problem.n_edge_features if needs_edge_spread else 0, n_labels * n_labels), dtype),
         branches=aligned((n_best, 3), np.int64),
@@ -249,7 +249,7 @@ def exp_tree(problem, i, theta, mu, work):
     means, counts = nodes_and_pairs(problem, i, mu)
     forest = forest_of(problem, i)
     return tree_dp.sum_product(
-        nodes, pairs, forest, means, counts, work.belief, work.message, work.factors, work.shifts
+        nodes, pairs, forest, means, counts, work.belief, work.message, work.factors, work.extents
     )
 
 

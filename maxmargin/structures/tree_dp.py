@@ -179,7 +179,7 @@ def max_marginals(pairs, forest, belief, message, best):
 
 
 @register_jitable
-def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, shifts):
+def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, extents):
     """Marginals into `means`, expected counts of edges' labels into `counts`; return the log-partition function.
 
     Works on probabilities rescaled at each node, with exp(pairs) kept in `factors` from one call to the next for as
@@ -192,8 +192,8 @@ def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, s
     allowed_spread = 41.0 if nodes.itemsize == 4 else 207.0
     is_safe = True
     for k in range(pairs.size // (n_labels * n_labels)):
-        shifts[k], spread = exponentiate(table_of(pairs, k, n_labels), factors[k])
-        is_safe = is_safe and spread <= allowed_spread
+        exponentiate(table_of(pairs, k, n_labels), factors[k], extents[k])
+        is_safe = is_safe and extents[k, 1] <= allowed_spread
     log_z = 0.0
     for t in range(length):
         top = nodes[t, 0]
@@ -220,7 +220,7 @@ def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, s
                 is_small |= 0 < message[c, a] < tiny
                 belief[p, a] *= message[c, a]
             is_safe = is_safe and not is_small
-            log_z += shifts[forest.kind[c]]
+            log_z += extents[forest.kind[c], 0]
         total = nodes.dtype.type(0)
         for a in range(n_labels):
             total += belief[row, a]

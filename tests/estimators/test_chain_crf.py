@@ -2,10 +2,12 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from maxmargin import LBFGS, ChainCRF, Status, regularization_path
+from maxmargin import LBFGS, ChainCRF, ChainSVM, Status, regularization_path
 from tests import naive
 
 
@@ -58,13 +60,18 @@ def test_forbidden_transitions_have_no_probability(words):
     assert fitted.log_likelihood(two, [["c", "b"]])[0] < -1e6
 
 
-def test_long_sequences_and_float32(words):
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_ten_thousand_tokens(words, dtype):
     X, y = words
     long = [np.concatenate(X * 80)[:10_000]]
     labels = [np.concatenate(y * 80)[:10_000]]
-    fitted = ChainCRF(dtype="float32", tol=1e-2).fit(long, labels)
+    fitted = ChainCRF(dtype=dtype, tol=1e-2).fit(long, labels)
+    marginals = fitted.predict_marginals(long)[0]
     assert np.isfinite(fitted.log_likelihood(long, labels)).all()
-    assert np.allclose(fitted.predict_marginals(long)[0].sum(axis=1), 1, atol=1e-4)
+    assert np.allclose(marginals.sum(axis=1), 1, atol=1e-4)
+    samples = fitted.sample(long, 20, random_state=0)[0]
+    shares = [(samples == label).mean() for label in fitted.classes_]
+    assert np.allclose(shares, marginals.mean(axis=0), atol=0.01)
 
 
 def test_warm_start_threads_weights_and_model_selection(words):
@@ -81,9 +88,188 @@ def test_warm_start_threads_weights_and_model_selection(words):
 
 def test_bad_input(words):
     X, y = words
-    with pytest.raises(ValueError, match="solver must be a Solver of the log loss or one of lbfgs, not 'bcfw'"):
+    with pytest.raises(ValueError, match=r"solver must be a Solver of the log loss or one of .*lbfgs.*, not 'bcfw'"):
         ChainCRF(solver="bcfw").fit(X, y)
     with pytest.raises(ValueError, match="A path needs a model of the hinge loss, which ChainCRF is not"):
         regularization_path(ChainCRF(), X, y)
     with pytest.raises(ValueError, match=r"y\[0\] contains the label 'z', which was not seen in fit"):
         ChainCRF(tol=0.1).fit(X, y).log_likelihood(X[:1], [["z"] * len(X[0])])
+    for ratio in (-0.1, 1.5, "half"):
+        with pytest.raises(ValueError, match="l1_ratio must be a number from 0 to 1"):
+            ChainCRF(l1_ratio=ratio).fit(X, y)
+    with pytest.raises(ValueError, match="SGD knows no L1 regularization: l1_ratio must be 0, or the solver LBFGS"):
+        ChainCRF(l1_ratio=0.5, solver="sgd").fit(X, y)
+    with pytest.raises(ValueError, match="n_samples must be an integer, at least 1, not 0"):
+        ChainCRF(tol=0.1).fit(X, y).sample(X, n_samples=0)
+
+
+def test_samples_have_the_frequencies_of_enumeration(model, words):
+    X = [x for x in words[0] if len(x) <= 3][:4]
+    n = 20_000
+    for x, drawn in zip(X, model.sample(X, n, random_state=0), strict=True):
+        every, scores = scores_of(model, x)
+        p = np.exp(scores - np.logaddexp.reduce(scores))
+        codes = np.searchsorted(model.classes_, drawn) @ 3 ** np.arange(len(x))[::-1]
+        found = np.bincount(codes, minlength=len(p)) / n  # labellings are enumerated in this order
+        assert np.array_equal(every @ 3 ** np.arange(len(x))[::-1], np.arange(len(p)))
+        assert (np.abs(found - p) <= 5 * np.sqrt(p / n) + 1e-3).all()
+
+
+def test_samples_are_reproducible_and_allowed(model, words):
+    X = words[0][:3]
+    first, again, other = (model.sample(X, 5, random_state=seed) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+    model.sample(X, random_state=np.random.RandomState(0))
+    allowed = {("a", "a"), ("a", "b"), ("b", "b"), ("b", "c"), ("c", "c"), ("c", "a")}
+    y = [s if set(itertools.pairwise(s)) <= allowed else ["a"] * len(s) for s in words[1]]
+    fitted = ChainCRF(allowed_transitions=allowed).fit(words[0], y)
+    for labels in np.concatenate([s[:, :2] for s in fitted.sample(words[0], 50, random_state=0)]):
+        assert tuple(labels) in allowed
+
+
+def test_confidence_is_the_probability_of_the_prediction(model, words):
+    X = [x for x in words[0] if len(x) <= 4]
+    for x, confidence in zip(X, model.confidence(X), strict=True):
+        _, scores = scores_of(model, x)
+        assert np.isclose(confidence, np.exp(scores.max() - np.logaddexp.reduce(scores)))
+    assert np.allclose(np.log(model.confidence(X)), model.log_likelihood(X, model.predict(X)))
+
+
+# --- weights of observed pairs only ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sparse_words(words):
+    """Signs of the features, of which each goes with some labels only, as sparse binary rows."""
+    X = [sp.csr_array(np.hstack([x > 0.9, x < -0.9]).astype(float)) for x in words[0]]
+    return X, words[1]
+
+
+def test_only_observed_minimises_over_the_observed_weights(sparse_words):
+    X, y = sparse_words
+    fitted = ChainCRF(only_observed=True, fit_bias=False, tol=1e-7).fit(X, y)
+    codes = [np.searchsorted(["a", "b", "c"], s) for s in y]
+    mask = sum(naive.chain_features(x.toarray(), s, 3) for x, s in zip(X, codes, strict=True)) > 0
+    assert 0 < mask.sum() < mask.size
+    tables = naive.table([x.toarray() for x in X], codes, 3)
+
+    def objective(w):
+        losses = [np.logaddexp.reduce(-psi[:, mask] @ w) for psi, _ in tables]
+        return np.dot(w, w) / (2 * len(X)) + np.mean(losses)
+
+    best = minimize(objective, np.zeros(mask.sum()), tol=1e-10)
+    assert np.isclose(fitted.trace_.primal[-1], best.fun, rtol=1e-6)
+    dense = np.concatenate([fitted.coef_.emissions.toarray().ravel(), fitted.coef_.transitions.ravel()])
+    assert np.allclose(dense[mask], best.x, atol=1e-3)
+    assert not dense[~mask].any()
+
+
+def test_only_observed_predicts_like_its_weights(sparse_words):
+    X, y = sparse_words
+    fitted = ChainCRF(only_observed=True, tol=1e-5).fit(X, y)
+    everything = ChainCRF(tol=0.5).fit(X, y)
+    parts = (fitted.coef_[name] for name in ("emissions", "bias", "first", "last", "transitions"))
+    everything._set_weights(np.concatenate([(p.toarray() if sp.issparse(p) else p).ravel() for p in parts]))
+    assert np.allclose(fitted.log_likelihood(X, y), everything.log_likelihood(X, y))
+    assert all(map(np.array_equal, fitted.predict(X), everything.predict(X)))
+    assert all(map(np.allclose, fitted.predict_marginals(X), everything.predict_marginals(X)))
+    assert fitted.score(X, y) > 0.7
+    dense = [x.toarray() for x in X]
+    assert np.allclose(fitted.log_likelihood(dense, y), fitted.log_likelihood(X, y))
+
+
+def test_only_observed_continues_on_the_same_pairs_only(sparse_words):
+    X, y = sparse_words
+    fitted = ChainCRF(only_observed=True, warm_start=True, tol=1e-5).fit(X, y)
+    assert fitted.fit(X, y).n_iter_ == 1
+    other = [sp.csr_array(x.toarray()[:, ::-1].copy()) for x in X]
+    assert fitted.fit(other, y).n_iter_ > 1
+    assert fitted.set_params(only_observed=False).fit(X, y).n_iter_ > 1
+
+
+# --- elastic net -----------------------------------------------------------------------------------------------------
+
+
+def test_l1_makes_weights_zero(words):
+    X, y = words
+    fitted = ChainCRF(C=0.3, l1_ratio=0.8, tol=1e-5).fit(X, y)
+    assert fitted.status_ is Status.OPTIMAL
+    weights = np.concatenate([part.ravel() for part in fitted.coef_.values()])
+    assert 0 < np.count_nonzero(weights) < weights.size
+    penalty = (0.8 * np.abs(weights).sum() + 0.1 * np.dot(weights, weights)) / (0.3 * len(X))
+    assert np.isclose(fitted.trace_.primal[-1], penalty - fitted.log_likelihood(X, y).mean())
+
+
+@pytest.mark.parametrize(("c1", "c2"), [(0.0, 1.0), (0.7, 0.2), (1.0, 0.0)])
+def test_objectives_of_crfsuite(sparse_words, tmp_path, c1, c2):
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    X, y = sparse_words
+    trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
+    trainer.set_params({"c1": c1, "c2": c2, "epsilon": 1e-7, "delta": 1e-9, "max_iterations": 2000})
+    for x, labels in zip(X, y, strict=True):
+        trainer.append([[str(k) for k in np.flatnonzero(row)] for row in x.toarray()], labels)
+    trainer.train(str(tmp_path / "model"))
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(tmp_path / "model"))
+    info = tagger.info()
+
+    total = c1 + 2 * c2
+    fitted = ChainCRF(C=1 / total, l1_ratio=c1 / total, only_observed=True, fit_bias=False, tol=1e-6).fit(X, y)
+    theirs = ChainCRF(fit_bias=False, tol=0.5).fit(X, y)
+    w = np.zeros((9, 3))
+    for (attribute, label), weight in info.state_features.items():
+        w[int(attribute), "abc".index(label)] = weight
+    for (before, after), weight in info.transitions.items():
+        w[6 + "abc".index(before), "abc".index(after)] = weight
+    theirs._set_weights(w.ravel())
+    objective = c1 * np.abs(w).sum() + c2 * np.square(w).sum() - theirs.log_likelihood(X, y).sum()
+    assert np.isclose(fitted.trace_.primal[-1] * len(X), objective, rtol=1e-4)
+    assert fitted.trace_.dual[-1] * len(X) <= objective
+
+
+# --- held-out data ---------------------------------------------------------------------------------------------------
+
+
+def test_the_best_weights_on_held_out_data_are_kept(words, capsys):
+    X, y = words
+    fitted = ChainCRF(C=100.0, tol=1e-8, patience=3, verbose=1)
+    fitted.fit(X[:15], y[:15], X_dev=X[15:], y_dev=y[15:])
+    scores = fitted.trace_.dev_score
+    assert fitted.status_ is Status.EARLY_STOPPED
+    assert np.argmax(scores) == len(scores) - 4  # the first of the highest, then three that are no better
+    assert fitted.score(X[15:], y[15:]) == scores.max()
+    assert "held out" in capsys.readouterr().out
+    assert "The held-out score was highest at certificate" in str(fitted.trace_)
+    assert "dev_score" in fitted.trace_.to_frame()
+    assert "dev_score" not in ChainCRF().fit(X, y).trace_.to_frame()
+
+
+def test_held_out_data_may_be_stacked_and_for_svms(words):
+    X, y = words
+    stacked = {
+        "X_dev": np.concatenate(X[20:]),
+        "y_dev": np.concatenate(y[20:]),
+        "lengths_dev": [len(x) for x in X[20:]],
+    }
+    fitted = ChainSVM(C=100.0, tol=1e-6, patience=2, random_state=0).fit(X[:20], y[:20], **stacked)
+    assert fitted.status_ in (Status.EARLY_STOPPED, Status.OPTIMAL)
+    assert np.isclose(fitted.score(X[20:], y[20:]), fitted.trace_.dev_score.max())
+
+
+def test_bad_held_out_data(words):
+    X, y = words
+    model = ChainCRF(tol=0.1)
+    with pytest.raises(ValueError, match="X_dev and y_dev must be given together"):
+        model.fit(X, y, X_dev=X)
+    with pytest.raises(ValueError, match=r"y_dev\[0\] contains the label 'z', which is not a label in y"):
+        model.fit(X, y, X_dev=X[:1], y_dev=[["z"] * len(X[0])])
+    with pytest.raises(ValueError, match="X_dev has 2 features, but the model was fitted with 3"):
+        model.fit(X, y, X_dev=[np.zeros((2, 2))], y_dev=[["a", "b"]])
+    with pytest.raises(ValueError, match=r"y_dev\[0\] has 1 labels, but X_dev\[0\] has 2 rows"):
+        model.fit(X, y, X_dev=[np.zeros((2, 3))], y_dev=[["a"]])
+    with pytest.raises(ValueError, match="lengths_dev add up to 3, but X_dev has 2 rows"):
+        model.fit(X, y, X_dev=np.zeros((2, 3)), y_dev=["a", "b"], lengths_dev=[3])
+    with pytest.raises(ValueError, match="patience must be an integer, at least 1, not 0"):
+        ChainCRF(patience=0).fit(X, y, X_dev=X, y_dev=y)
+    assert not hasattr(model, "coef_")

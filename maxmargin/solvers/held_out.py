@@ -1,0 +1,57 @@
+"""Early stopping: held-out data that judges the weights of every certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from maxmargin.checks import check_count
+
+
+class HeldOut:
+    """Scores weights on held-out data and keeps the best; a run stops once they have not improved for a while.
+
+    Parameters
+    ----------
+    score : how good weights are, the higher the better
+    patience : the number of certificates without a better score after which to stop
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.solvers import LBFGS
+    >>> from maxmargin.solvers.held_out import HeldOut
+    >>> from maxmargin.testing import toy_chains
+    >>> result = LBFGS().solve(toy_chains(), held_out=HeldOut(lambda w: -np.abs(w).max(), patience=3))
+    >>> result.status.name, len(result.trace), bool(result.w.any())
+    ('EARLY_STOPPED', 4, False)
+    """
+
+    def __init__(self, score: Callable[[np.ndarray], float], patience: int = 10) -> None:
+        check_count("patience", patience)
+        self.score = score
+        self.patience = patience
+        self.best, self.best_score, self.at = np.zeros(0), -np.inf, -1
+        self.n_judged = 0
+
+    def judge(self, w: np.ndarray) -> float:
+        """The score of the weights of the next certificate."""
+        score = float(self.score(w))
+        if score > self.best_score:
+            self.best, self.best_score, self.at = w.copy(), score, self.n_judged
+        self.n_judged += 1
+        return score
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether patience has run out."""
+        return self.n_judged - 1 - self.at >= self.patience
+
+    @property
+    def summary(self) -> str:
+        """What it has led to."""
+        return (
+            f"The held-out score was highest at certificate {self.at + 1} of {self.n_judged}, {self.best_score:.6g}: "
+            "those weights were kept."
+        )

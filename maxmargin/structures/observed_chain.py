@@ -1,0 +1,135 @@
+"""Chains whose weights are those of observed pairs only: of a feature and a label, and of two successive labels.
+
+Outputs and parts are those of `maxmargin.structures.chain`. The weights are one per pair of a feature and a label, by
+feature, then one per transition; all other weights are zero and are not stored. On text, where most features go with
+one or two labels, there are far fewer of them, and they fit in the processor's cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin import problem as generics
+from maxmargin.dispatch import implements
+from maxmargin.features.sparse import entry
+from maxmargin.problem import new_weights, scores, spread, squared_norm, workspace
+from maxmargin.structures import chain
+from maxmargin.structures.chain import nodes_and_pairs
+from maxmargin.threads import aligned
+
+
+class Pairs(NamedTuple):
+    """The pairs that have a weight: feature f and labels[start[f]:start[f + 1]], sources[k] and targets[k].
+
+    Unsigned: Numba checks signed indices for negative ones, which doubles the time of a pass.
+    """
+
+    start: np.ndarray  # (F + 1,) uint32
+    labels: np.ndarray  # (P,) uint32
+    sources: np.ndarray  # uint32
+    targets: np.ndarray  # uint32
+
+
+class ObservedChainProblem(NamedTuple):
+    """As `ChainProblem`, with sparse or binary features."""
+
+    features: Any
+    pairs: Pairs
+    offsets: np.ndarray
+    labels: np.ndarray
+    token_cost: np.ndarray
+    cost_matrix: np.ndarray
+    penalty: np.ndarray
+
+
+class ObservedChainWork(NamedTuple):
+    """As `ChainWork`."""
+
+    forward: np.ndarray
+    arrivals: np.ndarray
+    factors: np.ndarray
+    extent: np.ndarray
+    spread: np.ndarray  # one entry per weight
+    branches: np.ndarray
+
+
+for shared, implementation in (
+    (generics.n_examples, chain.n_chains),
+    (generics.part_sizes, chain.chain_part_sizes),
+    (generics.output_sizes, chain.chain_output_sizes),
+    (generics.gold, chain.chain_gold),
+    (generics.augment, chain.augment_chain),
+    (generics.add_output, chain.add_labelling),
+    (generics.score_output, chain.score_labelling),
+    (generics.max_oracle, chain.max_chain),
+    (generics.topk_oracle, chain.topk_chain),
+    (generics.exp_oracle, chain.exp_chain),
+    (generics.sample_oracle, chain.sample_chain),
+    (generics.max_marginals, chain.chain_max_marginals),
+):
+    implements(shared, ObservedChainProblem)(implementation)
+
+
+@implements(new_weights, ObservedChainProblem)
+def new_observed_weights(problem):
+    return np.zeros(problem.pairs.labels.size + problem.pairs.sources.size, problem.penalty.dtype)
+
+
+@implements(workspace, ObservedChainProblem)
+def observed_workspace(problem, n_best):
+    tables = chain.chain_tables(problem.offsets, problem.penalty, n_best)
+    return ObservedChainWork(**tables, spread=aligned((new_weights(problem).size,), problem.penalty.dtype))
+
+
+@implements(scores, ObservedChainProblem)
+def observed_scores(problem, w, i, theta):
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    features, start, labels = problem.features, problem.pairs.start, problem.pairs.labels
+    lo = problem.offsets[i]
+    for t in range(nodes.shape[0]):
+        for label in range(nodes.shape[1]):
+            nodes[t, label] = 0
+        for p in range(features.indptr[lo + t], features.indptr[lo + t + 1]):
+            f = features.indices[p]
+            x = entry(features, p)
+            for k in range(start[f], start[f + 1]):
+                nodes[t, labels[k]] += x * w[k]
+    for a in range(pairs.shape[0]):
+        for b in range(pairs.shape[0]):
+            pairs[a, b] = problem.penalty[a, b]
+    for k in range(problem.pairs.sources.size):
+        pairs[problem.pairs.sources[k], problem.pairs.targets[k]] += w[labels.size + k]
+
+
+@implements(spread, ObservedChainProblem)
+def spread_observed(problem, w, i, delta, scale):
+    nodes, pairs = nodes_and_pairs(problem, i, delta)
+    features, start, labels = problem.features, problem.pairs.start, problem.pairs.labels
+    lo = problem.offsets[i]
+    step = delta.dtype.type(scale)
+    for t in range(nodes.shape[0]):
+        for p in range(features.indptr[lo + t], features.indptr[lo + t + 1]):
+            f = features.indices[p]
+            x = entry(features, p) * step
+            for k in range(start[f], start[f + 1]):
+                w[k] += x * nodes[t, labels[k]]
+    for k in range(problem.pairs.sources.size):
+        w[labels.size + k] += step * pairs[problem.pairs.sources[k], problem.pairs.targets[k]]
+
+
+@implements(squared_norm, ObservedChainProblem)
+def observed_squared_norm(problem, i, delta, work):
+    spread(problem, work.spread, i, delta, 1.0)
+    features, start = problem.features, problem.pairs.start
+    total = 0.0
+    for p in range(features.indptr[problem.offsets[i]], features.indptr[problem.offsets[i + 1]]):
+        f = features.indices[p]
+        for k in range(start[f], start[f + 1]):  # cleared as read: each weight counts once
+            total += work.spread[k] * work.spread[k]
+            work.spread[k] = 0
+    for k in range(problem.pairs.labels.size, work.spread.size):
+        total += work.spread[k] * work.spread[k]
+        work.spread[k] = 0
+    return total
