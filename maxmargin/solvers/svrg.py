@@ -115,7 +115,7 @@ class Epochs:
         self.primal = run.evaluate(w).value
         self.objective = run.objective
         self.point, self.value = w, np.inf
-        self.first_mu = solver.mu or FIRST_SHARE * self.primal / max(self.range, 0.5)
+        self.first_mu = solver.mu or FIRST_SHARE * (self.primal or 1.0) / max(self.range, 0.5)
         self.n_epochs = 0
         self.set_level(self.first_mu)
 
