@@ -113,9 +113,8 @@ def main() -> None:
     data = load_lsp()
     train, test = read_people(data.X_train, data.y_train), read_people(data.X_test, data.y_test)
     y = fill_in(train)
-    print(
-        f"{len(train.joints)} training and {len(test.joints)} test images, features in {time.perf_counter() - began:.0f} s"
-    )
+    seconds = time.perf_counter() - began
+    print(f"{len(train.joints)} training and {len(test.joints)} test images, features in {seconds:.0f} s")
     print(f"{'':28} {'within 0.2':>10} {'within 0.5':>10} {'seconds':>8} {'passes':>7} {'rel. gap':>9}  status")
 
     def show(name: str, predicted: np.ndarray, rest: str = "") -> None:
