@@ -4,11 +4,12 @@ import os
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 from maxmargin import ChainSVM
-from maxmargin.datasets import digit_words, digits, load_conll2000, load_ocr, load_wnut17
+from maxmargin.datasets import digit_words, digits, load_conll2000, load_lsp, load_ocr, load_wnut17
 
 needs_data = pytest.mark.skipif(
     "MAXMARGIN_DATA" not in os.environ, reason="the environment variable MAXMARGIN_DATA names no folder of data"
@@ -150,3 +151,18 @@ def test_wnut17_counts():
     assert [len(entities.X_train), len(entities.X_dev), len(entities.X_test)] == [3394, 1009, 1287]
     assert len({tag for part in (entities.y_train, entities.y_dev, entities.y_test) for y in part for tag in y}) == 13
     assert all(len(X) == len(y) for X, y in zip(entities.X_test, entities.y_test, strict=True))
+
+
+def test_poses_are_those_of_the_images(data_folder):
+    people = load_lsp(data_folder)
+    assert len(people.X_train) == 300
+    assert people.X_train[0].name == "im00001.jpg"
+    assert people.y_test[-1].shape == (14, 3)
+    assert set(np.unique([pose[:, 2] for pose in people.y_train])) == {0.0, 1.0}
+
+
+def test_poses_without_their_images(tmp_path):
+    (tmp_path / "lsp_extended_400").mkdir()
+    savemat(tmp_path / "lsp_extended_400" / "joints.mat", {"joints": np.zeros((14, 3, 2))})
+    with pytest.raises(ValueError, match="has joints of 2 images, but 0 images"):
+        load_lsp(tmp_path)
