@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
@@ -13,6 +14,7 @@ from maxmargin.datasets import (
     digits,
     load_blood_cells,
     load_conll2000,
+    load_lsp,
     load_ocr,
     load_wnut17,
     load_word_alignment,
@@ -207,3 +209,18 @@ def test_white_blood_cells():
     for image, (top, left, bottom, right) in zip(cells.X_test, cells.y_test, strict=True):
         assert 0 <= top < bottom <= image.shape[0]
         assert 0 <= left < right <= image.shape[1]
+
+
+def test_poses_are_those_of_the_images(data_folder):
+    people = load_lsp(data_folder)
+    assert len(people.X_train) == 300
+    assert people.X_train[0].name == "im00001.jpg"
+    assert people.y_test[-1].shape == (14, 3)
+    assert set(np.unique([pose[:, 2] for pose in people.y_train])) == {0.0, 1.0}
+
+
+def test_poses_without_their_images(tmp_path):
+    (tmp_path / "lsp_extended_400").mkdir()
+    savemat(tmp_path / "lsp_extended_400" / "joints.mat", {"joints": np.zeros((14, 3, 2))})
+    with pytest.raises(ValueError, match="has joints of 2 images, but 0 images"):
+        load_lsp(tmp_path)

@@ -65,7 +65,7 @@ class TreeProblem(NamedTuple):
 class TreeWork(NamedTuple):
     """Tables of the dynamic programs, rows for the largest forest, and the buffers of direction norms."""
 
-    belief: np.ndarray  # (T, L)
+    belief: np.ndarray  # T x L, flat
     message: np.ndarray  # (T, L)
     factors: np.ndarray  # (kinds, 3, L, L) of the exp oracle
     extents: np.ndarray  # (kinds, 2) of the exp oracle
@@ -143,7 +143,7 @@ def tree_workspace(problem, n_best):
     factors = aligned((most_kinds, 3, n_labels, n_labels), dtype)
     factors[:, 2] = 2 * IMPOSSIBLE  # no pair's potential: nothing is there yet
     return TreeWork(
-        belief=aligned((longest, n_labels), dtype),
+        belief=aligned((longest * n_labels,), dtype),
         message=aligned((longest, n_labels), dtype),
         factors=factors,
         extents=aligned((most_kinds, 2), dtype),
@@ -227,20 +227,28 @@ def score_labelling(problem, i, theta, y):
     return total
 
 
+@register_jitable
+def best_scores(problem, i, theta, work):
+    """Run max-product; return the potentials of edges, the forest, and the table of the best scores of subtrees."""
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    for k in range(nodes.size):
+        work.belief[k] = theta[k]
+    forest = forest_of(problem, i)
+    belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
+    tree_dp.max_product(pairs, forest, belief, work.message)
+    return pairs, forest, belief
+
+
 @implements(max_oracle, TreeProblem)
 def max_tree(problem, i, theta, y, work):
-    nodes, pairs = nodes_and_pairs(problem, i, theta)
-    forest = forest_of(problem, i)
-    tree_dp.max_product(nodes, pairs, forest, work.belief, work.message)
-    return tree_dp.decode(pairs, forest, work.belief, work.message, y)
+    pairs, forest, belief = best_scores(problem, i, theta, work)
+    return tree_dp.decode(pairs, forest, belief, work.message, y)
 
 
 @implements(topk_oracle, TreeProblem)
 def topk_tree(problem, i, theta, outputs, values, work):
-    nodes, pairs = nodes_and_pairs(problem, i, theta)
-    forest = forest_of(problem, i)
-    tree_dp.max_product(nodes, pairs, forest, work.belief, work.message)
-    return tree_dp.k_best(pairs, forest, work.belief, work.message, outputs, values, work.branches)
+    pairs, forest, belief = best_scores(problem, i, theta, work)
+    return tree_dp.k_best(pairs, forest, belief, work.message, outputs, values, work.branches)
 
 
 @implements(exp_oracle, TreeProblem)
@@ -248,15 +256,12 @@ def exp_tree(problem, i, theta, mu, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     means, counts = nodes_and_pairs(problem, i, mu)
     forest = forest_of(problem, i)
-    return tree_dp.sum_product(
-        nodes, pairs, forest, means, counts, work.belief, work.message, work.factors, work.extents
-    )
+    belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
+    return tree_dp.sum_product(nodes, pairs, forest, means, counts, belief, work.message, work.factors, work.extents)
 
 
 @implements(max_marginals, TreeProblem)
 def tree_max_marginals(problem, i, theta, out, work):
-    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    pairs, forest, belief = best_scores(problem, i, theta, work)
     best, _ = nodes_and_pairs(problem, i, out)
-    forest = forest_of(problem, i)
-    tree_dp.max_product(nodes, pairs, forest, work.belief, work.message)
-    tree_dp.max_marginals(pairs, forest, work.belief, work.message, best)
+    tree_dp.max_marginals(pairs, forest, belief, work.message, best)

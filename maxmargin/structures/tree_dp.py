@@ -36,13 +36,10 @@ def table_of(pairs, kind, n_labels):
 
 
 @exact
-def max_product(nodes, pairs, forest, belief, message):
-    """Fill the tables of the best scores, from the leaves up."""
-    length, n_labels = nodes.shape
-    for t in range(length):
-        for b in range(n_labels):
-            belief[t, b] = nodes[t, b]
-    for s in range(length):
+def max_product(pairs, forest, belief, message):
+    """Fill the tables of the best scores, from the leaves up; `belief` holds the potentials of nodes at first."""
+    n_labels = belief.shape[1]
+    for s in range(forest.order.size):
         c = forest.order[s]
         p = forest.parent[c]
         if p < 0:
