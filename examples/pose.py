@@ -6,7 +6,7 @@ Each image is cropped around its person, as is usual, and cut into cells. The fe
 gradient orientations in the cells around it, and its coordinates. `DeformableSVM` without edges places each joint on
 its own; with edges, springs between joints keep the body together; with several types, each limb may point in several
 directions. The report is the share of visible joints of held-out images that are within 0.2 and 0.5 of the length of
-the torso from the truth.
+the torso from the truth; a fifth of the training images chooses C.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ N_BINS = 9  # orientations
 CONTEXT = 2  # cells on either side whose histograms are features of a cell
 EDGES = [(12, 13), (12, 8), (8, 7), (7, 6), (12, 9), (9, 10), (10, 11), (8, 2), (2, 1), (1, 0), (9, 3), (3, 4), (4, 5)]
 TORSO = (9, 2)  # left shoulder and right hip
+GRID = (0.01, 0.03, 0.1)  # of C
 
 
 class People(NamedTuple):
@@ -105,7 +106,6 @@ def share_correct(predicted: np.ndarray, people: People, threshold: float) -> fl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--C", type=float, default=0.03)
     parser.add_argument("--tol", type=float, default=0.05)
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds of each fit")
     arguments = parser.parse_args()
@@ -127,14 +127,25 @@ def main() -> None:
         "tree": {"edges": EDGES},
         "tree, 4 types of each edge": {"edges": EDGES, "n_types": 4},
     }
-    options = {"C": arguments.C, "tol": arguments.tol, "time_limit": arguments.time_limit}
+    n_fit = len(y) * 4 // 5  # the rest of the training images chooses C
+    dev = People(train.features[n_fit:], train.joints[n_fit:], train.visible[n_fit:])
+
+    def fit(C: float, n: int, limit: float, shape: dict[str, Any]) -> DeformableSVM:
+        model = DeformableSVM(C=C, reference=TORSO, tol=arguments.tol, time_limit=limit, random_state=0, **shape)
+        return model.fit(train.features[:n], y[:n], joint_weight=train.visible[:n])
+
     for name, shape in models.items():
         began = time.perf_counter()
-        model = DeformableSVM(reference=TORSO, random_state=0, **options, **shape)
-        model.fit(train.features, y, joint_weight=train.visible)
+
+        def dev_share(C: float, shape: dict[str, Any] = shape) -> float:
+            model = fit(C, n_fit, arguments.time_limit / 3, shape)
+            return share_correct(np.array(model.predict(dev.features)), dev, 0.5)
+
+        C = max(GRID, key=dev_share)
+        model = fit(C, len(y), arguments.time_limit, shape)
         trace, seconds = model.trace_, time.perf_counter() - began
         gap = trace.gap[-1] / trace.primal[-1]
-        rest = f"{seconds:8.1f} {trace.passes[-1]:7.1f} {gap:9.3f}  {model.status_.name}"
+        rest = f"{seconds:8.1f} {trace.passes[-1]:7.1f} {gap:9.3f}  {model.status_.name}, C = {C:g}"
         show(name, np.array(model.predict(test.features)), rest)
 
 
