@@ -7,6 +7,7 @@ no contender carries the memory of another.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import multiprocessing
 import os
@@ -33,9 +34,22 @@ def in_fresh_process(function: Callable[..., Any], *args: Any, environment: dict
 
 
 def peak_megabytes() -> float:
-    """The highest memory this process has had so far; on Linux at least that of its parent when it started."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # kilobytes on Linux, bytes on macOS
+    """The highest memory this process has had so far, or since `forget_peak`; at least its parent's when it started."""
+    status = Path("/proc/self/status")
+    if status.exists():  # Linux
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1e3
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # kilobytes, but bytes on macOS
     return peak / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def forget_peak() -> float:
+    """Begin to measure the peak anew, where the system can, with what is left once garbage is gone; return that."""
+    import gc
+
+    gc.collect()
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return peak_megabytes()
 
 
 @dataclass
