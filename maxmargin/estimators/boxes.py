@@ -33,7 +33,9 @@ class BoxSVM(StructuredModel):
         Inverse strength of the regularization.
     min_size : int or (height, width), default=1
         The smallest box to consider, in cells.
-    solver : {"auto", "bcfw", "frank-wolfe"} or Solver, default="auto"
+    loss : {"hinge", "smooth_hinge"} or Loss, default="hinge"
+        The hinge loss or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
+    solver : str or Solver, default="auto"
         The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -79,12 +81,11 @@ class BoxSVM(StructuredModel):
     array([[0, 1, 2, 3]], dtype=int32)
     """
 
-    _loss = "hinge"
-
     def __init__(
         self,
         C: float = 1.0,
         min_size: Any = 1,
+        loss: Any = "hinge",
         solver: Any = "auto",
         tol: float = 1e-3,
         max_passes: float = 1000,
@@ -98,6 +99,7 @@ class BoxSVM(StructuredModel):
     ) -> None:
         self.C = C
         self.min_size = min_size
+        self.loss = loss
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -144,7 +146,7 @@ class BoxSVM(StructuredModel):
         rows = as_stored(cells.rows, fitted["_stores_sparse"])
         rows = with_constant(rows) if self.fit_bias else rows
         problem = box_problem(rows, cells.shapes, boxes, smallest, self.dtype)
-        start = self._dual if self._can_continue(cells, boxes) else None
+        start = self._last_point() if self._can_continue(cells, boxes) else None
         return Task(problem, weights, start, None, None, fitted)
 
     def _can_continue(self, cells: Cells, boxes: np.ndarray) -> bool:

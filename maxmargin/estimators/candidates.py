@@ -36,11 +36,7 @@ class CandidateModel(StructuredModel):
             and np.array_equal(self._offsets, problem.offsets)
             and self.n_features_in_ == problem.n_features
         )
-        return Task(problem, weights, self._previous() if can_continue else None, None, None, fitted)
-
-    def _previous(self) -> Any:
-        """Where the last fit ended, for a solver to go on from."""
-        raise NotImplementedError
+        return Task(problem, weights, self._last_point() if can_continue else None, None, None, fitted)
 
     def _problem(self, X: Any) -> CandidateProblem:
         check_is_fitted(self)
@@ -77,6 +73,22 @@ class CandidateModel(StructuredModel):
         """
         return per_example(inference.best_through_parts(self._problem(X), self._w, self.n_jobs))
 
+    def predict_marginals(self, X: Any) -> list[np.ndarray]:
+        """The probabilities of the candidates.
+
+        They are those of p(y) ~ exp(score(y)): estimates of probabilities if the model was trained as a CRF.
+
+        Parameters
+        ----------
+        X : as in `fit`
+
+        Returns
+        -------
+        list of (K_i,) arrays
+        """
+        means, _ = inference.marginals(self._problem(X), self._w, self.n_jobs)
+        return per_example(means)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of examples whose true candidate is predicted.
 
@@ -102,7 +114,9 @@ class CandidateSVM(CandidateModel):
     ----------
     C : float, default=1.0
         Inverse strength of the regularization.
-    solver : {"auto", "bcfw", "frank-wolfe"} or Solver, default="auto"
+    loss : {"hinge", "smooth_hinge"} or Loss, default="hinge"
+        The hinge loss or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
+    solver : str or Solver, default="auto"
         The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -145,11 +159,10 @@ class CandidateSVM(CandidateModel):
     ([0, 1, 0], [2])
     """
 
-    _loss = "hinge"
-
     def __init__(
         self,
         C: float = 1.0,
+        loss: Any = "hinge",
         solver: Any = "auto",
         tol: float = 1e-3,
         max_passes: float = 1000,
@@ -161,6 +174,7 @@ class CandidateSVM(CandidateModel):
         verbose: int = 0,
     ) -> None:
         self.C = C
+        self.loss = loss
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -188,9 +202,6 @@ class CandidateSVM(CandidateModel):
         self._set_weights(self._solve(self._encode(X, y, sample_weight, costs=costs)))
         return self
 
-    def _previous(self) -> Any:
-        return self._dual
-
 
 class CandidateCRF(CandidateModel):
     """Conditional logit: the probability of a candidate is its share of exp(score) among those of its example.
@@ -202,7 +213,7 @@ class CandidateCRF(CandidateModel):
     ----------
     C : float, default=1.0
         Inverse strength of the regularization.
-    solver : {"lbfgs"} or Solver, default="lbfgs"
+    solver : str or Solver, default="lbfgs"
         The optimizer.
     tol, max_passes, time_limit, warm_start, n_jobs, random_state, verbose : as those of `CandidateSVM`
     dtype : {"float32", "float64"}, default="float64"
@@ -246,20 +257,3 @@ class CandidateCRF(CandidateModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def _previous(self) -> Any:
-        return self._w
-
-    def predict_marginals(self, X: Any) -> list[np.ndarray]:
-        """The probabilities of the candidates.
-
-        Parameters
-        ----------
-        X : as in `fit`
-
-        Returns
-        -------
-        list of (K_i,) arrays
-        """
-        means, _ = inference.marginals(self._problem(X), self._w, self.n_jobs)
-        return per_example(means)

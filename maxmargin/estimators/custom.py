@@ -25,7 +25,9 @@ class StructuredSVM(StructuredModel):
         ``argmax(x, w, y_true=None)`` or ``outputs(x)``; `maxmargin.CustomProblem` says what they return.
     C : float, default=1.0
         Inverse strength of the regularization.
-    solver : {"auto", "bcfw", "frank-wolfe"} or Solver, default="auto"
+    loss : {"hinge", "smooth_hinge"} or Loss, default="hinge"
+        The hinge loss or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
+    solver : str or Solver, default="auto"
         The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -71,13 +73,13 @@ class StructuredSVM(StructuredModel):
     [0, 2, 4]
     """
 
-    _loss = "hinge"
     dtype = "float64"
 
     def __init__(
         self,
         model: Any,
         C: float = 1.0,
+        loss: Any = "hinge",
         solver: Any = "auto",
         tol: float = 1e-3,
         max_passes: float = 1000,
@@ -89,6 +91,7 @@ class StructuredSVM(StructuredModel):
     ) -> None:
         self.model = model
         self.C = C
+        self.loss = loss
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -105,7 +108,7 @@ class StructuredSVM(StructuredModel):
         problem = last[3] if last is not None and goes_on else CustomProblem(self.model, X, y)
         weights = check_sample_weight(sample_weight, problem.n_examples())
         fitted = {"_last": (self.model, X, y, problem) if self.warm_start else None}
-        return Task(problem, weights, self._dual if goes_on else None, None, None, fitted)
+        return Task(problem, weights, self._last_point() if goes_on else None, None, None, fitted)
 
     def _problem(self, X: Any) -> CustomProblem:
         check_is_fitted(self)

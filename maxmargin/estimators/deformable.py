@@ -47,7 +47,9 @@ class DeformableSVM(StructuredModel):
         The smallest value of the quadratic weights w1 and w3: positive, for predictions in linear time.
     C : float, default=1.0
         Inverse strength of the regularization.
-    solver : {"auto", "bcfw", "frank-wolfe"} or Solver, default="auto"
+    loss : {"hinge", "smooth_hinge"} or Loss, default="hinge"
+        The hinge loss or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
+    solver : str or Solver, default="auto"
         The optimizer; pass a `Solver` such as ``BCFW(cache=20)`` to set its options.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -90,8 +92,6 @@ class DeformableSVM(StructuredModel):
     [[0, 2], [2, 3]]
     """
 
-    _loss = "hinge"
-
     def __init__(
         self,
         edges: Any = (),
@@ -99,6 +99,7 @@ class DeformableSVM(StructuredModel):
         reference: Any = None,
         min_stiffness: float = 0.01,
         C: float = 1.0,
+        loss: Any = "hinge",
         solver: Any = "auto",
         tol: float = 1e-3,
         max_passes: float = 1000,
@@ -114,6 +115,7 @@ class DeformableSVM(StructuredModel):
         self.reference = reference
         self.min_stiffness = min_stiffness
         self.C = C
+        self.loss = loss
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -164,7 +166,7 @@ class DeformableSVM(StructuredModel):
         }
         lower = np.full(problem.n_features * n_joints + skeleton.anchor.size // 2 * N_STATISTICS, -np.inf)
         self._name_weights(lower, n_joints, skeleton).springs[:, :, [0, 2]] = self.min_stiffness
-        start = self._dual if self._can_continue(fitted) else None
+        start = self._last_point() if self._can_continue(fitted) else None
         return Task(problem, weights, start, lower, None, fitted)
 
     def _can_continue(self, fitted: dict[str, Any]) -> bool:

@@ -45,7 +45,9 @@ class GraphCutSVM(StructuredModel):
         `classes_`. Nodes weigh 1 unless `fit` is told otherwise.
     class_weight : dict or "balanced", default=None
         Factors of the cost by true label; "balanced" gives both classes the same share of the weight of all nodes.
-    solver : {"auto", "bcfw", "frank-wolfe"} or Solver, default="auto"
+    loss : {"hinge", "smooth_hinge"} or Loss, default="hinge"
+        The hinge loss or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
+    solver : str or Solver, default="auto"
         The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -97,13 +99,12 @@ class GraphCutSVM(StructuredModel):
     True
     """
 
-    _loss = "hinge"
-
     def __init__(
         self,
         C: float = 1.0,
         cost: Any = "hamming",
         class_weight: Any = None,
+        loss: Any = "hinge",
         solver: Any = "auto",
         tol: float = 1e-3,
         max_passes: float = 1000,
@@ -118,6 +119,7 @@ class GraphCutSVM(StructuredModel):
         self.C = C
         self.cost = cost
         self.class_weight = class_weight
+        self.loss = loss
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -170,7 +172,7 @@ class GraphCutSVM(StructuredModel):
             "_dtype": np.dtype(self.dtype),
             "_trained_on": (problem.offsets, problem.ends, labels),
         }
-        start = self._dual if self._can_continue(fitted) else None
+        start = self._last_point() if self._can_continue(fitted) else None
         lower = np.full(problem.n_features + problem.n_edge_features, -np.inf)
         lower[problem.n_features :] = 0.0
         return Task(problem, weights, start, lower, None, fitted)

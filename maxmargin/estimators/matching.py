@@ -39,7 +39,9 @@ class MatchingSVM(StructuredModel):
         Cost of a link that is not in the true matching.
     missed_cost : float, default=1.0
         Cost of a true link that is missing.
-    solver : {"auto", "bcfw", "frank-wolfe"} or Solver, default="auto"
+    loss : {"hinge", "smooth_hinge"} or Loss, default="hinge"
+        The hinge loss or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
+    solver : str or Solver, default="auto"
         The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -88,13 +90,12 @@ class MatchingSVM(StructuredModel):
     [array([1, 0], dtype=int32), array([-1,  2], dtype=int32)]
     """
 
-    _loss = "hinge"
-
     def __init__(
         self,
         C: float = 1.0,
         wrong_cost: float = 1.0,
         missed_cost: float = 1.0,
+        loss: Any = "hinge",
         solver: Any = "auto",
         tol: float = 1e-3,
         max_passes: float = 1000,
@@ -108,6 +109,7 @@ class MatchingSVM(StructuredModel):
         self.C = C
         self.wrong_cost = wrong_cost
         self.missed_cost = missed_cost
+        self.loss = loss
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -160,7 +162,7 @@ class MatchingSVM(StructuredModel):
             and np.array_equal(self._shapes, shapes)
             and self.n_features_in_ == problem.n_features
         )
-        return Task(problem, weights, self._dual if can_continue else None, None, None, fitted)
+        return Task(problem, weights, self._last_point() if can_continue else None, None, None, fitted)
 
     def _pairs(self, X: Any) -> Pairs:
         check_is_fitted(self)

@@ -33,7 +33,9 @@ class MulticlassSVM(ClassifierMixin, StructuredModel):
     cost : (L, L) array, default=None
         Cost of predicting the column's class where the row's is true, in the order of `classes_`; by default 1 for
         every wrong class.
-    solver : {"auto", "bcfw", "frank-wolfe"} or Solver, default="auto"
+    loss : {"hinge", "smooth_hinge"} or Loss, default="hinge"
+        The hinge loss or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
+    solver : str or Solver, default="auto"
         The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -85,12 +87,11 @@ class MulticlassSVM(ClassifierMixin, StructuredModel):
     (True, (150, 3))
     """
 
-    _loss = "hinge"
-
     def __init__(
         self,
         C: float = 1.0,
         cost: Any = None,
+        loss: Any = "hinge",
         solver: Any = "auto",
         tol: float = 1e-3,
         max_passes: float = 1000,
@@ -105,6 +106,7 @@ class MulticlassSVM(ClassifierMixin, StructuredModel):
     ) -> None:
         self.C = C
         self.cost = cost
+        self.loss = loss
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -168,7 +170,7 @@ class MulticlassSVM(ClassifierMixin, StructuredModel):
             and self._n_examples == len(y)
             and np.array_equal(self.classes_, classes)
         )
-        return Task(problem, weights, self._dual if can_continue else None, None, None, fitted)
+        return Task(problem, weights, self._last_point() if can_continue else None, None, None, fitted)
 
     def _set_weights(self, w: np.ndarray) -> None:
         self._w = w
@@ -220,6 +222,20 @@ class MulticlassSVM(ClassifierMixin, StructuredModel):
 
     def _decode(self, problem: Any, i: int, output: np.ndarray) -> Any:
         return self.classes_[output[0]]
+
+    def predict_marginals(self, X: Any) -> np.ndarray:
+        """The probabilities of the classes under p(y) ~ exp(score(y)): not calibrated, as the loss is a hinge.
+
+        Parameters
+        ----------
+        X : as in `fit`
+
+        Returns
+        -------
+        (n, L) array, columns in the order of `classes_`
+        """
+        means, _ = inference.marginals(self._problem(X), self._w, self.n_jobs)
+        return means.values.reshape(-1, len(self.classes_))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores of the classes; for two classes, as in scikit-learn, how far the second is above the first.

@@ -243,6 +243,23 @@ class SequenceModel(StructuredModel):
         problem, rows = self._sequences(X, lengths)
         return self._node_parts(inference.best_through_parts(problem, self._w, self.n_jobs), rows)
 
+    def predict_marginals(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        """The probabilities of the labels at each position.
+
+        They are those of p(y) ~ exp(score(y)): estimates of probabilities if the model was trained as a CRF.
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`
+
+        Returns
+        -------
+        list of (T_i, L) arrays, columns in the order of `classes_`
+        """
+        problem, rows = self._sequences(X, lengths)
+        means, _ = inference.marginals(problem, self._w, self.n_jobs)
+        return self._node_parts(means, rows)
+
     def _node_parts(self, parts: Blocks, rows: Rows) -> list[np.ndarray]:
         """The (T_i, L) parts of positions and labels."""
         n_labels = len(self.classes_)

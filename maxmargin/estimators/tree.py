@@ -25,7 +25,9 @@ class TreeSVM(TreeModel):
     cost : {"hamming", "normalized_hamming"} or (L, L) array, default="hamming"
         Cost of a labelling: the number of wrong labels, the same divided by the number of nodes, or the sum of the
         entries [true label, predicted label] of a matrix in the order of `classes_`.
-    solver : {"auto", "bcfw", "frank-wolfe"} or Solver, default="auto"
+    loss : {"hinge", "smooth_hinge"} or Loss, default="hinge"
+        The hinge loss or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
+    solver : str or Solver, default="auto"
         The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -79,12 +81,11 @@ class TreeSVM(TreeModel):
     [array(['c', 'a'], dtype='<U1')]
     """
 
-    _loss = "hinge"
-
     def __init__(
         self,
         C: float = 1.0,
         cost: Any = "hamming",
+        loss: Any = "hinge",
         solver: Any = "auto",
         tol: float = 1e-3,
         max_passes: float = 1000,
@@ -100,6 +101,7 @@ class TreeSVM(TreeModel):
     ) -> None:
         self.C = C
         self.cost = cost
+        self.loss = loss
         self.solver = solver
         self.tol = tol
         self.max_passes = max_passes
@@ -117,9 +119,6 @@ class TreeSVM(TreeModel):
         costs = label_costs(self.cost, classes, np.bincount(labels), self.class_weight)
         return costs, position_costs(self.cost, rows.lengths)
 
-    def _previous(self) -> Any:
-        return self._dual
-
 
 class TreeCRF(TreeModel):
     """Conditional random field on trees: p(y) ~ exp(score(y)), with weights of nodes and edges.
@@ -131,7 +130,7 @@ class TreeCRF(TreeModel):
     ----------
     C : float, default=1.0
         Inverse strength of the regularization.
-    solver : {"lbfgs"} or Solver, default="lbfgs"
+    solver : str or Solver, default="lbfgs"
         The optimizer.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -194,24 +193,6 @@ class TreeCRF(TreeModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def _previous(self) -> Any:
-        return self._w
-
-    def predict_marginals(self, X: Any) -> list[np.ndarray]:
-        """The probabilities of the labels of each node.
-
-        Parameters
-        ----------
-        X : as in `fit`
-
-        Returns
-        -------
-        list of (T_i, L) arrays, columns in the order of `classes_`
-        """
-        problem, trees = self._trees(X)
-        means, _ = inference.marginals(problem, self._w, self.n_jobs)
-        return self._node_parts(means, trees.rows)
 
     def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
         """Log p(y_i | x_i) of a labelling of each tree, such as the prediction's: its confidence is exp of it.

@@ -60,7 +60,7 @@ class TreeModel(StructuredModel):
         costs, scales = self._costs(trees.rows, labels, classes)
         width, stores_sparse = trees.rows.matrix.shape[1], is_better_sparse(trees.rows)
         trees = trees._replace(rows=as_stored(trees.rows, stores_sparse))
-        is_hinge = self._loss == "hinge"
+        is_hinge = self._find_loss().smoothing is None
         problem = tree_problem(trees, labels, costs, scales, penalty, with_bias=self.fit_bias, for_training=is_hinge)
         fitted = {
             "classes_": classes,
@@ -72,16 +72,12 @@ class TreeModel(StructuredModel):
         sizes = width, trees.n_edge_features, len(classes)
         n_weights = (problem.n_features + problem.n_edge_features * len(classes)) * len(classes)
         lower, upper = bounds_by_name(self.bounds, n_weights, lambda w: self._name_weights(w, *sizes))
-        start = self._previous() if self._can_continue(fitted) else None
+        start = self._last_point() if self._can_continue(fitted) else None
         return Task(problem, weights, start, lower, upper, fitted)
 
     def _costs(self, rows: Rows, labels: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The costs of labels, by true label, and the weights of nodes."""
         return np.zeros((len(classes), len(classes))), np.zeros(len(labels))
-
-    def _previous(self) -> Any:
-        """Where the last fit ended, for a solver to go on from."""
-        raise NotImplementedError
 
     def _can_continue(self, fitted: dict[str, Any]) -> bool:
         """Whether a warm start is asked for and the last fit was on trees like these."""
@@ -149,6 +145,23 @@ class TreeModel(StructuredModel):
         """
         problem, trees = self._trees(X)
         return self._node_parts(inference.best_through_parts(problem, self._w, self.n_jobs), trees.rows)
+
+    def predict_marginals(self, X: Any) -> list[np.ndarray]:
+        """The probabilities of the labels of each node.
+
+        They are those of p(y) ~ exp(score(y)): estimates of probabilities if the model was trained as a CRF.
+
+        Parameters
+        ----------
+        X : as in `fit`
+
+        Returns
+        -------
+        list of (T_i, L) arrays, columns in the order of `classes_`
+        """
+        problem, trees = self._trees(X)
+        means, _ = inference.marginals(problem, self._w, self.n_jobs)
+        return self._node_parts(means, trees.rows)
 
     def _node_parts(self, parts: Blocks, rows: Rows) -> list[np.ndarray]:
         """The (T_i, L) parts of nodes and labels."""
