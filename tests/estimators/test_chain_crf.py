@@ -273,3 +273,11 @@ def test_bad_held_out_data(words):
     with pytest.raises(ValueError, match="patience must be an integer, at least 1, not 0"):
         ChainCRF(patience=0).fit(X, y, X_dev=X, y_dev=y)
     assert not hasattr(model, "coef_")
+
+
+def test_marginals_of_an_svm_are_those_of_its_scores(words):
+    X, y = words
+    svm = ChainSVM(C=0.1, dtype="float64", random_state=0).fit(X, y)
+    crf = ChainCRF().fit(X, y)
+    crf._set_weights(svm._w)
+    assert all(map(np.allclose, svm.predict_marginals(X), crf.predict_marginals(X)))

@@ -74,6 +74,13 @@ def test_predictions(flowers):
     assert np.array_equal(two.decision_function(X[:100]) > 0, two.predict(X[:100]) == "versicolor")
 
 
+def test_marginals_are_the_softmax_of_the_scores(flowers):
+    X, y = flowers
+    model = MulticlassSVM(random_state=0, max_passes=5).fit(X, y)
+    exponentials = np.exp(model.decision_function(X))
+    assert np.allclose(model.predict_marginals(X), exponentials / exponentials.sum(axis=1, keepdims=True), rtol=1e-4)
+
+
 def test_weights_are_repetitions(flowers):
     X, y = (part[::5] for part in flowers)
     options = {"tol": 1e-7, "dtype": "float64", "random_state": 0, "max_passes": 1e5}
