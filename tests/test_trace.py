@@ -35,7 +35,7 @@ def test_table_has_fixed_columns():
 
 def test_frame():
     frame = make_trace().to_frame()
-    assert list(frame.columns) == list(COLUMNS)
+    assert list(frame.columns) == list(COLUMNS[:-1])  # no held-out scores
     assert np.array_equal(frame["gap"], make_trace().gap)
 
 

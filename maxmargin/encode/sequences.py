@@ -135,7 +135,7 @@ def check_finite(rows: Rows, dtype: Any, name: str = "X") -> None:
     """Raise where a row holds NaN, infinity or a number that `dtype` cannot hold."""
     values = rows.matrix.data if sp.issparse(rows.matrix) else rows.matrix
     limit = float(np.finfo(dtype).max)
-    if not values.size or (-limit <= values.min() and values.max() <= limit):  # False for NaN
+    if not values.size or (-limit <= float(values.min()) and float(values.max()) <= limit):  # False for NaN
         return
     is_bad = ~(np.abs(values.astype(np.float64)) <= limit)
     if sp.issparse(rows.matrix):
@@ -152,7 +152,8 @@ def check_finite(rows: Rows, dtype: Any, name: str = "X") -> None:
 def flatten_labels(y: Any, rows: Rows, *, is_stacked: bool = False, name: str = "y") -> np.ndarray:
     """Check sequences of labels against those of rows and concatenate them."""
     n, X = len(rows.offsets) - 1, name.replace("y", "X")
-    if is_stacked and len(y) == rows.offsets[-1] and all(np.ndim(label) == 0 for label in y):
+    is_flat = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object
+    if is_stacked and len(y) == rows.offsets[-1] and (is_flat or all(np.ndim(label) == 0 for label in y)):
         return _as_labels(list(y), name)
     if len(y) != n:
         raise ValueError(f"{X} has {n} sequences, but {name} has {len(y)}.")

@@ -29,7 +29,7 @@ from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.trace import Status
 
 DECREASE = 1e-4  # the share of the decrease that the slope promises at which a step is long enough
-NUMBERS_KEPT = 25_000_000  # of past steps, by default
+NUMBERS_KEPT = 10_000_000  # of past steps, by default
 SHORTEST = 1e-10  # of the full step, tried before giving up
 
 
@@ -40,7 +40,7 @@ class OWLQN(Solver):
     Parameters
     ----------
     memory : the number of past steps that shape the next one; by default 40, fewer where there are so many weights that
-        they would take more than 200 MB, but no fewer than 10
+        they would take more than 80 MB, but no fewer than 10
 
     References
     ----------

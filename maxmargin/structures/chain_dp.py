@@ -14,6 +14,7 @@ from numba.extending import register_jitable
 
 from maxmargin.numeric import fast_exp
 from maxmargin.problem import IMPOSSIBLE
+from maxmargin.views import matrix
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
 exact = register_jitable(fastmath={"nnan", "ninf", "nsz"})
@@ -144,9 +145,11 @@ def max_marginals(nodes, pairs, forward, backward, best):
 def forward_backward(nodes, pairs, means, counts, forward, backward, factors, extent):
     """Marginals into `means`, expected transitions into `counts`; return the log-partition function."""
     length, n_labels = nodes.shape
-    log_z, is_safe = forward_shares(nodes, pairs, means, forward, factors, extent)
+    log_z, is_safe = forward_shares(nodes, means, forward, factors, extent)
     if not is_safe:
         return log_forward_backward(nodes, pairs, means, counts, forward, backward)
+    factor = matrix(factors, 0, n_labels, n_labels)
+    transposed = matrix(factors, factor.size, n_labels, n_labels)
     for b in range(n_labels):
         backward[length - 1, b] = 1
     for t in range(length - 1, 0, -1):
@@ -154,58 +157,77 @@ def forward_backward(nodes, pairs, means, counts, forward, backward, factors, ex
             onward = means[t, b] * backward[t, b]
             means[t, b] = forward[t, b] * backward[t, b]
             backward[t, b] = onward
-        times_matrix(backward, t, factors[1], backward, t - 1)
+        times_matrix(backward, t, transposed, backward, t - 1)
     for b in range(n_labels):
         means[0, b] = forward[0, b] * backward[0, b]
-    count_transitions(forward, backward, factors[0], length, counts)
+    count_transitions(forward, backward, factor, length, counts)
     return log_z
 
 
 @register_jitable
-def forward_shares(nodes, pairs, gains, forward, factors, extent):
+def forward_shares(nodes, gains, forward, factors, extent):
     """Fill forward[t] with the probabilities of the labels at t given what comes before, and `gains` with exp(nodes).
 
-    Probabilities are rescaled at each position, and `gains` with them; exp(pairs) is kept in `factors` from one call
-    to the next for as long as the transitions stay the same. One step multiplies a label's share by no less than
+    Probabilities are rescaled at each position, and `gains` with them; `factors` and `extent` are those of
+    `exponentiate`. One step multiplies a label's share by no less than
     exp(-spread), the spread of the potentials, so as long as all shares are above `tiny` nothing underflows. Return the
     log-partition function, and whether this was so: if not, the log domain must take over.
     """
     length, n_labels = nodes.shape
-    exponentiate(pairs, factors, extent)
+    factor = matrix(factors, 0, n_labels, n_labels)
     tiny = 1e-18 if nodes.itemsize == 4 else 1e-90
-    allowed_spread = 43.0 if nodes.itemsize == 4 else 500.0
+    allowed_spread = nodes.dtype.type(43.0 if nodes.itemsize == 4 else 500.0) - extent[1]
     log_z = extent[0] * (length - 1)
     for t in range(length):
-        top = nodes[t, 0]
-        bottom = nodes[t, 0]
-        for b in range(1, n_labels):
-            top = max(top, nodes[t, b])
-            bottom = min(bottom, nodes[t, b])
-        if top - bottom + extent[1] > allowed_spread:
-            return log_z, False
+        top = highest(nodes, t)
+        n_far = 0
         for b in range(n_labels):
+            n_far += nodes[t, b] < top - allowed_spread
             gains[t, b] = fast_exp(nodes[t, b] - top)
+        if n_far > 0:
+            return log_z, False
         if t == 0:
             for b in range(n_labels):
                 forward[0, b] = gains[0, b]
         else:
-            times_matrix(forward, t - 1, factors[0], forward, t)
+            times_matrix(forward, t - 1, factor, forward, t)
             for b in range(n_labels):
                 forward[t, b] *= gains[t, b]
         total = nodes.dtype.type(0)
         for b in range(n_labels):
             total += forward[t, b]
         inverse = 1 / max(total, nodes.dtype.type(tiny))
-        smallest = nodes.dtype.type(1)
+        n_tiny = 0
         for b in range(n_labels):
             share = forward[t, b] * inverse
             forward[t, b] = share
             gains[t, b] *= inverse
-            smallest = min(smallest, share if share > 0 else smallest)
-        if not total > tiny or smallest < tiny:
+            n_tiny += (share > 0) & (share < tiny)
+        if not total > tiny or n_tiny > 0:
             return log_z, False
         log_z += top + math.log(total)
     return log_z, True
+
+
+@register_jitable
+def highest(rows, t):
+    """The maximum of a row: of four at a time, as each comparison has to wait for the last one."""
+    n = rows.shape[1]
+    top0 = rows[t, 0]
+    top1 = top0
+    top2 = top0
+    top3 = top0
+    b = 0
+    while b + 4 <= n:
+        top0 = max(top0, rows[t, b])
+        top1 = max(top1, rows[t, b + 1])
+        top2 = max(top2, rows[t, b + 2])
+        top3 = max(top3, rows[t, b + 3])
+        b += 4
+    while b < n:
+        top0 = max(top0, rows[t, b])
+        b += 1
+    return max(max(top0, top1), max(top2, top3))
 
 
 @register_jitable
@@ -215,7 +237,7 @@ def sample_paths(nodes, pairs, draws, outputs, forward, weights, factors, extent
     `draws` holds a number in [0, 1) for each label to be drawn; `weights` is a table to work in.
     """
     length, n_labels = nodes.shape
-    _, is_safe = forward_shares(nodes, pairs, weights, forward, factors, extent)
+    _, is_safe = forward_shares(nodes, weights, forward, factors, extent)
     if not is_safe:
         log_forward(nodes, pairs, forward)
     for k in range(outputs.shape[0]):
@@ -225,7 +247,7 @@ def sample_paths(nodes, pairs, draws, outputs, forward, weights, factors, extent
                 if t < length - 1:
                     after = outputs[k, t + 1]
                     if is_safe:
-                        weights[0, a] *= factors[0, a, after]
+                        weights[0, a] *= factors[a * n_labels + after]
                     else:
                         weights[0, a] += pairs[a, after]
             if not is_safe:
@@ -303,29 +325,29 @@ def times_matrix(rows, s, factor, out, t):
 
 @register_jitable
 def exponentiate(pairs, factors, extent):
-    """Fill factors[0] with exp(pairs - their maximum), factors[1] with its transpose.
+    """Fill the L x L `factors` with exp(pairs - their maximum), then its transpose, then a copy of the pairs.
 
-    They are there already if factors[2] holds the same pairs. Fills `extent` with the maximum and the spread of
-    possible pairs.
+    They are there already if the copy is the same. Both arguments are flat, `pairs` as one row: most calls end after
+    the comparison, which is fastest in one loop. Fills `extent` with the maximum and the spread of possible pairs.
     """
-    n_labels = pairs.shape[0]
-    change = pairs.dtype.type(0)
-    for a in range(n_labels):
-        for b in range(n_labels):
-            change = max(change, abs(factors[2, a, b] - pairs[a, b]))
-    if change == 0:
+    size = pairs.shape[1]
+    n_same = 0  # counts vectorise, minima and maxima do not
+    for k in range(size):
+        n_same += factors[2 * size + k] == pairs[0, k]
+    if n_same == size:
         return
     top = pairs[0, 0]
     bottom = -pairs.dtype.type(IMPOSSIBLE)
+    for k in range(size):
+        top = max(top, pairs[0, k])
+        bottom = min(bottom, pairs[0, k] if pairs[0, k] > IMPOSSIBLE / 2 else bottom)
+    n_labels = round(math.sqrt(size))
     for a in range(n_labels):
         for b in range(n_labels):
-            top = max(top, pairs[a, b])
-            bottom = min(bottom, pairs[a, b] if pairs[a, b] > IMPOSSIBLE / 2 else bottom)
-    for a in range(n_labels):
-        for b in range(n_labels):
-            factors[0, a, b] = fast_exp(pairs[a, b] - top)
-            factors[1, b, a] = factors[0, a, b]
-            factors[2, a, b] = pairs[a, b]
+            k = a * n_labels + b
+            factors[k] = fast_exp(pairs[0, k] - top)
+            factors[size + b * n_labels + a] = factors[k]
+            factors[2 * size + k] = pairs[0, k]
     extent[0] = top
     extent[1] = max(top - bottom, pairs.dtype.type(0))
 

@@ -33,9 +33,13 @@ class Pairs(NamedTuple):
 
 
 class ObservedChainProblem(NamedTuple):
-    """As `ChainProblem`, with sparse or binary features."""
+    """As `ChainProblem`, with sparse or binary features, whose entries say which weights they meet.
+
+    Entry p of a row meets the weights features.indices[p]:ends[p], those of its feature. Unsigned, too.
+    """
 
     features: Any
+    ends: np.ndarray
     pairs: Pairs
     offsets: np.ndarray
     labels: np.ndarray
@@ -86,15 +90,14 @@ def observed_workspace(problem, n_best):
 @implements(scores, ObservedChainProblem)
 def observed_scores(problem, w, i, theta):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    features, start, labels = problem.features, problem.pairs.start, problem.pairs.labels
+    features, ends, labels = problem.features, problem.ends, problem.pairs.labels
     lo = problem.offsets[i]
     for t in range(nodes.shape[0]):
         for label in range(nodes.shape[1]):
             nodes[t, label] = 0
         for p in range(features.indptr[lo + t], features.indptr[lo + t + 1]):
-            f = features.indices[p]
             x = entry(features, p)
-            for k in range(start[f], start[f + 1]):
+            for k in range(features.indices[p], ends[p]):
                 nodes[t, labels[k]] += x * w[k]
     for a in range(pairs.shape[0]):
         for b in range(pairs.shape[0]):
@@ -106,14 +109,13 @@ def observed_scores(problem, w, i, theta):
 @implements(spread, ObservedChainProblem)
 def spread_observed(problem, w, i, delta, scale):
     nodes, pairs = nodes_and_pairs(problem, i, delta)
-    features, start, labels = problem.features, problem.pairs.start, problem.pairs.labels
+    features, ends, labels = problem.features, problem.ends, problem.pairs.labels
     lo = problem.offsets[i]
     step = delta.dtype.type(scale)
     for t in range(nodes.shape[0]):
         for p in range(features.indptr[lo + t], features.indptr[lo + t + 1]):
-            f = features.indices[p]
             x = entry(features, p) * step
-            for k in range(start[f], start[f + 1]):
+            for k in range(features.indices[p], ends[p]):
                 w[k] += x * nodes[t, labels[k]]
     for k in range(problem.pairs.sources.size):
         w[labels.size + k] += step * pairs[problem.pairs.sources[k], problem.pairs.targets[k]]
@@ -122,11 +124,10 @@ def spread_observed(problem, w, i, delta, scale):
 @implements(squared_norm, ObservedChainProblem)
 def observed_squared_norm(problem, i, delta, work):
     spread(problem, work.spread, i, delta, 1.0)
-    features, start = problem.features, problem.pairs.start
+    features = problem.features
     total = 0.0
     for p in range(features.indptr[problem.offsets[i]], features.indptr[problem.offsets[i + 1]]):
-        f = features.indices[p]
-        for k in range(start[f], start[f + 1]):  # cleared as read: each weight counts once
+        for k in range(features.indices[p], problem.ends[p]):  # cleared as read: each weight counts once
             total += work.spread[k] * work.spread[k]
             work.spread[k] = 0
     for k in range(problem.pairs.labels.size, work.spread.size):
