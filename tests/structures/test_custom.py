@@ -99,7 +99,9 @@ def test_other_solvers():
 def test_only_the_oracles_of_the_model_are_there():
     problem = CustomProblem(OnlyArgmax(), *data())
     check_structure(problem, all_rows(problem))
-    with pytest.raises(TypeError, match="LBFGS needs the exp oracle, which CustomProblem does not have"):
+    with pytest.raises(
+        TypeError, match="LBFGS needs the exp oracle for the log loss, which CustomProblem does not have"
+    ):
         LBFGS().solve(problem)
 
 
