@@ -55,8 +55,6 @@ MODULES = [module.name for module in pkgutil.walk_packages(maxmargin.__path__, "
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples(name, request):
-    if name.startswith("maxmargin.estimators") and not name.endswith("path"):
-        request.getfixturevalue("interpreted")
+def test_docstring_examples(name, interpreted):
     failed, _ = doctest.testmod(importlib.import_module(name))
     assert failed == 0

@@ -271,7 +271,7 @@ def regularization_path(
             path.interrupted |= point.status is Status.INTERRUPTED
             if path.interrupted or point.status is Status.TIMEOUT:
                 break
-    path.is_complete = not is_grid and point.decay <= eps - (point.primal - point.dual)
+    path.is_complete = bool(not is_grid and point.decay <= eps - (point.primal - point.dual))
     path.scores = np.array(path.scores)
     return path
 

@@ -133,7 +133,7 @@ def test_bad_options():
         BCFW(sampling="random")
     with pytest.raises(ValueError, match="gap_every must be an integer, at least 1, not 0"):
         BCFW(gap_every=0)
-    with pytest.raises(ValueError, match="solver must be a Solver or one of auto, bcfw, .*, perceptron, not 'newton'"):
+    with pytest.raises(ValueError, match=r"solver must be a Solver or one of auto, bcfw, .*, perceptron, not 'newton'"):
         find_solver("newton")
 
 
