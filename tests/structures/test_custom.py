@@ -99,9 +99,7 @@ def test_other_solvers():
 def test_only_the_oracles_of_the_model_are_there():
     problem = CustomProblem(OnlyArgmax(), *data())
     check_structure(problem, all_rows(problem))
-    with pytest.raises(
-        TypeError, match="LBFGS needs the exp oracle for the log loss, which CustomProblem"
-    ):
+    with pytest.raises(TypeError, match="LBFGS needs the exp oracle for the log loss, which CustomProblem"):
         LBFGS().solve(problem)
 
 
