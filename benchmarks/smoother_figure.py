@@ -8,6 +8,7 @@ The time to measure F1 is left out of the CPU times.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -89,7 +90,7 @@ def follow(solver: Any, problem: Any, f1: Callable[[np.ndarray], float], seconds
 
             super().follow(run, look)
 
-    options = {name: getattr(solver, name) for name in solver.__dataclass_fields__}
+    options = {option.name: getattr(solver, option.name) for option in dataclasses.fields(solver)}
     trace = Watched(**options).solve(problem, C, tol=TOL, max_passes=10_000, random_state=0).trace
     return {
         "seconds": clock,

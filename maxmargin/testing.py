@@ -67,7 +67,11 @@ class _Caller:
 
 
 def check_structure(
-    problem: Any, outputs: Callable[[int], Iterable[Any]] | None = None, random_state: Any = 0, k: int = 4
+    problem: Any,
+    outputs: Callable[[int], Iterable[Any]] | None = None,
+    random_state: Any = 0,
+    k: int = 4,
+    lower: Any = -np.inf,
 ) -> None:
     """Check every generic function that `problem` implements.
 
@@ -77,6 +81,7 @@ def check_structure(
     outputs : enumerates all outputs of example i; oracles are then compared with brute force
     random_state : seed of the random weights
     k : the number of outputs asked of the top-K oracle
+    lower : lower bounds of the weights, a number or one per weight, for structures that need them
     """
     is_compiled = type(problem) in generics.max_oracle.compiled  # type: ignore[attr-defined]
     for compiled in (False, True) if is_compiled else (False,):
@@ -85,7 +90,7 @@ def check_structure(
         w = generics.new_weights(problem)
         assert not w.any(), "new_weights must return zeros"
         for scale in (0.0, 1.0, 10.0):  # all tied, ordinary, far apart
-            w[:] = scale * rng.normal(size=w.size)
+            w[:] = np.maximum(scale * rng.normal(size=w.size), lower)
             work = generics.workspace(problem, k)
             for i in range(generics.n_examples(problem)):
                 _Example(call, i, w, work, rng, k).check(None if outputs is None else [*outputs(i)])

@@ -14,6 +14,14 @@ def labellings(length, n_labels, allowed=None):
             yield np.array(y, np.int32)
 
 
+def matchings(n_left, n_right):
+    """All matchings: the right node of each left node, or -1, no right node twice."""
+    for y in itertools.product(range(-1, n_right), repeat=n_left):
+        linked = [z for z in y if z >= 0]
+        if len(set(linked)) == len(linked):
+            yield np.array(y, np.int32)
+
+
 def chain_features(x, y, n_labels):
     """The joint feature map of rows x and labels y: emissions (F, L), then transitions (L, L), flat."""
     emissions = np.zeros((x.shape[1], n_labels))
@@ -42,6 +50,24 @@ def table(sequences, golds, n_labels, allowed=None, cost=chain_cost):
         psi = np.array([truth - chain_features(x, y, n_labels) for y in outputs])
         losses = np.array([cost(gold, y) if cost is chain_cost else cost(i, gold, y) for y in outputs])
         blocks.append((psi, losses))
+    return blocks
+
+
+def graph_features(graph, y):
+    """The joint feature map of a graph and labels 0 and 1: of the nodes of label 1, then minus those of cut edges."""
+    nodes, edges, edge_features = graph
+    is_cut = np.array([y[p] != y[q] for p, q in edges], bool)
+    return np.concatenate([np.asarray(nodes)[np.asarray(y) == 1].sum(axis=0), -edge_features[is_cut].sum(axis=0)])
+
+
+def graph_table(graphs, golds, costs):
+    """For each graph: psi(y) = phi(gold) - phi(y), one row per labelling, and the costs of its wrong nodes."""
+    blocks = []
+    for graph, gold, cost in zip(graphs, golds, costs, strict=True):
+        outputs = list(labellings(len(gold), 2))
+        truth = graph_features(graph, gold)
+        psi = np.array([truth - graph_features(graph, y) for y in outputs])
+        blocks.append((psi, np.array([cost[gold != y].sum() for y in outputs])))
     return blocks
 
 
@@ -93,3 +119,30 @@ def solve(blocks, C, weight=None, tol=1e-10, max_steps=200_000, lower=-np.inf, u
             if above - below <= tol * max(1.0, abs(above)):
                 return w, (above + below) / 2
     raise RuntimeError(f"no convergence: gap {above - below}")
+
+
+def boxes(height, width, smallest=(1, 1)):
+    """All boxes (top, left, bottom, right), half-open, of a grid."""
+    for top, left in itertools.product(range(height), range(width)):
+        for bottom, right in itertools.product(
+            range(top + smallest[0], height + 1), range(left + smallest[1], width + 1)
+        ):
+            yield np.array([top, left, bottom, right], np.int32)
+
+
+def box_iou(a, b):
+    """Intersection over union, cell by cell."""
+    first, second = (
+        set(itertools.product(range(top, bottom), range(left, right))) for top, left, bottom, right in (a, b)
+    )
+    return len(first & second) / len(first | second)
+
+
+def box_table(images, golds):
+    """For each image of cell features: psi(y) = phi(gold) - phi(y), one row per box, and the costs 1 - IoU."""
+    blocks = []
+    for x, gold in zip(images, golds, strict=True):
+        outputs = list(boxes(*x.shape[:2]))
+        phi = [x[y[0] : y[2], y[1] : y[3]].sum(axis=(0, 1)) for y in (gold, *outputs)]
+        blocks.append((phi[0] - np.array(phi[1:]), np.array([1 - box_iou(gold, y) for y in outputs])))
+    return blocks

@@ -4,11 +4,21 @@ import os
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 from maxmargin import ChainSVM
-from maxmargin.datasets import digit_words, digits, load_conll2000, load_ocr, load_wnut17
+from maxmargin.datasets import (
+    digit_words,
+    digits,
+    load_blood_cells,
+    load_conll2000,
+    load_lsp,
+    load_ocr,
+    load_wnut17,
+    load_word_alignment,
+)
 
 needs_data = pytest.mark.skipif(
     "MAXMARGIN_DATA" not in os.environ, reason="the environment variable MAXMARGIN_DATA names no folder of data"
@@ -150,3 +160,67 @@ def test_wnut17_counts():
     assert [len(entities.X_train), len(entities.X_dev), len(entities.X_test)] == [3394, 1009, 1287]
     assert len({tag for part in (entities.y_train, entities.y_dev, entities.y_test) for y in part for tag in y}) == 13
     assert all(len(X) == len(y) for X, y in zip(entities.X_test, entities.y_test, strict=True))
+
+
+@needs_data
+def test_word_alignment_counts():
+    pairs = load_word_alignment("enfr")
+    assert len(pairs) == 447
+    assert sum(len(pair.sure) for pair in pairs) == 4038
+    for pair in pairs:
+        assert pair.sure <= pair.possible
+        assert all(0 <= i < len(pair.source) and 0 <= j < len(pair.target) for i, j in pair.possible)
+    assert len(load_word_alignment("roen")) == 248
+
+
+def test_word_alignment_languages():
+    with pytest.raises(ValueError, match="languages must be enfr or roen, not 'defr'"):
+        load_word_alignment("defr")
+
+
+ANNOTATION = """<annotation>{}</annotation>"""
+OBJECT = "<object><name>{}</name><bndbox><xmin>{}</xmin><ymin>{}</ymin><xmax>{}</xmax><ymax>{}</ymax></bndbox></object>"
+
+
+def test_blood_cells_of_one_kind(tmp_path):
+    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    root = tmp_path / "bccd"
+    for name in ("ImageSets/Main", "Annotations", "JPEGImages"):
+        (root / name).mkdir(parents=True)
+    one, other = OBJECT.format("WBC", 3, 2, 7, 5), OBJECT.format("RBC", 1, 1, 4, 4)
+    for name, objects in {"a": one + other, "b": one + one, "c": other}.items():
+        (root / "Annotations" / f"{name}.xml").write_text(ANNOTATION.format(objects))
+        image_module.new("RGB", (8, 6)).save(root / "JPEGImages" / f"{name}.jpg")
+    for part, names in {"train": "a\nb\n", "test": "c\n", "val": "a\nc\n"}.items():
+        (root / "ImageSets" / "Main" / f"{part}.txt").write_text(names)
+    cells = load_blood_cells(folder=tmp_path)
+    assert (len(cells.X_train), len(cells.X_test), len(cells.X_dev)) == (1, 0, 1)
+    assert cells.X_train[0].shape == (6, 8, 3)
+    assert cells.y_train == [(1, 2, 5, 7)]  # pixels 2 to 5 and 3 to 7, counted from 1
+    assert load_blood_cells("RBC", tmp_path).y_test == [(0, 0, 4, 4)]
+    with pytest.raises(ValueError, match="kind must be WBC, RBC or Platelets"):
+        load_blood_cells("cells", tmp_path)
+
+
+@needs_data
+def test_white_blood_cells():
+    cells = load_blood_cells()
+    assert (len(cells.X_train), len(cells.X_dev), len(cells.X_test)) == (194, 85, 65)
+    for image, (top, left, bottom, right) in zip(cells.X_test, cells.y_test, strict=True):
+        assert 0 <= top < bottom <= image.shape[0]
+        assert 0 <= left < right <= image.shape[1]
+
+
+def test_poses_are_those_of_the_images(data_folder):
+    people = load_lsp(data_folder)
+    assert len(people.X_train) == 300
+    assert people.X_train[0].name == "im00001.jpg"
+    assert people.y_test[-1].shape == (14, 3)
+    assert set(np.unique([pose[:, 2] for pose in people.y_train])) == {0.0, 1.0}
+
+
+def test_poses_without_their_images(tmp_path):
+    (tmp_path / "lsp_extended_400").mkdir()
+    savemat(tmp_path / "lsp_extended_400" / "joints.mat", {"joints": np.zeros((14, 3, 2))})
+    with pytest.raises(ValueError, match="has joints of 2 images, but 0 images"):
+        load_lsp(tmp_path)

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from maxmargin.datasets.alignment import SentencePair, load_word_alignment
 from maxmargin.datasets.base import Dataset
+from maxmargin.datasets.blood_cells import load_blood_cells
 from maxmargin.datasets.digits import digit_words
+from maxmargin.datasets.horses import load_horses
+from maxmargin.datasets.lsp import load_lsp
 from maxmargin.datasets.ocr import load_ocr
 from maxmargin.datasets.text import load_conll2000, load_wnut17
 
-__all__ = ["Dataset", "digit_words", "load_conll2000", "load_ocr", "load_wnut17"]
+__all__ = [
+    "Dataset",
+    "SentencePair",
+    "digit_words",
+    "load_blood_cells",
+    "load_conll2000",
+    "load_horses",
+    "load_lsp",
+    "load_ocr",
+    "load_wnut17",
+    "load_word_alignment",
+]

@@ -28,10 +28,8 @@ def chain_features(rows: Rows, dtype: Any, *, with_bias: bool, for_training: boo
     with_bias : append three features: 1 for every row, for the first and for the last row of each sequence
     for_training : compute what direction norms need, which are part of training on the hinge loss
     """
-    matrix = _append(rows.matrix, _bias_columns(rows)) if with_bias else rows.matrix
-    # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
-    none = Gram(np.empty(0), np.zeros(len(rows.offsets) - 1, np.int64))
-    features, n_entries = _store(matrix, rows, dtype, none)
+    matrix = append_columns(rows.matrix, _bias_columns(rows)) if with_bias else rows.matrix
+    features, n_entries = store_rows(Rows(matrix, rows.offsets), dtype)
     if not for_training:
         return features
     return features._replace(gram=gram_blocks(features, rows.offsets, n_entries, matrix.shape[1]))
@@ -45,14 +43,17 @@ def _bias_columns(rows: Rows) -> np.ndarray:
     return columns
 
 
-def _append(matrix: Any, columns: np.ndarray) -> Any:
+def append_columns(matrix: Any, columns: np.ndarray) -> Any:
+    """The matrix, dense or sparse as it is, with more columns."""
     if sp.issparse(matrix):
         return sp.csr_array(sp.hstack([matrix, sp.csr_array(columns)], format="csr"))
     return np.hstack([matrix, columns])
 
 
-def _store(matrix: Any, rows: Rows, dtype: Any, gram: Gram) -> tuple[Any, np.ndarray]:
-    """The features, and the number of stored entries of each sequence."""
+def store_rows(rows: Rows, dtype: Any) -> tuple[Any, np.ndarray]:
+    """The features, dense, sparse or binary as they are, and the number of stored entries of each example."""
+    # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
+    matrix, gram = rows.matrix, Gram(np.empty(0), np.zeros(len(rows.offsets) - 1, np.int64))
     if not sp.issparse(matrix):
         return DenseFeatures(np.require(matrix, dtype, WRITABLE), gram), rows.lengths * matrix.shape[1]
     if not matrix.has_canonical_format:

@@ -28,7 +28,14 @@ class Rows(NamedTuple):
 
 
 def stack_rows(
-    X: Any, lengths: Any = None, n_features: int | None = None, dtype: Any = np.float64, name: str = "X"
+    X: Any,
+    lengths: Any = None,
+    n_features: int | None = None,
+    dtype: Any = np.float64,
+    *,
+    name: str = "X",
+    noun: str = "sequence",
+    may_be_empty: bool = False,
 ) -> Rows:
     """Check sequences of feature rows and stack them.
 
@@ -39,6 +46,8 @@ def stack_rows(
     n_features : the expected F
     dtype : what the values will be stored as
     name : of the argument, in messages: "X", or "X_dev" with "lengths_dev"
+    noun : what messages call an entry of X
+    may_be_empty : whether an entry may have no rows
 
     Examples
     --------
@@ -47,17 +56,17 @@ def stack_rows(
     >>> rows.matrix.shape, rows.offsets.tolist()
     ((3, 2), [0, 2, 3])
     """
-    rows = _stack_list(X, name) if lengths is None else _cut_matrix(X, lengths, name)
+    rows = _stack_list(X, name, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths, name)
     width = rows.matrix.shape[1]
     if n_features is not None and width != n_features:
         raise ValueError(f"{name} has {width} features, but the model was fitted with {n_features}.")
     if width == 0:
         raise ValueError(f"{name} must have at least one feature, but its rows are empty.")
-    _check_finite(rows, dtype, name)
+    check_finite(rows, dtype, name)
     return rows
 
 
-def _stack_list(X: Any, name: str) -> Rows:
+def _stack_list(X: Any, name: str, noun: str, may_be_empty: bool) -> Rows:
     if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
         lengths = name.replace("X", "lengths")
         raise ValueError(
@@ -66,11 +75,11 @@ def _stack_list(X: Any, name: str) -> Rows:
     if not isinstance(X, (Sequence, np.ndarray)):
         raise TypeError(f"{name} must be a list of matrices, or one matrix with lengths, not a {type(X).__name__}.")
     if len(X) == 0:
-        raise ValueError(f"{name} must hold at least one sequence, but it is empty.")
+        raise ValueError(f"{name} must hold at least one {noun}, but it is empty.")
     matrices = [_as_matrix(x, f"{name}[{i}]") for i, x in enumerate(X)]
     for i, matrix in enumerate(matrices):
-        if matrix.shape[0] == 0:
-            raise ValueError(f"{name}[{i}] is empty: a sequence needs at least one row.")
+        if matrix.shape[0] == 0 and not may_be_empty:
+            raise ValueError(f"{name}[{i}] is empty: a {noun} needs at least one row.")
         if matrix.shape[1] != matrices[0].shape[1]:
             raise ValueError(f"{name}[{i}] has {matrix.shape[1]} features, but {name}[0] has {matrices[0].shape[1]}.")
     offsets = np.concatenate([[0], np.cumsum([matrix.shape[0] for matrix in matrices])])
@@ -122,7 +131,7 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
     return Rows(sp.vstack(pieces, format="csr"), rows.offsets)
 
 
-def _check_finite(rows: Rows, dtype: Any, name: str) -> None:
+def check_finite(rows: Rows, dtype: Any, name: str = "X") -> None:
     """Raise where a row holds NaN, infinity or a number that `dtype` cannot hold."""
     values = rows.matrix.data if sp.issparse(rows.matrix) else rows.matrix
     limit = float(np.finfo(dtype).max)

@@ -28,7 +28,7 @@ class ChainCRF(SequenceModel):
     l1_ratio : float, default=0.0
         The share of the L1 norm in the regularization, from 0 to 1: it makes weights exactly zero. Needs the solver
         "lbfgs", which is OWL-QN then.
-    solver : {"lbfgs", "casimir", "svrg", "sgd"} or Solver, default="lbfgs"
+    solver : str or Solver, default="lbfgs"
         The optimizer.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.
@@ -117,21 +117,6 @@ class ChainCRF(SequenceModel):
 
     def _encode(self, *args: Any, **options: Any) -> Task:
         return super()._encode(*args, **options)._replace(options={"l1_ratio": float(self.l1_ratio)})
-
-    def predict_marginals(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
-        """The probabilities of the labels at each position.
-
-        Parameters
-        ----------
-        X, lengths : as in `fit`
-
-        Returns
-        -------
-        list of (T_i, L) arrays, columns in the order of `classes_`
-        """
-        problem, rows = self._sequences(X, lengths)
-        means, _ = inference.marginals(problem, self._w, self.n_jobs)
-        return self._node_parts(means, rows)
 
     def log_likelihood(self, X: Any, y: Any, *, lengths: Any = None) -> np.ndarray:
         """Log p(y_i | x_i) of a labelling of each sequence.

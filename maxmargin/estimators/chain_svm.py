@@ -26,8 +26,7 @@ class ChainSVM(SequenceModel):
         [true label, predicted label] of a matrix in the order of `classes_`.
     loss : {"hinge", "smooth_hinge"} or Loss, default="hinge"
         The hinge loss above or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.
-    solver : {"auto", "bcfw", "frank-wolfe", "casimir", "svrg", "sgd", "one-slack", "n-slack", "perceptron", "lbfgs"} \
-or Solver, default="auto"
+    solver : str or Solver, default="auto"
         The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.
     tol : float, default=1e-3
         Relative duality gap, (primal - dual) / primal, at which to stop.

@@ -242,9 +242,9 @@ def regularization_path(
         estimator = clone(model)
         if estimator._find_loss().name != "hinge":
             raise ValueError(f"A path needs a model of the hinge loss, which {type(model).__name__} is not.")
-        if getattr(estimator, "bounds", None) is not None:
-            raise ValueError("A path takes no bounds of the weights.")
         task = estimator._encode(X, y, sample_weight, **data)
+        if task.lower is not None or task.upper is not None:
+            raise ValueError(f"A path takes no bounds of the weights, which this {type(model).__name__} has.")
         estimator._take_on(task)
         problem, sample_weight = task.problem, task.sample_weight
         n_jobs = estimator.n_jobs if n_jobs is None else n_jobs

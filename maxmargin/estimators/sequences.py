@@ -32,6 +32,7 @@ from maxmargin.encode.sequences import (
     stack_rows,
 )
 from maxmargin.estimators.base import StructuredModel, Task, check_k
+from maxmargin.estimators.bounds import bounds_by_name
 from maxmargin.passes import Blocks
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.structures.observed_chain import Pairs
@@ -151,25 +152,8 @@ class SequenceModel(StructuredModel):
         )
 
     def _bound_weights(self, width: int, n_labels: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-        if self.bounds is None:
-            return None, None
         n_weights = (width + n_labels + (len(BIASES) if self.fit_bias else 0)) * n_labels
-        limits = np.full(n_weights, -np.inf), np.full(n_weights, np.inf)
-        parts = [self._name_weights(limit, width, n_labels) for limit in limits]  # views
-        for name, pair in self.bounds.items():
-            if name not in parts[0]:
-                raise ValueError(f"bounds names {name!r}, but the weights are {', '.join(parts[0])}.")
-            if not (isinstance(pair, tuple) and len(pair) == 2):
-                raise ValueError(f"bounds[{name!r}] must be a pair of a lower and an upper bound, not {pair!r}.")
-            for part, bound in zip(parts, pair, strict=True):
-                if bound is not None:
-                    shape = part[name].shape
-                    if np.shape(bound) not in ((), shape):
-                        raise ValueError(f"bounds[{name!r}] has the shape {np.shape(bound)}, but the part has {shape}.")
-                    part[name][...] = bound
-            if not (parts[0][name] <= parts[1][name]).all():
-                raise ValueError(f"bounds[{name!r}] must be numbers, the lower ones at most the upper ones.")
-        return limits
+        return bounds_by_name(self.bounds, n_weights, lambda w: self._name_weights(w, width, n_labels))
 
     def _name_weights(self, w: np.ndarray, width: int, n_labels: int) -> Bunch:
         table = w.reshape(-1, n_labels)
@@ -195,7 +179,7 @@ class SequenceModel(StructuredModel):
     def _new_sequences(fitted: Mapping[str, Any], X: Any, lengths: Any, name: str = "X") -> tuple[Any, Rows]:
         """The problem of new sequences for a model with these attributes; labels and costs are never looked at."""
         width, penalty, with_bias = fitted["n_features_in_"], fitted["_penalty"], fitted["_with_bias"]
-        rows = as_stored(stack_rows(X, lengths, width, penalty.dtype, name), fitted["_stores_sparse"])
+        rows = as_stored(stack_rows(X, lengths, width, penalty.dtype, name=name), fitted["_stores_sparse"])
         check_feasible(penalty, rows.lengths, name)
         features = chain_features(rows, penalty.dtype, with_bias=with_bias, for_training=False)
         n_labels, n_tokens = len(penalty), int(rows.offsets[-1])
@@ -258,6 +242,23 @@ class SequenceModel(StructuredModel):
         """
         problem, rows = self._sequences(X, lengths)
         return self._node_parts(inference.best_through_parts(problem, self._w, self.n_jobs), rows)
+
+    def predict_marginals(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        """The probabilities of the labels at each position.
+
+        They are those of p(y) ~ exp(score(y)): estimates of probabilities if the model was trained as a CRF.
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`
+
+        Returns
+        -------
+        list of (T_i, L) arrays, columns in the order of `classes_`
+        """
+        problem, rows = self._sequences(X, lengths)
+        means, _ = inference.marginals(problem, self._w, self.n_jobs)
+        return self._node_parts(means, rows)
 
     def _node_parts(self, parts: Blocks, rows: Rows) -> list[np.ndarray]:
         """The (T_i, L) parts of positions and labels."""

@@ -2,6 +2,7 @@
 
 from maxmargin.features.base import gram_blocks, score_rows, spread_rows, squared_norm_rows
 from maxmargin.features.dense import DenseFeatures
+from maxmargin.features.parts import score_parts, spread_parts, squared_norm_parts
 from maxmargin.features.sparse import BinaryFeatures, SparseFeatures
 
 __all__ = [
@@ -9,7 +10,10 @@ __all__ = [
     "DenseFeatures",
     "SparseFeatures",
     "gram_blocks",
+    "score_parts",
     "score_rows",
+    "spread_parts",
     "spread_rows",
+    "squared_norm_parts",
     "squared_norm_rows",
 ]

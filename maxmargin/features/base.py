@@ -32,8 +32,8 @@ def squared_norm_rows(features, i, lo, hi, delta, buffer):
 
 
 @generic
-def add_row(features, t, dense):
-    """Dense += x_t."""
+def add_row(features, t, scale, dense):
+    """Dense += scale * x_t."""
 
 
 @generic
@@ -43,7 +43,7 @@ def dot_row(features, t, dense):
 
 @generic
 def clear_row(features, t, dense):
-    """Set `dense` to zero where x_t is not."""
+    """Set `dense` to zero where x_t is not; return the sum of squares of what was there."""
 
 
 class Gram(NamedTuple):
@@ -128,7 +128,7 @@ def _fill_gram(features, offsets, start, values, dense):
         lo = offsets[i]
         n = offsets[i + 1] - lo
         for t in range(n):
-            add_row(features, lo + t, dense)
+            add_row(features, lo + t, 1.0, dense)
             for u in range(n):
                 values[start[i] + t * n + u] = dot_row(features, lo + u, dense)
             clear_row(features, lo + t, dense)

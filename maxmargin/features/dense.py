@@ -69,9 +69,10 @@ def squared_norm_dense(features, i, lo, hi, delta, buffer):
 
 
 @implements(add_row, DenseFeatures)
-def add_dense_row(features, t, dense):
+def add_dense_row(features, t, scale, dense):
+    step = dense.dtype.type(scale)
     for f in range(dense.size):
-        dense[f] += features.rows[t, f]
+        dense[f] += step * features.rows[t, f]
 
 
 @implements(dot_row, DenseFeatures)
@@ -84,5 +85,8 @@ def dot_dense_row(features, t, dense):
 
 @implements(clear_row, DenseFeatures)
 def clear_dense_row(features, t, dense):
+    squares = dense.dtype.type(0)
     for f in range(dense.size):
+        squares += dense[f] * dense[f]
         dense[f] = 0
+    return squares

@@ -109,9 +109,10 @@ def squared_norm_sparse(features, i, lo, hi, delta, buffer):
 
 
 @implements(add_row, SparseFeatures, BinaryFeatures)
-def add_sparse_row(features, t, dense):
+def add_sparse_row(features, t, scale, dense):
+    step = dense.dtype.type(scale)
     for p in range(features.indptr[t], features.indptr[t + 1]):
-        dense[features.indices[p]] += entry(features, p)
+        dense[features.indices[p]] += step * entry(features, p)
 
 
 @implements(dot_row, SparseFeatures, BinaryFeatures)
@@ -124,5 +125,9 @@ def dot_sparse_row(features, t, dense):
 
 @implements(clear_row, SparseFeatures, BinaryFeatures)
 def clear_sparse_row(features, t, dense):
+    squares = dense.dtype.type(0)
     for p in range(features.indptr[t], features.indptr[t + 1]):
+        value = dense[features.indices[p]]
+        squares += value * value
         dense[features.indices[p]] = 0
+    return squares

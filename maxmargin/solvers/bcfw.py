@@ -63,8 +63,11 @@ class BCFW(Solver):
             raise ValueError("averaging needs exact_gaps: the gaps of the last iterate say nothing of the average.")
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        state = BlockState(self, run)
-        certificate = None
+        yield from self.improve(BlockState(self, run))
+
+    def improve(self, state: BlockState) -> Iterator[Certificate]:
+        """Go on from a state."""
+        run, certificate = state.run, None
         run.is_estimated = not self.exact_gaps
         if state.is_warm and self.exact_gaps:
             yield (certificate := state.certify())
@@ -103,6 +106,10 @@ class BlockState:
             self.sets = new_sets(objective.passes.output_sizes)
             fill_with_gold(objective.problem, self.sets)
         self.share_sets()
+
+    def set_cache(self, limit: int) -> None:
+        """Keep up to `limit` outputs per example for the cache from now on; outputs must be stored already."""
+        self.rule = self.rule._replace(cache_limit=limit)
 
     def share_sets(self) -> None:
         """Make the sets part of the dual point if they are active sets, not just a cache."""

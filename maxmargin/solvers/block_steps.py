@@ -125,7 +125,7 @@ def block_steps(problem, w, box, means, sets, tree, rule, global_gap, order, dra
         if rule.kind == FW:
             for p in range(mu.size):
                 mu[p] += gamma * delta[p]
-                if mu[p] < NEGLIGIBLE:
+                if abs(mu[p]) < NEGLIGIBLE:
                     mu[p] = 0
         if rule.stores and kind != AWAY and slot < 0:
             slot = store(sets, i, y, best, rule.cache_limit)

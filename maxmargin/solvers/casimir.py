@@ -23,6 +23,7 @@ import numpy as np
 
 from maxmargin.checks import check_choice, check_positive
 from maxmargin.solvers.base import Run
+from maxmargin.solvers.box import project
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.svrg import Epochs, SmoothingSolver
 
@@ -76,7 +77,8 @@ class Casimir(SmoothingSolver):
         alpha = None
         for k in count(1):
             epochs.set_level(plan.mu)
-            start = self._start(previous, z, last_z, plan.kappa / (plan.kappa + strength) if k > 1 else 0.0)
+            share = plan.kappa / (plan.kappa + strength) if k > 1 else 0.0
+            start = project(self._start(previous, z, last_z, share), run.objective.box)
             before = epochs.value
             if not epochs.snapshot(start, TOLERATED_RISE) or (self.smoothness is None and epochs.value > before):
                 previous = last_z = z = epochs.point  # the momentum leads astray: begin anew
@@ -97,7 +99,7 @@ class Casimir(SmoothingSolver):
                 w = epochs.run_epoch(kappa, z)
             plan.advance(epochs.smoothness)
             alpha, beta = extrapolate(alpha, kappa, plan.kappa, strength)
-            last_z, z = z, w + beta * (w - previous)
+            last_z, z = z, project(w + beta * (w - previous), run.objective.box)
             previous = w
 
     def _start(self, previous: np.ndarray, z: np.ndarray, last_z: np.ndarray, share: float) -> np.ndarray:

@@ -34,6 +34,7 @@ def estimate_bend(run: Run, objective: Objective, w: np.ndarray) -> Bend:
     order = run.rng.permutation(objective.n)[: max(SAMPLE, objective.n // 50)]
     found = np.zeros((len(order), 3))
     room = np.zeros((3, int(passes.part_sizes.max())), passes.dtype)
+    searches = not objective.box.which.size  # steps may leave the box, where oracles need not work
     loss, probe = objective.loss.compiled(), np.zeros(w.size, passes.dtype)
     calls = bend(
         objective.problem,
@@ -42,6 +43,7 @@ def estimate_bend(run: Run, objective: Objective, w: np.ndarray) -> Bend:
         probe,
         order,
         passes.part_sizes,
+        searches,
         room,
         found,
         passes.scratches[0],
@@ -52,18 +54,19 @@ def estimate_bend(run: Run, objective: Objective, w: np.ndarray) -> Bend:
     # Where many outputs tie, top-K smoothing has jumps, and no L is large enough. An exactly smoothed maximum bends by
     # at most the largest ||B_i (s(y) - s(y'))||^2 / mu.
     most = squared_norm / (objective.loss.mu if objective.loss.smoothing else 1.0)
+    bound = float((weight * most).max())
     return Bend(
-        smoothness=min(float((weight * smoothness).max()), float((weight * most).max())),
+        smoothness=min(float((weight * smoothness).max()), bound) if searches else bound,
         squared_norm=float(np.mean(weight**2 * squared_norm)),
         loss=float(np.mean(weight * value)),
     )
 
 
 @kernel
-def bend(problem, loss, w, probe, order, sizes, room, found, scratch):
+def bend(problem, loss, w, probe, order, sizes, searches, room, found, scratch):
     """Fill in L, ||g||^2 and the loss of the examples of `order`; return the number of oracle calls.
 
-    `probe`, as long as the weights, holds zeros, before and after.
+    `probe`, as long as the weights, holds zeros, before and after. Without `searches`, L is only a lower bound.
     """
     calls = 0
     for k in range(order.size):
@@ -85,7 +88,7 @@ def bend(problem, loss, w, probe, order, sizes, room, found, scratch):
         spread(problem, probe, i, delta, -1.0)
         squared_norm = inner(along, delta)
         bound = squared_norm / (2 * max(value, 1e-12))
-        is_smooth = squared_norm <= 1e-12
+        is_smooth = squared_norm <= 1e-12 or not searches
         while not is_smooth and bound < 1e12:
             for p in range(theta.size):
                 theta[p] = at[p]

@@ -115,7 +115,7 @@ class Epochs:
         self.primal = run.evaluate(w).value
         self.objective = run.objective
         self.point, self.value = w, np.inf
-        self.first_mu = solver.mu or FIRST_SHARE * self.primal / max(self.range, 0.5)
+        self.first_mu = solver.mu or FIRST_SHARE * (self.primal or 1.0) / max(self.range, 0.5)
         self.n_epochs = 0
         self.set_level(self.first_mu)
 
@@ -150,7 +150,10 @@ class Epochs:
             self.point, self.value, self.evaluation = w, found.value, found
         else:
             self.evaluation = self.run.evaluate(self.point, self.objective, means=self.means)
-        self.caution = max(0.9 * self.caution, LEAST_CAUTION) if is_accepted else 2 * self.caution
+        is_far_off = not found.value <= 10 * self.value
+        self.caution = (
+            max(0.9 * self.caution, LEAST_CAUTION) if is_accepted else (16 if is_far_off else 2) * self.caution
+        )
         estimate = self.solver.smoothness or estimate_bend(self.run, self.objective, self.point).smoothness
         self.smoothness = estimate if is_tuned else self.caution * estimate
         return is_accepted
@@ -209,7 +212,8 @@ class Epochs:
                 objective.passes.scratches[0],
             )
             run.count(calls=hi - lo)
-        return project(average(lazy), objective.box)
+        with np.errstate(over="ignore", invalid="ignore"):  # steps that were too long are taken back
+            return project(average(lazy), objective.box)
 
 
 @kernel

@@ -74,7 +74,7 @@ def test_no_regularization(problem, solver):
     loss = "smooth_hinge" if isinstance(solver, LBFGS) else "hinge"
     result = solver.solve(problem, np.inf, loss=loss, max_passes=60, random_state=0)
     assert result.trace.dual[-1] == 0
-    assert result.trace.primal[-1] <= 0.1 * Objective(problem).evaluate(np.zeros(21)).value
+    assert result.trace.primal[-1] <= 0.2 * Objective(problem).evaluate(np.zeros(21)).value
 
 
 @pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir(smoothing="entropy"), OneSlack(cache=2), NSlack()], ids=str)
@@ -169,7 +169,7 @@ def test_bad_combinations(problem):
         BCFW().solve(problem, loss="log")
     with pytest.raises(TypeError, match="SGD needs the exp oracle for the log loss, which NoOracle does not have"):
         SGD().solve(NoOracle(), loss="log")
-    with pytest.raises(TypeError, match="Casimir needs the topk oracle for the hinge loss"):
+    with pytest.raises(TypeError, match="Casimir needs the max and topk oracle for the hinge loss"):
         Casimir().solve(NoOracle())
     with pytest.raises(ValueError, match="start must hold 21 finite weights"):
         SGD().solve(problem, start=np.zeros(3))

@@ -1,0 +1,119 @@
+"""The oracles of trees on chains, beside those of chains, on the same potentials.
+
+A chain as a tree is rooted at its first or at its last position. CPU time of many calls in one process, the contenders
+in turn; the least time of each counts.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
+
+LENGTH, N_CHAINS = 40, 50
+LABELS = (3, 10, 26, 60)
+N_BEST = 10
+MOST = 1.5  # times the time of the chain oracle
+ORACLES = ("max", "topk", "exp", "max-marginals")
+
+
+def make_problems(n_labels: int, dtype: str) -> dict[str, Any]:
+    """The same chains as a `ChainProblem` and as a `TreeProblem` rooted at either end."""
+    import numpy as np
+
+    from maxmargin.encode.chain import chain_features, chain_problem
+    from maxmargin.encode.sequences import Rows
+    from maxmargin.encode.tree import Trees, tree_problem
+
+    rng = np.random.default_rng(0)
+    n_nodes = LENGTH * N_CHAINS
+    rows = Rows(rng.normal(size=(n_nodes, 8)), np.arange(0, n_nodes + 1, LENGTH))
+    labels, scales = rng.integers(0, n_labels, n_nodes), np.ones(n_nodes)
+    costs = 1.0 - np.eye(n_labels)
+    features = chain_features(rows, dtype, with_bias=False, for_training=False)
+    problems = {"chain": chain_problem(features, rows, 8, labels, costs, scales, np.zeros_like(costs, dtype))}
+    up, down = np.arange(1, LENGTH + 1), np.arange(-1, LENGTH - 1)
+    up[-1] = -1
+    for name, parent in (("tree, root last", up), ("tree, root first", down)):
+        order = np.argsort(-parent if parent is down else np.arange(LENGTH), kind="stable")
+        trees = Trees(rows, np.tile(parent, N_CHAINS), np.tile(order, N_CHAINS), None, [None] * N_CHAINS)
+        empty = np.zeros((0, n_labels), dtype)
+        problems[name] = tree_problem(trees, labels, costs, scales, empty, with_bias=False, for_training=False)
+    return problems
+
+
+def time_oracles(n_labels: int, dtype: str, repeats: int) -> dict[str, dict[str, float]]:
+    """Microseconds per chain of each oracle of each problem."""
+    import numpy as np
+
+    from maxmargin.dispatch import kernel
+    from maxmargin.problem import exp_oracle, max_marginals, max_oracle, n_examples, topk_oracle, workspace
+
+    @kernel
+    def all_max(problem, theta, out, y, outputs, values, work, rounds):
+        for _ in range(rounds):
+            for i in range(n_examples(problem)):
+                max_oracle(problem, i, theta[i], y, work)
+
+    @kernel
+    def all_topk(problem, theta, out, y, outputs, values, work, rounds):
+        for _ in range(rounds):
+            for i in range(n_examples(problem)):
+                topk_oracle(problem, i, theta[i], outputs, values, work)
+
+    @kernel
+    def all_exp(problem, theta, out, y, outputs, values, work, rounds):
+        for _ in range(rounds):
+            for i in range(n_examples(problem)):
+                exp_oracle(problem, i, theta[i], out, work)
+
+    @kernel
+    def all_max_marginals(problem, theta, out, y, outputs, values, work, rounds):
+        for _ in range(rounds):
+            for i in range(n_examples(problem)):
+                max_marginals(problem, i, theta[i], out, work)
+
+    rng = np.random.default_rng(1)
+    nodes, pairs = rng.normal(size=(N_CHAINS, LENGTH * n_labels)), rng.normal(size=(N_CHAINS, n_labels, n_labels))
+    forwards = np.hstack([nodes, pairs.reshape(N_CHAINS, -1)]).astype(dtype)
+    backwards = np.hstack([nodes, pairs.transpose(0, 2, 1).reshape(N_CHAINS, -1)]).astype(dtype)
+    thetas = {"chain": forwards, "tree, root last": forwards, "tree, root first": backwards}
+    out, y = np.zeros_like(forwards[0]), np.zeros(LENGTH, np.int32)
+    outputs, values = np.zeros((N_BEST, LENGTH), np.int32), np.zeros(N_BEST, dtype)
+    rounds = max(1, 4000 // n_labels**2)
+    problems = make_problems(n_labels, dtype)
+    works = {name: workspace(problem, N_BEST) for name, problem in problems.items()}
+    least: dict[str, dict[str, float]] = {oracle: dict.fromkeys(problems, np.inf) for oracle in ORACLES}
+    for oracle, run in zip(ORACLES, (all_max, all_topk, all_exp, all_max_marginals), strict=True):
+        for k in range(repeats + 1):  # the first compiles
+            for name, problem in problems.items():
+                began = time.process_time()
+                run(problem, thetas[name], out, y, outputs, values, works[name], rounds)
+                micros = (time.process_time() - began) * 1e6 / (rounds * N_CHAINS)
+                least[oracle][name] = min(least[oracle][name], micros) if k else np.inf
+    return least
+
+
+def main() -> None:
+    arguments = parse_arguments(
+        __doc__,
+        ("--repeats", {"type": int, "default": 7}),
+        ("--dtype", {"default": "float32", "choices": ["float32", "float64"]}),
+    )
+    figures, bars = [], []
+    for n_labels in LABELS:
+        least = in_fresh_process(time_oracles, n_labels, arguments.dtype, arguments.repeats)
+        for oracle, times in least.items():
+            chain, *trees = times.values()
+            figures.append({"labels": n_labels, "oracle": oracle, **times, "ratio": max(trees) / chain})
+    columns = ["labels", "oracle", "chain, us", "tree, root last", "tree, root first", "largest ratio"]
+    print_table(f"Chains of {LENGTH} positions, {arguments.dtype}", columns, (figure.values() for figure in figures))
+    for oracle in ("max", "topk", "exp"):
+        worst = max(figure["ratio"] for figure in figures if figure["oracle"] == oracle)
+        bars.append(Bar(f"{oracle}: at most {MOST} times the chain's", f"{worst:.2f}", worst <= MOST))
+    report(figures, bars, arguments.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""Grids of features and poses to a `DeformableProblem`.
+
+Every check of the user's images and poses is here: what passes is safe for the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from maxmargin.encode.chain import WRITABLE
+from maxmargin.encode.tree import check_edges, children_first
+from maxmargin.features import DenseFeatures
+from maxmargin.features.base import Gram
+from maxmargin.structures.deformable import DeformableProblem
+
+LEAST_SCALE = 1.0  # of displacements, in cells
+
+
+class Skeleton(NamedTuple):
+    """The edges between joints, and how far apart their joints are on average."""
+
+    edges: np.ndarray  # (E, 2) parent and child
+    upward: np.ndarray  # (E,) the edges, each after those below it
+    roots: np.ndarray  # (R,) the joints that are no child
+    anchor: np.ndarray  # (E, K, 2) the mean ways from parent to child, in x and y, for each type
+    scale: np.ndarray  # (E, 2) the spread around them
+
+
+class Grids(NamedTuple):
+    """The cells of all images, one image after the other, row by row."""
+
+    matrix: np.ndarray  # (N, F)
+    offsets: np.ndarray  # (n + 1,)
+    shapes: np.ndarray  # (n, 2) height and width
+
+
+def stack_grids(X: Any, n_features: int | None = None, dtype: Any = np.float64) -> Grids:
+    """Check grids of features and put them one after the other.
+
+    Parameters
+    ----------
+    X : a list of (H_i, W_i, F) arrays
+    n_features : the expected F
+    dtype : what the values will be stored as
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.encode.deformable import stack_grids
+    >>> stack_grids([np.zeros((2, 3, 5)), np.zeros((1, 4, 5))]).offsets
+    array([ 0,  6, 10])
+    """
+    if not isinstance(X, (Sequence, np.ndarray)):
+        raise TypeError(f"X must be a list of (H, W, F) arrays, not a {type(X).__name__}.")
+    if len(X) == 0:
+        raise ValueError("X must hold at least one image, but it is empty.")
+    grids = [np.asarray(x) for x in X]
+    width = np.shape(grids[0])[-1:] if n_features is None else (n_features,)
+    for i, grid in enumerate(grids):
+        if grid.ndim != 3 or grid.dtype.kind not in "biuf" or 0 in grid.shape:
+            raise ValueError(f"X[{i}] must be an (H, W, F) array of numbers, none of them zero, not {_describe(grid)}.")
+        if grid.shape[2:] != width:
+            source = "X[0] has" if n_features is None else "the model was fitted with"
+            raise ValueError(f"X[{i}] has {grid.shape[2]} features, but {source} {width[0]}.")
+        if not (np.abs(grid) <= np.finfo(dtype).max).all():
+            raise ValueError(f"X[{i}] contains NaN, infinity or a number too large for {np.dtype(dtype).name}.")
+    shapes = np.array([grid.shape[:2] for grid in grids])
+    matrix = np.concatenate([grid.reshape(-1, grid.shape[2]) for grid in grids])
+    return Grids(matrix, np.concatenate([[0], np.cumsum(shapes.prod(axis=1))]), shapes)
+
+
+def _describe(array: np.ndarray) -> str:
+    return f"one of shape {array.shape} and dtype {array.dtype}"
+
+
+def stack_poses(y: Any, grids: Grids, n_joints: int | None = None) -> np.ndarray:
+    """Check poses, (J, 2) arrays of the x and y of each joint, and round them to cells: (n, J, 2) integers."""
+    n = len(grids.shapes)
+    if isinstance(y, str) or not hasattr(y, "__len__"):
+        raise TypeError("y must be a list with one (J, 2) array of positions per image.")
+    if len(y) != n:
+        raise ValueError(f"X has {n} images, but y has {len(y)}.")
+    poses = [np.asarray(pose) for pose in y]
+    expected = (len(poses[0]) if poses[0].ndim else 0) if n_joints is None else n_joints
+    for i, pose in enumerate(poses):
+        if pose.dtype.kind not in "iuf" or pose.shape != (expected, 2) or expected == 0:
+            raise ValueError(f"y[{i}] must be a ({expected or 'J'}, 2) array of numbers, not {_describe(pose)}.")
+        if not np.isfinite(pose).all():
+            raise ValueError(f"y[{i}] contains NaN or infinity.")
+    cells = np.rint(np.array(poses)).astype(np.int64)
+    is_outside = ((cells < 0) | (cells >= grids.shapes[:, np.newaxis, ::-1])).any(axis=2)
+    if is_outside.any():
+        i, joint = np.argwhere(is_outside)[0].tolist()
+        height, width = grids.shapes[i].tolist()
+        x, row = cells[i, joint].tolist()
+        raise ValueError(
+            f"y[{i}] has joint {joint} at x = {x}, y = {row}, outside of its grid of {width} x {height} cells."
+        )
+    return cells
+
+
+def make_skeleton(edges: Any, cells: np.ndarray, n_types: int, dtype: Any) -> tuple[Skeleton, np.ndarray]:
+    """Check the edges between joints; find the typical ways along them in the true poses.
+
+    Parameters
+    ----------
+    edges : (E, 2) parent and child of each edge
+    cells : (n, J, 2) the true poses
+    n_types : clusters of ways from parent to child, each with an anchor of its own
+    dtype : of the anchors and scales
+
+    Returns
+    -------
+    the skeleton and (n, E) the types of the true poses
+    """
+    n, n_joints, _ = cells.shape
+    ends = check_edges(edges, "the skeleton", n_joints)
+    parent = np.full(n_joints, -1)
+    parent[ends[:, 1]] = ends[:, 0]
+    order = children_first(parent, np.array([0, n_joints]), "the skeleton")
+    place = np.argsort(order)  # of each joint
+    ways = (cells[:, ends[:, 1]] - cells[:, ends[:, 0]]).astype(np.float64)  # (n, E, 2)
+    if not 1 <= n_types <= n:
+        raise ValueError(f"n_types must be between 1 and the number of images, {n}, not {n_types}.")
+    anchor, types = np.zeros((len(ends), n_types, 2)), np.zeros((n, len(ends)), np.int64)
+    for e in range(len(ends)):
+        n_clusters = min(n_types, len(np.unique(ways[:, e], axis=0)))
+        clusters = KMeans(n_clusters, n_init=4, random_state=0).fit(ways[:, e])
+        anchor[e, :n_clusters] = clusters.cluster_centers_
+        anchor[e, n_clusters:] = clusters.cluster_centers_[0]
+        types[:, e] = clusters.labels_
+    apart = ways - anchor[np.arange(len(ends)), types]
+    scale = np.maximum(np.sqrt((apart**2).mean(axis=0)), LEAST_SCALE)
+    upward = np.argsort(place[ends[:, 1]])
+    return Skeleton(ends, upward, np.flatnonzero(parent < 0), anchor.astype(dtype), scale.astype(dtype)), types
+
+
+def deformable_problem(
+    grids: Grids, skeleton: Skeleton, cells: np.ndarray, types: np.ndarray, joint_cost: np.ndarray, radius: np.ndarray
+) -> DeformableProblem:
+    """Put the checked parts together, in the dtype of the skeleton's anchors.
+
+    Parameters
+    ----------
+    grids : the images
+    skeleton : the edges
+    cells, types : (n, J, 2) and (n, E) the true outputs
+    joint_cost, radius : (n, J) weights of the joints' costs and (n,) distances at which they are full
+    """
+    dtype, n = skeleton.anchor.dtype, len(grids.shapes)
+    width = grids.shapes[:, 1]
+    flat = cells[:, :, 1] * width[:, np.newaxis] + cells[:, :, 0]
+    return DeformableProblem(
+        features=DenseFeatures(np.require(grids.matrix, dtype, WRITABLE), Gram(np.empty(0), np.zeros(n, np.int64))),
+        offsets=grids.offsets.astype(np.int64),
+        width=width.astype(np.int64),
+        outputs=np.ascontiguousarray(np.hstack([flat, types]), np.int32),
+        joint_cost=np.ascontiguousarray(joint_cost, dtype),
+        radius=radius.astype(dtype),
+        parent=skeleton.edges[:, 0].astype(np.int32),
+        child=skeleton.edges[:, 1].astype(np.int32),
+        upward=skeleton.upward.astype(np.int32),
+        roots=skeleton.roots.astype(np.int32),
+        anchor=skeleton.anchor,
+        scale=skeleton.scale,
+        n_features=grids.matrix.shape[1],
+    )
+
+
+def cost_radius(cells: np.ndarray, reference: Any) -> np.ndarray:
+    """(n,) the distance from the true position at which a joint's cost is full, at least one cell.
+
+    Parameters
+    ----------
+    cells : (n, J, 2) the true poses
+    reference : two joints whose distance it is; None for a quarter of the diagonal of the box around the pose
+    """
+    if reference is None:
+        radius = np.linalg.norm(np.ptp(cells, axis=1), axis=1) / 4
+    else:
+        joints = np.asarray(reference)
+        n_joints = cells.shape[1]
+        if joints.shape != (2,) or joints.dtype.kind not in "iu" or (joints < 0).any() or (joints >= n_joints).any():
+            raise ValueError(f"reference must be two joints, from 0 to {n_joints - 1}, not {reference!r}.")
+        radius = np.linalg.norm(cells[:, joints[0]] - cells[:, joints[1]], axis=1)
+    return np.maximum(radius, 1.0)
+
+
+def check_joint_weight(joint_weight: Any, n: int, n_joints: int) -> np.ndarray:
+    """Check the weights of the joints' costs, by default 1."""
+    if joint_weight is None:
+        return np.ones((n, n_joints))
+    weights = np.asarray(joint_weight, dtype=np.float64)
+    if weights.shape != (n, n_joints):
+        raise ValueError(f"joint_weight must have the shape ({n}, {n_joints}), but has {weights.shape}.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("joint_weight must be finite and non-negative.")
+    return weights

@@ -1,0 +1,306 @@
+"""Trees with features to a `TreeProblem`.
+
+Every check of the user's trees is here: what passes is safe for the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.encode.chain import append_columns, chain_features
+from maxmargin.encode.sequences import Rows, stack_rows
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.structures.tree import TreeProblem
+
+BIASES = ("bias", "root", "leaf")  # features of every node, of those without a parent and of those without children
+
+
+class Tree(NamedTuple):
+    """A rooted tree, or forest, with features: one example of `TreeSVM` and `TreeCRF`.
+
+    Attributes
+    ----------
+    features : (T, F) array or sparse matrix, a row per node
+    edges : (E, 2) integers, the nodes of each edge: parent, child; nodes without a parent are roots
+    edge_features : (E, F_edge) array, a row per edge, or None
+    allowed : for each node the collection of labels it can have, None for all; or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import Tree
+    >>> Tree(np.eye(3), edges=[(0, 1), (0, 2)], allowed=[{"S"}, None, None]).edge_features is None
+    True
+    """
+
+    features: Any
+    edges: Any
+    edge_features: Any = None
+    allowed: Any = None
+
+
+class Trees(NamedTuple):
+    """The checked trees of all examples, one after the other."""
+
+    rows: Rows  # of nodes
+    parent: np.ndarray  # (N,) counted from 0 in each tree, -1 for roots
+    order: np.ndarray  # (N,) the nodes of each tree, each after its children
+    edge_rows: np.ndarray | None  # (N, F_edge) the features of the edge to the parent, in the node's row
+    allowed: list[Any]  # of each tree
+
+    @property
+    def n_edge_features(self) -> int:
+        """The number of features of an edge."""
+        return 0 if self.edge_rows is None else self.edge_rows.shape[1]
+
+
+def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | None = None, dtype: Any = float) -> Trees:
+    """Check trees and put them one after the other.
+
+    Parameters
+    ----------
+    X : a list of `Tree` or of tuples of the same two to four entries
+    n_features, n_edge_features : the expected widths
+    dtype : what features will be stored as
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.encode.tree import stack_trees
+    >>> trees = stack_trees([(np.eye(3), [(1, 0), (1, 2)])])
+    >>> trees.parent.tolist(), trees.order.tolist()
+    ([1, -1, 1], [0, 2, 1])
+    """
+    if not isinstance(X, (Sequence, np.ndarray)):
+        raise TypeError(f"X must be a list of trees, not a {type(X).__name__}.")
+    if len(X) == 0:
+        raise ValueError("X must hold at least one tree, but it is empty.")
+    for i, tree in enumerate(X):
+        if not isinstance(tree, tuple) or not 2 <= len(tree) <= 4:
+            raise TypeError(f"X[{i}] must be a Tree, or a tuple (features, edges), not a {type(tree).__name__}.")
+        if np.shape(tree[0])[:1] == (0,):
+            raise ValueError(f"X[{i}] has no nodes: a tree needs at least one.")
+    trees = [Tree(*tree) for tree in X]
+    rows = stack_rows([tree.features for tree in trees], n_features=n_features, dtype=dtype)
+    edges = [check_edges(tree.edges, f"X[{i}]", rows.lengths[i]) for i, tree in enumerate(trees)]
+    parent = np.full(rows.offsets[-1], -1, np.int64)
+    for ends, lo in zip(edges, rows.offsets[:-1], strict=True):
+        parent[lo + ends[:, 1]] = ends[:, 0]
+    order = children_first(parent, rows.offsets)
+    return Trees(
+        rows, parent, order, _edge_rows(trees, edges, rows, n_edge_features, dtype), [tree.allowed for tree in trees]
+    )
+
+
+def check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
+    """Check the edges of a tree, pairs of parent and child; cycles are found by `children_first`."""
+    ends = np.asarray(edges)
+    if ends.size == 0:
+        return np.zeros((0, 2), np.int64)
+    if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
+        raise ValueError(f"The edges of {name} must be pairs of integers: the parent and the child of each edge.")
+    is_missing = (ends < 0) | (ends >= n_nodes)
+    if is_missing.any():
+        raise ValueError(f"An edge of {name} names node {ends[is_missing][0]}, but its nodes are 0 to {n_nodes - 1}.")
+    order = np.argsort(ends[:, 1], kind="stable")
+    is_repeated = np.diff(ends[order, 1]) == 0
+    if is_repeated.any():
+        k = int(np.flatnonzero(is_repeated)[0])
+        (first, child), (second, _) = ends[order[k : k + 2]].tolist()
+        if first == second:
+            raise ValueError(f"{name} has the edge ({first}, {child}) twice.")
+        raise ValueError(
+            f"Node {child} of {name} has two parents, {first} and {second}: edges run from parent to child."
+        )
+    return ends.astype(np.int64)
+
+
+def children_first(parent: np.ndarray, offsets: np.ndarray, name: str = "X[{}]") -> np.ndarray:
+    """The nodes of each tree, deepest first; raise where edges form a cycle.
+
+    Parameters
+    ----------
+    parent : (N,) the parents of the nodes of all trees, counted from 0 in each, -1 for roots
+    offsets : (n + 1,) the nodes of tree i are offsets[i]:offsets[i + 1]
+    name : what to call tree {} in messages
+    """
+    lengths = np.diff(offsets)
+    first = np.repeat(offsets[:-1], lengths)
+    everyone = np.arange(len(parent))
+    ancestor = np.where(parent < 0, everyone, parent + first)  # roots point at themselves
+    depth = (parent >= 0).astype(np.int64)
+    for _ in range(int(lengths.max()).bit_length()):  # pointers of twice the length each time
+        depth += depth[ancestor]
+        ancestor = ancestor[ancestor]
+    is_cyclic = parent[ancestor] >= 0
+    if is_cyclic.any():
+        node = int(np.flatnonzero(is_cyclic)[0])
+        cycle = [int(ancestor[node] - first[node])]  # far enough up to be on the cycle
+        while (above := int(parent[first[node] + cycle[-1]])) != cycle[0]:
+            cycle.append(above)
+        example = int(np.searchsorted(offsets, node, side="right") - 1)
+        raise ValueError(
+            f"The edges of {name.format(example)} form a cycle through {_some(sorted(cycle))}, "
+            "but must form a tree or a forest."
+        )
+    return np.lexsort((everyone, -depth, first)) - first
+
+
+def _some(nodes: list[int]) -> str:
+    shown = ", ".join(str(node) for node in nodes[:5])
+    return f"node{'s' if len(nodes) > 1 else ''} {shown}{', ...' if len(nodes) > 5 else ''}"
+
+
+def _edge_rows(
+    trees: list[Tree], edges: list[np.ndarray], rows: Rows, expected: int | None, dtype: Any
+) -> np.ndarray | None:
+    """The features of edges, checked, in the rows of their children."""
+    given = [i for i, tree in enumerate(trees) if tree.edge_features is not None]
+    if expected == 0 and given:
+        raise ValueError(f"X[{given[0]}] has edge features, but the model was fitted without.")
+    if not given and not expected:
+        return None
+    stacked, width = None, expected
+    for i, (tree, ends) in enumerate(zip(trees, edges, strict=True)):
+        if len(ends) == 0:
+            continue
+        if tree.edge_features is None:
+            raise ValueError(f"X[{i}] has no edge features, but {f'X[{given[0]}] has' if given else 'fit had'} some.")
+        dense = tree.edge_features.toarray() if sp.issparse(tree.edge_features) else tree.edge_features
+        values = np.asarray(dense)
+        if values.ndim != 2 or values.dtype.kind not in "biuf" or len(values) != len(ends):
+            raise ValueError(
+                f"The edge features of X[{i}] must be a matrix of numbers with {len(ends)} rows, one per edge."
+            )
+        if width is not None and values.shape[1] != width:
+            raise ValueError(f"X[{i}] has {values.shape[1]} features per edge, but {width} are expected.")
+        if not (np.abs(values.astype(np.float64)) <= np.finfo(dtype).max).all():
+            raise ValueError(f"The edge features of X[{i}] contain NaN, infinity or a number too large.")
+        if stacked is None:
+            width = values.shape[1]
+            stacked = np.zeros((rows.offsets[-1], width))
+        stacked[rows.offsets[i] + ends[:, 1]] = values
+    return stacked
+
+
+def number_kinds(trees: Trees) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Edges of a tree that have the same features are of one kind.
+
+    Returns
+    -------
+    (N,) the kind of the edge to each node's parent, counted from 0 in each tree, -1 for roots; (n + 1,) offsets of the
+    kinds of each tree; (K, 1 + F_edge) their features, the first of which is 1
+    """
+    n = len(trees.rows.lengths)
+    is_child = trees.parent >= 0
+    example = np.repeat(np.arange(n), trees.rows.lengths)[is_child]
+    keys = example[:, np.newaxis].astype(np.float64)
+    if trees.edge_rows is not None:
+        keys = np.hstack([keys, trees.edge_rows[is_child] + 0.0])  # -0.0 is 0.0
+    distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
+    offsets = np.searchsorted(distinct[:, 0], np.arange(n + 1))
+    kind = np.full(len(trees.parent), -1, np.int64)
+    kind[is_child] = inverse.ravel() - offsets[example]
+    return kind, offsets, np.hstack([np.ones((len(distinct), 1)), distinct[:, 1:]])
+
+
+def label_penalties(trees: Trees, classes: np.ndarray, dtype: Any) -> np.ndarray:
+    """(N, L) potentials of labels before any weight: zero, or IMPOSSIBLE for those a node cannot have.
+
+    (0, L) where all nodes can have all labels.
+    """
+    if all(allowed is None for allowed in trees.allowed):
+        return np.zeros((0, len(classes)), dtype)
+    index = {label: k for k, label in enumerate(classes.tolist())}
+    penalty = np.zeros((len(trees.parent), len(classes)), dtype)
+    for i, (sets, lo, length) in enumerate(
+        zip(trees.allowed, trees.rows.offsets[:-1], trees.rows.lengths, strict=True)
+    ):
+        if sets is None:
+            continue
+        if not isinstance(sets, Sequence) or len(sets) != length:
+            raise ValueError(f"The allowed labels of X[{i}] must be a list with {length} entries, one per node.")
+        for t, labels in enumerate(sets):
+            if labels is None:
+                continue
+            if not isinstance(labels, Collection) or isinstance(labels, str) or len(labels) == 0:
+                raise ValueError(f"The allowed labels of node {t} of X[{i}] must be a collection of labels, or None.")
+            unknown = [label for label in labels if label not in index]
+            if unknown:
+                raise ValueError(f"The allowed labels of X[{i}] contain {unknown[0]!r}, which is not a label in y.")
+            penalty[lo + t] = IMPOSSIBLE
+            penalty[lo + t, [index[label] for label in labels]] = 0
+    return penalty
+
+
+def check_gold_allowed(labels: np.ndarray, penalty: np.ndarray, rows: Rows, classes: np.ndarray) -> None:
+    """Raise where a true label is not among those its node can have."""
+    if len(penalty) == 0:
+        return
+    is_forbidden = penalty[np.arange(len(labels)), labels] != 0
+    if is_forbidden.any():
+        node = int(np.flatnonzero(is_forbidden)[0])
+        example = int(np.searchsorted(rows.offsets, node, side="right") - 1)
+        raise ValueError(
+            f"y[{example}] has the label {classes[labels[node]].item()!r} at node {node - rows.offsets[example]}, "
+            "which is not allowed there."
+        )
+
+
+def tree_problem(
+    trees: Trees,
+    labels: np.ndarray,
+    costs: np.ndarray,
+    scales: np.ndarray,
+    penalty: np.ndarray,
+    *,
+    with_bias: bool,
+    for_training: bool,
+) -> TreeProblem:
+    """Put the checked parts together, in the dtype of `penalty`.
+
+    Parameters
+    ----------
+    trees : the checked trees
+    labels : (N,) the true labels
+    costs, scales : (L, L) costs of labels and (N,) weights of nodes
+    penalty : (N, L) or (0, L) impossible labels
+    with_bias : append three features: 1 for every node, for roots and for leaves
+    for_training : compute what direction norms need, which are part of training on the hinge loss
+    """
+    dtype, rows = penalty.dtype, trees.rows
+    if with_bias:
+        rows = Rows(append_columns(rows.matrix, _bias_columns(trees)), rows.offsets)
+    kind, kind_offsets, kind_rows = number_kinds(trees)
+    edge_rows = Rows(kind_rows, kind_offsets)
+    options: Any = {"with_bias": False, "for_training": for_training}
+    return TreeProblem(
+        features=chain_features(rows, dtype, **options),
+        edge_features=chain_features(edge_rows, dtype, **options),
+        offsets=rows.offsets.astype(np.int64),
+        kind_offsets=kind_offsets.astype(np.int64),
+        parent=trees.parent.astype(np.int32),
+        kind=kind.astype(np.int32),
+        order=trees.order.astype(np.int32),
+        labels=labels.astype(np.int32),
+        node_cost=scales.astype(dtype),
+        cost_matrix=np.ascontiguousarray(costs, dtype),
+        penalty=np.ascontiguousarray(penalty),
+        n_features=rows.matrix.shape[1],
+        n_edge_features=kind_rows.shape[1],
+    )
+
+
+def _bias_columns(trees: Trees) -> np.ndarray:
+    columns = np.zeros((len(trees.parent), len(BIASES)))
+    is_root = trees.parent < 0
+    first = np.repeat(trees.rows.offsets[:-1], trees.rows.lengths)
+    columns[:, 0] = 1
+    columns[is_root, 1] = 1
+    columns[:, 2] = 1
+    columns[(trees.parent + first)[~is_root], 2] = 0
+    return columns

@@ -1,0 +1,160 @@
+"""Boxes as candidates: proposals, their features and costs, for models that choose among candidates.
+
+Where a score is not a sum over cells, or the grid is too fine to search, a list of likely boxes takes the place of all
+boxes. Boxes are (top, left, bottom, right), half-open.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.metrics import iou
+
+__all__ = ["Candidates", "box_candidates", "box_features", "selective_search", "sliding_boxes"]
+
+
+def sliding_boxes(shape: tuple[int, int], sizes: Any, step: int = 1) -> np.ndarray:
+    """All boxes of the given sizes inside an image, `step` apart.
+
+    Parameters
+    ----------
+    shape : height and width of the image
+    sizes : the pairs of height and width of the boxes; those larger than the image are left out
+    step : from one box to the next, down and to the right
+
+    Returns
+    -------
+    (K, 4) array of boxes
+
+    Examples
+    --------
+    >>> from maxmargin.proposals import sliding_boxes
+    >>> sliding_boxes((2, 4), [(2, 2), (9, 9)], step=2).tolist()
+    [[0, 0, 2, 2], [0, 2, 2, 4]]
+    """
+    if step < 1:
+        raise ValueError(f"step must be at least 1, not {step}.")
+    boxes = [np.zeros((0, 4), np.int64)]
+    for height, width in sizes:
+        if height < 1 or width < 1:
+            raise ValueError(f"sizes must hold pairs of positive integers, not {(height, width)}.")
+        tops, lefts = np.arange(0, shape[0] - height + 1, step), np.arange(0, shape[1] - width + 1, step)
+        top, left = (side.ravel() for side in np.meshgrid(tops, lefts, indexing="ij"))
+        boxes.append(np.stack([top, left, top + height, left + width], axis=1))
+    return np.concatenate(boxes)
+
+
+def selective_search(image: np.ndarray, max_boxes: int = 1000, quality: bool = False) -> np.ndarray:
+    """Likely boxes of objects, by selective search: regions of like colour and texture, merged step by step.
+
+    Needs OpenCV with its contributed modules: ``pip install maxmargin[vision]``.
+
+    Parameters
+    ----------
+    image : (H, W, 3) array of bytes
+    max_boxes : at most so many boxes, the likeliest first
+    quality : look at more colour spaces and scales: more boxes, and several times slower
+
+    Returns
+    -------
+    (K, 4) array of boxes in pixels, distinct
+
+    References
+    ----------
+    Uijlings, van de Sande, Gevers, Smeulders (2013), Selective search for object recognition.
+    """
+    image = np.asarray(image)
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
+        raise ValueError(f"image must be an (H, W, 3) array of bytes, not of shape {image.shape} and {image.dtype}.")
+    try:
+        from cv2 import ximgproc
+    except ImportError:
+        raise ImportError(
+            "selective_search needs OpenCV with contributed modules: pip install maxmargin[vision]."
+        ) from None
+    search = ximgproc.segmentation.createSelectiveSearchSegmentation()
+    search.setBaseImage(np.ascontiguousarray(image))
+    if quality:
+        search.switchToSelectiveSearchQuality()
+    else:
+        search.switchToSelectiveSearchFast()
+    left, top, width, height = np.asarray(search.process(), np.int64)[:max_boxes].T
+    boxes = np.stack([top, left, top + height, left + width], axis=1)
+    _, first = np.unique(boxes, axis=0, return_index=True)
+    return boxes[np.sort(first)]
+
+
+def box_features(cells: np.ndarray, boxes: Any, mean: bool = False) -> np.ndarray:
+    """The sum of cell features over each box, or their mean.
+
+    Parameters
+    ----------
+    cells : (H, W, F) features of the cells
+    boxes : (K, 4) boxes in cells
+
+    Returns
+    -------
+    (K, F) array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.proposals import box_features
+    >>> box_features(np.ones((3, 4, 1)), [[0, 0, 3, 4], [1, 1, 2, 3]]).tolist()
+    [[12.0], [2.0]]
+    """
+    cells, boxes = np.asarray(cells, np.float64), np.asarray(boxes)
+    if cells.ndim != 3:
+        raise ValueError(f"cells must be an (H, W, F) array, but it has {cells.ndim} dimensions.")
+    _check_inside(boxes, cells.shape)
+    integral = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1, cells.shape[2]))
+    integral[1:, 1:] = cells.cumsum(axis=0).cumsum(axis=1)
+    top, left, bottom, right = boxes.T
+    sums = integral[bottom, right] - integral[top, right] - integral[bottom, left] + integral[top, left]
+    return sums / ((bottom - top) * (right - left))[:, None] if mean else sums
+
+
+def _check_inside(boxes: np.ndarray, shape: tuple[int, ...]) -> None:
+    if boxes.ndim != 2 or boxes.shape[1] != 4 or boxes.dtype.kind not in "iu":
+        raise ValueError(f"boxes must be a (K, 4) array of integers, not of shape {boxes.shape} and {boxes.dtype}.")
+    for k, (top, left, bottom, right) in enumerate(boxes.tolist()):
+        name = f"boxes[{k}] = ({top}, {left}, {bottom}, {right})"
+        if bottom <= top or right <= left:
+            raise ValueError(f"{name} has no area.")
+        if top < 0 or left < 0 or bottom > shape[0] or right > shape[1]:
+            raise ValueError(f"{name} is not inside the image, which has {shape[0]} x {shape[1]} cells.")
+
+
+class Candidates(NamedTuple):
+    """The candidates of one training image."""
+
+    features: np.ndarray  # (K, F)
+    costs: np.ndarray  # (K,) 1 - IoU with the true box
+    best: int  # the candidate of cost 0, the true box itself
+    boxes: np.ndarray  # (K, 4)
+
+
+def box_candidates(cells: np.ndarray, boxes: Any, true: Any, mean: bool = False) -> Candidates:
+    """Turn proposals into candidates to train on: the true box first, then the proposals that differ from it.
+
+    Parameters
+    ----------
+    cells : (H, W, F) features of the cells
+    boxes : (K, 4) proposals in cells
+    true : the true box
+    mean : describe a box by the mean of its cells instead of the sum
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.proposals import box_candidates, sliding_boxes
+    >>> candidates = box_candidates(np.ones((2, 4, 3)), sliding_boxes((2, 4), [(2, 2)]), (0, 0, 2, 3))
+    >>> candidates.best, candidates.costs.round(2).tolist(), candidates.features.shape
+    (0, [0.0, 0.33, 0.33, 0.75], (4, 3))
+    """
+    proposals, truth = np.asarray(boxes), np.asarray(true)
+    others = proposals[(proposals != truth).any(axis=1)]
+    all_boxes = np.concatenate([truth[None], others])
+    return Candidates(box_features(cells, all_boxes, mean), 1 - iou(all_boxes, truth), 0, all_boxes)

@@ -1,0 +1,224 @@
+"""Boxes: one box in each image, scored by the sum over its cells.
+
+An image is a grid of H x W cells with features; an output is a box (top, left, bottom, right), half-open: the rows
+top:bottom and the columns left:right. Its parts are the H W indicators of the cells inside, in row-major order, then
+its cost, 1 - IoU with the true box, of which `augment` raises the potential from 0 to 1: so both scores and costs are
+linear in the parts. The weights are those of a cell's features.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from maxmargin.dispatch import implements
+from maxmargin.features import score_rows, spread_rows, squared_norm_rows
+from maxmargin.problem import (
+    add_output,
+    augment,
+    exp_oracle,
+    gold,
+    max_oracle,
+    n_examples,
+    new_weights,
+    output_sizes,
+    part_sizes,
+    score_output,
+    scores,
+    spread,
+    squared_norm,
+    topk_oracle,
+    workspace,
+)
+from maxmargin.structures.subwindow import (
+    Heap,
+    Image,
+    box_cost,
+    search,
+    sum_from_top,
+    sum_of_exponentials,
+)
+from maxmargin.threads import aligned
+from maxmargin.views import matrix
+
+# Nodes that may wait at the same time, enough for any image of up to 361 rows of cells; beyond, the search slows down.
+HEAP_SIZE = 1 << 16
+
+
+class BoxProblem(NamedTuple):
+    """Cells of all images, one image after the other; those of example i are the rows offsets[i]:offsets[i + 1]."""
+
+    features: Any
+    offsets: np.ndarray  # (n + 1,) int64
+    shapes: np.ndarray  # (n, 2) int64, height and width in cells
+    boxes: np.ndarray  # (n, 4) int32, the true boxes
+    smallest: np.ndarray  # (2,) int64, the least height and width of a box
+    weights: np.ndarray  # (F,) zeros of the weights' dtype
+
+
+class BoxWork(NamedTuple):
+    """Sums over the rows and columns of the largest image, the heap of the search, its K best scores, a buffer."""
+
+    positive: np.ndarray  # ((H + 1) W,)
+    negative: np.ndarray
+    sums: np.ndarray  # (2 (W + 1),)
+    corners: np.ndarray  # of the exp oracle
+    heap: Heap
+    scores: np.ndarray  # (K,)
+    best: np.ndarray  # (1, 4)
+    spread: np.ndarray  # (F, 1), or empty where every example has its Gram matrix
+
+
+@register_jitable
+def cell_parts(problem, i, parts):
+    """The parts of the cells of example i, as a column."""
+    return matrix(parts, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
+
+
+@register_jitable
+def load_image(problem, i, theta, work):
+    """What the search needs to know of example i, computed into `work`."""
+    height = problem.shapes[i, 0]
+    width = problem.shapes[i, 1]
+    positive = matrix(work.positive, 0, height + 1, width)
+    negative = matrix(work.negative, 0, height + 1, width)
+    sum_from_top(matrix(theta, 0, height, width), positive, negative)
+    sums = matrix(work.sums, 0, 2, width + 1)
+    smallest = (problem.smallest[0], problem.smallest[1])
+    return Image(positive, negative, sums, np.float64(theta[height * width]), truth_of(problem, i), smallest)
+
+
+@register_jitable
+def truth_of(problem, i):
+    """The true box of example i, as a tuple: cheaper to pass around than a row."""
+    return (problem.boxes[i, 0], problem.boxes[i, 1], problem.boxes[i, 2], problem.boxes[i, 3])
+
+
+@implements(n_examples, BoxProblem)
+def n_images(problem):
+    return problem.shapes.shape[0]
+
+
+@implements(new_weights, BoxProblem)
+def new_box_weights(problem):
+    return np.zeros_like(problem.weights)
+
+
+@implements(part_sizes, BoxProblem)
+def box_part_sizes(problem):
+    return np.diff(problem.offsets) + 1
+
+
+@implements(output_sizes, BoxProblem)
+def box_output_sizes(problem):
+    return np.full(problem.shapes.shape[0], 4)
+
+
+@implements(workspace, BoxProblem)
+def box_workspace(problem, n_best):
+    size = (int(np.prod(problem.shapes + 1, axis=1).max()),)
+    height, width = (int(side) for side in problem.shapes.max(axis=0))
+    capacity = min(height * (height + 1) // 2 + 1, HEAP_SIZE)
+    needs_spread = np.any(problem.features.gram.start < 0)
+    heap = Heap(
+        bounds=aligned((capacity,), np.float64),
+        slots=aligned((capacity,), np.int64),
+        nodes=aligned((capacity + 1, 4), np.int64),
+        counts=aligned((2,), np.int64),
+    )
+    heap.slots[:] = np.arange(capacity)
+    return BoxWork(
+        positive=aligned(size, np.float64),
+        negative=aligned(size, np.float64),
+        sums=aligned((2 * (width + 1),), np.float64),
+        corners=aligned(size, np.float64),
+        heap=heap,
+        scores=aligned((n_best,), np.float64),
+        best=aligned((1, 4), np.int32),
+        spread=aligned((problem.weights.size if needs_spread else 0, 1), problem.weights.dtype),
+    )
+
+
+@implements(scores, BoxProblem)
+def box_scores(problem, w, i, theta):
+    cells = cell_parts(problem, i, theta)
+    score_rows(problem.features, matrix(w, 0, w.size, 1), problem.offsets[i], problem.offsets[i + 1], cells)
+    theta[cells.shape[0]] = 0
+
+
+@implements(spread, BoxProblem)
+def spread_boxes(problem, w, i, delta, scale):
+    cells = cell_parts(problem, i, delta)
+    spread_rows(problem.features, matrix(w, 0, w.size, 1), problem.offsets[i], problem.offsets[i + 1], cells, scale)
+
+
+@implements(squared_norm, BoxProblem)
+def box_squared_norm(problem, i, delta, work):
+    cells = cell_parts(problem, i, delta)
+    return squared_norm_rows(problem.features, i, problem.offsets[i], problem.offsets[i + 1], cells, work.spread)
+
+
+@implements(gold, BoxProblem)
+def true_box(problem, i):
+    return problem.boxes[i]
+
+
+@implements(augment, BoxProblem)
+def augment_boxes(problem, i, theta):
+    theta[problem.offsets[i + 1] - problem.offsets[i]] += 1
+
+
+@implements(add_output, BoxProblem)
+def add_box(problem, i, y, scale, mu):
+    cells = matrix(mu, 0, problem.shapes[i, 0], problem.shapes[i, 1])
+    for row in range(y[0], y[2]):
+        for column in range(y[1], y[3]):
+            cells[row, column] += scale
+    mu[cells.size] += scale * box_cost(truth_of(problem, i), y[0], y[1], y[2], y[3])
+
+
+@implements(score_output, BoxProblem)
+def score_box(problem, i, theta, y):
+    cells = matrix(theta, 0, problem.shapes[i, 0], problem.shapes[i, 1])
+    total = theta[cells.size] * box_cost(truth_of(problem, i), y[0], y[1], y[2], y[3])
+    for row in range(y[0], y[2]):
+        for column in range(y[1], y[3]):
+            total += cells[row, column]
+    return total
+
+
+@implements(max_oracle, BoxProblem)
+def max_box(problem, i, theta, y, work):
+    search(load_image(problem, i, theta, work), work.heap, work.best, work.scores[:1])
+    for side in range(4):
+        y[side] = work.best[0, side]
+    return work.scores[0]
+
+
+@implements(topk_oracle, BoxProblem)
+def topk_boxes(problem, i, theta, outputs, values, work):
+    count = search(load_image(problem, i, theta, work), work.heap, outputs, work.scores[: values.size])
+    for k in range(count):
+        values[k] = work.scores[k]
+    return count
+
+
+@implements(exp_oracle, BoxProblem)
+def exp_boxes(problem, i, theta, mu, work):
+    """By enumeration of all boxes, O(H^2 W^2): for grids of up to some thousand cells."""
+    image = load_image(problem, i, theta, work)
+    search(image, work.heap, work.best, work.scores[:1])
+    corners = matrix(work.corners, 0, problem.shapes[i, 0] + 1, problem.shapes[i, 1] + 1)
+    total, costs = sum_of_exponentials(image, work.scores[0], corners)
+    means = matrix(mu, 0, problem.shapes[i, 0], problem.shapes[i, 1])
+    for row in range(means.shape[0]):
+        so_far = 0.0
+        for column in range(means.shape[1]):
+            so_far += corners[row, column]
+            above = means[row - 1, column] if row > 0 else 0.0
+            means[row, column] = above + so_far / total
+    mu[means.size] = costs / total
+    return work.scores[0] + math.log(total)

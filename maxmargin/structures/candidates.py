@@ -1,0 +1,156 @@
+"""Candidate sets: each example has a list of outputs of its own, with a row of features and a cost each.
+
+An output is the index of a candidate, as a row of one integer; the parts are the indicators of the candidates. All
+oracles go through the whole list. There is one weight per feature.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.dispatch import implements
+from maxmargin.features import score_parts, spread_parts, squared_norm_parts
+from maxmargin.problem import (
+    add_output,
+    augment,
+    exp_oracle,
+    gold,
+    max_marginals,
+    max_oracle,
+    n_examples,
+    new_weights,
+    output_sizes,
+    part_sizes,
+    score_output,
+    scores,
+    spread,
+    squared_norm,
+    topk_oracle,
+    workspace,
+)
+from maxmargin.threads import aligned
+
+
+class CandidateProblem(NamedTuple):
+    """Candidates stored one after the other; those of example i are the rows offsets[i]:offsets[i + 1]."""
+
+    features: Any
+    offsets: np.ndarray  # (n + 1,) int64
+    labels: np.ndarray  # (n,) int32, the true candidates
+    costs: np.ndarray  # (N,) the cost of each candidate, zero for the true ones
+    n_features: int
+
+
+class CandidateWork(NamedTuple):
+    """The buffer of direction norms."""
+
+    spread: np.ndarray  # (F,)
+
+
+@implements(n_examples, CandidateProblem)
+def n_sets(problem):
+    return problem.offsets.size - 1
+
+
+@implements(new_weights, CandidateProblem)
+def new_candidate_weights(problem):
+    return np.zeros(problem.n_features, problem.costs.dtype)
+
+
+@implements(part_sizes, CandidateProblem)
+def candidate_part_sizes(problem):
+    return np.diff(problem.offsets)
+
+
+@implements(workspace, CandidateProblem)
+def candidate_workspace(problem, n_best):
+    return CandidateWork(spread=aligned((problem.n_features,), problem.costs.dtype))
+
+
+@implements(scores, CandidateProblem)
+def candidate_scores(problem, w, i, theta):
+    score_parts(problem.features, w, problem.offsets[i], problem.offsets[i + 1], theta)
+
+
+@implements(spread, CandidateProblem)
+def spread_candidates(problem, w, i, delta, scale):
+    spread_parts(problem.features, w, problem.offsets[i], problem.offsets[i + 1], delta, scale)
+
+
+@implements(squared_norm, CandidateProblem)
+def candidate_squared_norm(problem, i, delta, work):
+    return squared_norm_parts(problem.features, problem.offsets[i], problem.offsets[i + 1], delta, work.spread)
+
+
+@implements(augment, CandidateProblem)
+def augment_candidates(problem, i, theta):
+    lo = problem.offsets[i]
+    for k in range(theta.size):
+        theta[k] += problem.costs[lo + k]
+
+
+# What follows holds for every problem whose outputs are one choice among parts: `maxmargin.structures.multiclass`, too.
+
+
+@implements(output_sizes, CandidateProblem)
+def choice_sizes(problem):
+    return np.ones(n_examples(problem), np.int64)
+
+
+@implements(gold, CandidateProblem)
+def true_choice(problem, i):
+    return problem.labels[i : i + 1]
+
+
+@implements(add_output, CandidateProblem)
+def add_choice(problem, i, y, scale, mu):
+    mu[y[0]] += scale
+
+
+@implements(score_output, CandidateProblem)
+def score_choice(problem, i, theta, y):
+    return theta[y[0]]
+
+
+@implements(max_oracle, CandidateProblem)
+def best_choice(problem, i, theta, y, work):
+    y[0] = np.argmax(theta)
+    return theta[y[0]]
+
+
+@implements(topk_oracle, CandidateProblem)
+def best_k_choices(problem, i, theta, outputs, values, work):
+    count = 0
+    for k in range(theta.size):
+        if count == values.size and theta[k] <= values[count - 1]:
+            continue
+        count = min(count + 1, values.size)
+        place = count - 1
+        while place > 0 and values[place - 1] < theta[k]:  # among equals, the first candidate comes first
+            values[place] = values[place - 1]
+            outputs[place, 0] = outputs[place - 1, 0]
+            place -= 1
+        values[place] = theta[k]
+        outputs[place, 0] = k
+    return count
+
+
+@implements(exp_oracle, CandidateProblem)
+def softmax_of_choices(problem, i, theta, mu, work):
+    top = np.float64(theta.max())
+    total = 0.0
+    for k in range(theta.size):
+        mu[k] = math.exp(theta[k] - top)
+        total += mu[k]
+    for k in range(theta.size):
+        mu[k] /= total
+    return top + math.log(total)
+
+
+@implements(max_marginals, CandidateProblem)
+def scores_of_choices(problem, i, theta, out, work):
+    for k in range(theta.size):
+        out[k] = theta[k]

@@ -1,0 +1,258 @@
+"""Your own structure, from two or three Python methods.
+
+The parts of an output are its joint features, then its cost: s(y) = (phi(x, y), cost(y)). Potentials are therefore the
+weights themselves, then 0, or 1 once costs are added. Outputs are any Python objects: each example numbers those it has
+seen, and an output's row of integers is its number. A dual point takes n (d + 1) numbers for n examples of d features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+
+class CustomProblem:
+    """Training examples of a structure that is described by a model: an object with these methods.
+
+    ``features(x, y)``
+        The joint features of an input and an output, (d,) numbers; the score of y is <w, features(x, y)>.
+    ``cost(y_true, y)``
+        What it costs to predict y, not negative, 0 for the true output.
+    ``argmax(x, w, y_true=None)``
+        An output of the highest score; with `y_true`, of the highest score plus cost.
+    ``outputs(x)``
+        All outputs, in place of `argmax` where they are few: every oracle is then there, by enumeration.
+    ``k_best(x, w, k, y_true=None)``
+        Optional: the k best outputs in the sense of `argmax`, best first; fewer if there are fewer.
+
+    Outputs may be numbers, strings, tuples, lists, sets, dictionaries, arrays or any hashable objects.
+
+    Parameters
+    ----------
+    model : the object with these methods
+    X : the inputs
+    Y : the true outputs; None for problems that are only predicted on
+    n_features : the number of features d, where there are no true outputs to tell it
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import BCFW, CustomProblem
+    >>> from maxmargin.testing import check_structure
+    >>> class Ranking:
+    ...     def features(self, x, order):  # those placed early count more
+    ...         return np.arange(len(order), 0, -1) @ x[list(order)]
+    ...     def cost(self, true, order):
+    ...         return sum(a != b for a, b in zip(true, order))
+    ...     def outputs(self, x):
+    ...         from itertools import permutations
+    ...         return permutations(range(len(x)))
+    >>> problem = CustomProblem(Ranking(), [np.array([[1.0, 2], [3, 1], [2, 5]])], [(1, 2, 0)])
+    >>> check_structure(problem, outputs=problem.rows)
+    >>> BCFW(steps="pairwise").solve(problem, random_state=0).status.name
+    'OPTIMAL'
+    """
+
+    def __init__(self, model: Any, X: Iterable[Any], Y: Iterable[Any] | None = None, n_features: int = 0) -> None:
+        self.model = model
+        self.X = list(X)
+        self.Y = None if Y is None else list(Y)
+        self._can_enumerate = hasattr(model, "outputs")
+        self._check_methods()
+        if not self.X:
+            raise ValueError("X must hold at least one example, but it is empty.")
+        self._seen = [_Seen() for _ in self.X]
+        self._tables: dict[int, np.ndarray] = {}
+        self.n_features = n_features
+        self._gold = np.zeros((len(self.X), 1), np.int32)
+        if self.Y is not None:
+            if len(self.Y) != len(self.X):
+                raise ValueError(f"X has {len(self.X)} examples, but y has {len(self.Y)}.")
+            self.n_features = np.size(model.features(self.X[0], self.Y[0]))
+            for i, y in enumerate(self.Y):
+                self._check_truth(i, y)
+                self._gold[i] = self.number(i, y)
+
+    def _check_methods(self) -> None:
+        for name in ("features", "cost", *(() if self._can_enumerate else ("argmax",))):
+            if not callable(getattr(self.model, name, None)):
+                also = " or outputs(x)" if name == "argmax" else ""
+                raise TypeError(
+                    f"{type(self.model).__name__} needs a method {name}{also}: see maxmargin.CustomProblem."
+                )
+        # An oracle that the model does not allow must not be there: that is how solvers know.
+        if self._can_enumerate or hasattr(self.model, "k_best"):
+            self.topk_oracle = self._topk_oracle
+        if self._can_enumerate:
+            self.exp_oracle = self._exp_oracle
+
+    def _check_truth(self, i: int, y: Any) -> None:
+        cost = float(self.model.cost(y, y))
+        if cost != 0:
+            raise ValueError(f"cost(y[{i}], y[{i}]) must be 0, but it is {cost:g}.")
+        if self._can_enumerate and _key(y) not in self._enumerate(i).numbers:
+            raise ValueError(f"y[{i}] is not among outputs(X[{i}]).")
+
+    # --- outputs as numbers -----------------------------------------------------------------------------------------
+
+    def number(self, i: int, y: Any) -> int:
+        """The number of an output of example i, a new one if it was not seen before."""
+        seen, key = self._seen[i], _key(y)
+        if key not in seen.numbers:
+            seen.add(key, y, self._part_vector(i, y))
+        return seen.numbers[key]
+
+    def output(self, i: int, row: Any) -> Any:
+        """The output of example i with the number row[0]."""
+        return self._seen[i].outputs[row[0]]
+
+    def rows(self, i: int) -> Iterator[np.ndarray]:
+        """All outputs of example i as rows of integers, for `check_structure`; needs `outputs` of the model."""
+        for y in self.model.outputs(self.X[i]):
+            yield np.array([self.number(i, y)], np.int32)
+
+    def _part_vector(self, i: int, y: Any) -> np.ndarray:
+        features = np.asarray(self.model.features(self.X[i], y), np.float64)
+        if features.shape != (self.n_features,) or not np.isfinite(features).all():
+            raise ValueError(
+                f"features(X[{i}], {y!r}) must be {self.n_features} finite numbers, but has shape {features.shape}"
+                f"{'' if np.isfinite(features).all() else ' and holds NaN or infinity'}."
+            )
+        cost = 0.0 if self.Y is None else float(self.model.cost(self.Y[i], y))
+        if not 0 <= cost < np.inf:
+            raise ValueError(f"cost(y[{i}], {y!r}) must be finite and not negative, but it is {cost}.")
+        return np.append(features, cost)
+
+    def _enumerate(self, i: int) -> _Seen:
+        """Number all outputs of example i, in the order of the model, and keep the table of their parts."""
+        if i not in self._tables:
+            for y in self.model.outputs(self.X[i]):
+                self.number(i, y)
+            if not self._seen[i].outputs:
+                raise ValueError(f"outputs(X[{i}]) must yield at least one output.")
+            self._tables[i] = np.stack([self._dense(i, k) for k in range(len(self._seen[i].outputs))])
+        return self._seen[i]
+
+    def _dense(self, i: int, k: int) -> np.ndarray:
+        parts = np.zeros(self.n_features + 1)
+        self.add_output(i, (k,), 1.0, parts)
+        return parts
+
+    def _values(self, i: int, theta: np.ndarray) -> np.ndarray:
+        """The scores of all outputs of example i."""
+        self._enumerate(i)
+        return self._tables[i] @ theta
+
+    # --- sizes ------------------------------------------------------------------------------------------------------
+
+    def n_examples(self) -> int:
+        return len(self.X)
+
+    def new_weights(self) -> np.ndarray:
+        return np.zeros(self.n_features)
+
+    def part_sizes(self) -> np.ndarray:
+        return np.full(len(self.X), self.n_features + 1)
+
+    def output_sizes(self) -> np.ndarray:
+        return np.ones(len(self.X), np.int64)
+
+    def workspace(self, n_best: int) -> None:
+        return None
+
+    # --- the linear map: potentials are weights ---------------------------------------------------------------------
+
+    def scores(self, w: np.ndarray, i: int, theta: np.ndarray) -> None:
+        theta[:-1] = w
+        theta[-1] = 0
+
+    def spread(self, w: np.ndarray, i: int, delta: np.ndarray, scale: float) -> None:
+        w += scale * delta[:-1]
+
+    def squared_norm(self, i: int, delta: np.ndarray, work: Any) -> float:
+        return float(np.dot(delta[:-1], delta[:-1]))
+
+    # --- outputs and costs ------------------------------------------------------------------------------------------
+
+    def gold(self, i: int) -> np.ndarray:
+        return self._gold[i]
+
+    def augment(self, i: int, theta: np.ndarray) -> None:
+        theta[-1] += 1
+
+    def add_output(self, i: int, y: Any, scale: float, mu: np.ndarray) -> None:
+        indices, values = self._seen[i].parts[y[0]]
+        mu[indices] += scale * values
+
+    def score_output(self, i: int, theta: np.ndarray, y: Any) -> float:
+        indices, values = self._seen[i].parts[y[0]]
+        return float(np.dot(theta[indices], values))
+
+    # --- oracles ----------------------------------------------------------------------------------------------------
+
+    def _question(self, i: int, theta: np.ndarray) -> tuple[Any, ...]:
+        """What to ask the model: potentials (w, c) rank outputs as the weights w/c with costs, or w without."""
+        weight = theta[-1]
+        if weight > 0:
+            return theta[:-1] / weight, self.Y[i]  # type: ignore[index]
+        return theta[:-1].copy(), None
+
+    def max_oracle(self, i: int, theta: np.ndarray, y: np.ndarray, work: Any) -> float:
+        if hasattr(self.model, "argmax"):
+            w, truth = self._question(i, theta)
+            y[0] = self.number(i, self.model.argmax(self.X[i], w, truth))
+        else:
+            y[0] = np.argmax(self._values(i, theta))
+        return self.score_output(i, theta, y)
+
+    def _topk_oracle(self, i: int, theta: np.ndarray, outputs: np.ndarray, values: np.ndarray, work: Any) -> int:
+        k = len(values)
+        if hasattr(self.model, "k_best"):
+            w, truth = self._question(i, theta)
+            best = [self.number(i, y) for y in self.model.k_best(self.X[i], w, k, truth)][:k]
+        else:
+            best = np.argsort(-self._values(i, theta), kind="stable")[:k].tolist()
+        for rank, number in enumerate(best):
+            outputs[rank] = number
+            values[rank] = self.score_output(i, theta, outputs[rank])
+        return len(best)
+
+    def _exp_oracle(self, i: int, theta: np.ndarray, mu: np.ndarray, work: Any) -> float:
+        values = self._values(i, theta)
+        shares = np.exp(values - values.max())
+        mu[:] = shares @ self._tables[i] / shares.sum()
+        return float(values.max() + np.log(shares.sum()))
+
+
+class _Seen:
+    """The outputs of an example that were seen so far, by number, with the non-zeros of their parts."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.outputs: list[Any] = []
+        self.parts: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def add(self, key: Any, y: Any, parts: np.ndarray) -> None:
+        indices = np.flatnonzero(parts)
+        self.numbers[key] = len(self.outputs)
+        self.outputs.append(y)
+        self.parts.append((indices, parts[indices]))
+
+
+def _key(y: Any) -> Any:
+    """Something hashable that equal outputs share."""
+    if isinstance(y, np.ndarray):
+        return (y.shape, *y.ravel().tolist())
+    if isinstance(y, (list, tuple)):
+        return tuple(_key(part) for part in y)
+    if isinstance(y, dict):
+        return frozenset((name, _key(value)) for name, value in y.items())
+    if isinstance(y, set):
+        return frozenset(y)
+    try:
+        hash(y)
+    except TypeError:
+        raise TypeError(f"Outputs must be hashable, but a {type(y).__name__} is not.") from None
+    return y

@@ -1,0 +1,416 @@
+"""Deformable parts: joints at cells of a grid, held together by springs along the edges of a tree.
+
+An output of example i, an image of H x W cells, is a row of J cells (y W + x), one per joint, then of E types, one per
+edge. A cell scores by its features, with weights of the joint. An edge from parent p to child c of type t scores
+
+    -(w1 u^2 + w2 u + w3 v^2 + w4 v) + w5,
+    u = (x_c - x_p - anchor_x) / scale_x,   v = (y_c - y_p - anchor_y) / scale_y
+
+with weights and anchor of its edge and type. The parts are the H W x J indicators of (cell, joint), then for each edge
+and type the statistics u^2, u, v^2, v and 1 if the edge has that type, else five zeros. The weights are those of cells,
+shape (F, J), then those of edges, shape (E, K, 5), flat.
+
+The cost is that of *Minding the gaps*, App. I.4: sum_j weight_ij min(1, ||l_j - true l_j||^2 / radius_i^2).
+
+Messages along edges are generalized distance transforms, linear in the number of cells as long as w1 and w3 are
+positive: the estimator sees to it by bounds of the weights. There are max and top-K oracles, and max-marginals of the
+joints; marginals would need a sum in place of the transforms, which is not linear.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from maxmargin.dispatch import implements
+from maxmargin.features import score_rows, spread_rows
+from maxmargin.features.base import row_is_zero
+from maxmargin.problem import (
+    IMPOSSIBLE,
+    add_output,
+    augment,
+    gold,
+    max_marginals,
+    max_oracle,
+    n_examples,
+    new_weights,
+    output_sizes,
+    part_sizes,
+    score_output,
+    scores,
+    spread,
+    squared_norm,
+    topk_oracle,
+    workspace,
+)
+from maxmargin.structures.chain_dp import insert
+from maxmargin.structures.distance_transform import TransformWork, new_transform_work, transform_grid
+from maxmargin.threads import aligned
+from maxmargin.views import matrix
+
+N_STATISTICS = 5  # of an edge and type: u^2, u, v^2, v, 1
+
+
+class DeformableProblem(NamedTuple):
+    """Images stored one after the other; the cells of example i are the rows offsets[i]:offsets[i + 1], by rows."""
+
+    features: Any
+    offsets: np.ndarray  # (n + 1,) int64
+    width: np.ndarray  # (n,) int64
+    outputs: np.ndarray  # (n, J + E) int32, the true cells and types
+    joint_cost: np.ndarray  # (n, J) weight of each joint's cost
+    radius: np.ndarray  # (n,) the distance at which the cost is full
+    parent: np.ndarray  # (E,) int32, joints
+    child: np.ndarray  # (E,) int32, joints
+    upward: np.ndarray  # (E,) int32, the edges, each after those below it
+    roots: np.ndarray  # (R,) int32, the joints that are no child
+    anchor: np.ndarray  # (E, K, 2)
+    scale: np.ndarray  # (E, 2)
+    n_features: int
+
+
+class DeformableWork(NamedTuple):
+    """Tables of the oracles for the largest image, and the buffer of direction norms."""
+
+    belief: np.ndarray  # (J, cells) best score of a joint's subtree
+    message: np.ndarray  # (E, cells) the same with the edge to the parent, by the parent's cell
+    source: np.ndarray  # (E, cells) where it comes from: cell of the child * K + type
+    rest: np.ndarray  # (cells,) what a message is made from
+    candidate: np.ndarray  # (cells,) the transform of one type
+    candidate_source: np.ndarray  # (cells,)
+    cost: np.ndarray  # (4,) of a transform
+    transform: TransformWork
+    spread: np.ndarray  # (F, J)
+    branches: np.ndarray  # (K, 3) of the top-K oracle
+
+
+@register_jitable
+def cells_and_edges(problem, i, parts):
+    """The parts of cells, (cells, J), and of edges and types, (E K, 5), as views."""
+    n_joints = problem.joint_cost.shape[1]
+    n_cells = problem.offsets[i + 1] - problem.offsets[i]
+    n_kinds = problem.anchor.shape[0] * problem.anchor.shape[1]
+    return matrix(parts, 0, n_cells, n_joints), matrix(parts, n_cells * n_joints, n_kinds, N_STATISTICS)
+
+
+@register_jitable
+def cell_and_edge_weights(problem, w):
+    """The weights of cells, (F, J), and of edges and types, (E K, 5), as views."""
+    n_joints = problem.joint_cost.shape[1]
+    n_kinds = problem.anchor.shape[0] * problem.anchor.shape[1]
+    edges = matrix(w, problem.n_features * n_joints, n_kinds, N_STATISTICS)
+    return matrix(w, 0, problem.n_features, n_joints), edges
+
+
+@register_jitable
+def displacement(problem, i, e, kind, parent_cell, child_cell):
+    """U and v of an edge and type between two cells."""
+    width = problem.width[i]
+    dx = child_cell % width - parent_cell % width
+    dy = child_cell // width - parent_cell // width
+    u = (dx - problem.anchor[e, kind, 0]) / problem.scale[e, 0]
+    return u, (dy - problem.anchor[e, kind, 1]) / problem.scale[e, 1]
+
+
+@register_jitable
+def spring(row, edges, u, v):
+    """The score of an edge of the type in `row` of the edges' potentials."""
+    squares = edges[row, 0] * u * u + edges[row, 2] * v * v
+    return squares + edges[row, 1] * u + edges[row, 3] * v + edges[row, 4]
+
+
+@implements(n_examples, DeformableProblem)
+def n_images(problem):
+    return problem.offsets.size - 1
+
+
+@implements(new_weights, DeformableProblem)
+def new_deformable_weights(problem):
+    n_edges, n_types, _ = problem.anchor.shape
+    size = problem.n_features * problem.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
+    return np.zeros(size, problem.joint_cost.dtype)
+
+
+@implements(part_sizes, DeformableProblem)
+def deformable_part_sizes(problem):
+    n_edges, n_types, _ = problem.anchor.shape
+    return np.diff(problem.offsets) * problem.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
+
+
+@implements(output_sizes, DeformableProblem)
+def deformable_output_sizes(problem):
+    return np.full(len(problem.outputs), problem.outputs.shape[1])
+
+
+@implements(workspace, DeformableProblem)
+def deformable_workspace(problem, n_best):
+    n_edges, n_joints, dtype = problem.parent.size, problem.joint_cost.shape[1], problem.joint_cost.dtype
+    n_cells = np.diff(problem.offsets)
+    longest = max(problem.width.max(), (n_cells // problem.width).max())
+    largest = n_cells.max()
+    return DeformableWork(
+        belief=aligned((n_joints, largest), dtype),
+        message=aligned((n_edges, largest), dtype),
+        source=aligned((n_edges, largest), np.int32),
+        rest=aligned((largest,), dtype),
+        candidate=aligned((largest,), dtype),
+        candidate_source=aligned((largest,), np.int32),
+        cost=aligned((4,), np.float64),
+        transform=new_transform_work(largest, longest, dtype),
+        spread=aligned((problem.n_features, n_joints), dtype),
+        branches=aligned((n_best, 3), np.int64),
+    )
+
+
+@implements(scores, DeformableProblem)
+def deformable_scores(problem, w, i, theta):
+    cell_weights, edge_weights = cell_and_edge_weights(problem, w)
+    cells, edges = cells_and_edges(problem, i, theta)
+    score_rows(problem.features, cell_weights, problem.offsets[i], problem.offsets[i + 1], cells)
+    for row in range(edges.shape[0]):
+        for k in range(4):
+            edges[row, k] = -edge_weights[row, k]
+        edges[row, 4] = edge_weights[row, 4]
+
+
+@register_jitable
+def spread_cells(problem, weights, i, cells, scale):
+    """Add the features of all cells, times the direction: a few cells only, unless it is a mixture of many outputs."""
+    for t in range(cells.shape[0]):
+        if not row_is_zero(cells, t):
+            at = problem.offsets[i] + t
+            spread_rows(problem.features, weights, at, at + 1, cells[t : t + 1], scale)
+
+
+@implements(spread, DeformableProblem)
+def spread_deformable(problem, w, i, delta, scale):
+    cell_weights, edge_weights = cell_and_edge_weights(problem, w)
+    cells, edges = cells_and_edges(problem, i, delta)
+    spread_cells(problem, cell_weights, i, cells, scale)
+    for row in range(edges.shape[0]):
+        for k in range(4):
+            edge_weights[row, k] -= scale * edges[row, k]
+        edge_weights[row, 4] += scale * edges[row, 4]
+
+
+@implements(squared_norm, DeformableProblem)
+def deformable_squared_norm(problem, i, delta, work):
+    cells, edges = cells_and_edges(problem, i, delta)
+    spread_cells(problem, work.spread, i, cells, 1.0)
+    total = 0.0
+    for f in range(work.spread.shape[0]):
+        for j in range(work.spread.shape[1]):
+            total += work.spread[f, j] * work.spread[f, j]
+            work.spread[f, j] = 0
+    for row in range(edges.shape[0]):
+        for k in range(N_STATISTICS):
+            total += edges[row, k] * edges[row, k]
+    return total
+
+
+@implements(gold, DeformableProblem)
+def deformable_gold(problem, i):
+    return problem.outputs[i]
+
+
+@implements(augment, DeformableProblem)
+def augment_deformable(problem, i, theta):
+    cells, _ = cells_and_edges(problem, i, theta)
+    width = problem.width[i]
+    squared_radius = problem.radius[i] * problem.radius[i]
+    for t in range(cells.shape[0]):
+        for j in range(cells.shape[1]):
+            dx = t % width - problem.outputs[i, j] % width
+            dy = t // width - problem.outputs[i, j] // width
+            cells[t, j] += problem.joint_cost[i, j] * min(1.0, (dx * dx + dy * dy) / squared_radius)
+
+
+@implements(add_output, DeformableProblem)
+def add_pose(problem, i, y, scale, mu):
+    cells, edges = cells_and_edges(problem, i, mu)
+    n_joints = cells.shape[1]
+    for j in range(n_joints):
+        cells[y[j], j] += scale
+    for e in range(problem.parent.size):
+        kind = y[n_joints + e]
+        u, v = displacement(problem, i, e, kind, y[problem.parent[e]], y[problem.child[e]])
+        row = e * problem.anchor.shape[1] + kind
+        edges[row, 0] += scale * u * u
+        edges[row, 1] += scale * u
+        edges[row, 2] += scale * v * v
+        edges[row, 3] += scale * v
+        edges[row, 4] += scale
+
+
+@implements(score_output, DeformableProblem)
+def score_pose(problem, i, theta, y):
+    cells, edges = cells_and_edges(problem, i, theta)
+    n_joints = cells.shape[1]
+    total = 0.0
+    for j in range(n_joints):
+        total += cells[y[j], j]
+    for e in range(problem.parent.size):
+        kind = y[n_joints + e]
+        u, v = displacement(problem, i, e, kind, y[problem.parent[e]], y[problem.child[e]])
+        total += spring(e * problem.anchor.shape[1] + kind, edges, u, v)
+    return total
+
+
+@register_jitable
+def pass_message(problem, i, edges, e, towards_parent, values, message, source, work):
+    """Message = the best of all types of edge e, by the cell of the receiving joint; from `values` of the other."""
+    n_cells = problem.offsets[i + 1] - problem.offsets[i]
+    n_types = problem.anchor.shape[1]
+    width = problem.width[i]
+    sign = 1.0 if towards_parent else -1.0  # the way from parent to child, seen from the other end
+    for kind in range(n_types):
+        row = e * n_types + kind
+        work.cost[0] = -edges[row, 0] / (problem.scale[e, 0] * problem.scale[e, 0])
+        work.cost[1] = -edges[row, 1] / problem.scale[e, 0] * sign
+        work.cost[2] = -edges[row, 2] / (problem.scale[e, 1] * problem.scale[e, 1])
+        work.cost[3] = -edges[row, 3] / problem.scale[e, 1] * sign
+        anchor_x = sign * problem.anchor[e, kind, 0]
+        anchor_y = sign * problem.anchor[e, kind, 1]
+        transform_grid(
+            values,
+            n_cells // width,
+            width,
+            work.cost,
+            anchor_x,
+            anchor_y,
+            work.candidate,
+            work.candidate_source,
+            work.transform,
+        )
+        for t in range(n_cells):
+            value = work.candidate[t] + edges[row, 4]
+            if kind == 0 or value > message[t]:
+                message[t] = value
+                source[t] = work.candidate_source[t] * n_types + kind
+
+
+@register_jitable
+def pass_upwards(problem, i, cells, edges, work):
+    """Fill the tables of the best scores, from the leaves up."""
+    for t in range(cells.shape[0]):
+        for j in range(cells.shape[1]):
+            work.belief[j, t] = cells[t, j]
+    for k in range(problem.upward.size):
+        e = problem.upward[k]
+        p = problem.parent[e]
+        belief = work.belief[problem.child[e]]
+        pass_message(problem, i, edges, e, True, belief, work.message[e], work.source[e], work)
+        for t in range(cells.shape[0]):
+            work.belief[p, t] += work.message[e, t]
+
+
+@register_jitable
+def best_cell(belief, j, n_cells):
+    """The first best cell of joint j."""
+    best = 0
+    for t in range(1, n_cells):
+        if belief[j, t] > belief[j, best]:
+            best = t
+    return best
+
+
+@implements(max_oracle, DeformableProblem)
+def max_pose(problem, i, theta, y, work):
+    cells, edges = cells_and_edges(problem, i, theta)
+    pass_upwards(problem, i, cells, edges, work)
+    return decode(problem, cells.shape[0], cells.shape[1], y, work)
+
+
+@register_jitable
+def decode(problem, n_cells, n_joints, y, work):
+    """Write the best output into `y`, from the roots down; return its score."""
+    n_types = problem.anchor.shape[1]
+    total = 0.0
+    for r in range(problem.roots.size):
+        j = problem.roots[r]
+        y[j] = best_cell(work.belief, j, n_cells)
+        total += work.belief[j, y[j]]
+    for k in range(problem.upward.size - 1, -1, -1):
+        e = problem.upward[k]
+        source = work.source[e, y[problem.parent[e]]]
+        y[problem.child[e]] = source // n_types
+        y[n_joints + e] = source % n_types
+    return total
+
+
+@implements(topk_oracle, DeformableProblem)
+def topk_poses(problem, i, theta, outputs, values, work):
+    """As `tree_dp.k_best`: choices are made for the roots, then along the edges from the roots down."""
+    cells, edges = cells_and_edges(problem, i, theta)
+    n_cells, n_joints = cells.shape
+    n_types = problem.anchor.shape[1]
+    n_roots = problem.roots.size
+    n_choices = n_roots + problem.upward.size
+    last = values.size - 1
+    pass_upwards(problem, i, cells, edges, work)
+    for k in range(values.size):
+        values[k] = 2 * IMPOSSIBLE
+    best = decode(problem, n_cells, n_joints, outputs[0], work)
+    insert(values, work.branches, 0, best, 0, -1, 0)
+    for k in range(values.size):
+        if values[k] < IMPOSSIBLE / 2:
+            return k
+        branch = work.branches[k, 1]
+        for at in range(outputs.shape[1]):  # choices after the branch are made again
+            outputs[k, at] = outputs[work.branches[k, 0], at]
+        for s in range(max(branch, 0), n_choices):
+            if s < n_roots:
+                j = problem.roots[s]
+                choice = work.branches[k, 2] if s == branch else best_cell(work.belief, j, n_cells)
+                outputs[k, j] = choice
+                if s > branch:
+                    for t in range(n_cells):
+                        value = values[k] - (work.belief[j, choice] - work.belief[j, t])
+                        if t != choice and value > values[last]:
+                            insert(values, work.branches, k + 1, value, k, s, t)
+                continue
+            e = problem.upward[n_choices - 1 - s]
+            c = problem.child[e]
+            a = outputs[k, problem.parent[e]]
+            choice = work.branches[k, 2] if s == branch else work.source[e, a]
+            outputs[k, c] = choice // n_types
+            outputs[k, n_joints + e] = choice % n_types
+            if s > branch:
+                for other in range(n_cells * n_types):
+                    t = other // n_types
+                    kind = other % n_types
+                    u, v = displacement(problem, i, e, kind, a, t)
+                    reached = work.belief[c, t] + spring(e * n_types + kind, edges, u, v)
+                    value = values[k] - max(work.message[e, a] - reached, 0.0)
+                    if other != choice and value > values[last]:
+                        insert(values, work.branches, k + 1, value, k, s, other)
+    return values.size
+
+
+@implements(max_marginals, DeformableProblem)
+def deformable_max_marginals(problem, i, theta, out, work):
+    cells, edges = cells_and_edges(problem, i, theta)
+    best, _ = cells_and_edges(problem, i, out)
+    n_cells = cells.shape[0]
+    pass_upwards(problem, i, cells, edges, work)
+    total = 0.0
+    for r in range(problem.roots.size):
+        total += work.belief[problem.roots[r], best_cell(work.belief, problem.roots[r], n_cells)]
+    for r in range(problem.roots.size):
+        j = problem.roots[r]
+        other_trees = total - work.belief[j, best_cell(work.belief, j, n_cells)]
+        for t in range(n_cells):
+            work.belief[j, t] += other_trees
+    for k in range(problem.upward.size - 1, -1, -1):
+        e = problem.upward[k]
+        c = problem.child[e]
+        for t in range(n_cells):
+            work.rest[t] = work.belief[problem.parent[e], t] - work.message[e, t]
+        pass_message(problem, i, edges, e, False, work.rest, work.message[e], work.source[e], work)
+        for t in range(n_cells):
+            work.belief[c, t] += work.message[e, t]
+    for t in range(n_cells):
+        for j in range(cells.shape[1]):
+            best[t, j] = work.belief[j, t]

@@ -1,0 +1,101 @@
+"""Classes: every example has the same outputs, and each class its own weights.
+
+An output is the index of a class, as a row of one integer; the parts are the indicators of the classes. The weights
+have the shape (F, L), flat.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.dispatch import implements
+from maxmargin.features import score_rows, spread_rows
+from maxmargin.problem import (
+    add_output,
+    augment,
+    exp_oracle,
+    gold,
+    max_marginals,
+    max_oracle,
+    n_examples,
+    new_weights,
+    output_sizes,
+    part_sizes,
+    score_output,
+    scores,
+    spread,
+    squared_norm,
+    topk_oracle,
+    workspace,
+)
+from maxmargin.structures import candidates
+from maxmargin.views import matrix
+
+
+class MulticlassProblem(NamedTuple):
+    """One row of features per example."""
+
+    features: Any
+    labels: np.ndarray  # (n,) int32, the true classes
+    cost_matrix: np.ndarray  # (L, L) cost of predicting the column where the row is true; zero diagonal
+    squared_norms: np.ndarray  # (n,) of the rows
+    n_features: int
+
+
+@implements(n_examples, MulticlassProblem)
+def n_rows(problem):
+    return problem.labels.size
+
+
+@implements(new_weights, MulticlassProblem)
+def new_class_weights(problem):
+    return np.zeros(problem.n_features * len(problem.cost_matrix), problem.cost_matrix.dtype)
+
+
+@implements(part_sizes, MulticlassProblem)
+def class_part_sizes(problem):
+    return np.full(problem.labels.size, len(problem.cost_matrix))
+
+
+@implements(workspace, MulticlassProblem)
+def class_workspace(problem, n_best):
+    return 0  # nothing is needed
+
+
+@implements(scores, MulticlassProblem)
+def class_scores(problem, w, i, theta):
+    n_classes = theta.size
+    score_rows(problem.features, matrix(w, 0, problem.n_features, n_classes), i, i + 1, matrix(theta, 0, 1, n_classes))
+
+
+@implements(spread, MulticlassProblem)
+def spread_classes(problem, w, i, delta, scale):
+    n_classes = delta.size
+    weights = matrix(w, 0, problem.n_features, n_classes)
+    spread_rows(problem.features, weights, i, i + 1, matrix(delta, 0, 1, n_classes), scale)
+
+
+@implements(squared_norm, MulticlassProblem)
+def class_squared_norm(problem, i, delta, work):
+    total = 0.0
+    for k in range(delta.size):
+        total += delta[k] * delta[k]
+    return problem.squared_norms[i] * total
+
+
+@implements(augment, MulticlassProblem)
+def augment_classes(problem, i, theta):
+    for k in range(theta.size):
+        theta[k] += problem.cost_matrix[problem.labels[i], k]
+
+
+implements(output_sizes, MulticlassProblem)(candidates.choice_sizes)
+implements(gold, MulticlassProblem)(candidates.true_choice)
+implements(add_output, MulticlassProblem)(candidates.add_choice)
+implements(score_output, MulticlassProblem)(candidates.score_choice)
+implements(max_oracle, MulticlassProblem)(candidates.best_choice)
+implements(topk_oracle, MulticlassProblem)(candidates.best_k_choices)
+implements(exp_oracle, MulticlassProblem)(candidates.softmax_of_choices)
+implements(max_marginals, MulticlassProblem)(candidates.scores_of_choices)

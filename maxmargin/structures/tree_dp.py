@@ -1,0 +1,337 @@
+"""Dynamic programs on rooted forests: max-product, its K best labellings, max-marginals and sum-product.
+
+All take `nodes`, the T x L potentials of (node, label), and `pairs`, the potentials of edges: an L x L table for each
+kind of edge, rows for labels of the child, columns for labels of the parent, all in one flat array (`table_of` takes
+views that cost nothing). A `Forest` says where the edges are. Tables have at least T rows. `belief[c, b]` is the best
+score (or the sum) within the subtree of node c where c has label b; `message[c, a]` is the same together with the edge
+to the parent, where that has label a.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from maxmargin.numeric import fast_exp
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.structures.chain_dp import exact, exponentiate, insert, times_matrix
+from maxmargin.views import matrix
+
+
+class Forest(NamedTuple):
+    """The edges of one example."""
+
+    parent: np.ndarray  # (T,) the parent of each node, -1 for roots
+    kind: np.ndarray  # (T,) the kind of the edge to the parent, -1 for roots
+    order: np.ndarray  # (T,) the nodes, each after its children
+
+
+@register_jitable
+def table_of(pairs, kind, n_labels):
+    """The table of a kind of edge."""
+    return matrix(pairs, kind * n_labels * n_labels, n_labels, n_labels)
+
+
+@exact
+def max_product(pairs, forest, belief, message):
+    """Fill the tables of the best scores, from the leaves up; `belief` holds the potentials of nodes at first."""
+    n_labels = belief.shape[1]
+    for s in range(forest.order.size):
+        c = forest.order[s]
+        p = forest.parent[c]
+        if p < 0:
+            continue
+        table = table_of(pairs, forest.kind[c], n_labels)
+        s0 = belief[c, 0]
+        for a in range(n_labels):
+            message[c, a] = s0 + table[0, a]
+        b = 1
+        while b + 4 <= n_labels:  # four labels of the child for one load and store of the message
+            s0 = belief[c, b]
+            s1 = belief[c, b + 1]
+            s2 = belief[c, b + 2]
+            s3 = belief[c, b + 3]
+            for a in range(n_labels):
+                first = max(s0 + table[b, a], s1 + table[b + 1, a])
+                second = max(s2 + table[b + 2, a], s3 + table[b + 3, a])
+                message[c, a] = max(message[c, a], max(first, second))
+            b += 4
+        while b < n_labels:
+            s0 = belief[c, b]
+            for a in range(n_labels):
+                message[c, a] = max(message[c, a], s0 + table[b, a])
+            b += 1
+        for a in range(n_labels):
+            belief[p, a] += message[c, a]
+
+
+@exact
+def best_root_label(belief, c):
+    """The lowest best label of a root."""
+    label = 0
+    for b in range(1, belief.shape[1]):
+        if belief[c, b] > belief[c, label]:
+            label = b
+    return label
+
+
+@exact
+def best_child_label(table, belief, message, c, a):
+    """The lowest best label of node c whose parent has label a."""
+    b = 0
+    while b < belief.shape[1] - 1 and belief[c, b] + table[b, a] < message[c, a]:
+        b += 1
+    return b
+
+
+@exact
+def decode(pairs, forest, belief, message, y):
+    """Write the best labelling into `y`, from the roots down, low labels first; return its score."""
+    n_labels = belief.shape[1]
+    total = 0.0
+    for s in range(forest.order.size - 1, -1, -1):
+        c = forest.order[s]
+        p = forest.parent[c]
+        if p < 0:
+            y[c] = best_root_label(belief, c)
+            total += belief[c, y[c]]
+        else:
+            y[c] = best_child_label(table_of(pairs, forest.kind[c], n_labels), belief, message, c, y[p])
+    return total
+
+
+@exact
+def k_best(pairs, forest, belief, message, outputs, values, branches):
+    """Write the K best labellings and their scores, best first; return how many there are.
+
+    Labels are chosen from the roots down, and every choice loses the same score whatever is chosen later. Every
+    labelling but the best follows a better one from the roots to some place s of the order, takes another label there,
+    and only best choices below. The list holds the K best such branches (labelling, s, label) found so far: once
+    entry k is reached it is final, and following it yields its own branches. Cost O(T L^2 + K T L), exact.
+    """
+    length = forest.order.size
+    n_labels = belief.shape[1]
+    last = values.size - 1
+    for k in range(values.size):
+        values[k] = 2 * IMPOSSIBLE * length
+    best = decode(pairs, forest, belief, message, outputs[0])
+    insert(values, branches, 0, best, 0, length, 0)
+    for k in range(values.size):
+        if values[k] < IMPOSSIBLE / 2:
+            return k
+        source = branches[k, 0]
+        branch = branches[k, 1]
+        for s in range(branch + 1, length):
+            outputs[k, forest.order[s]] = outputs[source, forest.order[s]]
+        if branch < length:
+            outputs[k, forest.order[branch]] = branches[k, 2]
+        for s in range(min(branch, length) - 1, -1, -1):
+            c = forest.order[s]
+            p = forest.parent[c]
+            if p < 0:
+                label = best_root_label(belief, c)
+                for b in range(n_labels):
+                    value = values[k] - (belief[c, label] - belief[c, b])
+                    if b != label and value > values[last]:
+                        insert(values, branches, k + 1, value, k, s, b)
+            else:
+                table = table_of(pairs, forest.kind[c], n_labels)
+                a = outputs[k, p]
+                label = best_child_label(table, belief, message, c, a)
+                for b in range(n_labels):
+                    value = values[k] - (message[c, a] - (belief[c, b] + table[b, a]))
+                    if b != label and value > values[last]:
+                        insert(values, branches, k + 1, value, k, s, b)
+            outputs[k, c] = label
+    return values.size
+
+
+@exact
+def max_marginals(pairs, forest, belief, message, best):
+    """best[c, b], the score of the best labelling with label b at node c; overwrites `message`."""
+    n_labels = belief.shape[1]
+    total = 0.0
+    for c in range(forest.parent.size):
+        if forest.parent[c] < 0:
+            total += belief[c, best_root_label(belief, c)]
+    for s in range(forest.order.size - 1, -1, -1):
+        c = forest.order[s]
+        p = forest.parent[c]
+        if p < 0:
+            other_trees = total - belief[c, best_root_label(belief, c)]
+            for b in range(n_labels):
+                best[c, b] = belief[c, b] + other_trees
+            continue
+        table = table_of(pairs, forest.kind[c], n_labels)
+        for a in range(n_labels):
+            message[c, a] = best[p, a] - message[c, a]
+        for b in range(n_labels):
+            onward = table[b, 0] + message[c, 0]
+            for a in range(1, n_labels):
+                onward = max(onward, table[b, a] + message[c, a])
+            best[c, b] = belief[c, b] + onward
+
+
+@register_jitable
+def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, extents):
+    """Marginals into `means`, expected counts of edges' labels into `counts`; return the log-partition function.
+
+    Works on probabilities rescaled at each node, with exp(pairs) kept in `factors` from one call to the next for as
+    long as the pairs stay the same. One factor multiplies a label's share by no less than exp(-spread), the spread of
+    its potentials, so as long as all shares and messages are above `tiny` nothing underflows; otherwise the log domain
+    takes over.
+    """
+    length, n_labels = nodes.shape
+    tiny = nodes.dtype.type(1e-18 if nodes.itemsize == 4 else 1e-90)
+    allowed_spread = 41.0 if nodes.itemsize == 4 else 207.0
+    is_safe = True
+    for k in range(pairs.size // (n_labels * n_labels)):
+        exponentiate(table_of(pairs, k, n_labels), factors[k], extents[k])
+        is_safe = is_safe and extents[k, 1] <= allowed_spread
+    log_z = 0.0
+    for t in range(length):
+        top = nodes[t, 0]
+        for b in range(1, n_labels):
+            top = max(top, nodes[t, b])
+        bottom = top
+        for b in range(n_labels):
+            bottom = min(bottom, nodes[t, b] if nodes[t, b] > IMPOSSIBLE / 2 else top)
+        is_safe = is_safe and top - bottom <= allowed_spread
+        for b in range(n_labels):
+            belief[t, b] = fast_exp(nodes[t, b] - top)
+        log_z += top
+    if not is_safe:
+        return log_sum_product(nodes, pairs, forest, means, counts, belief, message)
+
+    for s in range(length):
+        c = forest.order[s]
+        p = forest.parent[c]
+        row = c if p < 0 else p
+        if p >= 0:
+            times_matrix(belief, c, factors[forest.kind[c], 0], message, c)
+            is_small = False
+            for a in range(n_labels):
+                is_small |= 0 < message[c, a] < tiny
+                belief[p, a] *= message[c, a]
+            is_safe = is_safe and not is_small
+            log_z += extents[forest.kind[c], 0]
+        total = nodes.dtype.type(0)
+        for a in range(n_labels):
+            total += belief[row, a]
+        is_safe = is_safe and total > tiny
+        inverse = 1 / max(total, tiny)
+        is_small = False
+        for a in range(n_labels):
+            belief[row, a] *= inverse
+            is_small |= 0 < belief[row, a] < tiny
+        if is_small or not is_safe:
+            return log_sum_product(nodes, pairs, forest, means, counts, belief, message)
+        log_z += math.log(total)
+
+    for s in range(length - 1, -1, -1):
+        c = forest.order[s]
+        p = forest.parent[c]
+        if p < 0:
+            for b in range(n_labels):
+                means[c, b] = belief[c, b]
+            continue
+        for a in range(n_labels):
+            message[c, a] = means[p, a] / message[c, a] if message[c, a] > 0 else nodes.dtype.type(0)
+        times_matrix(message, c, factors[forest.kind[c], 1], means, c)
+        for b in range(n_labels):
+            means[c, b] *= belief[c, b]
+    count_edges(forest, belief, message, factors, counts)
+    return log_z
+
+
+@register_jitable
+def count_edges(forest, belief, message, factors, counts):
+    """The sums, over the edges of each kind, of the outer products belief[c]' message[c], times the kind's factor."""
+    length = forest.parent.size
+    n_labels = belief.shape[1]
+    for k in range(counts.size):
+        counts[k] = 0
+    c = 0
+    while c < length:
+        kind = forest.kind[c]
+        if kind < 0:
+            c += 1
+            continue
+        sums = table_of(counts, kind, n_labels)
+        if (
+            c + 4 <= length and kind == forest.kind[c + 1] and kind == forest.kind[c + 2] and kind == forest.kind[c + 3]
+        ):  # four edges for one load and store of the counts
+            for b in range(n_labels):
+                m0 = belief[c, b]
+                m1 = belief[c + 1, b]
+                m2 = belief[c + 2, b]
+                m3 = belief[c + 3, b]
+                for a in range(n_labels):
+                    first = m0 * message[c, a] + m1 * message[c + 1, a]
+                    second = m2 * message[c + 2, a] + m3 * message[c + 3, a]
+                    sums[b, a] += first + second
+            c += 4
+        else:
+            for b in range(n_labels):
+                m0 = belief[c, b]
+                for a in range(n_labels):
+                    sums[b, a] += m0 * message[c, a]
+            c += 1
+    for k in range(counts.size // (n_labels * n_labels)):
+        sums = table_of(counts, k, n_labels)
+        for b in range(n_labels):
+            for a in range(n_labels):
+                sums[b, a] *= factors[k, 0, b, a]
+
+
+@register_jitable
+def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
+    """As `sum_product`, in logarithms: slow, and safe for any potentials."""
+    length, n_labels = nodes.shape
+    for t in range(length):
+        for b in range(n_labels):
+            belief[t, b] = nodes[t, b]
+    for k in range(counts.size):
+        counts[k] = 0
+    for s in range(length):
+        c = forest.order[s]
+        p = forest.parent[c]
+        if p < 0:
+            continue
+        table = table_of(pairs, forest.kind[c], n_labels)
+        for a in range(n_labels):
+            top = belief[c, 0] + table[0, a]
+            for b in range(1, n_labels):
+                top = max(top, belief[c, b] + table[b, a])
+            total = 0.0
+            for b in range(n_labels):
+                total += math.exp(belief[c, b] + table[b, a] - top)
+            message[c, a] = top + math.log(total)
+            belief[p, a] += message[c, a]
+    log_z = 0.0
+    for s in range(length - 1, -1, -1):
+        c = forest.order[s]
+        p = forest.parent[c]
+        if p < 0:
+            top = belief[c, best_root_label(belief, c)]
+            total = 0.0
+            for b in range(n_labels):
+                total += math.exp(belief[c, b] - top)
+            for b in range(n_labels):
+                means[c, b] = math.exp(belief[c, b] - top) / total
+            log_z += top + math.log(total)
+            continue
+        table = table_of(pairs, forest.kind[c], n_labels)
+        sums = table_of(counts, forest.kind[c], n_labels)
+        for b in range(n_labels):
+            means[c, b] = 0
+        for a in range(n_labels):
+            if means[p, a] > 0:
+                for b in range(n_labels):
+                    share = means[p, a] * math.exp(belief[c, b] + table[b, a] - message[c, a])
+                    sums[b, a] += share
+                    means[c, b] += share
+    return log_z

@@ -1,0 +1,173 @@
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.utils import estimator_checks
+
+from maxmargin import BCFW, DeformableSVM, Status
+
+EDGES = [(1, 0), (1, 2)]
+
+
+def draw_poses(rng, n, noise):
+    """Three joints in a row, 3 cells apart to the right or to the left; the third looks like every other cell."""
+    X, y = [], []
+    for _ in range(n):
+        height, width = rng.integers(6, 9), rng.integers(11, 14)
+        way = rng.choice([-3, 3])
+        middle = np.array([rng.integers(3, width - 3), rng.integers(1, height - 1)])
+        pose = middle + np.array([[-way, 0], [0, 0], [way, rng.integers(-1, 2)]])
+        grid = noise * rng.normal(size=(height, width, 2))
+        for joint in (0, 1):
+            grid[pose[joint, 1], pose[joint, 0], joint] += 2
+        X.append(grid)
+        y.append(pose)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def poses():
+    return draw_poses(np.random.default_rng(0), 30, 0.4)
+
+
+@pytest.fixture(scope="module")
+def model(poses):
+    return DeformableSVM(EDGES, n_types=2, C=10.0, tol=0.01, random_state=0).fit(*poses)
+
+
+def test_learns_and_certifies(model, poses):
+    X, y = poses
+    assert model.status_ is Status.OPTIMAL
+    assert {name: part.shape for name, part in model.coef_.items()} == {
+        "unary": (2, 3),
+        "springs": (2, 2, 4),
+        "types": (2, 2),
+    }
+    assert model.coef_.springs[:, :, [0, 2]].min() >= np.float32(0.01)
+    assert np.allclose(np.sort(model.anchor_[0, :, 0]), [-3, 3])
+    X_test, y_test = draw_poses(np.random.default_rng(1), 30, 0.4)
+    alone = DeformableSVM(C=10.0, tol=0.01, random_state=0).fit(X, y)
+    assert model.score(X_test, y_test) > alone.score(X_test, y_test) + 0.1
+    assert alone.coef_.springs.shape == (0, 1, 4)
+
+
+def score_of(model, grid, pose):
+    """The best score of a pose over the types of its edges, from `coef_`."""
+    total = sum(grid[y, x] @ model.coef_.unary[:, joint] for joint, (x, y) in enumerate(pose))
+    for e, (parent, child) in enumerate(EDGES):
+        u, v = ((pose[child] - pose[parent] - model.anchor_[e]) / model.scale_[e]).T
+        springs = model.coef_.springs[e] * np.column_stack([u**2, u, v**2, v])
+        total += (model.coef_.types[e] - springs.sum(axis=1)).max()
+    return total
+
+
+def test_predictions_have_the_best_scores(model, poses):
+    X = poses[0][:4]
+    rng = np.random.default_rng(0)
+    for grid, pose, (found, scores), through in zip(
+        X, model.predict(X), model.predict_topk(X, 6), model.decision_function(X), strict=True
+    ):
+        best = score_of(model, grid, pose)
+        assert np.isclose(scores[0], best, atol=1e-4)
+        assert np.array_equal(found[0], pose)
+        assert (np.diff(scores) <= 0).all()
+        assert all(score_of(model, grid, other) >= score - 1e-4 for other, score in zip(found, scores, strict=True))
+        for _ in range(200):
+            other = rng.integers(0, grid.shape[1::-1], (3, 2))
+            value = score_of(model, grid, other)
+            assert value <= best + 1e-4
+            assert all(value <= through[y, x, joint] + 1e-4 for joint, (x, y) in enumerate(other))
+        assert through.shape == (*grid.shape[:2], 3)
+        assert np.isclose(through.max(), best, atol=1e-4)
+
+
+def test_joint_weights_references_and_warm_starts(poses):
+    X, y = poses
+    blind = DeformableSVM(EDGES, random_state=0, C=0.1).fit(X, y, joint_weight=np.zeros((30, 3)))
+    seeing = DeformableSVM(EDGES, random_state=0, C=0.1).fit(X, y)
+    assert 5 * np.abs(blind.coef_.unary).max() < np.abs(seeing.coef_.unary).max()  # mistakes cost nothing
+    warm = DeformableSVM(EDGES, reference=(0, 1), tol=0.05, warm_start=True, random_state=0).fit(X, y)
+    assert warm.n_iter_ > 0
+    assert warm.fit(X, y).n_iter_ == 0
+    assert warm.fit(X[:20], y[:20]).status_ is Status.OPTIMAL
+
+
+def test_scikit_learn(poses):
+    X, y = poses
+    model = DeformableSVM(EDGES, tol=0.2, random_state=0)
+    assert cross_val_score(clone(model), X, y, cv=2).shape == (2,)
+    before = model.get_params()
+    fitted = clone(model).fit(X, y, sample_weight=np.ones(30))
+    assert fitted.get_params() == before
+    assert pickle.loads(pickle.dumps(fitted)).score(X, y) == fitted.score(X, y)
+    estimator_checks.check_parameters_default_constructible("DeformableSVM", model)
+    with pytest.raises(NotFittedError):
+        clone(model).predict(X)
+
+
+# --- bad input ------------------------------------------------------------------------------------------------------
+
+GRID = np.ones((4, 5, 2))
+POSE = np.zeros((3, 2), int)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([], [], "X must hold at least one image, but it is empty."),
+        (None, [], r"X must be a list of \(H, W, F\) arrays, not a NoneType."),
+        ([GRID, GRID[0]], [POSE] * 2, r"X\[1\] must be an \(H, W, F\) array of numbers, none of them zero, not .*"),
+        ([GRID, GRID[:0]], [POSE] * 2, r"X\[1\] must be an \(H, W, F\) array of numbers, none of them zero, not .*"),
+        ([GRID, GRID[:, :, :1]], [POSE] * 2, r"X\[1\] has 1 features, but X\[0\] has 2."),
+        ([GRID, GRID * np.nan], [POSE] * 2, r"X\[1\] contains NaN, infinity or a number too large for float32."),
+        ([GRID], [POSE] * 2, "X has 1 images, but y has 2."),
+        ([GRID], None, r"y must be a list with one \(J, 2\) array of positions per image."),
+        ([GRID] * 2, [POSE, POSE[:2]], r"y\[1\] must be a \(3, 2\) array of numbers, not one of shape \(2, 2\) .*"),
+        ([GRID], [np.zeros((0, 2))], r"y\[0\] must be a \(J, 2\) array of numbers, not one of shape \(0, 2\) .*"),
+        ([GRID] * 2, [POSE, POSE * np.nan], r"y\[1\] contains NaN or infinity."),
+        (
+            [GRID] * 2,
+            [POSE, POSE + 4],
+            r"y\[1\] has joint 0 at x = 4, y = 4, outside of its grid of 5 x 4 cells.",
+        ),
+        ([GRID] * 2, [POSE, POSE - 1], r"y\[1\] has joint 0 at x = -1, y = -1, outside of its grid of 5 x 4 cells."),
+    ],
+)
+def test_bad_data(X, y, message):
+    with pytest.raises((ValueError, TypeError), match=f"^{message}$"):
+        DeformableSVM(EDGES).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"edges": [(0, 3)]}, "An edge of the skeleton names node 3, but its nodes are 0 to 2."),
+        ({"edges": [(0, 1), (0, 1)]}, r"the skeleton has the edge \(0, 1\) twice."),
+        ({"edges": [(0, 1), (1, 0)]}, "The edges of the skeleton form a cycle through nodes 0, 1, but must form .*"),
+        (
+            {"edges": [(0, 1), (2, 1)]},
+            "Node 1 of the skeleton has two parents, 0 and 2: edges run .*",
+        ),
+        ({"n_types": 0}, "n_types must be a positive integer, not 0."),
+        ({"n_types": 3}, "n_types must be between 1 and the number of images, 2, not 3."),
+        ({"min_stiffness": 0.0}, "min_stiffness must be a positive number, not 0.0."),
+        ({"reference": (0, 5)}, r"reference must be two joints, from 0 to 2, not \(0, 5\)."),
+        ({"C": -1}, "C must be a positive number, not -1."),
+        ({"solver": "lbfgs"}, "solver must be a Solver of the hinge loss or one of .*, not 'lbfgs'."),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        DeformableSVM(**{"edges": EDGES, **parameters}).fit([GRID] * 2, [POSE] * 2)
+
+
+def test_bad_weights_and_predictions(model):
+    with pytest.raises(ValueError, match=r"joint_weight must have the shape \(2, 3\), but has \(3,\)"):
+        DeformableSVM(EDGES, solver=BCFW()).fit([GRID] * 2, [POSE] * 2, joint_weight=[1, 1, 1])
+    with pytest.raises(ValueError, match="joint_weight must be finite and non-negative"):
+        DeformableSVM(EDGES).fit([GRID] * 2, [POSE] * 2, joint_weight=-np.ones((2, 3)))
+    with pytest.raises(ValueError, match=r"X\[0\] has 3 features, but the model was fitted with 2"):
+        model.predict([np.ones((4, 5, 3))])

@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maxmargin.encode.boxes import box_problem, check_boxes, stack_cells
+from maxmargin.problem import max_oracle, part_sizes, score_output, topk_oracle, workspace
+from maxmargin.solvers import BCFW, LBFGS, FrankWolfe
+from maxmargin.structures.subwindow import Heap
+from maxmargin.testing import check_solver, check_structure
+from tests import naive
+
+
+def random_box(rng, height, width, smallest=(1, 1)):
+    return list(naive.boxes(height, width, smallest))[rng.integers(len(list(naive.boxes(height, width, smallest))))]
+
+
+def make_problem(rng, shapes, dtype="float64", smallest=(1, 1), integer=False, words=False):
+    """Random images; `integer` features give many ties."""
+    if words:
+        X = [rng.integers(-1, 4, shape) for shape in shapes]
+    else:
+        X = [rng.integers(-1, 2, (*shape, 3)) if integer else rng.normal(size=(*shape, 3)) for shape in shapes]
+    cells, least = stack_cells(X), np.array(smallest, np.int64)
+    golds = check_boxes([random_box(rng, *shape, smallest) for shape in shapes], cells.shapes, least)
+    return box_problem(cells.rows, cells.shapes, golds, least, dtype)
+
+
+def all_boxes(problem):
+    return lambda i: naive.boxes(*problem.shapes[i], problem.smallest)
+
+
+@pytest.mark.parametrize(("dtype", "words"), [("float64", False), ("float32", True)])
+def test_oracles_equal_enumeration(dtype, words):
+    problem = make_problem(np.random.default_rng(0), [(1, 1), (3, 4), (1, 5), (4, 1)], dtype, words=words)
+    check_structure(problem, all_boxes(problem), k=5)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    shape=st.tuples(st.integers(1, 4), st.integers(1, 5)),
+    k=st.integers(1, 200),  # up to more than there are boxes
+    integer=st.booleans(),
+    tall=st.booleans(),
+)
+def test_random_images(seed, shape, k, integer, tall):
+    smallest = (min(2, shape[0]), 1) if tall else (1, 1)
+    problem = make_problem(np.random.default_rng(seed), [shape], smallest=smallest, integer=integer)
+    check_structure(problem, all_boxes(problem), random_state=seed, k=k)
+
+
+def search(problem, theta, k, work=None):
+    boxes, scores = np.zeros((k, 4), np.int32), np.zeros(k)
+    work = workspace(problem, k) if work is None else work
+    count = topk_oracle.compiled[type(problem)](problem, 0, theta, boxes, scores, work)
+    return boxes[:count], scores[:count]
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A grid of 25,200 boxes, and all of them."""
+    problem = make_problem(np.random.default_rng(0), [(15, 20)])
+    return problem, np.array(list(naive.boxes(15, 20)))
+
+
+def exhaustive(problem, theta, boxes):
+    return np.array([score_output.compiled[type(problem)](problem, 0, theta, y) for y in boxes])
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize("shift", [-3.0, -0.3, 0.0, 3.0])  # from all negative to all positive
+def test_large_grids(large, weight, shift):
+    problem, boxes = large
+    theta = np.append(np.random.default_rng(1).normal(size=300) + shift, weight)
+    expected = np.sort(exhaustive(problem, theta, boxes))[::-1]
+    found, scores = search(problem, theta, 50)
+    assert np.allclose(scores, expected[:50])
+    assert np.allclose(exhaustive(problem, theta, found), scores)
+    assert len(np.unique(found, axis=0)) == 50
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 7, 20])
+def test_a_full_heap_costs_time_only(large, capacity):
+    problem, _ = large
+    theta = np.append(np.random.default_rng(2).normal(size=300), 5.0)
+    work = workspace(problem, 9)
+    assert capacity < work.heap.bounds.size
+    expected = search(problem, theta, 9, work)
+    nodes = work.heap.counts[0]
+    assert nodes > capacity
+    small = Heap(np.zeros(capacity), np.arange(capacity), np.zeros((capacity + 1, 4), np.int64), np.zeros(2, np.int64))
+    found = search(problem, theta, 9, work._replace(heap=small))
+    assert np.array_equal(found[0], expected[0])
+    assert np.allclose(found[1], expected[1])
+    assert small.counts[0] < nodes
+    assert np.array_equal(np.sort(small.slots), np.arange(capacity))
+
+
+def test_a_clear_object_takes_few_steps(large):
+    problem, boxes = large
+    theta = np.append(np.full(300, -1.0), 0.0)
+    theta[:-1].reshape(15, 20)[4:9, 3:12] = 1.0
+    work = workspace(problem, 1)
+    found, scores = search(problem, theta, 1, work)
+    assert found.tolist() == [[4, 3, 9, 12]]
+    assert scores[0] == 45
+    assert work.heap.counts.sum() < len(boxes) / 20
+
+
+def test_ties_are_broken_alike_every_time():
+    problem = make_problem(np.random.default_rng(0), [(6, 7)])
+    theta, y, again = np.zeros(part_sizes(problem)[0]), np.zeros(4, np.int32), np.zeros(4, np.int32)
+    max_oracle.compiled[type(problem)](problem, 0, theta, y, workspace(problem, 1))
+    max_oracle(problem, 0, theta, again, workspace(problem, 3))
+    assert y.tolist() == again.tolist()
+
+
+@pytest.fixture(scope="module")
+def small():
+    rng = np.random.default_rng(3)
+    X = [rng.normal(size=(*shape, 3)) for shape in [(3, 3), (2, 4), (1, 1), (4, 3), (3, 2)]]
+    golds = [random_box(rng, *x.shape[:2]) for x in X]
+    cells, least = stack_cells(X), np.ones(2, np.int64)
+    problem = box_problem(cells.rows, cells.shapes, check_boxes(golds, cells.shapes, least), least, "float64")
+    return problem, naive.solve(naive.box_table(X, golds), C=0.7)[1]
+
+
+@pytest.mark.parametrize("steps", ["fw", "pairwise", "away"])
+def test_solvers_reach_the_optimum(small, steps):
+    problem, optimum = small
+    check_solver(BCFW(steps=steps, cache=5), problem, optimum, C=0.7, tol=1e-2 if steps == "fw" else 1e-4)
+
+
+def test_other_solvers(small):
+    problem, optimum = small
+    trace = FrankWolfe().solve(problem, 0.7, tol=0.02, max_passes=1e4).trace
+    assert trace.dual[-1] <= optimum <= trace.primal[-1]
+    assert LBFGS().solve(problem, 0.7, tol=1e-3).trace.gap[-1] >= 0

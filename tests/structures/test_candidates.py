@@ -1,0 +1,115 @@
+"""Candidate sets and classes: the problems whose outputs are one choice."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maxmargin.encode.candidates import candidate_problem
+from maxmargin.encode.multiclass import multiclass_problem
+from maxmargin.encode.sequences import Rows
+from maxmargin.problem import exp_oracle, max_marginals, max_oracle, topk_oracle, workspace
+from maxmargin.solvers import Auto
+from maxmargin.testing import check_solver, check_structure
+from tests import naive
+from tests.solvers.test_bcfw import METHODS, tolerance
+
+STORAGES = [("dense", "float64"), ("dense", "float32"), ("sparse", "float32"), ("binary", "float32")]
+
+
+def random_rows(rng, n_rows, storage="dense", integer=False):
+    matrix = rng.integers(-1, 2, (n_rows, 3)).astype(float) if integer else rng.normal(size=(n_rows, 3))
+    if storage == "sparse":
+        return sp.csr_array(matrix * (rng.random((n_rows, 3)) < 0.5))
+    if storage == "binary":
+        return sp.csr_array((rng.random((n_rows, 3)) < 0.5).astype(float))
+    return matrix
+
+
+def make_candidates(rng, sizes, storage="dense", dtype="float64", integer=False):
+    rows = Rows(random_rows(rng, sum(sizes), storage, integer), np.concatenate([[0], np.cumsum(sizes)]))
+    labels = rng.integers(0, sizes)
+    costs = rng.integers(0, 3, sum(sizes)).astype(float)
+    costs[rows.offsets[:-1] + labels] = 0
+    return candidate_problem(rows, labels, costs, dtype)
+
+
+def make_classes(rng, n, n_classes, storage="dense", dtype="float64", integer=False):
+    rows = Rows(random_rows(rng, n, storage, integer), np.arange(n + 1))
+    costs = rng.integers(0, 3, (n_classes, n_classes)).astype(float)
+    np.fill_diagonal(costs, 0)
+    labels = rng.integers(0, n_classes, n)
+    return multiclass_problem(rows, labels, costs, dtype, sparse=storage != "dense", with_intercept=False)
+
+
+def choices(sizes):
+    return lambda i: [np.array([k], np.int32) for k in range(sizes[i])]
+
+
+@pytest.mark.parametrize(("storage", "dtype"), STORAGES)
+def test_candidate_oracles_equal_enumeration(storage, dtype):
+    problem = make_candidates(np.random.default_rng(0), [1, 4, 2], storage, dtype)
+    check_structure(problem, choices([1, 4, 2]), k=3)
+
+
+@pytest.mark.parametrize(("storage", "dtype"), STORAGES)
+def test_class_oracles_equal_enumeration(storage, dtype):
+    problem = make_classes(np.random.default_rng(0), 5, 4, storage, dtype)
+    check_structure(problem, choices([4] * 5), k=3)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4),
+    k=st.integers(1, 12),
+    integer=st.booleans(),
+)
+def test_random_candidates(seed, sizes, k, integer):
+    problem = make_candidates(np.random.default_rng(seed), sizes, integer=integer)
+    check_structure(problem, choices(sizes), random_state=seed, k=k)
+
+
+@given(seed=st.integers(0, 10**6), n_classes=st.integers(1, 6), k=st.integers(1, 8), integer=st.booleans())
+def test_random_classes(seed, n_classes, k, integer):
+    problem = make_classes(np.random.default_rng(seed), 3, n_classes, integer=integer)
+    check_structure(problem, choices([n_classes] * 3), random_state=seed, k=k)
+
+
+def test_ties_go_to_the_first_candidate():
+    problem = make_candidates(np.random.default_rng(0), [5])
+    theta, y, work = np.array([0.0, 2.0, 1.0, 2.0, 1.0]), np.zeros(1, np.int32), workspace(problem, 4)
+    assert max_oracle(problem, 0, theta, y, work) == 2.0
+    assert y.tolist() == [1]
+    outputs, values = np.zeros((4, 1), np.int32), np.zeros(4)
+    assert topk_oracle(problem, 0, theta, outputs, values, work) == 4
+    assert outputs.ravel().tolist() == [1, 3, 2, 4]
+    assert values.tolist() == [2, 2, 1, 1]
+    out = np.zeros(5)
+    max_marginals(problem, 0, theta, out, work)
+    assert np.array_equal(out, theta)
+
+
+def test_far_apart_scores_do_not_overflow():
+    problem = make_candidates(np.random.default_rng(0), [3])
+    theta, mu = np.array([2000.0, -2000.0, 2000.0]), np.zeros(3)
+    log_z = exp_oracle.compiled[type(problem)](problem, 0, theta, mu, workspace(problem, 1))
+    assert np.isclose(log_z, 2000 + np.log(2))
+    assert np.allclose(mu, [0.5, 0, 0.5])
+
+
+@pytest.mark.parametrize("kind", ["candidates", "classes"])
+@pytest.mark.parametrize("method", [*METHODS, Auto()], ids=str)
+def test_every_method_reaches_the_reference_optimum(method, kind):
+    rng = np.random.default_rng(1)
+    if kind == "candidates":
+        problem = make_candidates(rng, [3, 5, 2, 4, 6])
+        phi = np.split(problem.features.rows, problem.offsets[1:-1])
+        costs = np.split(problem.costs, problem.offsets[1:-1])
+    else:
+        problem = make_classes(rng, 6, 3)
+        phi = [np.einsum("f,kl->kfl", x, np.eye(3)).reshape(3, -1) for x in problem.features.rows]
+        costs = [problem.cost_matrix[label] for label in problem.labels]
+    blocks = [(p[label] - p, cost) for p, label, cost in zip(phi, problem.labels, costs, strict=True)]
+    _, optimum = naive.solve(blocks, 1.0)
+    check_solver(method, problem, optimum, tol=tolerance(method))

@@ -1,0 +1,172 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from maxmargin import BCFW, LBFGS, CustomProblem, FrankWolfe, Status
+from maxmargin.testing import check_solver, check_structure
+from tests import naive
+
+
+class Labels:
+    """Multi-label: any subset of three labels; features of each label, and of pairs that occur together."""
+
+    def features(self, x, y):
+        pairs = [y[a] * y[b] for a, b in itertools.combinations(range(3), 2)]
+        return np.concatenate([np.outer(y, x).ravel(), pairs])
+
+    def cost(self, y_true, y):
+        return float(np.sum(np.not_equal(y_true, y)))
+
+    def outputs(self, x):
+        return itertools.product([0, 1], repeat=3)
+
+
+class LabelsByArgmax:
+    """The same, with an oracle in place of the list; outputs are arrays."""
+
+    def features(self, x, y):
+        return Labels().features(x, y)
+
+    def cost(self, y_true, y):
+        return Labels().cost(y_true, y)
+
+    def argmax(self, x, w, y_true=None):
+        return self.k_best(x, w, 1, y_true)[0]
+
+    def k_best(self, x, w, k, y_true=None):
+        def value(y):
+            return w @ self.features(x, y) + (0 if y_true is None else self.cost(y_true, y))
+
+        return sorted(map(np.array, Labels().outputs(x)), key=value, reverse=True)[:k]
+
+
+class OnlyArgmax:
+    """The same, without the K best."""
+
+    def __init__(self):
+        self.features, self.cost, self.argmax = LabelsByArgmax().features, Labels().cost, LabelsByArgmax().argmax
+
+
+def data(n=6):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    return X, [(int(x[0] > 0), int(x[1] > 0), int(x.sum() > 0)) for x in X]
+
+
+def all_rows(problem):
+    return lambda i: [np.array([problem.number(i, y)]) for y in Labels().outputs(None)]
+
+
+@pytest.fixture(scope="module")
+def optimum():
+    X, Y = data()
+    blocks = []
+    for x, truth in zip(X, Y, strict=True):
+        phi = np.array([Labels().features(x, y) for y in Labels().outputs(x)])
+        costs = np.array([Labels().cost(truth, y) for y in Labels().outputs(x)])
+        blocks.append((Labels().features(x, truth) - phi, costs))
+    return naive.solve(blocks, C=0.5)[1]
+
+
+@pytest.mark.parametrize("model", [Labels(), LabelsByArgmax()])
+def test_oracles_equal_enumeration(model):
+    problem = CustomProblem(model, *data())
+    check_structure(problem, all_rows(problem), k=10)  # more than there are outputs
+
+
+@pytest.mark.parametrize("steps", ["fw", "pairwise", "away"])
+def test_bcfw_reaches_the_optimum(steps, optimum):
+    problem = CustomProblem(LabelsByArgmax(), *data())
+    tol = 1e-2 if steps == "fw" else 1e-4
+    result = BCFW(steps=steps).solve(problem, 0.5, tol=tol, random_state=0)
+    assert result.status is Status.OPTIMAL
+    assert result.trace.dual[-1] - 1e-9 <= optimum <= result.trace.primal[-1] + 1e-9
+
+
+def test_negative_parts_are_kept_by_frank_wolfe_steps(optimum):
+    """Features are of either sign, so mean parts are, too."""
+    problem = CustomProblem(Labels(), *data())
+    check_solver(BCFW(), problem, optimum, C=0.5, tol=2e-2)
+
+
+def test_other_solvers():
+    problem = CustomProblem(Labels(), *data())
+    assert FrankWolfe().solve(problem, tol=0.1).status is Status.OPTIMAL
+    assert LBFGS().solve(problem).status is Status.OPTIMAL
+
+
+def test_only_the_oracles_of_the_model_are_there():
+    problem = CustomProblem(OnlyArgmax(), *data())
+    check_structure(problem, all_rows(problem))
+    with pytest.raises(TypeError, match="LBFGS needs the exp oracle, which CustomProblem does not have"):
+        LBFGS().solve(problem)
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        [[1, 2], [2, 1]],
+        [np.array([1, 2]), np.array([2, 1])],
+        [{1, 2}, {1}],
+        [{"a": [1]}, {"a": [2]}],
+        ["ab", "ba"],
+        [frozenset([(0, 1)]), frozenset()],
+    ],
+)
+def test_outputs_of_any_kind(outputs):
+    class Two:
+        def features(self, x, y):
+            return [float(repr(y) == repr(outputs[0]))]
+
+        def cost(self, y_true, y):
+            return float(repr(y_true) != repr(y))
+
+        def outputs(self, x):
+            return outputs
+
+    problem = CustomProblem(Two(), [None], [outputs[0]])
+    assert [problem.number(0, y) for y in [*outputs, *outputs]] == [0, 1, 0, 1]
+    assert problem.output(0, [1]) is outputs[1]
+    check_structure(problem, problem.rows)
+
+
+def broken(**methods):
+    kind = type("Broken", (), {"features": lambda self, x, y: [x], "cost": lambda self, a, b: float(a != b), **methods})
+    return kind()
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "Y", "sentence"),
+    [
+        (broken(), [1.0], [0], r"Broken needs a method argmax or outputs\(x\)"),
+        (broken(features=None, outputs=lambda self, x: [0]), [1.0], [0], "Broken needs a method features"),
+        (broken(outputs=lambda self, x: [0, 1]), [], [], "X must hold at least one example"),
+        (broken(outputs=lambda self, x: [0, 1]), [1.0], [0, 1], "X has 1 examples, but y has 2"),
+        (broken(outputs=lambda self, x: [0, 1]), [1.0, 2.0], [0, 3], r"y\[1\] is not among outputs\(X\[1\]\)"),
+        (broken(outputs=lambda self, x: []), [1.0], [0], r"outputs\(X\[0\]\) must yield at least one"),
+        (broken(outputs=lambda self, x: [0, 1]), [1.0, np.nan], [0, 1], r"features\(X\[1\], 0\) .* holds NaN"),
+        (
+            broken(outputs=lambda self, x: [0, 1], features=lambda self, x, y: [x] * (1 + y)),
+            [1.0],
+            [0],
+            r"features\(X\[0\], 1\) must be 1 finite numbers, but has shape \(2,\)",
+        ),
+        (
+            broken(outputs=lambda self, x: [0, 1], cost=lambda self, a, b: 1.0),
+            [1.0],
+            [0],
+            r"cost\(y\[0\], y\[0\]\) must be 0, but it is 1",
+        ),
+        (
+            broken(outputs=lambda self, x: [0, 1], cost=lambda self, a, b: a - b),
+            [1.0],
+            [0],
+            r"cost\(y\[0\], 1\) must be finite and not negative, but it is -1",
+        ),
+        (broken(outputs=lambda self, x: [bytearray()]), [1.0], [0], "must be hashable, but a bytearray is not"),
+    ],
+)
+def test_bad_models(model, X, Y, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        CustomProblem(model, X, Y)

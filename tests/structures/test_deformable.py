@@ -1,0 +1,200 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maxmargin import BCFW, FrankWolfe, Status
+from maxmargin.encode.deformable import deformable_problem, make_skeleton, stack_grids
+from maxmargin.problem import max_marginals, max_oracle, new_weights, part_sizes, score_output, scores, workspace
+from maxmargin.structures.distance_transform import new_transform_work, transform_grid
+from maxmargin.testing import check_structure
+from tests import naive
+
+EDGES = {1: [], 2: [(1, 0)], 3: [(1, 0), (1, 2)], 4: [(2, 1), (0, 3)]}  # the last is a forest
+
+
+def make_problem(rng, shapes, n_joints=3, n_types=2, edges=None, dtype="float64", integer=False):
+    """Random features and poses; `integer` data gives many ties."""
+
+    def draw(size):
+        return rng.integers(-1, 2, size).astype(float) if integer else rng.normal(size=size)
+
+    grids = stack_grids([draw((*shape, 2)) for shape in shapes])
+    n = len(shapes)
+    cells = np.stack([[rng.integers(0, (w, h)) for _ in range(n_joints)] for h, w in shapes])
+    skeleton, types = make_skeleton(EDGES[n_joints] if edges is None else edges, cells, n_types, dtype)
+    if integer:
+        skeleton = skeleton._replace(anchor=np.rint(skeleton.anchor), scale=np.ones_like(skeleton.scale))
+    return deformable_problem(grids, skeleton, cells, types, rng.random((n, n_joints)), rng.uniform(1, 3, n))
+
+
+def all_poses(problem):
+    n_joints, (n_edges, n_types, _) = problem.joint_cost.shape[1], problem.anchor.shape
+    sizes = np.diff(problem.offsets)
+
+    def outputs(i):
+        ranges = [range(sizes[i])] * n_joints + [range(n_types)] * n_edges
+        return [np.array(y, np.int32) for y in itertools.product(*ranges)]
+
+    return outputs
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_oracles_equal_enumeration(dtype):
+    problem = make_problem(np.random.default_rng(0), [(2, 2), (1, 3), (3, 1), (1, 1)], dtype=dtype)
+    check_structure(problem, all_poses(problem), k=7)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    shapes=st.lists(st.sampled_from([(1, 1), (1, 3), (2, 1), (2, 2)]), min_size=2, max_size=3),
+    n_joints=st.integers(1, 4),
+    n_types=st.integers(1, 2),
+    k=st.integers(1, 40),
+    integer=st.booleans(),
+)
+def test_random_poses(seed, shapes, n_joints, n_types, k, integer):
+    problem = make_problem(np.random.default_rng(seed), shapes, n_joints, n_types, integer=integer)
+    check_structure(problem, all_poses(problem), random_state=seed, k=k)
+
+
+# --- distance transforms --------------------------------------------------------------------------------------------
+
+
+def naive_transform(values, cost, anchor):
+    """For each target the best source and value, one by one."""
+    height, width = values.shape
+    best, source = np.zeros(values.shape), np.zeros(values.shape, int)
+    rows, columns = np.mgrid[:height, :width]
+    for y, x in np.ndindex(height, width):
+        u, v = columns - x - anchor[0], rows - y - anchor[1]
+        scores = values - cost[0] * u**2 - cost[1] * u - cost[2] * v**2 - cost[3] * v
+        best[y, x], source[y, x] = scores.max(), scores.argmax()
+    return best, source
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    shape=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    curvature=st.sampled_from([1e-12, 1e-6, 0.01, 1.0, 100.0, 0.0, -0.5]),
+    integer=st.booleans(),
+)
+def test_transforms_equal_the_naive_message(seed, shape, curvature, integer):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 3, shape).astype(float) if integer else 10 * rng.normal(size=shape)
+    cost = np.array([curvature, rng.normal(), abs(rng.normal()), rng.normal()])
+    anchor = rng.integers(-3, 4, 2) if integer else 4 * rng.normal(size=2)
+    best, source = np.zeros(values.size), np.zeros(values.size, np.int32)
+    work = new_transform_work(values.size, max(shape), values.dtype)
+    transform_grid(values.ravel(), *shape, cost, *anchor, best, source, work)
+    expected, _ = naive_transform(values, cost, anchor)
+    assert np.allclose(best, expected.ravel(), atol=1e-6)
+    reached = values.ravel()[source]
+    dy, dx = (
+        a - b for a, b in zip(np.divmod(source, shape[1]), np.divmod(np.arange(values.size), shape[1]), strict=True)
+    )
+    u, v = dx - anchor[0], dy - anchor[1]
+    assert np.allclose(best, reached - cost[0] * u**2 - cost[1] * u - cost[2] * v**2 - cost[3] * v)
+
+
+def test_ties_of_a_transform_go_to_the_lowest_source():
+    best, source, work = np.zeros(5), np.zeros(5, np.int32), new_transform_work(5, 5, np.dtype(float))
+    for curvature in (0.0, 1.0):  # one by one, and by the envelope
+        transform_grid(np.array([0.0, -9, -9, -9, 0]), 1, 5, [curvature, 0.0, 1.0, 0.0], 0, 0, best, source, work)
+        assert source[2] == 0
+
+
+def test_a_compiled_message_on_a_larger_grid():
+    rng = np.random.default_rng(0)
+    problem = make_problem(rng, [(13, 17), (20, 9)], n_joints=2, n_types=1)
+    w = rng.normal(size=new_weights(problem).size)
+    w[-5], w[-3] = 0.7, 0.02
+    for i, (height, width) in enumerate([(13, 17), (20, 9)]):
+        theta, y = np.zeros(part_sizes(problem)[i]), np.zeros(3, np.int32)
+        scores(problem, w, i, theta)
+        maps = theta[:-5].reshape(height, width, 2)
+        scale = problem.scale[0]
+        cost = np.array([0.7, w[-4], 0.02, w[-2]]) / [scale[0] ** 2, scale[0], scale[1] ** 2, scale[1]]
+        message, source = naive_transform(maps[:, :, 0], cost, problem.anchor[0, 0])
+        belief = maps[:, :, 1] + message + w[-1]
+        value = max_oracle.compiled[type(problem)](problem, i, theta, y, workspace(problem, 1))
+        assert np.isclose(value, belief.max())
+        assert y.tolist() == [source.ravel()[belief.argmax()], belief.argmax(), 0]
+
+
+@pytest.mark.parametrize("n_joints", [1, 2, 3, 4])
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_max_marginals_equal_enumeration(n_joints, is_compiled):
+    rng = np.random.default_rng(n_joints)
+    problem = make_problem(rng, [(2, 2), (3, 1)], n_joints)
+    run = max_marginals.compiled[type(problem)] if is_compiled else max_marginals
+    w = rng.normal(size=new_weights(problem).size)
+    for i in range(2):
+        theta = np.zeros(part_sizes(problem)[i])
+        scores(problem, w, i, theta)
+        poses = np.array(all_poses(problem)(i))
+        values = np.array([score_output(problem, i, theta, y) for y in poses])
+        out = np.full(theta.size, 7.0)
+        run(problem, i, theta, out, workspace(problem, 1))
+        n_cells = np.diff(problem.offsets)[i]
+        best = out[: n_cells * n_joints].reshape(n_cells, n_joints)
+        for cell, joint in np.ndindex(n_cells, n_joints):
+            assert np.isclose(best[cell, joint], values[poses[:, joint] == cell].max())
+        assert (out[n_cells * n_joints :] == 7).all()  # springs are not there once or not at all
+
+
+# --- training -------------------------------------------------------------------------------------------------------
+
+
+def pose_features(problem, i, y):
+    """The joint feature map, written down from the model: cells (F, J), then edges (E, K, 5), flat."""
+    n_joints, (n_edges, n_types, _) = problem.joint_cost.shape[1], problem.anchor.shape
+    rows = problem.features.rows[problem.offsets[i] : problem.offsets[i + 1]]
+    unary, springs = np.zeros((rows.shape[1], n_joints)), np.zeros((n_edges, n_types, 5))
+    places = np.array([divmod(cell, problem.width[i])[::-1] for cell in y[:n_joints]])
+    for joint in range(n_joints):
+        unary[:, joint] = rows[y[joint]]
+    for e, (parent, child) in enumerate(zip(problem.parent, problem.child, strict=True)):
+        kind = y[n_joints + e]
+        u, v = (places[child] - places[parent] - problem.anchor[e, kind]) / problem.scale[e]
+        springs[e, kind] = -(u**2), -u, -(v**2), -v, 1
+    return np.concatenate([unary.ravel(), springs.ravel()])
+
+
+def pose_cost(problem, i, y):
+    n_joints = problem.joint_cost.shape[1]
+    truth, found = (np.array(np.divmod(cells[:n_joints], problem.width[i])) for cells in (problem.outputs[i], y))
+    return problem.joint_cost[i] @ np.minimum(1, ((truth - found) ** 2).sum(axis=0) / problem.radius[i] ** 2)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A problem, all its outputs, lower bounds of its weights, and the optimum by an independent solver."""
+    problem = make_problem(np.random.default_rng(3), [(2, 2), (1, 4), (3, 1), (2, 2)])
+    problem = problem._replace(joint_cost=np.ones_like(problem.joint_cost))
+    blocks = []
+    for i in range(4):
+        poses = all_poses(problem)(i)
+        truth = pose_features(problem, i, problem.outputs[i])
+        psi = np.array([truth - pose_features(problem, i, y) for y in poses])
+        blocks.append((psi, np.array([pose_cost(problem, i, y) for y in poses])))
+    lower = np.full(new_weights(problem).size, -np.inf)
+    lower[6:].reshape(2, 2, 5)[:, :, [0, 2]] = 0.3
+    return problem, blocks, lower, naive.solve(blocks, 1.0, lower=lower)[1]
+
+
+@pytest.mark.parametrize(
+    "solver", [*(BCFW(steps=steps) for steps in ("fw", "pairwise", "away")), BCFW(cache=3), FrankWolfe()], ids=str
+)
+def test_solvers_reach_the_optimum_within_the_box(trained, solver):
+    problem, blocks, lower, optimum = trained
+    assert optimum > naive.solve(blocks, 1.0)[1] + 1e-3  # the box matters
+    is_slow = isinstance(solver, FrankWolfe) or solver.steps == "fw"
+    result = solver.solve(problem, 1.0, lower=lower, tol=1e-2 if is_slow else 1e-5, max_passes=1e5, random_state=0)
+    assert result.status is Status.OPTIMAL
+    assert (result.w >= lower).all()
+    assert result.trace.dual[-1] <= optimum * (1 + 1e-9)
+    assert result.trace.primal[-1] >= optimum * (1 - 1e-9)
+    assert np.isclose(naive.primal(result.w, blocks, 1.0), result.trace.primal[-1])

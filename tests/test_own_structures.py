@@ -1,0 +1,57 @@
+"""The structures of the examples, from outside the package."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from examples.intervals import make_intervals
+from examples.word_segmentation import LONGEST, Segmentation, boundaries, f1
+from maxmargin import BCFW, CustomProblem
+from maxmargin.testing import check_solver, check_structure
+from tests import naive
+
+
+def segmentations(text):
+    for cuts in itertools.product([False, True], repeat=len(text) - 1):
+        ends = [k + 1 for k, cut in enumerate(cuts) if cut]
+        yield tuple(text[a:b] for a, b in itertools.pairwise([0, *ends, len(text)]))
+
+
+def test_segmentation_is_a_structure():
+    X, y = ["theend", "a", "atend"], [("the", "end"), ("a",), ("at", "end")]
+    problem = CustomProblem(Segmentation(["the", "a", "end"]), X, y)
+    check_structure(problem, lambda i: [np.array([problem.number(i, words)]) for words in segmentations(X[i])])
+    assert problem.n_features == 3 + LONGEST
+    result = BCFW(steps="pairwise").solve(problem, C=10.0, random_state=0)
+    predicted = [problem.model.argmax(x, result.w) for x in X]
+    assert predicted == y
+    assert boundaries(y[0]) == {3}
+    assert f1(y, predicted) == 1
+
+
+@pytest.fixture(scope="module")
+def intervals():
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(length, 2)) for length in (1, 3, 5, 4)]
+    return X, [(0, 1), (1, 3), (2, 4), (0, 4)]
+
+
+def all_intervals(length):
+    return [np.array(y, np.int32) for y in itertools.combinations(range(length + 1), 2)]
+
+
+def test_intervals_are_a_structure(intervals):
+    X, y = intervals
+    check_structure(make_intervals(X, y), lambda i: all_intervals(len(X[i])))
+
+
+def test_intervals_train_compiled(intervals):
+    X, y = intervals
+    blocks = []
+    for x, (start, stop) in zip(X, y, strict=True):
+        outputs = all_intervals(len(x))
+        phi = x[start:stop].sum(axis=0) - np.array([x[a:b].sum(axis=0) for a, b in outputs])
+        costs = [len(set(range(start, stop)) ^ set(range(a, b))) for a, b in outputs]
+        blocks.append((phi, np.array(costs, float)))
+    check_solver(BCFW(steps="pairwise"), make_intervals(X, y), naive.solve(blocks, 0.5)[1], C=0.5)

@@ -1,0 +1,81 @@
+import sys
+
+import numpy as np
+import pytest
+
+from maxmargin import GraphCutSVM
+from maxmargin.datasets import load_horses
+from maxmargin.encode.graph import stack_graphs
+from maxmargin.vision import grid_edges, superpixel_graph
+
+pytest.importorskip("skimage")
+
+
+@pytest.fixture(scope="module")
+def image():
+    """A red disc on a noisy green ground."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.mgrid[:40, :50]
+    mask = ((rows - 18) ** 2 + (columns - 25) ** 2 < 144).astype(int)
+    colors = np.where(mask[..., None], [200, 60, 40], [60, 160, 60]) + rng.normal(scale=8, size=(40, 50, 3))
+    return np.clip(colors, 0, 255).astype(np.uint8), mask
+
+
+def test_grids_join_all_neighbours_once():
+    for height, width in ((1, 1), (1, 4), (3, 1), (4, 5)):
+        edges = grid_edges(height, width)
+        assert len(edges) == height * (width - 1) + (height - 1) * width
+        assert len({frozenset(edge) for edge in edges.tolist()}) == len(edges)
+        across = np.abs(np.subtract(*np.divmod(edges, width)[0].T)) + np.abs(np.subtract(*np.divmod(edges, width)[1].T))
+        assert (across == 1).all()
+
+
+def test_superpixels_are_a_valid_graph(image):
+    pixels, mask = image
+    graph = superpixel_graph(pixels, n_segments=60)
+    assert 20 < len(graph.nodes) < 100
+    assert np.array_equal(np.bincount(graph.segments.ravel()), graph.sizes)
+    stack_graphs([graph.graph])  # checks edges and features
+    touching = {
+        tuple(sorted((int(a), int(b)))) for a, b in graph.segments.ravel()[grid_edges(40, 50)].reshape(-1, 2) if a != b
+    }
+    assert {tuple(edge) for edge in graph.edges.tolist()} == touching
+    labels = graph.labels_of(mask)
+    assert np.mean(labels[graph.segments] == mask) > 0.95
+    assert (graph.edge_features <= np.maximum(graph.edge_features[:, [1]], 1)).all()  # similarities are at most 1
+
+
+def test_gray_and_float_images_and_single_superpixels(image):
+    pixels, _ = image
+    assert np.allclose(superpixel_graph(pixels / 255, 60).nodes, superpixel_graph(pixels, 60).nodes)
+    gray = superpixel_graph(pixels[..., 0], 60)
+    assert gray.nodes.shape[1] == superpixel_graph(pixels, 60).nodes.shape[1]
+    alone = superpixel_graph(pixels[:1, :1])
+    assert (len(alone.nodes), len(alone.edges)) == (1, 0)
+    assert np.isfinite(alone.nodes).all()
+
+
+def test_a_model_of_superpixels(image):
+    pixels, mask = image
+    graph = superpixel_graph(pixels, 60)
+    labels = graph.labels_of(mask)
+    model = GraphCutSVM(C=10.0, tol=0.1, solver="frank-wolfe").fit([graph.graph], [labels], node_weight=[graph.sizes])
+    assert model.score([graph.graph], [labels], node_weight=[graph.sizes]) > 0.97
+
+
+def test_bad_images(image, monkeypatch):
+    with pytest.raises(ValueError, match=r"image must have the shape \(h, w, 3\) or \(h, w\), not \(40, 50, 2\)"):
+        superpixel_graph(image[0][..., :2])
+    monkeypatch.setitem(sys.modules, "skimage", None)
+    with pytest.raises(ImportError, match=r"pip install maxmargin\[vision\]"):
+        superpixel_graph(image[0])
+
+
+def test_horses(data_folder, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"horse001\.jpg"):
+        load_horses(tmp_path)
+    horses = load_horses(data_folder)
+    assert (len(horses.X_train), len(horses.X_test)) == (278, 49)
+    for image, mask in zip(horses.X_test, horses.y_test, strict=True):
+        assert image.shape == (*mask.shape, 3)
+        assert set(np.unique(mask)) == {0, 1}
