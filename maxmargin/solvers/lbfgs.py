@@ -28,7 +28,7 @@ class LBFGS(Solver):
 
     Parameters
     ----------
-    memory : the number of past steps that shape the next one; by default 40, fewer where there are so many weights that
+    memory : the number of past steps that shape the next one; by default 100, fewer with so many weights that
         they would take more than 80 MB, but no fewer than 10
 
     References

@@ -39,7 +39,7 @@ class OWLQN(Solver):
 
     Parameters
     ----------
-    memory : the number of past steps that shape the next one; by default 40, fewer where there are so many weights that
+    memory : the number of past steps that shape the next one; by default 100, fewer with so many weights that
         they would take more than 80 MB, but no fewer than 10
 
     References
@@ -85,7 +85,7 @@ class OWLQN(Solver):
         note_inexact(run, point.evaluation)
 
     def _memory(self, n_weights: int) -> int:
-        return self.memory or min(40, max(10, NUMBERS_KEPT // (2 * n_weights)))
+        return self.memory or min(100, max(10, NUMBERS_KEPT // (2 * n_weights)))
 
     @staticmethod
     def _search(

@@ -56,7 +56,7 @@ class ChainWork(NamedTuple):
 
     forward: np.ndarray  # (T, L)
     arrivals: np.ndarray  # (T, L)
-    factors: np.ndarray  # (3 L^2,) of the exp oracle
+    factors: np.ndarray  # (3, L, L) of the exp oracle
     extent: np.ndarray  # (2,) of the exp oracle
     spread: np.ndarray  # (F, L), or empty where every example has its Gram matrix
     branches: np.ndarray  # (K, 3) of the top-K oracle
@@ -112,8 +112,8 @@ def chain_tables(offsets: np.ndarray, penalty: np.ndarray, n_best: int) -> dict[
     """The tables of the dynamic programs, by their names in a workspace."""
     n_labels, dtype = penalty.shape[0], penalty.dtype
     longest = np.diff(offsets).max()
-    factors = aligned((3 * n_labels**2,), dtype)
-    factors[:] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
+    factors = aligned((3, n_labels, n_labels), dtype)
+    factors[2] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
     return {
         "forward": aligned((longest, n_labels), dtype),
         "arrivals": aligned((longest, n_labels), dtype),
@@ -209,7 +209,6 @@ def topk_chain(problem, i, theta, outputs, values, work):
 def exp_chain(problem, i, theta, mu, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     means, counts = nodes_and_pairs(problem, i, mu)
-    chain_dp.exponentiate(matrix(theta, nodes.size, 1, pairs.size), work.factors, work.extent)
     return chain_dp.forward_backward(
         nodes, pairs, means, counts, work.forward, work.arrivals, work.factors, work.extent
     )
@@ -218,7 +217,6 @@ def exp_chain(problem, i, theta, mu, work):
 @implements(sample_oracle, ChainProblem)
 def sample_chain(problem, i, theta, draws, outputs, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    chain_dp.exponentiate(matrix(theta, nodes.size, 1, pairs.size), work.factors, work.extent)
     chain_dp.sample_paths(nodes, pairs, draws, outputs, work.forward, work.arrivals, work.factors, work.extent)
 
 

@@ -14,7 +14,6 @@ from numba.extending import register_jitable
 
 from maxmargin.numeric import fast_exp
 from maxmargin.problem import IMPOSSIBLE
-from maxmargin.views import matrix
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
 exact = register_jitable(fastmath={"nnan", "ninf", "nsz"})
@@ -145,11 +144,9 @@ def max_marginals(nodes, pairs, forward, backward, best):
 def forward_backward(nodes, pairs, means, counts, forward, backward, factors, extent):
     """Marginals into `means`, expected transitions into `counts`; return the log-partition function."""
     length, n_labels = nodes.shape
-    log_z, is_safe = forward_shares(nodes, means, forward, factors, extent)
+    log_z, is_safe = forward_shares(nodes, pairs, means, forward, factors, extent)
     if not is_safe:
         return log_forward_backward(nodes, pairs, means, counts, forward, backward)
-    factor = matrix(factors, 0, n_labels, n_labels)
-    transposed = matrix(factors, factor.size, n_labels, n_labels)
     for b in range(n_labels):
         backward[length - 1, b] = 1
     for t in range(length - 1, 0, -1):
@@ -157,24 +154,24 @@ def forward_backward(nodes, pairs, means, counts, forward, backward, factors, ex
             onward = means[t, b] * backward[t, b]
             means[t, b] = forward[t, b] * backward[t, b]
             backward[t, b] = onward
-        times_matrix(backward, t, transposed, backward, t - 1)
+        times_matrix(backward, t, factors[1], backward, t - 1)
     for b in range(n_labels):
         means[0, b] = forward[0, b] * backward[0, b]
-    count_transitions(forward, backward, factor, length, counts)
+    count_transitions(forward, backward, factors[0], length, counts)
     return log_z
 
 
 @register_jitable
-def forward_shares(nodes, gains, forward, factors, extent):
+def forward_shares(nodes, pairs, gains, forward, factors, extent):
     """Fill forward[t] with the probabilities of the labels at t given what comes before, and `gains` with exp(nodes).
 
-    Probabilities are rescaled at each position, and `gains` with them; `factors` and `extent` are those of
-    `exponentiate`. One step multiplies a label's share by no less than
+    Probabilities are rescaled at each position, and `gains` with them; exp(pairs) is kept in `factors` from one call
+    to the next for as long as the transitions stay the same. One step multiplies a label's share by no less than
     exp(-spread), the spread of the potentials, so as long as all shares are above `tiny` nothing underflows. Return the
     log-partition function, and whether this was so: if not, the log domain must take over.
     """
     length, n_labels = nodes.shape
-    factor = matrix(factors, 0, n_labels, n_labels)
+    exponentiate(pairs, factors, extent)
     tiny = 1e-18 if nodes.itemsize == 4 else 1e-90
     allowed_spread = nodes.dtype.type(43.0 if nodes.itemsize == 4 else 500.0) - extent[1]
     log_z = extent[0] * (length - 1)
@@ -190,7 +187,7 @@ def forward_shares(nodes, gains, forward, factors, extent):
             for b in range(n_labels):
                 forward[0, b] = gains[0, b]
         else:
-            times_matrix(forward, t - 1, factor, forward, t)
+            times_matrix(forward, t - 1, factors[0], forward, t)
             for b in range(n_labels):
                 forward[t, b] *= gains[t, b]
         total = nodes.dtype.type(0)
@@ -237,7 +234,7 @@ def sample_paths(nodes, pairs, draws, outputs, forward, weights, factors, extent
     `draws` holds a number in [0, 1) for each label to be drawn; `weights` is a table to work in.
     """
     length, n_labels = nodes.shape
-    _, is_safe = forward_shares(nodes, weights, forward, factors, extent)
+    _, is_safe = forward_shares(nodes, pairs, weights, forward, factors, extent)
     if not is_safe:
         log_forward(nodes, pairs, forward)
     for k in range(outputs.shape[0]):
@@ -247,7 +244,7 @@ def sample_paths(nodes, pairs, draws, outputs, forward, weights, factors, extent
                 if t < length - 1:
                     after = outputs[k, t + 1]
                     if is_safe:
-                        weights[0, a] *= factors[a * n_labels + after]
+                        weights[0, a] *= factors[0, a, after]
                     else:
                         weights[0, a] += pairs[a, after]
             if not is_safe:
@@ -325,29 +322,29 @@ def times_matrix(rows, s, factor, out, t):
 
 @register_jitable
 def exponentiate(pairs, factors, extent):
-    """Fill the L x L `factors` with exp(pairs - their maximum), then its transpose, then a copy of the pairs.
+    """Fill factors[0] with exp(pairs - their maximum), factors[1] with its transpose, factors[2] with the pairs.
 
-    They are there already if the copy is the same. Both arguments are flat, `pairs` as one row: most calls end after
-    the comparison, which is fastest in one loop. Fills `extent` with the maximum and the spread of possible pairs.
+    They are there already if factors[2] holds the same pairs. Fills `extent` with the maximum and the spread of
+    possible pairs.
     """
-    size = pairs.shape[1]
+    n_labels = pairs.shape[0]
     n_same = 0  # counts vectorise, minima and maxima do not
-    for k in range(size):
-        n_same += factors[2 * size + k] == pairs[0, k]
-    if n_same == size:
+    for a in range(n_labels):
+        for b in range(n_labels):
+            n_same += factors[2, a, b] == pairs[a, b]
+    if n_same == pairs.size:
         return
     top = pairs[0, 0]
     bottom = -pairs.dtype.type(IMPOSSIBLE)
-    for k in range(size):
-        top = max(top, pairs[0, k])
-        bottom = min(bottom, pairs[0, k] if pairs[0, k] > IMPOSSIBLE / 2 else bottom)
-    n_labels = round(math.sqrt(size))
     for a in range(n_labels):
         for b in range(n_labels):
-            k = a * n_labels + b
-            factors[k] = fast_exp(pairs[0, k] - top)
-            factors[size + b * n_labels + a] = factors[k]
-            factors[2 * size + k] = pairs[0, k]
+            top = max(top, pairs[a, b])
+            bottom = min(bottom, pairs[a, b] if pairs[a, b] > IMPOSSIBLE / 2 else bottom)
+    for a in range(n_labels):
+        for b in range(n_labels):
+            factors[0, a, b] = fast_exp(pairs[a, b] - top)
+            factors[1, b, a] = factors[0, a, b]
+            factors[2, a, b] = pairs[a, b]
     extent[0] = top
     extent[1] = max(top - bottom, pairs.dtype.type(0))
 
