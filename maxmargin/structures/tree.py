@@ -67,7 +67,7 @@ class TreeWork(NamedTuple):
 
     belief: np.ndarray  # T x L, flat
     message: np.ndarray  # (T, L)
-    factors: np.ndarray  # 3 L^2 for each kind, flat, of the exp oracle
+    factors: np.ndarray  # (kinds, 3, L, L) of the exp oracle
     extents: np.ndarray  # (kinds, 2) of the exp oracle
     spread: np.ndarray  # (F, L), or empty where every example has its Gram matrix
     edge_spread: np.ndarray  # (F_edge, L^2), or empty as well
@@ -140,7 +140,7 @@ def tree_workspace(problem, n_best):
     dtype = problem.penalty.dtype
     needs_spread = np.any(problem.features.gram.start < 0)
     needs_edge_spread = np.any(problem.edge_features.gram.start < 0)
-    factors = aligned((most_kinds * 3 * n_labels**2,), dtype)
+    factors = aligned((most_kinds, 3, n_labels, n_labels), dtype)
     factors[:] = 2 * IMPOSSIBLE  # no pair's potential: nothing is there yet
     return TreeWork(
         belief=aligned((longest * n_labels,), dtype),

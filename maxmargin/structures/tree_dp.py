@@ -189,8 +189,7 @@ def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, e
     allowed_spread = 41.0 if nodes.itemsize == 4 else 207.0
     is_safe = True
     for k in range(pairs.size // (n_labels * n_labels)):
-        size = n_labels * n_labels
-        exponentiate(matrix(pairs, k * size, 1, size), factors[3 * k * size : 3 * (k + 1) * size], extents[k])
+        exponentiate(table_of(pairs, k, n_labels), factors[k], extents[k])
         is_safe = is_safe and extents[k, 1] <= allowed_spread
     log_z = 0.0
     for t in range(length):
@@ -212,7 +211,7 @@ def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, e
         p = forest.parent[c]
         row = c if p < 0 else p
         if p >= 0:
-            times_matrix(belief, c, table_of(factors, 3 * forest.kind[c], n_labels), message, c)
+            times_matrix(belief, c, factors[forest.kind[c], 0], message, c)
             is_small = False
             for a in range(n_labels):
                 is_small |= 0 < message[c, a] < tiny
@@ -241,7 +240,7 @@ def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, e
             continue
         for a in range(n_labels):
             message[c, a] = means[p, a] / message[c, a] if message[c, a] > 0 else nodes.dtype.type(0)
-        times_matrix(message, c, table_of(factors, 3 * forest.kind[c] + 1, n_labels), means, c)
+        times_matrix(message, c, factors[forest.kind[c], 1], means, c)
         for b in range(n_labels):
             means[c, b] *= belief[c, b]
     count_edges(forest, belief, message, factors, counts)
@@ -283,10 +282,9 @@ def count_edges(forest, belief, message, factors, counts):
             c += 1
     for k in range(counts.size // (n_labels * n_labels)):
         sums = table_of(counts, k, n_labels)
-        factor = table_of(factors, 3 * k, n_labels)
         for b in range(n_labels):
             for a in range(n_labels):
-                sums[b, a] *= factor[b, a]
+                sums[b, a] *= factors[k, 0, b, a]
 
 
 @register_jitable
