@@ -71,11 +71,11 @@ SOLVERS = [
     ("`Casimir`, l2", Casimir(k=2), "hinge"),
     ("`Casimir`, entropy", Casimir(smoothing="entropy"), "hinge"),
     ("`SVRG`, l2", SVRG(k=2), "hinge"),
-    ("`SGD`", SGD(), "hinge"),
+    ("`SGD`", SGD(step=0.01), "hinge"),
     ("`Perceptron`", Perceptron(), "hinge"),
     ("`LBFGS`, smooth hinge", LBFGS(), "smooth_hinge"),
     ("`LBFGS`, log", LBFGS(), "log"),
-    ("`SGD`, log", SGD(), "log"),
+    ("`SGD`, log", SGD(step=0.01), "log"),
     ("`Casimir`, log", Casimir(), "log"),
 ]
 
