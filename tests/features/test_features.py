@@ -5,8 +5,10 @@ from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from maxmargin.testing import check_structure
 from tests.structures.test_chain import make_problem
 
+STORAGES = ("dense", "sparse", "binary")
 
-@pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
+
+@pytest.mark.parametrize("storage", STORAGES)
 def test_long_and_short_sequences_measure_directions_alike(storage):
     """Short sequences have a Gram matrix; in the long one forming X' D is cheaper."""
     problem = make_problem(np.random.default_rng(0), [40, 2, 5], 3, storage)
