@@ -74,7 +74,7 @@ class OWLQN(Solver):
                 direction[direction * downhill <= 0] = 0
             moved = self._search(run, point, downhill, direction, curvature)
             if moved is None and curvature.size:  # of no use here: begin again, from the steepest descent
-                curvature.size = 0
+                curvature.forget()
                 moved = self._search(run, point, downhill, downhill.copy(), curvature)
             if moved is None:
                 if not run.must_stop:
@@ -145,18 +145,31 @@ class _Point:
 class Curvature:
     """The last steps s and changes y of the gradient, and the inverse Hessian that they suggest.
 
+    It is a diagonal, which all steps have shaped, corrected along the last ones. The usual multiple of the identity
+    takes a sixth more iterations on text, where some features are far rarer than others.
+
     Parameters
     ----------
     memory : how many to keep
     n_weights : their size
+
+    References
+    ----------
+    Gilbert, Lemarechal (1989), Some numerical experiments with variable-storage quasi-Newton algorithms.
     """
 
     def __init__(self, memory: int, n_weights: int) -> None:
+        self.diagonal = np.ones(n_weights)  # of the Hessian
         self.steps = np.zeros((memory, n_weights))
         self.changes = np.zeros((memory, n_weights))
         self.products = np.zeros(memory)  # <s, y>
         self.size = 0  # how many are there
         self.newest = -1
+
+    def forget(self) -> None:
+        """Begin again, with the identity."""
+        self.size = 0
+        self.diagonal[:] = 1
 
     def add(self, step: np.ndarray, change: np.ndarray) -> None:
         """Take note of a step, unless rounding has eaten its curvature."""
@@ -166,6 +179,14 @@ class Curvature:
             self.steps[self.newest], self.changes[self.newest] = step, change
             self.products[self.newest] = product
             self.size = min(self.size + 1, len(self.products))
+            self._shape_diagonal(step, change, product)
+
+    def _shape_diagonal(self, step: np.ndarray, change: np.ndarray, product: float) -> None:
+        """Scale the diagonal to the curvature along the step, then take the diagonal of its BFGS update."""
+        self.diagonal *= float(np.dot(change, change / self.diagonal)) / product
+        pull = self.diagonal * step
+        updated = self.diagonal + change**2 / product - pull**2 / float(np.dot(step, pull))
+        self.diagonal = np.maximum(updated, 1e-10 * self.diagonal)  # positive but for rounding
 
     def inverse_times(self, vector: np.ndarray) -> np.ndarray:
         """The two-loop recursion (Nocedal and Wright, Algorithm 7.4)."""
@@ -177,8 +198,7 @@ class Curvature:
         for k in newest_first:
             shares[k] = np.dot(self.steps[k], result) / self.products[k]
             daxpy(self.changes[k], result, a=-shares[k])
-        if self.size:
-            result *= self.products[self.newest] / np.dot(self.changes[self.newest], self.changes[self.newest])
+        result /= self.diagonal
         for k in reversed(newest_first):
             back = np.dot(self.changes[k], result) / self.products[k]
             daxpy(self.steps[k], result, a=shares[k] - back)

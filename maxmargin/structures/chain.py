@@ -54,9 +54,10 @@ class ChainProblem(NamedTuple):
 class ChainWork(NamedTuple):
     """Tables of the dynamic programs, rows for the longest sequence, and the buffer of direction norms."""
 
-    forward: np.ndarray  # (T, L)
-    arrivals: np.ndarray  # (T, L)
-    factors: np.ndarray  # (3, L, L) of the exp oracle
+    forward: np.ndarray  # (T, W), W >= L
+    arrivals: np.ndarray  # (T, W)
+    gains: np.ndarray  # (T, W) of the exp oracle
+    factors: np.ndarray  # (3, W, W) of the exp oracle
     extent: np.ndarray  # (2,) of the exp oracle
     spread: np.ndarray  # (F, L), or empty where every example has its Gram matrix
     branches: np.ndarray  # (K, 3) of the top-K oracle
@@ -110,13 +111,14 @@ def chain_workspace(problem, n_best):
 
 def chain_tables(offsets: np.ndarray, penalty: np.ndarray, n_best: int) -> dict[str, np.ndarray]:
     """The tables of the dynamic programs, by their names in a workspace."""
-    n_labels, dtype = penalty.shape[0], penalty.dtype
+    width, dtype = chain_dp.table_width(penalty.shape[0]), penalty.dtype
     longest = np.diff(offsets).max()
-    factors = aligned((3, n_labels, n_labels), dtype)
+    factors = aligned((3, width, width), dtype)
     factors[2] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
     return {
-        "forward": aligned((longest, n_labels), dtype),
-        "arrivals": aligned((longest, n_labels), dtype),
+        "forward": aligned((longest, width), dtype),
+        "arrivals": aligned((longest, width), dtype),
+        "gains": aligned((longest, width), dtype),
         "factors": factors,
         "extent": aligned((2,), dtype),
         "branches": aligned((n_best, 3), np.int64),
@@ -210,7 +212,7 @@ def exp_chain(problem, i, theta, mu, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     means, counts = nodes_and_pairs(problem, i, mu)
     return chain_dp.forward_backward(
-        nodes, pairs, means, counts, work.forward, work.arrivals, work.factors, work.extent
+        nodes, pairs, means, counts, work.forward, work.arrivals, work.gains, work.factors, work.extent
     )
 
 

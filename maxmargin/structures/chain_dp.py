@@ -1,8 +1,8 @@
 """Dynamic programs on a chain: Viterbi, its K best paths, forward-backward sums, and samples.
 
 All take `nodes`, the T x L potentials of (position, label), and `pairs`, the L x L potentials of transitions. Tables
-have at least T rows. Viterbi's `forward[t, b]` is the best score of a path that ends in label b at t, `arrivals[t, b]`
-the same before the node's own potential is added.
+have at least T rows and `table_width(L)` columns. Viterbi's `forward[t, b]` is the best score of a path that ends in
+label b at t, `arrivals[t, b]` the same before the node's own potential is added.
 """
 
 from __future__ import annotations
@@ -17,6 +17,14 @@ from maxmargin.problem import IMPOSSIBLE
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
 exact = register_jitable(fastmath={"nnan", "ninf", "nsz"})
+
+
+def table_width(n_labels: int) -> int:
+    """The columns of tables with a column per label: full registers are up to twice as fast as single numbers.
+
+    Forward-backward sums keep zeros in the columns beyond the labels.
+    """
+    return -(-n_labels // 4) * 4
 
 
 @exact
@@ -141,23 +149,23 @@ def max_marginals(nodes, pairs, forward, backward, best):
 
 
 @register_jitable
-def forward_backward(nodes, pairs, means, counts, forward, backward, factors, extent):
+def forward_backward(nodes, pairs, means, counts, forward, backward, gains, factors, extent):
     """Marginals into `means`, expected transitions into `counts`; return the log-partition function."""
     length, n_labels = nodes.shape
-    log_z, is_safe = forward_shares(nodes, pairs, means, forward, factors, extent)
+    width = forward.shape[1]
+    log_z, is_safe = forward_shares(nodes, pairs, gains, forward, factors, extent)
     if not is_safe:
         return log_forward_backward(nodes, pairs, means, counts, forward, backward)
-    for b in range(n_labels):
+    for b in range(width):
         backward[length - 1, b] = 1
-    for t in range(length - 1, 0, -1):
+    for t in range(length - 1, -1, -1):
         for b in range(n_labels):
-            onward = means[t, b] * backward[t, b]
             means[t, b] = forward[t, b] * backward[t, b]
-            backward[t, b] = onward
-        times_matrix(backward, t, factors[1], backward, t - 1)
-    for b in range(n_labels):
-        means[0, b] = forward[0, b] * backward[0, b]
-    count_transitions(forward, backward, factors[0], length, counts)
+        if t > 0:
+            for b in range(width):
+                backward[t, b] *= gains[t, b]
+            times_matrix(backward, t, factors[1], backward, t - 1)
+    count_transitions(forward, backward, factors[0], length, gains, counts)
     return log_z
 
 
@@ -171,6 +179,7 @@ def forward_shares(nodes, pairs, gains, forward, factors, extent):
     log-partition function, and whether this was so: if not, the log domain must take over.
     """
     length, n_labels = nodes.shape
+    width = forward.shape[1]
     exponentiate(pairs, factors, extent)
     tiny = 1e-18 if nodes.itemsize == 4 else 1e-90
     allowed_spread = nodes.dtype.type(43.0 if nodes.itemsize == 4 else 500.0) - extent[1]
@@ -180,22 +189,26 @@ def forward_shares(nodes, pairs, gains, forward, factors, extent):
         n_far = 0
         for b in range(n_labels):
             n_far += nodes[t, b] < top - allowed_spread
-            gains[t, b] = fast_exp(nodes[t, b] - top)
+            gains[t, b] = nodes[t, b] - top
+        for b in range(n_labels, width):
+            gains[t, b] = IMPOSSIBLE
+        for b in range(width):
+            gains[t, b] = fast_exp(gains[t, b])
         if n_far > 0:
             return log_z, False
         if t == 0:
-            for b in range(n_labels):
+            for b in range(width):
                 forward[0, b] = gains[0, b]
         else:
             times_matrix(forward, t - 1, factors[0], forward, t)
-            for b in range(n_labels):
+            for b in range(width):
                 forward[t, b] *= gains[t, b]
         total = nodes.dtype.type(0)
-        for b in range(n_labels):
+        for b in range(width):
             total += forward[t, b]
         inverse = 1 / max(total, nodes.dtype.type(tiny))
         n_tiny = 0
-        for b in range(n_labels):
+        for b in range(width):
             share = forward[t, b] * inverse
             forward[t, b] = share
             gains[t, b] *= inverse
@@ -248,10 +261,10 @@ def sample_paths(nodes, pairs, draws, outputs, forward, weights, factors, extent
                     else:
                         weights[0, a] += pairs[a, after]
             if not is_safe:
-                top = np.max(weights[0])
+                top = np.max(weights[0, :n_labels])
                 for a in range(n_labels):
                     weights[0, a] = math.exp(weights[0, a] - top)
-            outputs[k, t] = draw_label(weights[0], draws[k, t])
+            outputs[k, t] = draw_label(weights[0, :n_labels], draws[k, t])
 
 
 @register_jitable
@@ -270,30 +283,31 @@ def draw_label(weights, draw):
 
 
 @register_jitable
-def count_transitions(forward, backward, factor, length, counts):
-    """The sum of the outer products forward[t - 1]' backward[t], times `factor` elementwise."""
-    n_labels = factor.shape[0]
+def count_transitions(forward, backward, factor, length, sums, counts):
+    """The sum of the outer products forward[t - 1]' backward[t], times `factor` elementwise; works in sums[0]."""
+    n_labels = counts.shape[0]
+    width = factor.shape[0]
     for a in range(n_labels):
-        for b in range(n_labels):
-            counts[a, b] = 0
+        for b in range(width):
+            sums[0, b] = 0
         t = 1
         while t + 4 <= length:  # four positions for one load and store of the counts
             m0 = forward[t - 1, a]
             m1 = forward[t, a]
             m2 = forward[t + 1, a]
             m3 = forward[t + 2, a]
-            for b in range(n_labels):
+            for b in range(width):
                 first = m0 * backward[t, b] + m1 * backward[t + 1, b]
                 second = m2 * backward[t + 2, b] + m3 * backward[t + 3, b]
-                counts[a, b] += first + second
+                sums[0, b] += first + second
             t += 4
         while t < length:
             m0 = forward[t - 1, a]
-            for b in range(n_labels):
-                counts[a, b] += m0 * backward[t, b]
+            for b in range(width):
+                sums[0, b] += m0 * backward[t, b]
             t += 1
         for b in range(n_labels):
-            counts[a, b] *= factor[a, b]
+            counts[a, b] = sums[0, b] * factor[a, b]
 
 
 @register_jitable
@@ -364,7 +378,7 @@ def log_forward(nodes, pairs, forward):
             for a in range(n_labels):
                 total += math.exp(forward[t - 1, a] + pairs[a, b] - top)
             forward[t, b] = nodes[t, b] + top + math.log(total)
-    top = np.max(forward[length - 1])
+    top = np.max(forward[length - 1, :n_labels])
     total = 0.0
     for b in range(n_labels):
         total += math.exp(forward[length - 1, b] - top)

@@ -53,6 +53,7 @@ class ObservedChainWork(NamedTuple):
 
     forward: np.ndarray
     arrivals: np.ndarray
+    gains: np.ndarray
     factors: np.ndarray
     extent: np.ndarray
     spread: np.ndarray  # one entry per weight

@@ -118,6 +118,22 @@ def test_the_last_step_explains_the_last_change():
     assert np.allclose(curvature.inverse_times(root @ root.T @ step), step)
 
 
+def test_the_diagonal_is_that_of_the_bfgs_update():
+    rng = np.random.default_rng(1)
+    curvature = Curvature(4, 6)
+    for _ in range(5):
+        step = rng.normal(size=6)
+        change = step * rng.uniform(1, 100, size=6)
+        before = np.diag(curvature.diagonal * (change @ (change / curvature.diagonal)) / (step @ change))
+        pull = before @ step
+        updated = before + np.outer(change, change) / (step @ change) - np.outer(pull, pull) / (step @ pull)
+        curvature.add(step, change)
+        assert np.allclose(curvature.diagonal, np.diag(updated))
+        assert (curvature.diagonal > 0).all()
+    curvature.forget()
+    assert np.array_equal(curvature.inverse_times(step), step)
+
+
 @pytest.mark.parametrize("broken", [np.nan, np.inf])
 def test_a_broken_objective_ends_the_run_with_the_last_good_weights(problem, monkeypatch, broken):
     evaluate, calls = Objective.evaluate, []
