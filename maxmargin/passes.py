@@ -80,4 +80,7 @@ class Passes:
             function(self.problem, w, *args, lo, hi, self.scratches[k])
             return w
 
-        return np.sum(self.ranges.run(part), axis=0)
+        total, *others = self.ranges.run(part)
+        for other in others:
+            total += other
+        return total

@@ -129,7 +129,8 @@ class _Point:
         self.evaluation: Evaluation = run.evaluate(w)
         run.n_steps += objective.n
         self.value = self.evaluation.value + objective.l1 * float(np.abs(w).sum())
-        self.gradient = self.evaluation.gradient + objective.regularization * w
+        self.gradient = objective.regularization * w
+        self.gradient += self.evaluation.gradient
 
     def certificate(self, run: Run, bound: Any) -> Certificate:
         dual = bound.add(self.evaluation.cost + self.evaluation.entropy, self.evaluation.gradient)
