@@ -8,9 +8,13 @@ of the smoothing,
     constant   mu = eps/(10 D), kappa = L/n - lambda         mu = eps/(20 D), kappa = L/(n + 1)
     adaptive   mu_k = mu eta^(k/2), eta = 1 - sqrt(q)/2      mu_k = mu/k, kappa_k = k kappa
 
-and delta_k = sqrt(q)/(2 - sqrt(q)), or 1/(k + 1)^2, is the relative accuracy of the subproblems. In the adaptive
-schedule the paper leaves kappa to the user. Here it follows the smoothness L_k of the current level, kappa_k =
-L_k/(10 n), which also slows the fall of the level as the losses get harder to minimise; L is estimated.
+and delta_k = sqrt(q)/(2 - sqrt(q)), or 1/(k + 1)^2, is the relative accuracy of the subproblems.
+
+These are for a given L, and guarantee an accuracy eps. Without one, L is estimated, of the worst examples, and kappa =
+L/(10 n) is the better choice. In the adaptive schedule, where the paper leaves kappa to the user, it follows the
+smoothness L_k of the current level, which also slows the fall of the level as the losses get harder to minimise. The
+level eps/(10 D) makes so short steps that nobody will wait for them: unless given, the constant level begins with a
+fiftieth of the objective at the start, and falls once the objective smoothed at it is solved.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from maxmargin.solvers.svrg import Epochs, SmoothingSolver
 
 SCHEDULES = ("adaptive", "constant")
 WARM_STARTS = ("center", "previous", "extrapolation")
+CONSTANT_SHARE = 0.02  # of the objective at the start, that the constant level may add to it
 TOLERATED_RISE = 1.1  # of the smooth objective from step to step: extrapolation may let it rise a little
 
 STOPS = ("budget", "gradient")
@@ -41,8 +46,8 @@ class Casimir(SmoothingSolver):
     Parameters
     ----------
     smoothing : how the hinge loss is smoothed, "l2" or "entropy"
-    mu : the level of smoothing, the first one of the adaptive schedule; by default set from the tolerance (constant) or
-        the objective at the start (adaptive)
+    mu : the level of smoothing, the first one of the adaptive schedule; by default set from the objective at the start.
+        A constant level that is given bounds the accuracy; the default falls whenever the smoothed objective is solved
     k : the number of outputs that l2 smoothing looks at first
     smoothness : the constant L of the losses, for step sizes; estimated by default
     schedule : "adaptive" lowers the level from step to step, "constant" keeps it
@@ -80,7 +85,8 @@ class Casimir(SmoothingSolver):
             share = plan.kappa / (plan.kappa + strength) if k > 1 else 0.0
             start = project(self._start(previous, z, last_z, share), run.objective.box)
             before = epochs.value
-            if not epochs.snapshot(start, TOLERATED_RISE) or (self.smoothness is None and epochs.value > before):
+            epochs.snapshot(start, previous, tolerated=TOLERATED_RISE)
+            if epochs.point is not start or (self.smoothness is None and epochs.value > before):
                 previous = last_z = z = epochs.point  # the momentum leads astray: begin anew
             yield epochs.certificate()
             if alpha is None:
@@ -89,15 +95,15 @@ class Casimir(SmoothingSolver):
             kappa = plan.kappa
             w = epochs.run_epoch(kappa, z)
             while self.stop == "gradient":
-                if not epochs.snapshot(w, TOLERATED_RISE):
-                    w = epochs.point
+                epochs.snapshot(w, tolerated=TOLERATED_RISE)
+                w = epochs.point
                 yield epochs.certificate()
                 squared_norm = float(np.sum(epochs.gradient(kappa, z) ** 2))
                 allowed = (strength + kappa) * plan.accuracy * kappa * float(np.sum((w - z) ** 2))
                 if squared_norm <= allowed:
                     break
                 w = epochs.run_epoch(kappa, z)
-            plan.advance(epochs.smoothness)
+            plan.advance(epochs)
             alpha, beta = extrapolate(alpha, kappa, plan.kappa, strength)
             last_z, z = z, project(w + beta * (w - previous), run.objective.box)
             previous = w
@@ -117,8 +123,9 @@ class Plan:
         self.is_constant = solver.schedule == "constant"
         self.k = 1
         self.mu = epochs.mu
-        if self.is_constant and solver.mu is None and epochs.is_hard:
-            self.mu = epochs.target_mu / (10 if self.strength > 0 else 20)
+        self.is_free = solver.mu is None and epochs.is_hard  # to choose levels
+        if self.is_constant and self.is_free:
+            self.mu = epochs.level_of(CONSTANT_SHARE * (epochs.primal or 1.0))
 
     def begin(self, smoothness: float) -> None:
         """Set kappa from the smoothness of the losses."""
@@ -133,7 +140,7 @@ class Plan:
     def _kappa(self, smoothness: float) -> float:
         if self.strength == 0:
             return smoothness / (self.n + 1)
-        if not self.is_constant:
+        if not self.is_constant or self.solver.smoothness is None:
             return max(smoothness / (10 * self.n), self.strength)
         is_ill_conditioned = smoothness / self.n > 4 * self.strength
         return smoothness / self.n - self.strength if is_ill_conditioned else self.strength
@@ -144,10 +151,17 @@ class Plan:
         root = np.sqrt(self._q)
         return root / (2 - root) if self.strength > 0 else 1 / (self.k + 1) ** 2
 
-    def advance(self, smoothness: float) -> None:
-        """Go on to the next step, given the smoothness at this one."""
+    def advance(self, epochs: Epochs) -> None:
+        """Go on to the next step."""
+        smoothness = epochs.smoothness
         self.k += 1
+        if self.k == 2 and self.solver.kappa is None:  # at the start outputs tie, where losses bend most
+            self.first_kappa = self.kappa = self._kappa(smoothness)
         if self.is_constant:
+            if self.is_free and self.strength > 0 and epochs.lower_level():
+                if self.solver.kappa is None:
+                    self.kappa *= self.mu / epochs.mu  # the losses bend more
+                self.mu = epochs.mu
             return
         if self.strength == 0:
             self.mu = self.first_mu / self.k

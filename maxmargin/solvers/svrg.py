@@ -28,6 +28,7 @@ from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.smoothness import estimate_bend
 
 LEAST_CAUTION = 0.3  # estimates are of the worst example: steps can be longer, until the objective rises
+LARGEST_DROP = 8.0  # of estimates from one snapshot to the next: a sample may miss the examples that bend
 FALL = 4.0  # by how much the level falls once a smoothed objective is solved
 SMALLEST_SHARE = 0.05  # of the tolerance, that a level adds to the objective: lower ones are of no use
 FIRST_SHARE = 0.1  # of the objective at the start, that the first level may add to it
@@ -111,11 +112,12 @@ class Epochs:
         self.range = self._range() if self.is_hard else 0.0
         self.bound = LowerBound(run.objective)
         self.means = run.objective.gold_means()
-        self.caution = LEAST_CAUTION  # a factor of the estimated smoothness
+        self.bend = 0.0  # the estimated smoothness
+        self.caution = LEAST_CAUTION  # a factor of it
         self.primal = run.evaluate(w).value
         self.objective = run.objective
         self.point, self.value = w, np.inf
-        self.first_mu = solver.mu or FIRST_SHARE * (self.primal or 1.0) / max(self.range, 0.5)
+        self.first_mu = solver.mu or self.level_of(FIRST_SHARE * (self.primal or 1.0))
         self.n_epochs = 0
         self.set_level(self.first_mu)
 
@@ -126,26 +128,28 @@ class Epochs:
         counts = self.run.objective.with_loss(Loss("entropy", margin=False))
         return max(self.run.evaluate(np.zeros(self.run.w.size), counts).value, np.log(2))
 
-    @property
-    def target_mu(self) -> float:
-        """The level that adds as much to the objective as the tolerance allows."""
-        return self.run.target(self.primal) / max(self.range, 0.5)
+    def level_of(self, rise: float) -> float:
+        """The level that adds at most this much to the objective."""
+        return rise / max(self.range, 0.5)
 
     def set_level(self, mu: float) -> None:
         """Smooth at the level mu from now on, or at the smallest one that is of use."""
-        self.mu = mu if self.solver.mu else max(mu, SMALLEST_SHARE * self.target_mu)
+        self.mu = mu if self.solver.mu else max(mu, self.level_of(SMALLEST_SHARE * self.run.target(self.primal)))
         if self.is_hard:
             self.objective = self.objective.with_loss(self.solver.smooth(self.run.objective.loss, self.mu))
 
-    def snapshot(self, w: np.ndarray, tolerated: float = 1.0) -> bool:
-        """Evaluate the smooth objective at w, keep the mean parts there, and set the step size of the next epoch.
+    def snapshot(self, *candidates: np.ndarray, tolerated: float = 1.0) -> None:
+        """Evaluate the smooth objective, keep the mean parts there, and set the step size of the next epoch.
 
-        Returns False, and stays at the last snapshot, where the objective rises by more than a tolerated factor: the
-        estimate of the smoothness was too low.
+        Takes the first candidate where the objective rises by no more than a tolerated factor. Stays at the last
+        snapshot where it rises at all of them: the estimate of the smoothness was too low.
         """
-        found = self.run.evaluate(w, self.objective, means=self.means)
         is_tuned = self.solver.smoothness is not None
-        is_accepted = found.value <= tolerated * self.value or is_tuned
+        for w in candidates:
+            found = self.run.evaluate(w, self.objective, means=self.means)
+            is_accepted = found.value <= tolerated * self.value or is_tuned
+            if is_accepted:
+                break
         if is_accepted:
             self.point, self.value, self.evaluation = w, found.value, found
         else:
@@ -154,9 +158,10 @@ class Epochs:
         self.caution = (
             max(0.9 * self.caution, LEAST_CAUTION) if is_accepted else (16 if is_far_off else 2) * self.caution
         )
-        estimate = self.solver.smoothness or estimate_bend(self.run, self.objective, self.point).smoothness
-        self.smoothness = estimate if is_tuned else self.caution * estimate
-        return is_accepted
+        if self.solver.smoothness is None:
+            found_bend = estimate_bend(self.run, self.objective, self.point).smoothness
+            self.bend = max(found_bend, self.bend / LARGEST_DROP)
+        self.smoothness = self.solver.smoothness or self.caution * self.bend
 
     def certificate(self) -> Certificate:
         """What the snapshot says of the objective of the run."""
@@ -173,18 +178,20 @@ class Epochs:
         strength = self.objective.regularization
         return self.evaluation.gradient + strength * self.point + kappa * (self.point - center)
 
-    def lower_level(self) -> None:
+    def lower_level(self) -> bool:
         """Lower the level if the smooth objective is solved to the accuracy with which it stands for the true one.
 
-        Without regularization there is no telling, and the level falls as that of Casimir does.
+        Without regularization there is no telling, and the level falls as that of Casimir does. Tells whether it fell.
         """
+        before = self.mu
         objective, found = self.objective, self.evaluation
         if objective.regularization == 0:
             self.set_level(self.first_mu / self.n_epochs)
-            return
+            return self.mu < before
         v = -found.gradient / objective.regularization
         if found.value - objective.dual_value(found.cost + found.entropy, v) <= self.range * self.mu:
             self.set_level(self.mu / FALL)
+        return self.mu < before
 
     def run_epoch(self, kappa: float = 0.0, center: np.ndarray | None = None) -> np.ndarray:
         """One step per example from the snapshot on the objective + (kappa/2) ||w - center||^2.
