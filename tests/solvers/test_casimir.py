@@ -6,6 +6,7 @@ import pytest
 from maxmargin.solvers import Casimir, casimir
 from maxmargin.solvers.casimir import extrapolate
 from maxmargin.testing import toy_chains
+from maxmargin.trace import Status
 from tests import naive
 from tests.solvers.test_frank_wolfe import blocks_of
 
@@ -82,3 +83,28 @@ def test_extrapolation_solves_its_equation():
         )
     q = 0.2
     assert np.isclose(extrapolate(np.sqrt(q), 4.0, 4.0, 1.0)[0], np.sqrt(q))  # a fixed point
+
+
+def test_momentum_that_leads_astray_falls_back_on_the_last_solution(monkeypatch, problem):
+    """With wild extrapolation every step starts where the last one ended, as plain proximal points do."""
+    starts, snapshot = [], casimir.Epochs.snapshot
+
+    def record(self, *candidates, **options):
+        snapshot(self, *candidates, **options)
+        if len(candidates) == 2:
+            starts.append([np.array_equal(self.point, w) for w in candidates])
+
+    monkeypatch.setattr(casimir, "extrapolate", lambda alpha, *rest: (alpha, 1e3))
+    monkeypatch.setattr(casimir.Epochs, "snapshot", record)
+    result = Casimir().solve(problem, 0.5, tol=1e-2, max_passes=2000, random_state=0)
+    assert result.status is Status.OPTIMAL
+    assert sum(fell_back and not kept for kept, fell_back in starts) > len(starts) / 3
+
+
+def test_a_constant_level_falls_once_it_is_solved_unless_given(monkeypatch, problem):
+    levels = [step["mu"] for step in follow(monkeypatch, Casimir(schedule="constant"), problem, 0.5, max_passes=2000)]
+    assert len(set(levels)) < len(levels) / 4  # it stays for many steps
+    assert sorted(levels, reverse=True) == levels
+    assert levels[-1] < levels[0] / 4
+    given = Casimir(schedule="constant", mu=0.5)
+    assert {step["mu"] for step in follow(monkeypatch, given, problem, 0.5, max_passes=100)} == {0.5}
