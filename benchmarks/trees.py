@@ -22,7 +22,8 @@ def make_problems(n_labels: int, dtype: str) -> dict[str, Any]:
     """The same chains as a `ChainProblem` and as a `TreeProblem` rooted at either end."""
     import numpy as np
 
-    from maxmargin.encode.chain import chain_features, chain_problem
+    from maxmargin.encode.chain import chain_problem
+    from maxmargin.encode.features import row_features
     from maxmargin.encode.sequences import Rows
     from maxmargin.encode.tree import Trees, tree_problem
 
@@ -31,7 +32,7 @@ def make_problems(n_labels: int, dtype: str) -> dict[str, Any]:
     rows = Rows(rng.normal(size=(n_nodes, 8)), np.arange(0, n_nodes + 1, LENGTH))
     labels, scales = rng.integers(0, n_labels, n_nodes), np.ones(n_nodes)
     costs = 1.0 - np.eye(n_labels)
-    features = chain_features(rows, dtype, with_bias=False, for_training=False)
+    features = row_features(rows, dtype)
     problems = {"chain": chain_problem(features, rows, 8, labels, costs, scales, np.zeros_like(costs, dtype))}
     up, down = np.arange(1, LENGTH + 1), np.arange(-1, LENGTH - 1)
     up[-1] = -1

@@ -23,7 +23,8 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.dispatch import supports
-from maxmargin.encode.chain import chain_features, chain_problem
+from maxmargin.encode.chain import chain_problem
+from maxmargin.encode.features import row_features
 from maxmargin.encode.sequences import Rows
 from maxmargin.losses import find_loss
 from maxmargin.solvers import Solver
@@ -47,7 +48,7 @@ def toy_chains(
     offsets = np.concatenate([[0], np.cumsum(rng.integers(1, max_length + 1, n))])
     n_tokens = int(offsets[-1])
     rows = Rows(rng.normal(size=(n_tokens, n_features)), offsets)
-    features = chain_features(rows, dtype, with_bias=False, for_training=True)
+    features = row_features(rows, dtype, with_grams=True)
     costs, penalty = 1.0 - np.eye(n_labels), np.zeros((n_labels, n_labels), dtype)
     signal = rows.matrix @ rng.normal(size=(n_features, n_labels))
     labels = np.argmax(signal + rng.normal(size=signal.shape), axis=1)

@@ -133,7 +133,7 @@ def test_columns_end_at_blank_lines_and_keep_unusual_characters(tmp_path):
     assert entities.X_train == entities.X_dev == [["a"], ["b\u00a0c\u2028"]]
     assert entities.y_train == entities.y_dev == [["O"], ["B-x"]]
     assert (entities.X_test, entities.y_test) == ([["d"]], [["O"]])
-    assert repr(entities) == "Dataset(2 training, 2 development, 1 test sequences)"
+    assert repr(entities) == "Dataset(2 training, 2 development, 1 test examples)"
 
 
 @needs_data

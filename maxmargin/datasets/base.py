@@ -24,7 +24,7 @@ class Dataset:
     --------
     >>> from maxmargin.datasets import Dataset
     >>> Dataset([["a", "dog"]], [["DT", "NN"]], [["the", "dog"]], [["DT", "NN"]])
-    Dataset(1 training, 1 test sequences)
+    Dataset(1 training, 1 test examples)
     """
 
     X_train: list[Any]
@@ -36,7 +36,7 @@ class Dataset:
 
     def __repr__(self) -> str:
         dev = f" {len(self.X_dev)} development," if self.X_dev else ""
-        return f"Dataset({len(self.X_train)} training,{dev} {len(self.X_test)} test sequences)"
+        return f"Dataset({len(self.X_train)} training,{dev} {len(self.X_test)} test examples)"
 
 
 def find_file(name: str, folder: str | Path | None) -> Path:

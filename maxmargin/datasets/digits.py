@@ -40,7 +40,7 @@ def digit_words(n_train: int = 200, n_test: int = 200, random_state: Any = 0) ->
     >>> from maxmargin.datasets import digit_words
     >>> words = digit_words(n_train=20, n_test=10)
     >>> words
-    Dataset(20 training, 10 test sequences)
+    Dataset(20 training, 10 test examples)
     >>> words.X_train[0].shape, words.y_train[0]
     ((7, 64), array([6, 7, 0, 1, 7, 0, 3]))
     """

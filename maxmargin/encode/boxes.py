@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.chain import chain_features
+from maxmargin.encode.features import row_features
 from maxmargin.encode.sequences import Rows, stack_rows
 from maxmargin.structures.boxes import BoxProblem
 
@@ -99,14 +99,6 @@ def _stack_words(grids: list[np.ndarray], n_words: int | None) -> Rows:
     return Rows(sp.csr_array((np.ones(len(known)), known, indptr), shape=(len(words), most)), offsets)
 
 
-def with_constant(rows: Rows) -> Rows:
-    """Append a feature that is 1 in every cell."""
-    ones = np.ones((rows.matrix.shape[0], 1), rows.matrix.dtype)
-    if sp.issparse(rows.matrix):
-        return Rows(sp.csr_array(sp.hstack([rows.matrix, sp.csr_array(ones)], format="csr")), rows.offsets)
-    return Rows(np.hstack([rows.matrix, ones]), rows.offsets)
-
-
 def check_min_size(min_size: Any, shapes: np.ndarray) -> np.ndarray:
     """The least height and width of a box, checked; every image has room for one."""
     pair = (min_size, min_size) if isinstance(min_size, Integral) else min_size
@@ -154,7 +146,7 @@ def box_problem(rows: Rows, shapes: np.ndarray, boxes: Any, smallest: np.ndarray
     """Put the checked parts together; without true boxes, for predictions."""
     for_training = boxes is not None
     return BoxProblem(
-        features=chain_features(rows, dtype, with_bias=False, for_training=for_training),
+        features=row_features(rows, dtype, with_grams=for_training),
         offsets=rows.offsets.astype(np.int64),
         shapes=shapes,
         boxes=boxes if for_training else np.tile(np.array([0, 0, 1, 1], np.int32), (len(shapes), 1)),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.chain import store_rows
+from maxmargin.encode.features import row_features
 from maxmargin.encode.sequences import Rows, stack_rows
 from maxmargin.structures.candidates import CandidateProblem
 
@@ -58,7 +58,7 @@ def candidate_costs(costs: Any, labels: np.ndarray, rows: Rows) -> np.ndarray:
 def candidate_problem(rows: Rows, labels: np.ndarray, costs: np.ndarray, dtype: Any) -> CandidateProblem:
     """Put the checked parts together."""
     return CandidateProblem(
-        features=store_rows(rows, dtype)[0],
+        features=row_features(rows, dtype),
         offsets=rows.offsets.astype(np.int64),
         labels=labels.astype(np.int32),
         costs=costs.astype(dtype),

@@ -5,66 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from maxmargin.encode.features import append_columns
 from maxmargin.encode.sequences import Rows
-from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
-from maxmargin.features.base import Gram, gram_blocks
+from maxmargin.features import SparseFeatures
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chain import ChainProblem
 from maxmargin.structures.observed_chain import ObservedChainProblem, Pairs
 
-WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all kernels anew
 BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
 
 
-def chain_features(rows: Rows, dtype: Any, *, with_bias: bool, for_training: bool) -> Any:
-    """Store rows as features, dense or sparse as they are, with Gram matrices for training.
-
-    Parameters
-    ----------
-    rows : the checked sequences
-    dtype : float32 or float64
-    with_bias : append three features: 1 for every row, for the first and for the last row of each sequence
-    for_training : compute what direction norms need, which are part of training on the hinge loss
-    """
-    matrix = append_columns(rows.matrix, _bias_columns(rows)) if with_bias else rows.matrix
-    features, n_entries = store_rows(Rows(matrix, rows.offsets), dtype)
-    if not for_training:
-        return features
-    return features._replace(gram=gram_blocks(features, rows.offsets, n_entries, matrix.shape[1]))
-
-
-def _bias_columns(rows: Rows) -> np.ndarray:
+def append_biases(rows: Rows) -> Rows:
+    """Three more features: 1 for every row, for the first and for the last row of each sequence."""
     columns = np.zeros((rows.offsets[-1], len(BIASES)))
     columns[:, 0] = 1
     columns[rows.offsets[:-1], 1] = 1
     columns[rows.offsets[1:] - 1, 2] = 1
-    return columns
-
-
-def append_columns(matrix: Any, columns: np.ndarray) -> Any:
-    """The matrix, dense or sparse as it is, with more columns."""
-    if sp.issparse(matrix):
-        return sp.csr_array(sp.hstack([matrix, sp.csr_array(columns)], format="csr"))
-    return np.hstack([matrix, columns])
-
-
-def store_rows(rows: Rows, dtype: Any) -> tuple[Any, np.ndarray]:
-    """The features, dense, sparse or binary as they are, and the number of stored entries of each example."""
-    # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
-    matrix, gram = rows.matrix, Gram(np.empty(0), np.zeros(len(rows.offsets) - 1, np.int64))
-    if not sp.issparse(matrix):
-        return DenseFeatures(np.require(matrix, dtype, WRITABLE), gram), rows.lengths * matrix.shape[1]
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    indptr = np.require(matrix.indptr, np.int64, WRITABLE)
-    indices = np.require(matrix.indices, np.int32, WRITABLE)
-    n_entries = np.diff(indptr[rows.offsets])
-    if (matrix.data == 1).all():
-        return BinaryFeatures(indptr, indices, gram), n_entries
-    return SparseFeatures(indptr, indices, np.require(matrix.data, dtype, WRITABLE), gram), n_entries
+    return append_columns(rows, columns)
 
 
 def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.ndarray:

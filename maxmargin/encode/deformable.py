@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 
-from maxmargin.encode.chain import WRITABLE
+from maxmargin.encode.features import WRITABLE
 from maxmargin.encode.tree import check_edges, children_first
 from maxmargin.features import DenseFeatures
 from maxmargin.features.base import Gram

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.chain import chain_features
+from maxmargin.encode.features import append_constant, row_features
 from maxmargin.encode.sequences import Rows, stack_rows
 from maxmargin.structures.graphcut import GraphCutProblem
 
@@ -137,7 +137,7 @@ def graph_problem(
     nodes, edges = graphs.nodes, graphs.edges
     n, n_nodes, n_edges = len(nodes.lengths), int(nodes.offsets[-1]), len(graphs.ends)
     if with_bias:
-        nodes = Rows(_append_ones(nodes.matrix), nodes.offsets)
+        nodes = append_constant(nodes)
 
     tails = graphs.ends_in_all.T.ravel()  # of the arcs of all edges, first end to second, then the other way
     order = np.argsort(tails, kind="stable")
@@ -153,10 +153,8 @@ def graph_problem(
     first = ends_of_rows[np.arange(n_nodes + n) - graph] - 2 * edges.offsets[graph]
 
     return GraphCutProblem(
-        features=chain_features(nodes, dtype, with_bias=False, for_training=for_training),
-        edge_features=chain_features(
-            Rows(-edges.matrix, edges.offsets), dtype, with_bias=False, for_training=for_training
-        ),
+        features=row_features(nodes, dtype, with_grams=for_training),
+        edge_features=row_features(edges._replace(matrix=-edges.matrix), dtype, with_grams=for_training),
         offsets=nodes.offsets.astype(np.int64),
         edge_offsets=edges.offsets.astype(np.int64),
         ends=graphs.ends.astype(np.int32),
@@ -169,8 +167,3 @@ def graph_problem(
         n_features=nodes.matrix.shape[1],
         n_edge_features=edges.matrix.shape[1],
     )
-
-
-def _append_ones(matrix: Any) -> Any:
-    ones = np.ones((matrix.shape[0], 1))
-    return sp.csr_array(sp.hstack([matrix, ones], format="csr")) if sp.issparse(matrix) else np.hstack([matrix, ones])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.chain import store_rows
+from maxmargin.encode.features import row_features
 from maxmargin.encode.sequences import Rows, as_stored, stack_rows
 from maxmargin.structures.matching import MatchingProblem
 
@@ -158,7 +158,7 @@ def matching_costs(matches: np.ndarray, weights: np.ndarray, wrong: float, misse
 def matching_problem(pairs: Pairs, matches: np.ndarray, costs: np.ndarray, dtype: Any) -> MatchingProblem:
     """Put the checked parts together."""
     return MatchingProblem(
-        features=store_rows(pairs.rows, dtype)[0],
+        features=row_features(pairs.rows, dtype),
         pair_offsets=pairs.rows.offsets.astype(np.int64),
         left_offsets=pairs.left_offsets.astype(np.int64),
         n_right=pairs.n_right,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.chain import append_columns, store_rows
+from maxmargin.encode.features import append_constant, row_features
 from maxmargin.encode.sequences import Rows, as_stored, check_finite
 from maxmargin.structures.multiclass import MulticlassProblem
 
@@ -25,11 +25,11 @@ def multiclass_problem(
     """Put the checked parts together; an intercept is the weight of one more feature, 1 everywhere."""
     rows = as_stored(rows, sparse)
     if with_intercept:
-        rows = Rows(append_columns(rows.matrix, np.ones((len(labels), 1))), rows.offsets)
+        rows = append_constant(rows)
     matrix = rows.matrix
     squares = matrix.multiply(matrix) if sparse else np.square(matrix, dtype=np.float64)
     return MulticlassProblem(
-        features=store_rows(rows, dtype)[0],
+        features=row_features(rows, dtype),
         labels=labels.astype(np.int32),
         cost_matrix=np.ascontiguousarray(costs, dtype),
         squared_norms=np.asarray(squares.sum(axis=1), np.float64),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.chain import append_columns, chain_features
+from maxmargin.encode.features import append_columns, row_features
 from maxmargin.encode.sequences import Rows, stack_rows
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.tree import TreeProblem
@@ -274,13 +274,12 @@ def tree_problem(
     """
     dtype, rows = penalty.dtype, trees.rows
     if with_bias:
-        rows = Rows(append_columns(rows.matrix, _bias_columns(trees)), rows.offsets)
+        rows = append_columns(rows, _bias_columns(trees))
     kind, kind_offsets, kind_rows = number_kinds(trees)
     edge_rows = Rows(kind_rows, kind_offsets)
-    options: Any = {"with_bias": False, "for_training": for_training}
     return TreeProblem(
-        features=chain_features(rows, dtype, **options),
-        edge_features=chain_features(edge_rows, dtype, **options),
+        features=row_features(rows, dtype, with_grams=for_training),
+        edge_features=row_features(edge_rows, dtype, with_grams=for_training),
         offsets=rows.offsets.astype(np.int64),
         kind_offsets=kind_offsets.astype(np.int64),
         parent=trees.parent.astype(np.int32),

@@ -9,7 +9,8 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import inference
-from maxmargin.encode.boxes import Cells, box_problem, check_boxes, check_min_size, stack_cells, with_constant
+from maxmargin.encode.boxes import Cells, box_problem, check_boxes, check_min_size, stack_cells
+from maxmargin.encode.features import append_constant
 from maxmargin.encode.sequences import as_stored, check_sample_weight, is_better_sparse
 from maxmargin.estimators.base import StructuredModel, Task, per_example
 from maxmargin.metrics import iou
@@ -144,7 +145,7 @@ class BoxSVM(StructuredModel):
             "_dtype": np.dtype(self.dtype),
         }
         rows = as_stored(cells.rows, fitted["_stores_sparse"])
-        rows = with_constant(rows) if self.fit_bias else rows
+        rows = append_constant(rows) if self.fit_bias else rows
         problem = box_problem(rows, cells.shapes, boxes, smallest, self.dtype)
         start = self._last_point() if self._can_continue(cells, boxes) else None
         return Task(problem, weights, start, None, None, fitted)
@@ -169,7 +170,7 @@ class BoxSVM(StructuredModel):
         cells = stack_cells(X, self.n_features_in_, self._are_words, self._dtype)
         check_min_size(tuple(self._smallest.tolist()), cells.shapes)
         rows = as_stored(cells.rows, self._stores_sparse)
-        rows = with_constant(rows) if self._has_bias else rows
+        rows = append_constant(rows) if self._has_bias else rows
         return box_problem(rows, cells.shapes, None, self._smallest, self._dtype)
 
     def _decode(self, problem: BoxProblem, i: int, output: np.ndarray) -> np.ndarray:

@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin import inference
 from maxmargin.encode.chain import (
     BIASES,
-    chain_features,
+    append_biases,
     chain_problem,
     check_feasible,
     check_gold_allowed,
     observed_pairs,
     transition_penalties,
 )
+from maxmargin.encode.features import row_features
 from maxmargin.encode.sequences import (
     Rows,
     as_stored,
@@ -113,8 +114,8 @@ class SequenceModel(StructuredModel):
 
         rows = as_stored(rows, stores_sparse)
         is_hinge = self._find_loss().smoothing is None
-        features = chain_features(rows, self.dtype, with_bias=self.fit_bias, for_training=is_hinge)
-        n_features = width + (len(BIASES) if self.fit_bias else 0)
+        stored = append_biases(rows) if self.fit_bias else rows
+        features, n_features = row_features(stored, self.dtype, with_grams=is_hinge), stored.matrix.shape[1]
         pairs = observed_pairs(features, rows, n_features, labels, len(classes)) if self.only_observed else None
         problem = chain_problem(features, rows, n_features, labels, costs, scales, penalty, pairs)
         start = self._last_point() if self._can_continue(rows, classes, penalty, pairs) else None
@@ -181,9 +182,9 @@ class SequenceModel(StructuredModel):
         width, penalty, with_bias = fitted["n_features_in_"], fitted["_penalty"], fitted["_with_bias"]
         rows = as_stored(stack_rows(X, lengths, width, penalty.dtype, name=name), fitted["_stores_sparse"])
         check_feasible(penalty, rows.lengths, name)
-        features = chain_features(rows, penalty.dtype, with_bias=with_bias, for_training=False)
+        stored = append_biases(rows) if with_bias else rows
+        features, n_features = row_features(stored, penalty.dtype), stored.matrix.shape[1]
         n_labels, n_tokens = len(penalty), int(rows.offsets[-1])
-        n_features = width + (len(BIASES) if with_bias else 0)
         no_labels, no_costs, scales = np.zeros(n_tokens, np.int32), np.zeros((n_labels, n_labels)), np.zeros(n_tokens)
         return chain_problem(features, rows, n_features, no_labels, no_costs, scales, penalty, fitted["_pairs"]), rows
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin.encode.chain import chain_features, chain_problem
+from maxmargin.encode.chain import chain_problem
+from maxmargin.encode.features import row_features
 from maxmargin.encode.sequences import Rows
 from maxmargin.solvers import BCFW, Auto, FrankWolfe, sum_tree
 from maxmargin.solvers.active_sets import stored
@@ -313,7 +314,7 @@ def test_large_features_do_not_break_steps_in_float32(offset):
     """Terms of direction norms cancel to a millionth of their size; a wrong norm would lower the dual."""
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(60, 3)) + offset, np.arange(0, 61, 4))
-    features = chain_features(rows, "float32", with_bias=False, for_training=True)
+    features = row_features(rows, "float32", with_grams=True)
     costs, penalty = 1.0 - np.eye(3), np.zeros((3, 3), "float32")
     large = chain_problem(features, rows, 3, rng.integers(0, 3, 60), costs, np.ones(60), penalty)
     objective, start, duals = Objective(large, 1e-4), None, [0.0]

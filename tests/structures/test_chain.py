@@ -4,7 +4,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin.encode.chain import chain_features, chain_problem
+from maxmargin.encode.chain import append_biases, chain_problem
+from maxmargin.encode.features import row_features
 from maxmargin.encode.sequences import Rows
 from maxmargin.problem import IMPOSSIBLE, exp_oracle, max_oracle, part_sizes, topk_oracle, workspace
 from maxmargin.testing import check_structure
@@ -22,7 +23,7 @@ def make_problem(
     elif storage == "binary":
         matrix = sp.csr_array((rng.random((n_tokens, n_features)) < 0.5).astype(float))
     rows = Rows(matrix, np.concatenate([[0], np.cumsum(lengths)]))
-    features = chain_features(rows, dtype, with_bias=with_bias, for_training=True)
+    features = row_features(append_biases(rows) if with_bias else rows, dtype, with_grams=True)
     penalty = np.zeros((n_labels, n_labels), dtype)
     if allowed is not None:
         penalty[~allowed] = IMPOSSIBLE

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin.encode.chain import chain_features, chain_problem, observed_pairs
+from maxmargin.encode.chain import append_biases, chain_problem, observed_pairs
+from maxmargin.encode.features import row_features
 from maxmargin.encode.sequences import Rows
 from maxmargin.problem import IMPOSSIBLE, new_weights, part_sizes, scores
 from maxmargin.solvers import BCFW
@@ -22,7 +23,7 @@ def make_problems(seed=0, dtype="float64", binary=False):
     penalty = np.zeros((N_LABELS, N_LABELS), dtype)
     unused = next((a, b) for a in range(3) for b in range(3) if (a, b) not in successions(labels))
     penalty[unused] = IMPOSSIBLE
-    features = chain_features(rows, dtype, with_bias=True, for_training=True)
+    features = row_features(append_biases(rows), dtype, with_grams=True)
     pairs = observed_pairs(features, rows, 8, labels, N_LABELS)
     arguments = features, rows, 8, labels, 1 - np.eye(N_LABELS), np.ones(n_tokens), penalty
     full, observed = chain_problem(*arguments), chain_problem(*arguments, pairs)
