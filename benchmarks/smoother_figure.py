@@ -39,6 +39,7 @@ def methods(part: str) -> dict[str, Any]:
             "Casimir, constant": Casimir(schedule="constant"),
             "Casimir, adaptive": Casimir(),
             "1-slack": OneSlack(),
+            "1-slack, cache": OneSlack(cache=10),
             "n-slack": NSlack(),
         }
     return {

@@ -268,7 +268,6 @@ def regularization_path(
                     path.scores.append(estimator.score(X_dev, y_dev))
             if verbose:
                 print(path.line(), flush=True)
-            path.interrupted |= point.status is Status.INTERRUPTED
             if path.interrupted or point.status is Status.TIMEOUT:
                 break
     path.is_complete = bool(not is_grid and point.decay <= eps - (point.primal - point.dual))

@@ -205,7 +205,10 @@ class Run:
 
 
 class Interruptible:
-    """While active, Ctrl-C sets ``run.interrupted``, to stop at the next safe point; a second one raises."""
+    """While active, Ctrl-C sets ``run.interrupted``, to stop at the next safe point; a second one raises.
+
+    A run that is part of another one passes it on.
+    """
 
     def __init__(self, run: Any) -> None:
         self.run = run
@@ -223,6 +226,9 @@ class Interruptible:
     def __exit__(self, *_: Any) -> None:
         if self.is_main:
             signal.signal(signal.SIGINT, self.previous or signal.SIG_DFL)
+            whole = getattr(self.previous, "__self__", None)
+            if self.run.interrupted and isinstance(whole, Interruptible):
+                whole.run.interrupted = True
 
 
 class _Observer:

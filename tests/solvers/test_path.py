@@ -1,6 +1,7 @@
 """Regularization paths against solves to high accuracy at many values of lambda."""
 
 import _thread
+import signal
 import threading
 import time
 
@@ -184,6 +185,25 @@ def test_ctrl_c_returns_the_path_so_far(words):
     assert path.status is Status.INTERRUPTED
     assert len(path) >= 1
     assert path.w_at(path.lambdas[-1]).any()
+
+
+def test_ctrl_c_in_the_last_pass_of_a_solution_ends_the_path(monkeypatch, problem):
+    """Such a solution is finished, and is not interrupted itself."""
+    solve, statuses = BCFW.solve, []
+
+    def interrupted_at_the_end(self, *args, **options):
+        result = solve(self, *args, **options, callback=press_ctrl_c)
+        statuses.append(result.status)
+        return result
+
+    def press_ctrl_c(trace):
+        if trace.gap[-1] <= 0.9 * EPS:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(BCFW, "solve", interrupted_at_the_end)
+    path = regularization_path(problem, eps=EPS, random_state=0)
+    assert path.status is Status.INTERRUPTED
+    assert statuses == [Status.OPTIMAL]
 
 
 def test_limits_are_reported(problem):
