@@ -89,6 +89,10 @@ def _stack_list(X: Any, name: str, noun: str, may_be_empty: bool) -> Rows:
 
 
 def _cut_matrix(X: Any, lengths: Any, name: str) -> Rows:
+    if isinstance(X, Sequence) and any(getattr(x, "ndim", 0) == 2 for x in X):
+        raise ValueError(
+            f"{name} is a list of matrices: leave out {name.replace('X', 'lengths')}, which cut one matrix."
+        )
     matrix = _as_matrix(X, name)
     counts = np.asarray(lengths)
     if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iu" or (counts < 1).any():
@@ -106,10 +110,18 @@ def _as_matrix(x: Any, name: str) -> Any:
             x = np.asarray(x)
         except ValueError:
             raise ValueError(f"{name} has rows of different widths; it must be a (T, F) matrix.") from None
+        if x.size and (x.dtype.kind in "US" or isinstance(x.flat[0], (dict, str))):
+            raise TypeError(
+                f"{name} must be a (T, F) matrix of numbers: scikit-learn's DictVectorizer makes one of dictionaries "
+                "of features, its FeatureHasher of lists of strings."
+            )
     if x.ndim != 2:
-        raise ValueError(f"{name} must be a (T, F) matrix, but has {x.ndim} dimension{'s' if x.ndim != 1 else ''}.")
+        dimensions = f"has {x.ndim} dimension{'s' if x.ndim != 1 else ''}" if x.size else "is empty"
+        raise ValueError(f"{name} must be a (T, F) matrix, but {dimensions}.")
     if x.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold numbers, but its dtype is {x.dtype}.")
+    if x.dtype == np.float16:  # which SciPy cannot store
+        x = x.astype(np.float32)
     return x.tocsr() if sp.issparse(x) else x
 
 
@@ -206,14 +218,28 @@ def encode_labels(
     labels: np.ndarray, classes: np.ndarray, rows: Rows, name: str = "y", origin: str = "was not seen in fit"
 ) -> np.ndarray:
     """The indices of labels in the sorted `classes`; unknown labels raise."""
-    same_kind = labels.dtype.kind == classes.dtype.kind or {labels.dtype.kind, classes.dtype.kind} <= set("biu")
-    codes = np.searchsorted(classes, labels) if same_kind else np.zeros(len(labels), np.intp)
-    is_known = (classes[np.minimum(codes, len(classes) - 1)] == labels) if same_kind else np.zeros(len(labels), bool)
-    if not is_known.all():
-        token = int(np.flatnonzero(~is_known)[0])
+    codes = _find_labels(labels, classes)
+    if (codes < 0).any():
+        token = int(np.flatnonzero(codes < 0)[0])
         example = np.searchsorted(rows.offsets, token, side="right") - 1
         raise ValueError(f"{name}[{example}] contains the label {labels[token].item()!r}, which {origin}.")
-    return codes.astype(np.int32)
+    return codes
+
+
+def encode_truth(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """As `encode_labels`, to compare with predictions: unknown labels, which are never predicted, are -1."""
+    codes = _find_labels(labels, classes)
+    if (codes < 0).all():
+        raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")
+    return codes
+
+
+def _find_labels(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    same_kind = labels.dtype.kind == classes.dtype.kind or {labels.dtype.kind, classes.dtype.kind} <= set("biu")
+    if not same_kind:
+        return np.full(len(labels), -1, np.int32)
+    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return np.where(classes[codes] == labels, codes, -1).astype(np.int32)
 
 
 def split(flat: np.ndarray, rows: Rows) -> list[np.ndarray]:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from maxmargin import inference
 from maxmargin.losses import Loss, find_loss
 from maxmargin.passes import Blocks
+from maxmargin.problem import new_weights
 from maxmargin.solvers import find_solver
 
 
@@ -126,12 +127,15 @@ class StructuredModel(BaseEstimator):
 
     def _solve(self, task: Task) -> np.ndarray:
         """Run the solver, keep its trace, status and, for a warm start, its dual point; return the weights."""
-        result = find_solver(self.solver).solve(
+        loss, start = self._find_loss(), task.start
+        if isinstance(start, np.ndarray) and start.size != new_weights(task.problem).size:
+            start = None  # fit_bias was another one
+        result = find_solver(self.solver, loss.name).solve(
             task.problem,
             self.C,
             task.sample_weight,
-            loss=self._find_loss(),
-            start=task.start,
+            loss=loss,
+            start=start,
             lower=task.lower,
             upper=task.upper,
             tol=self.tol,

@@ -27,6 +27,7 @@ from maxmargin.encode.sequences import (
     check_labels_given,
     check_sample_weight,
     encode_labels,
+    encode_truth,
     flatten_labels,
     is_better_sparse,
     split,
@@ -270,7 +271,7 @@ class SequenceModel(StructuredModel):
         ]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
-        """The share of labels predicted right.
+        """The share of labels predicted right; those that were not seen in `fit` cannot be.
 
         Parameters
         ----------
@@ -280,7 +281,7 @@ class SequenceModel(StructuredModel):
         problem, rows = self._sequences(X, lengths)
         check_labels_given(y)
         flat = flatten_labels(y, rows, is_stacked=lengths is not None)
-        labels = encode_labels(flat, self.classes_, rows)
+        labels = encode_truth(flat, self.classes_)
         weights = check_sample_weight(sample_weight, len(rows.lengths))
         per_token = None if weights is None else np.repeat(weights, rows.lengths)
         predicted = inference.best_outputs(problem, self._w, self.n_jobs).values

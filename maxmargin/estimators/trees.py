@@ -15,6 +15,7 @@ from maxmargin.encode.sequences import (
     check_labels_given,
     check_sample_weight,
     encode_labels,
+    encode_truth,
     flatten_labels,
     is_better_sparse,
 )
@@ -172,7 +173,7 @@ class TreeModel(StructuredModel):
         ]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of labels predicted right.
+        """The share of labels predicted right; those that were not seen in `fit` cannot be.
 
         Parameters
         ----------
@@ -180,7 +181,7 @@ class TreeModel(StructuredModel):
         sample_weight : (n,) weights of the trees
         """
         problem, trees = self._trees(X)
-        labels = encode_labels(flatten_node_labels(y, trees.rows), self.classes_, trees.rows)
+        labels = encode_truth(flatten_node_labels(y, trees.rows), self.classes_)
         weights = check_sample_weight(sample_weight, len(trees.rows.lengths))
         per_node = None if weights is None else np.repeat(weights, trees.rows.lengths)
         predicted = inference.best_outputs(problem, self._w, self.n_jobs).values

@@ -49,15 +49,18 @@ _NAMED: dict[str, Solver] = {
 def find_solver(solver: Any, loss: str | None = None) -> Solver:
     """The solver of the given name, or `solver` itself if it is one; raises if it minimises another loss.
 
+    The solver "auto" of a smooth loss is `LBFGS`.
+
     Examples
     --------
     >>> from maxmargin.solvers import find_solver
     >>> find_solver("frank-wolfe")
     FrankWolfe()
     """
-    found = _NAMED.get(solver) if isinstance(solver, str) else solver
+    named = _NAMED if loss in (None, "hinge") else {**_NAMED, "auto": _NAMED["lbfgs"]}
+    found = named.get(solver) if isinstance(solver, str) else solver
     if not isinstance(found, Solver) or (loss is not None and loss not in found.losses):
-        fitting = [name for name, named in _NAMED.items() if loss is None or loss in named.losses]
+        fitting = [name for name, known in named.items() if loss is None or loss in known.losses]
         kind = "Solver" if loss is None else f"Solver of the {loss} loss"
         raise ValueError(f"solver must be a {kind} or one of {', '.join(fitting)}, not {solver!r}.")
     return found

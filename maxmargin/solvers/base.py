@@ -70,6 +70,7 @@ class Run:
         self.cache_hits = 0
         self.cache_misses = 0
         self.wrong_outputs = 0
+        self.n_inexact = 0  # examples whose smoothed maximum was only a bound, in the last evaluation
         self.interrupted = False
         self.verdict: Status | None = None  # why the solver itself ended the run
         self.is_estimated = False  # whether primal values are estimates, not bounds
@@ -174,8 +175,11 @@ class Run:
 
     def evaluate(self, w: np.ndarray, objective: Objective | None = None, **kept: Blocks | None) -> Evaluation:
         """`Objective.evaluate`, counting the oracle's calls."""
-        evaluation = (objective or self.objective).evaluate(w, **kept)
-        self.count(calls=self.objective.n, wrong=evaluation.n_wrong)
+        objective = objective or self.objective
+        evaluation = objective.evaluate(w, **kept)
+        self.count(calls=objective.n, wrong=evaluation.n_wrong)
+        if objective is self.objective:
+            self.n_inexact = evaluation.n_inexact
         return evaluation
 
     def start_weights(self) -> np.ndarray:
@@ -185,6 +189,8 @@ class Run:
             start = np.zeros(self.w.size)
         elif isinstance(start, DualPoint):
             self._check_start()
+            if self.objective.regularization == 0:
+                raise ValueError("start must be weights, not a dual point, which has none without L2 regularization.")
             start = self.objective.weights(start.means)
         start = np.array(start, np.float64)
         if start.shape != self.w.shape or not np.isfinite(start).all():
@@ -193,7 +199,7 @@ class Run:
 
     def status(self, is_optimal: bool) -> Status:
         """Why the run ended."""
-        if is_optimal and self.wrong_outputs:
+        if is_optimal and (self.wrong_outputs or self.n_inexact):
             return Status.INEXACT
         if is_optimal:
             return Status.ESTIMATED if self.is_estimated else Status.OPTIMAL
@@ -212,6 +218,7 @@ class Interruptible:
 
     def __init__(self, run: Any) -> None:
         self.run = run
+        self.was_pressed = False
         self.is_main = threading.current_thread() is threading.main_thread()  # only it receives signals
 
     def __enter__(self) -> None:
@@ -221,14 +228,14 @@ class Interruptible:
     def _handle(self, *_: Any) -> None:
         if self.run.interrupted:
             raise KeyboardInterrupt
-        self.run.interrupted = True
+        self.was_pressed = self.run.interrupted = True
 
     def __exit__(self, *_: Any) -> None:
         if self.is_main:
             signal.signal(signal.SIGINT, self.previous or signal.SIG_DFL)
             whole = getattr(self.previous, "__self__", None)
-            if self.run.interrupted and isinstance(whole, Interruptible):
-                whole.run.interrupted = True
+            if self.was_pressed and isinstance(whole, Interruptible):
+                whole.was_pressed = whole.run.interrupted = True
 
 
 class _Observer:
@@ -285,6 +292,11 @@ class _Observer:
         run, status = self.run, self.run.status(self.is_optimal)
         if run.wrong_outputs:
             run.notes.append(f"The oracle returned an output worse than the true one {run.wrong_outputs} times.")
+        if run.n_inexact:
+            run.notes.append(
+                f"The smoothed maximum of {run.n_inexact} examples took max_k outputs and is only a bound: raise max_k "
+                "or lower mu."
+            )
         if self.held_out is not None:
             self.best = self.held_out.best
             run.notes.append(self.held_out.summary)

@@ -12,9 +12,10 @@ and delta_k = sqrt(q)/(2 - sqrt(q)), or 1/(k + 1)^2, is the relative accuracy of
 
 These are for a given L, and guarantee an accuracy eps. Without one, L is estimated, of the worst examples, and kappa =
 L/(10 n) is the better choice. In the adaptive schedule, where the paper leaves kappa to the user, it follows the
-smoothness L_k of the current level, which also slows the fall of the level as the losses get harder to minimise. The
-level eps/(10 D) makes so short steps that nobody will wait for them: unless given, the constant level begins with a
-fiftieth of the objective at the start, and falls once the objective smoothed at it is solved.
+smoothness L_k of the current level, which also slows the fall of the level as the losses get harder to minimise; the
+level waits where it is far below the certified gap. The level eps/(10 D) makes so short steps that nobody will wait for
+them: unless given, the constant level begins with a fiftieth of the objective at the start, and falls once the
+objective smoothed at it is solved.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from maxmargin.solvers.svrg import Epochs, SmoothingSolver
 
 SCHEDULES = ("adaptive", "constant")
 WARM_STARTS = ("center", "previous", "extrapolation")
+LAG = 2.0  # the certified gap beyond which the adaptive level does not fall, in terms of what the level may add
 CONSTANT_SHARE = 0.02  # of the objective at the start, that the constant level may add to it
-TOLERATED_RISE = 1.1  # of the smooth objective from step to step: extrapolation may let it rise a little
 
 STOPS = ("budget", "gradient")
 
@@ -84,21 +85,20 @@ class Casimir(SmoothingSolver):
             epochs.set_level(plan.mu)
             share = plan.kappa / (plan.kappa + strength) if k > 1 else 0.0
             start = project(self._start(previous, z, last_z, share), run.objective.box)
-            before = epochs.value
-            epochs.snapshot(start, previous, tolerated=TOLERATED_RISE)
-            if epochs.point is not start or (self.smoothness is None and epochs.value > before):
+            epochs.snapshot(start, previous)
+            if epochs.point is not start:
                 previous = last_z = z = epochs.point  # the momentum leads astray: begin anew
             yield epochs.certificate()
             if alpha is None:
-                plan.begin(epochs.smoothness)
+                plan.begin(epochs.steady_smoothness)
                 alpha = plan.first_alpha
             kappa = plan.kappa
             w = epochs.run_epoch(kappa, z)
             while self.stop == "gradient":
-                epochs.snapshot(w, tolerated=TOLERATED_RISE)
+                epochs.snapshot(w)
                 w = epochs.point
                 yield epochs.certificate()
-                squared_norm = float(np.sum(epochs.gradient(kappa, z) ** 2))
+                squared_norm = self._squared_gradient(epochs, kappa, z)
                 allowed = (strength + kappa) * plan.accuracy * kappa * float(np.sum((w - z) ** 2))
                 if squared_norm <= allowed:
                     break
@@ -107,6 +107,13 @@ class Casimir(SmoothingSolver):
             alpha, beta = extrapolate(alpha, kappa, plan.kappa, strength)
             last_z, z = z, project(w + beta * (w - previous), run.objective.box)
             previous = w
+
+    @staticmethod
+    def _squared_gradient(epochs: Epochs, kappa: float, z: np.ndarray) -> float:
+        """||grad||^2 of the subproblem at the snapshot, within the box."""
+        strength = epochs.objective.regularization + kappa
+        step = epochs.point - project(epochs.point - epochs.gradient(kappa, z) / strength, epochs.objective.box)
+        return strength**2 * float(np.dot(step, step))
 
     def _start(self, previous: np.ndarray, z: np.ndarray, last_z: np.ndarray, share: float) -> np.ndarray:
         if self.warm_start == "center":
@@ -153,9 +160,11 @@ class Plan:
 
     def advance(self, epochs: Epochs) -> None:
         """Go on to the next step."""
-        smoothness = epochs.smoothness
+        smoothness = epochs.steady_smoothness
         self.k += 1
-        if self.k == 2 and self.solver.kappa is None:  # at the start outputs tie, where losses bend most
+        if (
+            self.k == 3 and self.solver.kappa is None
+        ):  # the first estimate was made where outputs tie and losses bend most
             self.first_kappa = self.kappa = self._kappa(smoothness)
         if self.is_constant:
             if self.is_free and self.strength > 0 and epochs.lower_level():
@@ -167,6 +176,8 @@ class Plan:
             self.mu = self.first_mu / self.k
             self.kappa = self.first_kappa * self.k
             return
+        if self.is_free and epochs.primal - epochs.bound.value > LAG * epochs.range * self.mu:
+            return  # the level is ahead of the solution, as with few examples, where an epoch is short
         fall = np.sqrt(1 - np.sqrt(self._q) / 2)
         self.mu *= fall
         if self.solver.kappa is None:

@@ -16,7 +16,7 @@ from maxmargin.checks import check_count
 from maxmargin.solvers.base import Run, Solver
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.owlqn import OWLQN, note_inexact
+from maxmargin.solvers.owlqn import OWLQN
 from maxmargin.trace import Status
 
 
@@ -86,4 +86,3 @@ class LBFGS(Solver):
         minimize(evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
         if not run.must_stop:
             run.verdict = Status.STALLED if np.isfinite(latest[0].value) else Status.DIVERGED
-        note_inexact(run, latest[0])

@@ -90,6 +90,8 @@ class Objective:
         l1_ratio: float = 0.0,
     ) -> None:
         check_positive("C", C, allow_infinite=True)
+        if not 0 <= l1_ratio <= 1:
+            raise ValueError(f"l1_ratio must be a number from 0 to 1, not {l1_ratio!r}.")
         self.problem = problem
         self.loss = loss
         self.n_jobs = n_jobs

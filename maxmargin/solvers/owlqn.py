@@ -82,7 +82,6 @@ class OWLQN(Solver):
                 break
             curvature.add(moved.w - point.w, moved.gradient - point.gradient)
             point = moved
-        note_inexact(run, point.evaluation)
 
     def _memory(self, n_weights: int) -> int:
         return self.memory or min(100, max(10, NUMBERS_KEPT // (2 * n_weights)))
@@ -109,15 +108,6 @@ class OWLQN(Solver):
             # the lowest point of the parabola through both values, with the slope at the first
             length *= min(max(0.5 * promised / (moved.value - point.value + promised), 0.1), 0.5)
         return None
-
-
-def note_inexact(run: Run, evaluation: Evaluation) -> None:
-    """Say so if the last evaluation was not exact."""
-    if evaluation.n_inexact:
-        run.notes.append(
-            f"The smoothed maximum of {evaluation.n_inexact} examples took max_k outputs and is only a bound: "
-            "raise max_k, or lower mu."
-        )
 
 
 class _Point:

@@ -38,6 +38,7 @@ from maxmargin.solvers.smoothness import estimate_bend
 DECAY, CONSTANT, SQRT, INVERSE = range(4)
 SCHEDULES = {"decay": DECAY, "constant": CONSTANT, "sqrt": SQRT, "inverse": INVERSE}
 TRIAL = 1000  # steps for which a first step size is tried
+WORTHWHILE = 0.999  # of the losses: what another step size must at least save
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class SGD(Solver):
             step = self._try_steps(run, w)
             run.notes.append(f"Chose step={step:.3g}.")
         slowest = 1 / (strength * step) if strength > 0 else run.objective.n
-        return StepRule(SCHEDULES[self.schedule], step, self.delay or slowest, strength)
+        return StepRule(SCHEDULES[self.schedule], float(step), float(self.delay or slowest), strength)
 
     def _try_steps(self, run: Run, w: np.ndarray) -> float:
         """The step with the lowest losses along a walk over some examples: a power of two times Polyak's step at w."""
@@ -121,9 +122,9 @@ class SGD(Solver):
         found = estimate_bend(run, objective, w)
         best = found.loss / max(found.squared_norm, 1e-12) or 1.0
         lowest, factor = losses(best), 2.0
-        if (value := losses(best / 2)) < lowest:
+        if (value := losses(best / 2)) < WORTHWHILE * lowest:
             best, lowest, factor = best / 2, value, 0.5
-        while (value := losses(best * factor)) < lowest:
+        while (value := losses(best * factor)) < WORTHWHILE * lowest:
             best, lowest = best * factor, value
         return best
 

@@ -31,7 +31,8 @@ class Bend(NamedTuple):
 def estimate_bend(run: Run, objective: Objective, w: np.ndarray) -> Bend:
     """Look at the losses of some examples at w."""
     passes = objective.passes
-    order = run.rng.permutation(objective.n)[: max(SAMPLE, objective.n // 50)]
+    counting = np.flatnonzero(objective.weight) if objective.weight.any() else np.arange(objective.n)
+    order = run.rng.permutation(counting)[: max(SAMPLE, objective.n // 50)]
     found = np.zeros((len(order), 3))
     room = np.zeros((3, int(passes.part_sizes.max())), passes.dtype)
     searches = not objective.box.which.size  # steps may leave the box, where oracles need not work

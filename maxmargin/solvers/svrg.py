@@ -31,6 +31,7 @@ LEAST_CAUTION = 0.3  # estimates are of the worst example: steps can be longer, 
 LARGEST_DROP = 8.0  # of estimates from one snapshot to the next: a sample may miss the examples that bend
 FALL = 4.0  # by how much the level falls once a smoothed objective is solved
 SMALLEST_SHARE = 0.05  # of the tolerance, that a level adds to the objective: lower ones are of no use
+DIGITS_LOST = 1e3  # by which rounding errors of potentials grow at the lowest level of entropy smoothing
 FIRST_SHARE = 0.1  # of the objective at the start, that the first level may add to it
 
 
@@ -122,32 +123,41 @@ class Epochs:
         self.set_level(self.first_mu)
 
     def _range(self) -> float:
-        """D: the most that the maximum rises per level of smoothing, 1/2 (l2) or the log of the number of outputs."""
+        """D: the most that the objective rises per level of smoothing, 1/2 (l2) or the log of the number of outputs."""
+        mean_weight = float(self.run.objective.weight.mean()) or 1.0
         if self.solver.smoothing == "l2":
-            return 0.5
+            return 0.5 * mean_weight
         counts = self.run.objective.with_loss(Loss("entropy", margin=False))
-        return max(self.run.evaluate(np.zeros(self.run.w.size), counts).value, np.log(2))
+        return max(self.run.evaluate(np.zeros(self.run.w.size), counts).value, np.log(2) * mean_weight)
+
+    @property
+    def least_mu(self) -> float:
+        """The level below which nothing is gained: the tolerance is met, or marginals lose their digits."""
+        enough = self.level_of(SMALLEST_SHARE * self.run.target(self.primal))
+        if self.solver.smoothing == "l2":
+            return enough
+        return max(enough, DIGITS_LOST * float(np.finfo(self.run.w.dtype).eps) * self.first_mu / FIRST_SHARE)
 
     def level_of(self, rise: float) -> float:
         """The level that adds at most this much to the objective."""
-        return rise / max(self.range, 0.5)
+        return rise / (self.range or 0.5)
 
     def set_level(self, mu: float) -> None:
         """Smooth at the level mu from now on, or at the smallest one that is of use."""
-        self.mu = mu if self.solver.mu else max(mu, self.level_of(SMALLEST_SHARE * self.run.target(self.primal)))
+        self.mu = mu if self.solver.mu else max(mu, self.least_mu)
         if self.is_hard:
             self.objective = self.objective.with_loss(self.solver.smooth(self.run.objective.loss, self.mu))
 
-    def snapshot(self, *candidates: np.ndarray, tolerated: float = 1.0) -> None:
+    def snapshot(self, *candidates: np.ndarray) -> None:
         """Evaluate the smooth objective, keep the mean parts there, and set the step size of the next epoch.
 
-        Takes the first candidate where the objective rises by no more than a tolerated factor. Stays at the last
-        snapshot where it rises at all of them: the estimate of the smoothness was too low.
+        Takes the first candidate where the objective does not rise. Stays at the last snapshot where it rises at all
+        of them: the estimate of the smoothness was too low.
         """
         is_tuned = self.solver.smoothness is not None
         for w in candidates:
             found = self.run.evaluate(w, self.objective, means=self.means)
-            is_accepted = found.value <= tolerated * self.value or is_tuned
+            is_accepted = found.value <= self.value or is_tuned
             if is_accepted:
                 break
         if is_accepted:
@@ -160,8 +170,13 @@ class Epochs:
         )
         if self.solver.smoothness is None:
             found_bend = estimate_bend(self.run, self.objective, self.point).smoothness
-            self.bend = max(found_bend, self.bend / LARGEST_DROP)
+            self.bend = max(found_bend, self.bend / (LARGEST_DROP if is_accepted else 1.0))
         self.smoothness = self.solver.smoothness or self.caution * self.bend
+
+    @property
+    def steady_smoothness(self) -> float:
+        """The smoothness without the caution after steps that were too long, which will pass."""
+        return self.solver.smoothness or LEAST_CAUTION * self.bend
 
     def certificate(self) -> Certificate:
         """What the snapshot says of the objective of the run."""
@@ -169,7 +184,10 @@ class Epochs:
         gain = found.cost if self.is_hard else found.cost + found.entropy
         primal = found.hard if self.is_hard else found.value
         if self.is_hard and self.solver.smoothing == "entropy":  # whose oracle does not tell the maximum
-            primal = self.run.evaluate(self.point).value
+            hard = self.run.evaluate(self.point)
+            primal = hard.value
+            if self.run.w.dtype == np.float32:  # marginals at low levels are not exact enough for a dual point
+                found, gain = hard, hard.cost
         self.primal = min(self.primal, primal)
         return Certificate(self.point.astype(self.run.w.dtype), primal, self.bound.add(gain, found.gradient))
 
@@ -183,8 +201,7 @@ class Epochs:
 
         Without regularization there is no telling, and the level falls as that of Casimir does. Tells whether it fell.
         """
-        before = self.mu
-        objective, found = self.objective, self.evaluation
+        objective, found, before = self.objective, self.evaluation, self.mu
         if objective.regularization == 0:
             self.set_level(self.first_mu / self.n_epochs)
             return self.mu < before
@@ -201,7 +218,7 @@ class Epochs:
         run, objective = self.run, self.objective
         self.n_epochs += 1
         strength = objective.regularization + kappa
-        eta = 1 / (self.smoothness + strength)
+        eta = 1 / ((self.smoothness + strength) or 1.0)
         direction = self.evaluation.gradient if center is None else self.evaluation.gradient - kappa * center
         lazy = lazy_weights(self.point, objective.passes.dtype, direction)
         order = run.rng.permutation(objective.n)

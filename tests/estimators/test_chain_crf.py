@@ -85,6 +85,21 @@ def test_warm_start_threads_weights_and_model_selection(words):
     assert ChainCRF(solver=LBFGS(memory=3)).fit(X, y).status_ is Status.OPTIMAL
 
 
+def test_auto_is_lbfgs_for_smooth_losses(words):
+    X, y = words
+    auto, named = (ChainCRF(solver=solver).fit(X, y) for solver in ("auto", "lbfgs"))
+    assert np.array_equal(auto.coef_.emissions, named.coef_.emissions)
+    assert ChainSVM(loss="smooth_hinge", dtype="float64", tol=0.01).fit(X, y).status_ is Status.OPTIMAL
+
+
+def test_half_precision_features(words):
+    X, y = words
+    sparse = [np.where(np.abs(x) > 0.9, x, 0).astype(np.float16) for x in X]
+    as_float = [x.astype(np.float64) for x in sparse]
+    one, two = (ChainCRF(tol=0.01).fit(each, y) for each in (sparse, as_float))
+    assert np.allclose(one.coef_.emissions, two.coef_.emissions)
+
+
 def test_bad_input(words):
     X, y = words
     with pytest.raises(ValueError, match=r"solver must be a Solver of the log loss or one of .*lbfgs.*, not 'bcfw'"):

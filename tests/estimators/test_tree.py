@@ -274,7 +274,9 @@ def test_bad_parameters_and_predictions(svm, trees):
         TreeSVM(bounds={"nodes": (0, 1)}).fit(GOOD, LABELS)
     with pytest.raises(ValueError, match="cost must be one of hamming, normalized_hamming or a matrix, not 'edit'"):
         TreeSVM(cost="edit").fit(GOOD, LABELS)
-    with pytest.raises(ValueError, match="solver must be a Solver of the log loss or one of casimir, svrg, sgd, lbfgs"):
+    with pytest.raises(
+        ValueError, match="solver must be a Solver of the log loss or one of auto, casimir, svrg, sgd, lbfgs"
+    ):
         TreeCRF(solver=BCFW()).fit(GOOD, LABELS)
     with pytest.raises(ValueError, match=r"X\[0\] has no edge features, but fit had some"):
         svm.predict(GOOD)
@@ -283,5 +285,5 @@ def test_bad_parameters_and_predictions(svm, trees):
     plain = TreeSVM(random_state=0).fit(GOOD, LABELS)
     with pytest.raises(ValueError, match=r"X\[0\] has edge features, but the model was fitted without"):
         plain.predict(trees[0])
-    with pytest.raises(ValueError, match=r"y\[1\] contains the label 'z', which was not seen in fit"):
-        plain.score(GOOD, [LABELS[0], ["a", "z"]])
+    with pytest.raises(ValueError, match=r"y contains no label that was seen in fit: 'z' is none"):
+        plain.score(GOOD, [["z"] * len(labels) for labels in LABELS])

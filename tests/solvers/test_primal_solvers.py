@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from maxmargin.losses import Loss
+from maxmargin.problem import n_examples
 from maxmargin.solvers import BCFW, LBFGS, SGD, SVRG, Casimir, NSlack, OneSlack
+from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.lazy_weights import average, current, lazy_weights
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.simplex_qp import maximise_on_simplex
@@ -188,3 +190,68 @@ def test_bad_combinations(problem):
         Casimir().solve(NoOracle())
     with pytest.raises(ValueError, match="start must hold 21 finite weights"):
         SGD().solve(problem, start=np.zeros(3))
+
+
+@pytest.mark.parametrize("solver", [SVRG(), Casimir(), Casimir(schedule="constant")], ids=str)
+def test_one_example_is_solved(solver):
+    alone = toy_chains(n=1, random_state=1)
+    result = solver.solve(alone, 1.0, max_passes=300, random_state=0)
+    assert result.status is Status.OPTIMAL
+    assert np.isclose(result.trace.primal[-1], NSlack().solve(alone, 1.0).trace.primal[-1], rtol=2e-3)
+
+
+@pytest.mark.parametrize("solver", [SVRG(), Casimir()], ids=str)
+def test_the_scale_of_weights_does_not_matter(solver, problem):
+    n, passes = n_examples(problem), []
+    for scale in (0.01, 1.0, 1e4):
+        result = solver.solve(problem, 1 / scale, np.full(n, scale), tol=1e-2, max_passes=500, random_state=0)
+        assert result.status is Status.OPTIMAL
+        passes.append(result.trace.passes[-1])
+    assert len(set(passes)) == 1
+
+
+@pytest.mark.parametrize("solver", [SVRG(), Casimir()], ids=str)
+def test_examples_without_weight_tell_nothing_of_step_sizes(solver):
+    many, weight = toy_chains(n=300), np.zeros(300)
+    weight[5] = 1
+    for seed in range(4):
+        assert np.isfinite(solver.solve(many, np.inf, weight, max_passes=5, random_state=seed).w).all()
+
+
+def test_subproblems_with_bounds_are_solved_to_their_accuracy(problem):
+    careful = Casimir(stop="gradient").solve(problem, lower=-0.1, upper=0.1, tol=1e-2, max_passes=500, random_state=0)
+    assert careful.status is Status.OPTIMAL
+
+
+def test_sgd_goes_on_from_a_rough_solution(problem):
+    rough = LBFGS().solve(problem, loss="log", tol=1e-2)
+    result = SGD().solve(problem, loss="log", tol=1e-4, max_passes=2000, start=rough.w, random_state=0)
+    assert result.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir(), LBFGS()], ids=str)
+def test_smoothed_maxima_of_too_few_outputs_prove_nothing(solver):
+    result = solver.solve(toy_chains(n=4, n_labels=5, max_length=6), 0.1, loss=Loss("l2", mu=50.0, max_k=5), tol=0.1)
+    assert result.status is Status.INEXACT
+    assert "raise max_k or lower mu" in result.trace.notes[-1]
+
+
+def test_bad_starts_and_strengths(problem):
+    point = BCFW().solve(problem, random_state=0).dual
+    with pytest.raises(ValueError, match="start must be weights, not a dual point, which has none without L2"):
+        SGD().solve(problem, np.inf, start=point)
+    for ratio in (-1.0, 1.5, np.nan):
+        with pytest.raises(ValueError, match="l1_ratio must be a number from 0 to 1, not"):
+            LBFGS().solve(problem, l1_ratio=ratio)
+
+
+def test_a_callback_that_ends_a_run_within_a_run_ends_only_that(problem):
+    def look(trace):
+        LBFGS().solve(problem, loss="log", callback=lambda _: True)
+
+    assert LBFGS().solve(problem, loss="log", callback=look).status is Status.OPTIMAL
+
+
+def test_scores_that_are_not_numbers_keep_the_first_weights(problem):
+    result = LBFGS().solve(problem, loss="log", held_out=HeldOut(lambda w: np.nan, patience=3))
+    assert result.w.size == LBFGS().solve(problem, loss="log").w.size
