@@ -46,7 +46,7 @@ class Casimir(SmoothingSolver):
 
     Parameters
     ----------
-    smoothing : how the hinge loss is smoothed, "l2" or "entropy"
+    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32
     mu : the level of smoothing, the first one of the adaptive schedule; by default set from the objective at the start.
         A constant level that is given bounds the accuracy; the default falls whenever the smoothed objective is solved
     k : the number of outputs that l2 smoothing looks at first

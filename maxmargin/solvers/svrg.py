@@ -41,7 +41,7 @@ class SmoothingSolver(Solver):
 
     Parameters
     ----------
-    smoothing : how the hinge loss is smoothed, "l2" or "entropy"
+    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32
     mu : the level of smoothing
     k : the number of outputs that l2 smoothing looks at first
     smoothness : the constant L of the losses, for step sizes; estimated by default
@@ -76,7 +76,7 @@ class SVRG(SmoothingSolver):
 
     Parameters
     ----------
-    smoothing : how the hinge loss is smoothed, "l2" or "entropy"
+    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32
     mu : the level of smoothing; by default it falls whenever the smoothed objective is solved
     k : the number of outputs that l2 smoothing looks at first
     smoothness : the constant L of a step size 1/(L + lambda); estimated by default
