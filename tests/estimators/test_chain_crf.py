@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from maxmargin import LBFGS, ChainCRF, ChainSVM, Status, regularization_path
+from maxmargin.encode.sequences import as_stored, stack_rows
 from tests import naive
 
 
@@ -92,12 +93,9 @@ def test_auto_is_lbfgs_for_smooth_losses(words):
     assert ChainSVM(loss="smooth_hinge", dtype="float64", tol=0.01).fit(X, y).status_ is Status.OPTIMAL
 
 
-def test_half_precision_features(words):
-    X, y = words
-    sparse = [np.where(np.abs(x) > 0.9, x, 0).astype(np.float16) for x in X]
-    as_float = [x.astype(np.float64) for x in sparse]
-    one, two = (ChainCRF(tol=0.01).fit(each, y) for each in (sparse, as_float))
-    assert np.allclose(one.coef_.emissions, two.coef_.emissions)
+def test_half_precision_features_can_be_stored_sparse(words):
+    rows = stack_rows([np.where(np.abs(x) > 0.9, x, 0).astype(np.float16) for x in words[0]], None)
+    assert as_stored(rows, sparse=True).matrix.dtype == np.float32
 
 
 def test_bad_input(words):
