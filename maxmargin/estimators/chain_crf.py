@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from maxmargin import inference
-from maxmargin.checks import check_count
+from maxmargin.checks import check_count, check_share
 from maxmargin.encode.sequences import check_labels_given, encode_labels, flatten_labels
 from maxmargin.estimators.base import Task, as_seed
 from maxmargin.estimators.sequences import SequenceModel
@@ -112,8 +111,7 @@ class ChainCRF(SequenceModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not (isinstance(self.l1_ratio, Real) and 0 <= self.l1_ratio <= 1):
-            raise ValueError(f"l1_ratio must be a number from 0 to 1, not {self.l1_ratio!r}.")
+        check_share("l1_ratio", self.l1_ratio)
 
     def _encode(self, *args: Any, **options: Any) -> Task:
         return super()._encode(*args, **options)._replace(options={"l1_ratio": float(self.l1_ratio)})

@@ -162,9 +162,7 @@ class Plan:
         """Go on to the next step."""
         smoothness = epochs.steady_smoothness
         self.k += 1
-        if (
-            self.k == 3 and self.solver.kappa is None
-        ):  # the first estimate was made where outputs tie and losses bend most
+        if self.k == 3 and self.solver.kappa is None:  # the first estimate was made where outputs tie
             self.first_kappa = self.kappa = self._kappa(smoothness)
         if self.is_constant:
             if self.is_free and self.strength > 0 and epochs.lower_level():

@@ -38,8 +38,8 @@ class HeldOut:
     def judge(self, w: np.ndarray) -> float:
         """The score of the weights of the next certificate."""
         score = float(self.score(w))
-        if score > self.best_score or not self.n_judged:  # the first one may be NaN
-            self.best, self.best_score, self.at = w.copy(), score, self.n_judged
+        if score > self.best_score or not self.n_judged:
+            self.best, self.best_score, self.at = w.copy(), float(np.fmax(self.best_score, score)), self.n_judged
         self.n_judged += 1
         return score
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.checks import check_positive
+from maxmargin.checks import check_positive, check_share
 from maxmargin.dispatch import kernel
 from maxmargin.losses import NAMED, Loss, attain, clear, potentials
 from maxmargin.passes import Blocks, Passes, new_blocks
@@ -90,8 +90,7 @@ class Objective:
         l1_ratio: float = 0.0,
     ) -> None:
         check_positive("C", C, allow_infinite=True)
-        if not 0 <= l1_ratio <= 1:
-            raise ValueError(f"l1_ratio must be a number from 0 to 1, not {l1_ratio!r}.")
+        check_share("l1_ratio", l1_ratio)
         self.problem = problem
         self.loss = loss
         self.n_jobs = n_jobs

@@ -255,3 +255,7 @@ def test_a_callback_that_ends_a_run_within_a_run_ends_only_that(problem):
 def test_scores_that_are_not_numbers_keep_the_first_weights(problem):
     result = LBFGS().solve(problem, loss="log", held_out=HeldOut(lambda w: np.nan, patience=3))
     assert result.w.size == LBFGS().solve(problem, loss="log").w.size
+    scores = iter([np.nan, 0.5, np.nan, 0.2, 0.1])
+    later = HeldOut(lambda w: next(scores), patience=3)
+    LBFGS().solve(problem, loss="log", held_out=later)
+    assert (later.at, later.best_score) == (1, 0.5)
