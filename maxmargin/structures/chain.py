@@ -34,7 +34,7 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
-from maxmargin.structures import chain_dp
+from maxmargin.structures import chain_dp, chain_sums
 from maxmargin.threads import aligned
 from maxmargin.views import matrix
 
@@ -211,7 +211,7 @@ def topk_chain(problem, i, theta, outputs, values, work):
 def exp_chain(problem, i, theta, mu, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     means, counts = nodes_and_pairs(problem, i, mu)
-    return chain_dp.forward_backward(
+    return chain_sums.forward_backward(
         nodes, pairs, means, counts, work.forward, work.arrivals, work.gains, work.factors, work.extent
     )
 
@@ -219,7 +219,7 @@ def exp_chain(problem, i, theta, mu, work):
 @implements(sample_oracle, ChainProblem)
 def sample_chain(problem, i, theta, draws, outputs, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    chain_dp.sample_paths(nodes, pairs, draws, outputs, work.forward, work.arrivals, work.factors, work.extent)
+    chain_sums.sample_paths(nodes, pairs, draws, outputs, work.forward, work.arrivals, work.factors, work.extent)
 
 
 @implements(max_marginals, ChainProblem)

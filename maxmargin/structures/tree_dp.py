@@ -17,7 +17,8 @@ from numba.extending import register_jitable
 
 from maxmargin.numeric import fast_exp
 from maxmargin.problem import IMPOSSIBLE
-from maxmargin.structures.chain_dp import exact, exponentiate, insert, times_matrix
+from maxmargin.structures.chain_dp import exact, insert
+from maxmargin.structures.chain_sums import exponentiate, times_matrix
 from maxmargin.views import matrix
 
 
