@@ -50,7 +50,7 @@ def time_cuts(kind: str, smoothness: float, side: int, repeats: int) -> dict[str
     import numpy as np
 
     from maxmargin import problem as generics
-    from maxmargin.encode.graph import graph_problem, stack_graphs
+    from maxmargin.encode.graph_cut import graph_problem, stack_graphs
 
     potentials, edges, weights = make_grid(kind, smoothness, side, 0)
     n = side * side

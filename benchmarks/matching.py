@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
-from maxmargin.dispatch import kernel
 from maxmargin.problem import max_marginals, max_oracle, topk_oracle, workspace
+from maxmargin.runtime.dispatch import kernel
 
 SIZES = (10, 20, 50, 100, 200)
 N_PROBLEMS = 20

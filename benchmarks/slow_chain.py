@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from maxmargin.dispatch import implements
 from maxmargin.problem import (
     add_output,
     augment,
@@ -20,6 +19,7 @@ from maxmargin.problem import (
     squared_norm,
     workspace,
 )
+from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.chain import ChainProblem
 
 

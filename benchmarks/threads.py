@@ -59,7 +59,7 @@ def arithmetic(n_threads: int) -> Callable[[], Any]:
     import numba
     import numpy as np
 
-    from maxmargin.threads import Ranges
+    from maxmargin.runtime.threads import Ranges
 
     @numba.njit(nogil=True)
     def iterate(_: int, lo: int, hi: int) -> float:

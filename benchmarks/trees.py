@@ -24,7 +24,7 @@ def make_problems(n_labels: int, dtype: str) -> dict[str, Any]:
 
     from maxmargin.encode.chain import chain_problem
     from maxmargin.encode.features import row_features
-    from maxmargin.encode.sequences import Rows
+    from maxmargin.encode.rows import Rows
     from maxmargin.encode.tree import Trees, tree_problem
 
     rng = np.random.default_rng(0)
@@ -48,8 +48,8 @@ def time_oracles(n_labels: int, dtype: str, repeats: int) -> dict[str, dict[str,
     """Microseconds per chain of each oracle of each problem."""
     import numpy as np
 
-    from maxmargin.dispatch import kernel
     from maxmargin.problem import exp_oracle, max_marginals, max_oracle, n_examples, topk_oracle, workspace
+    from maxmargin.runtime.dispatch import kernel
 
     @kernel
     def all_max(problem, theta, out, y, outputs, values, work, rounds):

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.dispatch import implements
 from maxmargin.problem import (
     add_output,
     augment,
@@ -26,6 +25,7 @@ from maxmargin.problem import (
     squared_norm,
     workspace,
 )
+from maxmargin.runtime.dispatch import implements
 
 
 class Intervals(NamedTuple):

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.dispatch import kernel
-from maxmargin.passes import Blocks, Passes, new_blocks
 from maxmargin.problem import (
     exp_oracle,
     gold,
@@ -20,7 +18,9 @@ from maxmargin.problem import (
     scores,
     topk_oracle,
 )
-from maxmargin.views import matrix
+from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.passes import Blocks, Passes, new_blocks
+from maxmargin.runtime.views import matrix
 
 
 def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from numba.extending import register_jitable
 
 from maxmargin.checks import check_choice, check_count, check_positive
-from maxmargin.dispatch import generic, implements
 from maxmargin.problem import (
     IMPOSSIBLE,
     add_output,
@@ -32,8 +31,9 @@ from maxmargin.problem import (
     scores,
     topk_oracle,
 )
+from maxmargin.runtime.dispatch import generic, implements
+from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import SMOOTHINGS, smooth_sorted
-from maxmargin.views import matrix
 
 __all__ = ["Loss", "find_loss"]
 

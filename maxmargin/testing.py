@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.dispatch import supports
 from maxmargin.encode.chain import chain_problem
 from maxmargin.encode.features import row_features
-from maxmargin.encode.sequences import Rows
+from maxmargin.encode.rows import Rows
 from maxmargin.losses import find_loss
+from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers import Solver
 from maxmargin.solvers.objective import Objective
 from maxmargin.structures.chain import ChainProblem

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import maxmargin
-import maxmargin.dispatch
+import maxmargin.runtime.dispatch
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,7 +21,7 @@ def python_blocks(path):
 @pytest.fixture
 def interpreted(monkeypatch):
     """Kernels run as Python: to compile them for every structure takes long, and other tests do."""
-    monkeypatch.setattr(maxmargin.dispatch, "_implemented", {})
+    monkeypatch.setattr(maxmargin.runtime.dispatch, "_implemented", {})
 
 
 def run_blocks(name):

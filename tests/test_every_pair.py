@@ -31,9 +31,9 @@ from maxmargin import (
     TreeSVM,
     dispatch,
 )
-from maxmargin.dispatch import supports
 from maxmargin.losses import find_loss
 from maxmargin.problem import ORACLES
+from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.objective import Objective
 from tests.toy import random_candidates
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.encode.features import row_features
-from maxmargin.encode.sequences import Rows, stack_rows
+from maxmargin.encode.rows import Rows, stack_rows
 from maxmargin.structures.boxes import BoxProblem
 
 

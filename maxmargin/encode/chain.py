@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.encode.features import append_columns
-from maxmargin.encode.sequences import Rows
+from maxmargin.encode.rows import Rows
 from maxmargin.features import SparseFeatures
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chain import ChainProblem

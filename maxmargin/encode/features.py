@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.sequences import Rows
+from maxmargin.encode.rows import Rows
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from maxmargin.features.base import Gram, gram_blocks
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.encode.features import row_features
-from maxmargin.encode.sequences import Rows, as_stored, stack_rows
+from maxmargin.encode.rows import Rows, as_stored, stack_rows
 from maxmargin.structures.matching import MatchingProblem
 
 

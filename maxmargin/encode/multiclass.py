@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.encode.features import append_constant, row_features
-from maxmargin.encode.sequences import Rows, as_stored, check_finite
+from maxmargin.encode.rows import Rows, as_stored, check_finite
 from maxmargin.structures.multiclass import MulticlassProblem
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.encode.features import append_columns, row_features
-from maxmargin.encode.sequences import Rows, stack_rows
+from maxmargin.encode.rows import Rows, stack_rows
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.tree import TreeProblem
 

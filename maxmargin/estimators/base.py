@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 
 from maxmargin import inference
 from maxmargin.losses import Loss, find_loss
-from maxmargin.passes import Blocks
 from maxmargin.problem import new_weights
+from maxmargin.runtime.passes import Blocks
 from maxmargin.solvers import find_solver
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin import inference
 from maxmargin.encode.boxes import Cells, box_problem, check_boxes, check_min_size, stack_cells
 from maxmargin.encode.features import append_constant
-from maxmargin.encode.sequences import as_stored, check_sample_weight, is_better_sparse
+from maxmargin.encode.rows import as_stored, check_sample_weight, is_better_sparse
 from maxmargin.estimators.base import StructuredModel, Task, per_example
 from maxmargin.metrics import iou
 from maxmargin.structures.boxes import BoxProblem

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import inference
 from maxmargin.encode.candidates import candidate_costs, candidate_problem, stack_candidates, true_candidates
-from maxmargin.encode.sequences import as_stored, check_sample_weight, is_better_sparse
+from maxmargin.encode.rows import as_stored, check_sample_weight, is_better_sparse
 from maxmargin.estimators.base import StructuredModel, Task, per_example
 from maxmargin.structures.candidates import CandidateProblem
 

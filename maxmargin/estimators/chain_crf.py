@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin import inference
 from maxmargin.checks import check_count, check_share
-from maxmargin.encode.sequences import check_labels_given, encode_labels, flatten_labels
+from maxmargin.encode.rows import check_labels_given, encode_labels, flatten_labels
 from maxmargin.estimators.base import Task, as_seed
 from maxmargin.estimators.sequences import SequenceModel
 

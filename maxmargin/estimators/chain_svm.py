@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.costs import label_costs, position_costs
-from maxmargin.encode.sequences import Rows, flatten_weights
+from maxmargin.encode.rows import Rows, flatten_weights
 from maxmargin.estimators.sequences import SequenceModel
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.encode.sequences import check_sample_weight
+from maxmargin.encode.rows import check_sample_weight
 from maxmargin.estimators.base import StructuredModel, Task
 from maxmargin.structures.custom import CustomProblem
 

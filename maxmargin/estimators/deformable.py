@@ -18,7 +18,7 @@ from maxmargin.encode.deformable import (
     stack_grids,
     stack_poses,
 )
-from maxmargin.encode.sequences import check_sample_weight
+from maxmargin.encode.rows import check_sample_weight
 from maxmargin.estimators.base import StructuredModel, Task
 from maxmargin.structures.deformable import N_STATISTICS, DeformableProblem
 

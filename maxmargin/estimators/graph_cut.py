@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import inference
 from maxmargin.costs import label_costs
-from maxmargin.encode.graph import Graphs, graph_problem, stack_graphs
-from maxmargin.encode.sequences import (
+from maxmargin.encode.graph_cut import Graphs, graph_problem, stack_graphs
+from maxmargin.encode.rows import (
     as_stored,
     check_labels_given,
     check_sample_weight,
@@ -21,7 +21,7 @@ from maxmargin.encode.sequences import (
     is_better_sparse,
 )
 from maxmargin.estimators.base import StructuredModel, Task, per_example
-from maxmargin.structures.graphcut import GraphCutProblem
+from maxmargin.structures.graph_cut import GraphCutProblem
 
 
 class GraphCutSVM(StructuredModel):

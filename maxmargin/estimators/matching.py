@@ -17,7 +17,7 @@ from maxmargin.encode.matching import (
     stored_pairs,
     true_matches,
 )
-from maxmargin.encode.sequences import check_sample_weight, is_better_sparse
+from maxmargin.encode.rows import check_sample_weight, is_better_sparse
 from maxmargin.estimators.base import StructuredModel, Task, per_example
 from maxmargin.structures.matching import MatchingProblem
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxmargin import inference
 from maxmargin.costs import label_costs
 from maxmargin.encode.multiclass import as_rows, multiclass_problem
-from maxmargin.encode.sequences import check_sample_weight, is_better_sparse
+from maxmargin.encode.rows import check_sample_weight, is_better_sparse
 from maxmargin.estimators.base import StructuredModel, Task
 from maxmargin.structures.multiclass import MulticlassProblem
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from maxmargin.problem import n_examples
 from maxmargin.solvers import BCFW, Solver, find_solver
-from maxmargin.solvers.base import Interruptible
+from maxmargin.solvers.interrupt import Interruptible
 from maxmargin.solvers.path import Breakpoint, PathFollower
 from maxmargin.trace import Status
 

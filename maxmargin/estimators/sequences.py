@@ -21,7 +21,7 @@ from maxmargin.encode.chain import (
     transition_penalties,
 )
 from maxmargin.encode.features import row_features
-from maxmargin.encode.sequences import (
+from maxmargin.encode.rows import (
     Rows,
     as_stored,
     check_labels_given,
@@ -35,7 +35,7 @@ from maxmargin.encode.sequences import (
 )
 from maxmargin.estimators.base import StructuredModel, Task, check_k
 from maxmargin.estimators.bounds import bounds_by_name
-from maxmargin.passes import Blocks
+from maxmargin.runtime.passes import Blocks
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.structures.observed_chain import Pairs
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin import inference
 from maxmargin.costs import label_costs, position_costs
-from maxmargin.encode.sequences import Rows, encode_labels
+from maxmargin.encode.rows import Rows, encode_labels
 from maxmargin.estimators.trees import TreeModel, flatten_node_labels
 
 

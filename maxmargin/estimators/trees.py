@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import inference
-from maxmargin.encode.sequences import (
+from maxmargin.encode.rows import (
     Rows,
     as_stored,
     check_labels_given,
@@ -22,7 +22,7 @@ from maxmargin.encode.sequences import (
 from maxmargin.encode.tree import BIASES, Trees, check_gold_allowed, label_penalties, stack_trees, tree_problem
 from maxmargin.estimators.base import StructuredModel, Task
 from maxmargin.estimators.bounds import bounds_by_name
-from maxmargin.passes import Blocks
+from maxmargin.runtime.passes import Blocks
 from maxmargin.structures.tree import TreeProblem
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.dispatch import generic, kernel
+from maxmargin.runtime.dispatch import generic, kernel
 
 
 @generic

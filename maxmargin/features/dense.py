@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.dispatch import implements
 from maxmargin.features.base import (
     Gram,
     add_row,
@@ -17,6 +16,7 @@ from maxmargin.features.base import (
     spread_rows,
     squared_norm_rows,
 )
+from maxmargin.runtime.dispatch import implements
 
 
 class DenseFeatures(NamedTuple):

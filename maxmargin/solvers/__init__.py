@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from maxmargin.solvers.auto import Auto
-from maxmargin.solvers.base import Result, Solver
 from maxmargin.solvers.bcfw import BCFW
 from maxmargin.solvers.casimir import Casimir
 from maxmargin.solvers.frank_wolfe import FrankWolfe
@@ -13,7 +12,9 @@ from maxmargin.solvers.lbfgs import LBFGS
 from maxmargin.solvers.n_slack import NSlack
 from maxmargin.solvers.one_slack import OneSlack
 from maxmargin.solvers.perceptron import Perceptron
+from maxmargin.solvers.run import Result
 from maxmargin.solvers.sgd import SGD
+from maxmargin.solvers.solver import Solver
 from maxmargin.solvers.svrg import SVRG
 
 __all__ = [

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.dispatch import implements, kernel
 from maxmargin.losses import attain, clear
-from maxmargin.passes import Blocks
 from maxmargin.problem import add_output, gold, n_examples, score_output
+from maxmargin.runtime.dispatch import implements, kernel
+from maxmargin.runtime.passes import Blocks
 
 FIRST_CAPACITY = 2
 

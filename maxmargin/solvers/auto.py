@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from maxmargin.dispatch import kernel
 from maxmargin.problem import add_output, gold, max_oracle, spread, squared_norm
-from maxmargin.solvers.base import Run, Solver
+from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers.bcfw import BCFW, BlockState
 from maxmargin.solvers.objective import Certificate, augmented_potentials
+from maxmargin.solvers.run import Run
+from maxmargin.solvers.solver import Solver
 
 ENOUGH_SECONDS = 0.005  # of measuring
 REPEATS = 3

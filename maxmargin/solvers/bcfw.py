@@ -10,10 +10,11 @@ import numpy as np
 from maxmargin.checks import check_choice, check_count
 from maxmargin.solvers import sum_tree
 from maxmargin.solvers.active_sets import DualPoint, enlarged, fill_with_gold, means_of_sets, new_sets, no_sets
-from maxmargin.solvers.base import Run, Solver
 from maxmargin.solvers.block_steps import AWAY, FW, PAIRWISE, StepRule, block_steps
-from maxmargin.solvers.box import project
+from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.run import Run
+from maxmargin.solvers.solver import Solver
 
 STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY}
 SAMPLINGS = ("uniform", "permutation", "gap")
@@ -137,7 +138,7 @@ class BlockState:
             done = block_steps(
                 objective.problem,
                 run.w,
-                objective.box,
+                objective.bounds,
                 run.dual.means,
                 self.sets,
                 self.tree,
@@ -181,6 +182,6 @@ class BlockState:
         w = run.w
         if self.lag.size and k > 1:
             average = run.objective.weights(run.dual.means) - self.lag * (2 / (k * (k + 1)))
-            w = project(average, run.objective.box).astype(run.w.dtype)
+            w = project(average, run.objective.bounds).astype(run.w.dtype)
             primal = run.primal(w, np.zeros_like(self.gaps), self.outputs)
         return Certificate(w, primal, dual)

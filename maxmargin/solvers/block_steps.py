@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.dispatch import kernel
 from maxmargin.problem import add_output, gold, n_examples, score_output, spread, squared_norm
+from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers.active_sets import best_slot, has_room, remove, store, stored, worst_slot
-from maxmargin.solvers.box import confine, release
+from maxmargin.solvers.bounds import confine, release
 from maxmargin.solvers.objective import augmented_potentials, call_oracle, inner
 from maxmargin.solvers.sum_tree import change, draw
 
@@ -50,7 +50,7 @@ class StepRule(NamedTuple):
 
 
 @kernel
-def block_steps(problem, w, box, means, sets, tree, rule, global_gap, order, draws, lag, n_steps, counts, scratch):
+def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, draws, lag, n_steps, counts, scratch):
     """A step on each example of `order`, or on one drawn by its gap where `order` is negative.
 
     Keeps w = w(means), the active sets and the block gaps (the leaves of `tree`) up to date; counts oracle calls, cache
@@ -116,9 +116,9 @@ def block_steps(problem, w, box, means, sets, tree, rule, global_gap, order, dra
         set_direction(problem, i, kind, mu, y, sets, away, rule.kind == FW, delta)
         curvature = rule.weight[i] * scale * squared_norm(problem, i, delta, scratch.work)
         gamma = min(limit, slope / curvature) if curvature > 0 else limit
-        release(w, box)
+        release(w, bounds)
         spread(problem, w, i, delta, -gamma * rule.weight[i] * scale)
-        confine(w, box)
+        confine(w, bounds)
         if lag.size > 0:
             j = n_steps + k + 1.0
             spread(problem, lag, i, delta, -gamma * rule.weight[i] * scale * j * (j - 1) / 2)

@@ -27,9 +27,9 @@ from itertools import count
 import numpy as np
 
 from maxmargin.checks import check_choice, check_positive
-from maxmargin.solvers.base import Run
-from maxmargin.solvers.box import project
+from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.run import Run
 from maxmargin.solvers.svrg import Epochs, SmoothingSolver
 
 SCHEDULES = ("adaptive", "constant")
@@ -84,7 +84,7 @@ class Casimir(SmoothingSolver):
         for k in count(1):
             epochs.set_level(plan.mu)
             share = plan.kappa / (plan.kappa + strength) if k > 1 else 0.0
-            start = project(self._start(previous, z, last_z, share), run.objective.box)
+            start = project(self._start(previous, z, last_z, share), run.objective.bounds)
             epochs.snapshot(start, previous)
             if epochs.point is not start:
                 previous = last_z = z = epochs.point  # the momentum leads astray: begin anew
@@ -105,14 +105,14 @@ class Casimir(SmoothingSolver):
                 w = epochs.run_epoch(kappa, z)
             plan.advance(epochs)
             alpha, beta = extrapolate(alpha, kappa, plan.kappa, strength)
-            last_z, z = z, project(w + beta * (w - previous), run.objective.box)
+            last_z, z = z, project(w + beta * (w - previous), run.objective.bounds)
             previous = w
 
     @staticmethod
     def _squared_gradient(epochs: Epochs, kappa: float, z: np.ndarray) -> float:
-        """||grad||^2 of the subproblem at the snapshot, within the box."""
+        """||grad||^2 of the subproblem at the snapshot, within the bounds."""
         strength = epochs.objective.regularization + kappa
-        step = epochs.point - project(epochs.point - epochs.gradient(kappa, z) / strength, epochs.objective.box)
+        step = epochs.point - project(epochs.point - epochs.gradient(kappa, z) / strength, epochs.objective.bounds)
         return strength**2 * float(np.dot(step, step))
 
     def _start(self, previous: np.ndarray, z: np.ndarray, last_z: np.ndarray, share: float) -> np.ndarray:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.dispatch import kernel
 from maxmargin.problem import add_output, gold, n_examples, spread
+from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers.active_sets import DualPoint, no_sets
-from maxmargin.solvers.base import Run, Solver
 from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.run import Run
+from maxmargin.solvers.solver import Solver
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def lazy_potentials(problem, loss, lazy, i, theta, other):
 
 
 @register_jitable
-def lazy_step(problem, lazy, box, i, delta, scale, shrink, drift, omega):
+def lazy_step(problem, lazy, bounds, i, delta, scale, shrink, drift, omega):
     """W = shrink w + drift r + scale B_i delta, which counts omega in the average."""
     state = lazy.state
     state[A] *= shrink
@@ -88,7 +88,7 @@ def lazy_step(problem, lazy, box, i, delta, scale, shrink, drift, omega):
     spread(problem, lazy.u, i, delta, scale / state[A])
     if lazy.lag.size > 0:
         spread(problem, lazy.lag, i, delta, state[SUM_A] * scale / state[A])
-    clip(lazy, box)
+    clip(lazy, bounds)
     state[SUM_A] += omega * state[A]
     state[SUM_B] += omega * state[B]
     state[TOTAL] += omega
@@ -110,14 +110,14 @@ def rescale(lazy):
 
 
 @register_jitable
-def clip(lazy, box):
-    """Move the constrained weights back into the box."""
+def clip(lazy, bounds):
+    """Move the constrained weights back into the bounds."""
     state = lazy.state
-    for k in range(box.which.size):
-        j = box.which[k]
+    for k in range(bounds.which.size):
+        j = bounds.which[k]
         shift = state[B] * lazy.r[j] if lazy.r.size > 0 else 0.0
         w = state[A] * lazy.u[j] + shift
-        clipped = min(max(w, box.lower[k]), box.upper[k])
+        clipped = min(max(w, bounds.lower[k]), bounds.upper[k])
         if clipped != w:
             change = (clipped - w) / state[A]
             lazy.u[j] += change

@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.checks import check_count
-from maxmargin.solvers.base import Run, Solver
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.owlqn import OWLQN
+from maxmargin.solvers.run import Run
+from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
 
@@ -52,7 +53,7 @@ class LBFGS(Solver):
         from scipy.optimize import minimize  # slow to import
 
         objective = run.objective
-        if not objective.box.which.size:  # faster than SciPy's, by far with many weights
+        if not objective.bounds.which.size:  # faster than SciPy's, by far with many weights
             OWLQN(self.memory).follow(run, observe)
             return
         if objective.l1:
@@ -79,10 +80,9 @@ class LBFGS(Solver):
         evaluate(start)
         if certify(start):
             return
-        box = objective.box
-        bounds = np.tile([-np.inf, np.inf], (start.size, 1))
-        bounds[box.which] = np.column_stack([box.lower, box.upper])
+        limits = np.tile([-np.inf, np.inf], (start.size, 1))
+        limits[objective.bounds.which] = np.column_stack([objective.bounds.lower, objective.bounds.upper])
         options = {"maxcor": self.memory or 20, "maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0}
-        minimize(evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
+        minimize(evaluate, start, jac=True, method="L-BFGS-B", bounds=limits, callback=callback, options=options)
         if not run.must_stop:
             run.verdict = Status.STALLED if np.isfinite(latest[0].value) else Status.DIVERGED

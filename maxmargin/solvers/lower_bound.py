@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.solvers.box import project
+from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Objective
 
 
@@ -39,7 +39,7 @@ class LowerBound:
     def _line_search(self, rise: float, direction: np.ndarray) -> float:
         """The best step in [0, 1]: the root of the dual's slope, which falls along the way."""
         objective = self.objective
-        if not objective.box.which.size:
+        if not objective.bounds.which.size:
             strength = objective.regularization
             curvature = strength * float(np.dot(direction, direction))
             slope = rise - strength * float(np.dot(self.v, direction))
@@ -47,7 +47,7 @@ class LowerBound:
         lo, hi = 0.0, 1.0
         for _ in range(30):
             gamma = (lo + hi) / 2
-            w = project(self.v + gamma * direction, objective.box)
+            w = project(self.v + gamma * direction, objective.bounds)
             if rise > objective.regularization * float(np.dot(w, direction)):
                 lo = gamma
             else:

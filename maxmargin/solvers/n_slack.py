@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from maxmargin.checks import check_count
 from maxmargin.solvers.active_sets import enlarged, store_outputs
-from maxmargin.solvers.base import Run, Solver
 from maxmargin.solvers.bcfw import BCFW, BlockState
 from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.run import Run
+from maxmargin.solvers.solver import Solver
 
 ACCURACY = 0.1  # of the gap found by the oracle, to which a restricted problem is solved
 MOST_SWEEPS = 1000

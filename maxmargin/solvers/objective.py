@@ -10,7 +10,7 @@ where entropy_i(mu_i) = h_i - <theta_i, mu_i> is what smoothing adds: zero for t
 the loss is attained at w, the gradient of the loss term is -lambda w(mu), and for smooth losses F(w) - D(mu) is
 ||grad F(w)||^2 / (2 lambda).
 
-With box constraints w(mu) is projected to the box and D gains a term (`maxmargin.solvers.box`). Without regularization,
+With bounds w(mu) is projected to the bounds and D gains a term (`maxmargin.solvers.bounds`). Without regularization,
 lambda = 0, the only known bound is D = 0, at the true outputs: no loss is negative.
 """
 
@@ -23,9 +23,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from maxmargin.checks import check_positive, check_share
-from maxmargin.dispatch import kernel
 from maxmargin.losses import NAMED, Loss, attain, clear, potentials
-from maxmargin.passes import Blocks, Passes, new_blocks
 from maxmargin.problem import (
     add_output,
     augment,
@@ -37,7 +35,9 @@ from maxmargin.problem import (
     scores,
     spread,
 )
-from maxmargin.solvers.box import dual_term, make_box, project
+from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.passes import Blocks, Passes, new_blocks
+from maxmargin.solvers.bounds import dual_term, make_bounds, project
 
 
 class Certificate(NamedTuple):
@@ -99,7 +99,7 @@ class Objective:
         self.n_weights = new_weights(problem).size
         self.regularization = (1 - l1_ratio) / (self.n * C)
         self.l1 = l1_ratio / (self.n * C)  # a term of its own, in solvers that know of it
-        self.box = make_box(lower, upper, new_weights(problem))
+        self.bounds = make_bounds(lower, upper, new_weights(problem))
         self.weight = np.ones(self.n) if sample_weight is None else np.array(sample_weight, np.float64)
         if self.weight.shape != (self.n,) or not (np.isfinite(self.weight).all() and (self.weight >= 0).all()):
             raise ValueError(f"sample_weight must hold {self.n} finite, non-negative numbers, one per example.")
@@ -123,7 +123,7 @@ class Objective:
         return new_blocks(self.passes.output_sizes, np.int32)
 
     def weights(self, means: Blocks) -> np.ndarray:
-        """w(mu) in float64, whatever the dtype of the problem and before it is projected to the box.
+        """w(mu) in float64, whatever the dtype of the problem and before it is projected to the bounds.
 
         It is free of the drift of incremental updates.
         """
@@ -147,8 +147,8 @@ class Objective:
 
     def dual_value(self, gain: float, v: np.ndarray) -> float:
         """D(mu), given w(mu) before its projection and the mean of <cost, mu> + entropy(mu)."""
-        w = project(v, self.box)
-        return gain - self.regularization * (0.5 * float(np.dot(w, w)) + dual_term(v, self.box))
+        w = project(v, self.bounds)
+        return gain - self.regularization * (0.5 * float(np.dot(w, w)) + dual_term(v, self.bounds))
 
     def evaluate(
         self, w: np.ndarray, means: Blocks | None = None, outputs: Blocks | None = None, oracle: Any = None

@@ -17,9 +17,10 @@ import numpy as np
 
 from maxmargin.checks import check_count
 from maxmargin.solvers.active_sets import StoredLoss, enlarged, fill_with_gold, new_sets, store_outputs
-from maxmargin.solvers.base import Run, Solver
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
+from maxmargin.solvers.run import Run
 from maxmargin.solvers.simplex_qp import maximise_on_simplex
+from maxmargin.solvers.solver import Solver
 
 IDLE = 30  # restricted problems that a cut may sit out before it is dropped
 CACHE_FRACTION = 0.5  # of the gap, that a cut from the cache must close

@@ -23,9 +23,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from maxmargin.checks import check_count
-from maxmargin.solvers.base import Run, Solver
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
+from maxmargin.solvers.run import Run
+from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
 DECREASE = 1e-4  # the share of the decrease that the slope promises at which a step is long enough
@@ -35,7 +36,7 @@ SHORTEST = 1e-10  # of the full step, tried before giving up
 
 @dataclass(frozen=True)
 class OWLQN(Solver):
-    """L-BFGS for smooth losses with any mixture of L1 and L2 regularization, which `LBFGS` uses where there is no box.
+    """L-BFGS for smooth losses with any mixture of L1 and L2 regularization, which `LBFGS` uses where there are no bounds.
 
     Parameters
     ----------

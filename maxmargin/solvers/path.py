@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.dispatch import kernel
 from maxmargin.problem import augment, gold, max_oracle, n_examples, score_output, scores
+from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers.active_sets import DualPoint, kept_primal
-from maxmargin.solvers.base import Solver
 from maxmargin.solvers.frank_wolfe import assemble_outputs
 from maxmargin.solvers.objective import Objective, expected_cost
+from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
 

@@ -14,12 +14,13 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_count
-from maxmargin.dispatch import kernel
 from maxmargin.losses import clear
 from maxmargin.problem import add_output, gold, max_oracle, scores, spread
-from maxmargin.solvers.base import Run, Solver
+from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.run import Run
+from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
 
@@ -60,7 +61,7 @@ class Perceptron(Solver):
                     mistakes += perceptron_steps(
                         objective.problem,
                         run.w,
-                        objective.box,
+                        objective.bounds,
                         lag,
                         objective.passes.part_sizes,
                         objective.weight,
@@ -82,7 +83,7 @@ class Perceptron(Solver):
 
 
 @kernel
-def perceptron_steps(problem, w, box, lag, sizes, weight, order, n_steps, scratch):
+def perceptron_steps(problem, w, bounds, lag, sizes, weight, order, n_steps, scratch):
     """A step on each example of `order`; return the number of mistakes.
 
     `lag`, if not empty, collects sum_t (t - 1) (w_t - w_{t-1}), so that the average of w_1 to w_T is w_T - lag / T.
@@ -108,9 +109,9 @@ def perceptron_steps(problem, w, box, lag, sizes, weight, order, n_steps, scratc
         spread(problem, w, i, delta, weight[i])
         if lag.size > 0:
             spread(problem, lag, i, delta, weight[i] * (n_steps + k))
-        for c in range(box.which.size):
-            j = box.which[c]
-            change = min(max(w[j], box.lower[c]), box.upper[c]) - w[j]
+        for c in range(bounds.which.size):
+            j = bounds.which[c]
+            change = min(max(w[j], bounds.lower[c]), bounds.upper[c]) - w[j]
             w[j] += change
             if lag.size > 0:
                 lag[j] += change * (n_steps + k)

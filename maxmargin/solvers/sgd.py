@@ -17,11 +17,10 @@ import numpy as np
 from numba.extending import register_jitable
 
 from maxmargin.checks import check_choice, check_count, check_positive
-from maxmargin.dispatch import kernel
 from maxmargin.losses import attain, clear
 from maxmargin.problem import add_output, augment, gold, n_examples, spread
-from maxmargin.solvers.base import Run, Solver
-from maxmargin.solvers.box import project
+from maxmargin.runtime.dispatch import kernel
+from maxmargin.solvers.bounds import project
 from maxmargin.solvers.lazy_weights import (
     STEPS,
     LazyWeights,
@@ -33,7 +32,9 @@ from maxmargin.solvers.lazy_weights import (
 )
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate, Objective, inner
+from maxmargin.solvers.run import Run
 from maxmargin.solvers.smoothness import estimate_bend
+from maxmargin.solvers.solver import Solver
 
 DECAY, CONSTANT, SQRT, INVERSE = range(4)
 SCHEDULES = {"decay": DECAY, "constant": CONSTANT, "sqrt": SQRT, "inverse": INVERSE}
@@ -91,7 +92,7 @@ class SGD(Solver):
                 if run.must_stop:
                     break
                 bound.add(gain / objective.n, gradient)
-            w = project(average(lazy) if self.averaging else current(lazy), objective.box)
+            w = project(average(lazy) if self.averaging else current(lazy), objective.bounds)
             found = run.evaluate(w)
             dual = bound.add(found.cost + found.entropy, found.gradient)
             yield Certificate(w.astype(run.w.dtype), found.value, dual)
@@ -148,7 +149,7 @@ def sgd_steps_on(
         objective.problem,
         objective.loss.compiled(),
         lazy,
-        objective.box,
+        objective.bounds,
         objective.passes.part_sizes,
         objective.weight,
         order,
@@ -159,7 +160,7 @@ def sgd_steps_on(
 
 
 @kernel
-def sgd_steps(problem, loss, lazy, box, sizes, weight, order, rule, gradient, scratch):
+def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient, scratch):
     """Steps along `order`; adds the gradients of the losses, divided by n, to `gradient` unless it is empty."""
     n = n_examples(problem)
     losses = 0.0
@@ -184,7 +185,7 @@ def sgd_steps(problem, loss, lazy, box, sizes, weight, order, rule, gradient, sc
         t = lazy.state[STEPS] + 1
         step = step_size(rule, t)
         shrink = max(1 - step * rule.regularization, 0.0)
-        lazy_step(problem, lazy, box, i, delta, -step * weight[i], shrink, 0.0, t)
+        lazy_step(problem, lazy, bounds, i, delta, -step * weight[i], shrink, 0.0, t)
     return losses, gains
 
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.dispatch import kernel
 from maxmargin.losses import attain, combine, potentials
 from maxmargin.problem import add_output, augment, gold, score_output, scores, spread
-from maxmargin.solvers.base import Run
+from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers.objective import Objective, inner
+from maxmargin.solvers.run import Run
 
 SAMPLE = 100  # examples to look at, or a fiftieth of all if that is more
 
@@ -35,7 +35,7 @@ def estimate_bend(run: Run, objective: Objective, w: np.ndarray) -> Bend:
     order = run.rng.permutation(counting)[: max(SAMPLE, objective.n // 50)]
     found = np.zeros((len(order), 3))
     room = np.zeros((3, int(passes.part_sizes.max())), passes.dtype)
-    searches = not objective.box.which.size  # steps may leave the box, where oracles need not work
+    searches = not objective.bounds.which.size  # steps may leave the bounds, where oracles need not work
     loss, probe = objective.loss.compiled(), np.zeros(w.size, passes.dtype)
     calls = bend(
         objective.problem,

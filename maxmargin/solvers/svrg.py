@@ -17,15 +17,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive
-from maxmargin.dispatch import kernel
 from maxmargin.losses import Loss, attain
+from maxmargin.runtime.dispatch import kernel
 from maxmargin.smoothing import SMOOTHINGS
-from maxmargin.solvers.base import Run, Solver
-from maxmargin.solvers.box import project
+from maxmargin.solvers.bounds import project
 from maxmargin.solvers.lazy_weights import average, lazy_potentials, lazy_step, lazy_weights
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.run import Run
 from maxmargin.solvers.smoothness import estimate_bend
+from maxmargin.solvers.solver import Solver
 
 LEAST_CAUTION = 0.3  # estimates are of the worst example: steps can be longer, until the objective rises
 LARGEST_DROP = 8.0  # of estimates from one snapshot to the next: a sample may miss the examples that bend
@@ -227,7 +228,7 @@ class Epochs:
                 objective.problem,
                 objective.loss.compiled(),
                 lazy,
-                objective.box,
+                objective.bounds,
                 self.means,
                 objective.weight,
                 order[lo:hi],
@@ -237,11 +238,11 @@ class Epochs:
             )
             run.count(calls=hi - lo)
         with np.errstate(over="ignore", invalid="ignore"):  # steps that were too long are taken back
-            return project(average(lazy), objective.box)
+            return project(average(lazy), objective.bounds)
 
 
 @kernel
-def svrg_steps(problem, loss, lazy, box, means, weight, order, eta, strength, scratch):
+def svrg_steps(problem, loss, lazy, bounds, means, weight, order, eta, strength, scratch):
     """A step on each example of `order`."""
     for k in range(order.size):
         i = order[k]
@@ -252,4 +253,4 @@ def svrg_steps(problem, loss, lazy, box, means, weight, order, eta, strength, sc
         attain(loss, problem, i, theta, delta, scratch)
         for p in range(delta.size):
             delta[p] -= snapshot[p]
-        lazy_step(problem, lazy, box, i, delta, -eta * weight[i], 1 - eta * strength, -eta, 1.0)
+        lazy_step(problem, lazy, bounds, i, delta, -eta * weight[i], 1 - eta * strength, -eta, 1.0)

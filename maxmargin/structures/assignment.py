@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.threads import aligned
-from maxmargin.views import matrix
+from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.views import matrix
 
 FORBIDDEN = 1e30  # above every sum of costs that can occur
 NOBODY = -1

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.dispatch import implements
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
 from maxmargin.problem import (
     add_output,
@@ -33,6 +32,9 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
+from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.views import matrix
 from maxmargin.structures.subwindow import (
     Heap,
     Image,
@@ -41,8 +43,6 @@ from maxmargin.structures.subwindow import (
     sum_from_top,
     sum_of_exponentials,
 )
-from maxmargin.threads import aligned
-from maxmargin.views import matrix
 
 # Nodes that may wait at the same time, enough for any image of up to 361 rows of cells; beyond, the search slows down.
 HEAP_SIZE = 1 << 16

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.dispatch import implements
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
 from maxmargin.problem import (
     add_output,
@@ -31,7 +30,8 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
-from maxmargin.threads import aligned
+from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.threads import aligned
 
 
 class CandidateProblem(NamedTuple):

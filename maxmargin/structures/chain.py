@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.dispatch import implements
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
 from maxmargin.problem import (
     IMPOSSIBLE,
@@ -34,9 +33,10 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
+from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.views import matrix
 from maxmargin.structures import chain_dp, chain_sums
-from maxmargin.threads import aligned
-from maxmargin.views import matrix
 
 
 class ChainProblem(NamedTuple):

@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.numeric import fast_exp
 from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.numeric import fast_exp
 
 
 @register_jitable

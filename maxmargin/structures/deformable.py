@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.dispatch import implements
 from maxmargin.features import score_rows, spread_rows
 from maxmargin.features.base import row_is_zero
 from maxmargin.problem import (
@@ -45,10 +44,11 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
+from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_dp import insert
 from maxmargin.structures.distance_transform import TransformWork, new_transform_work, transform_grid
-from maxmargin.threads import aligned
-from maxmargin.views import matrix
 
 N_STATISTICS = 5  # of an edge and type: u^2, u, v^2, v, 1
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.threads import aligned
+from maxmargin.runtime.threads import aligned
 
 FLAT = 1e-9  # curvature at and below which parabolas are compared one by one: their crossings would be far away
 FAR = 1e300

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.dispatch import implements
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
 from maxmargin.problem import (
     add_output,
@@ -31,6 +30,9 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
+from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.views import matrix
 from maxmargin.structures.assignment import (
     FORBIDDEN,
     NOBODY,
@@ -42,8 +44,6 @@ from maxmargin.structures.assignment import (
     find_runner_up,
     obey_rules,
 )
-from maxmargin.threads import aligned
-from maxmargin.views import matrix
 
 
 class MatchingProblem(NamedTuple):

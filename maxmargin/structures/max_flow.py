@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.threads import aligned
+from maxmargin.runtime.threads import aligned
 
 SOURCE, SINK = 0, 1  # sides
 NO_PARENT, TERMINAL, ORPHAN = -1, -2, -3  # besides arcs to a parent; nodes without parent belong to no tree

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.dispatch import implements
 from maxmargin.features import score_rows, spread_rows
 from maxmargin.problem import (
     add_output,
@@ -30,8 +29,9 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
+from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.views import matrix
 from maxmargin.structures import candidates
-from maxmargin.views import matrix
 
 
 class MulticlassProblem(NamedTuple):

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.dispatch import implements
 from maxmargin.features.sparse import entry
 from maxmargin.problem import new_weights, scores, spread, squared_norm, workspace
+from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.threads import aligned
 from maxmargin.structures import chain
 from maxmargin.structures.chain import nodes_and_pairs
-from maxmargin.threads import aligned
 
 
 class Pairs(NamedTuple):

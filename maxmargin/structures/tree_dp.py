@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.numeric import fast_exp
 from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.numeric import fast_exp
+from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_dp import exact, insert
 from maxmargin.structures.chain_sums import exponentiate, times_matrix
-from maxmargin.views import matrix
 
 
 class Forest(NamedTuple):

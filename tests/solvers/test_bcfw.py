@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from maxmargin.encode.chain import chain_problem
 from maxmargin.encode.features import row_features
-from maxmargin.encode.sequences import Rows
+from maxmargin.encode.rows import Rows
 from maxmargin.solvers import BCFW, Auto, FrankWolfe, sum_tree
 from maxmargin.solvers.active_sets import stored
 from maxmargin.solvers.objective import Objective

@@ -90,7 +90,7 @@ def test_python_classes_and_sample_weights(solver):
 
 def test_averages_of_lazy_weights(problem):
     """The weights and their average against a plain loop."""
-    from maxmargin.solvers.box import make_box
+    from maxmargin.solvers.bounds import make_bounds
     from maxmargin.solvers.lazy_weights import lazy_step
 
     rng = np.random.default_rng(0)
@@ -105,7 +105,7 @@ def test_averages_of_lazy_weights(problem):
 
         spread(problem, move, 0, delta, 1.0)
         shrink = 0.0 if t == 20 else 0.8
-        lazy_step(problem, lazy, make_box(lower, None, w), 0, delta, 0.1, shrink, -0.05, t + 1.0)
+        lazy_step(problem, lazy, make_bounds(lower, None, w), 0, delta, 0.1, shrink, -0.05, t + 1.0)
         w = np.maximum(shrink * w - 0.05 * direction + 0.1 * move, lower)
         total += (t + 1) * w
         assert np.allclose(current(lazy), w)

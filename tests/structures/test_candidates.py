@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from maxmargin.encode.candidates import candidate_problem
 from maxmargin.encode.multiclass import multiclass_problem
-from maxmargin.encode.sequences import Rows
+from maxmargin.encode.rows import Rows
 from maxmargin.problem import exp_oracle, max_marginals, max_oracle, topk_oracle, workspace
 from maxmargin.solvers import Auto
 from maxmargin.testing import check_solver, check_structure

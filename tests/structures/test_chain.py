@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from maxmargin.encode.chain import append_biases, chain_problem
 from maxmargin.encode.features import row_features
-from maxmargin.encode.sequences import Rows
+from maxmargin.encode.rows import Rows
 from maxmargin.problem import IMPOSSIBLE, exp_oracle, max_oracle, part_sizes, topk_oracle, workspace
 from maxmargin.testing import check_structure
 from tests import naive

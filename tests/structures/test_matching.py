@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from maxmargin.dispatch import supports
 from maxmargin.encode.matching import link_weights, matching_costs, matching_problem, stack_pairs, true_matches
 from maxmargin.problem import exp_oracle, max_marginals, max_oracle, part_sizes, topk_oracle, workspace
+from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers import Auto
 from maxmargin.structures.assignment import NOBODY
 from maxmargin.testing import check_solver, check_structure

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from maxmargin.encode.chain import append_biases, chain_problem, observed_pairs
 from maxmargin.encode.features import row_features
-from maxmargin.encode.sequences import Rows
+from maxmargin.encode.rows import Rows
 from maxmargin.problem import IMPOSSIBLE, new_weights, part_sizes, scores
 from maxmargin.solvers import BCFW
 from maxmargin.testing import check_structure

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from maxmargin import dispatch
 from maxmargin import problem as generics
-from maxmargin.dispatch import generic, implements, kernel, supports
 from maxmargin.inference import best_k_outputs, best_outputs
+from maxmargin.runtime import dispatch
+from maxmargin.runtime.dispatch import generic, implements, kernel, supports
 from maxmargin.solvers import BCFW, FrankWolfe
 from maxmargin.testing import toy_chains
 
@@ -127,7 +127,7 @@ def test_a_cache_that_breaks_costs_only_compilation(monkeypatch):
 
 USER_CODE = """
     from typing import NamedTuple
-    from maxmargin.dispatch import generic, implements, kernel
+    from maxmargin.runtime.dispatch import generic, implements, kernel
     import helper
 
     @generic
@@ -238,7 +238,7 @@ def test_an_edit_of_an_implementation_is_noticed(project):
 
 
 SHARED_KERNEL = """
-    from maxmargin.dispatch import generic, kernel
+    from maxmargin.runtime.dispatch import generic, kernel
 
     @generic
     def value(thing):
@@ -252,7 +252,7 @@ SHARED_KERNEL = """
 CLASS = """
     from typing import NamedTuple
     import shared
-    from maxmargin.dispatch import implements
+    from maxmargin.runtime.dispatch import implements
 
     class {name}(NamedTuple):
         x: float

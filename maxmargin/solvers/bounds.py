@@ -1,6 +1,6 @@
-"""Box constraints lower <= w <= upper (*Gaps*, Appendix H).
+"""Bounds lower <= w <= upper (*Gaps*, Appendix H).
 
-The dual point determines v = A alpha; the weights are its projection to the box. The dual objective gains the term
+The dual point determines v = A alpha; the weights are its projection to the bounds. The dual objective gains the term
 -lambda (<beta_u, upper> - <beta_l, lower>) with the multipliers beta_u = [v - upper]_+ and beta_l = [lower - v]_+.
 Only the constrained weights are kept apart: elsewhere w = v.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 
-class Box(NamedTuple):
+class Bounds(NamedTuple):
     """The constrained weights, their bounds, and v there."""
 
     which: np.ndarray
@@ -22,14 +22,14 @@ class Box(NamedTuple):
     free: np.ndarray
 
 
-def make_box(lower: Any, upper: Any, weights: np.ndarray) -> Box:
+def make_bounds(lower: Any, upper: Any, weights: np.ndarray) -> Bounds:
     """Check bounds, numbers or arrays with one entry per weight, None or infinite where there is none.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from maxmargin.solvers.box import make_box
-    >>> make_box([0.0, -float("inf")], None, np.zeros(2)).which
+    >>> from maxmargin.solvers.bounds import make_bounds
+    >>> make_bounds([0.0, -float("inf")], None, np.zeros(2)).which
     array([0])
     """
     low = _as_bound("lower", lower, -np.inf, weights.size)
@@ -40,7 +40,7 @@ def make_box(lower: Any, upper: Any, weights: np.ndarray) -> Box:
     index = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
     largest = float(np.finfo(weights.dtype).max)  # kernels assume finite numbers
     low, high = np.maximum(low[index], -largest), np.minimum(high[index], largest)
-    return Box(
+    return Bounds(
         index, _rounded(low, weights.dtype, np.inf), _rounded(high, weights.dtype, -np.inf), np.zeros(len(index))
     )
 
@@ -61,32 +61,32 @@ def _as_bound(name: str, bound: Any, nothing: float, n_weights: int) -> np.ndarr
     return np.broadcast_to(values, (n_weights,))
 
 
-def project(v: np.ndarray, box: Box) -> np.ndarray:
-    """The weights of v: a copy, clipped to the box."""
+def project(v: np.ndarray, bounds: Bounds) -> np.ndarray:
+    """The weights of v: a copy, clipped to the bounds."""
     w = v.copy()
-    w[box.which] = np.clip(v[box.which], box.lower, box.upper)
+    w[bounds.which] = np.clip(v[bounds.which], bounds.lower, bounds.upper)
     return w
 
 
-def dual_term(v: np.ndarray, box: Box) -> float:
+def dual_term(v: np.ndarray, bounds: Bounds) -> float:
     """<beta_u, upper> - <beta_l, lower> at v."""
-    constrained = v[box.which]
-    above = np.maximum(constrained - box.upper, 0)
-    below = np.maximum(box.lower - constrained, 0)
+    constrained = v[bounds.which]
+    above = np.maximum(constrained - bounds.upper, 0)
+    below = np.maximum(bounds.lower - constrained, 0)
     is_above, is_below = above > 0, below > 0
-    return float(above[is_above] @ box.upper[is_above] - below[is_below] @ box.lower[is_below])
+    return float(above[is_above] @ bounds.upper[is_above] - below[is_below] @ bounds.lower[is_below])
 
 
 @register_jitable
-def release(w, box):
+def release(w, bounds):
     """Put v in place of the constrained weights, so that w can be updated like v."""
-    for k in range(box.which.size):
-        w[box.which[k]] = box.free[k]
+    for k in range(bounds.which.size):
+        w[bounds.which[k]] = bounds.free[k]
 
 
 @register_jitable
-def confine(w, box):
+def confine(w, bounds):
     """Keep v of the constrained weights and clip them again."""
-    for k in range(box.which.size):
-        box.free[k] = w[box.which[k]]
-        w[box.which[k]] = min(max(box.free[k], box.lower[k]), box.upper[k])
+    for k in range(bounds.which.size):
+        bounds.free[k] = w[bounds.which[k]]
+        w[bounds.which[k]] = min(max(bounds.free[k], bounds.lower[k]), bounds.upper[k])

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import maximum_flow
 
-from maxmargin.dispatch import kernel
-from maxmargin.encode.graph import graph_problem, stack_graphs
+from maxmargin.encode.graph_cut import graph_problem, stack_graphs
 from maxmargin.problem import (
     augment,
     exp_oracle,
@@ -20,8 +19,9 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
+from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
-from maxmargin.structures.graphcut import NotSubmodularError
+from maxmargin.structures.graph_cut import NotSubmodularError
 from maxmargin.structures.max_flow import change_excess, new_flow, plant_trees, saturate
 from maxmargin.testing import check_structure
 from maxmargin.trace import Status

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxmargin.metrics import iou
-from maxmargin.proposals import box_candidates, box_features, selective_search, sliding_boxes
+from maxmargin.vision import box_candidates, box_features, selective_search, sliding_boxes
 
 
 def test_sliding_boxes_are_all_inside():

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from maxmargin.dispatch import implements
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
 from maxmargin.problem import (
     add_output,
@@ -35,9 +34,10 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
+from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.views import matrix
 from maxmargin.structures.max_flow import NO_PARENT, SOURCE, Flow, change_excess, new_flow, plant_trees, saturate
-from maxmargin.threads import aligned
-from maxmargin.views import matrix
 
 # Potentials become integers, so that flows are exact: the sum of all capacities stays below this power of two.
 CAPACITY_BITS = 60

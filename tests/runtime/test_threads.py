@@ -2,7 +2,7 @@ import os
 
 import numpy as np
 
-from maxmargin.threads import Ranges, aligned, count_threads, split_evenly
+from maxmargin.runtime.threads import Ranges, aligned, count_threads, split_evenly
 
 
 def test_ranges_cover_all_examples_once():

@@ -51,7 +51,7 @@ def stack_rows(
 
     Examples
     --------
-    >>> from maxmargin.encode.sequences import stack_rows
+    >>> from maxmargin.encode.rows import stack_rows
     >>> rows = stack_rows([[[1.0, 0.0], [0.0, 2.0]], [[3.0, 0.0]]])
     >>> rows.matrix.shape, rows.offsets.tolist()
     ((3, 2), [0, 2, 3])

@@ -30,7 +30,7 @@ def sliding_boxes(shape: tuple[int, int], sizes: Any, step: int = 1) -> np.ndarr
 
     Examples
     --------
-    >>> from maxmargin.proposals import sliding_boxes
+    >>> from maxmargin.vision import sliding_boxes
     >>> sliding_boxes((2, 4), [(2, 2), (9, 9)], step=2).tolist()
     [[0, 0, 2, 2], [0, 2, 2, 4]]
     """
@@ -101,7 +101,7 @@ def box_features(cells: np.ndarray, boxes: Any, mean: bool = False) -> np.ndarra
     Examples
     --------
     >>> import numpy as np
-    >>> from maxmargin.proposals import box_features
+    >>> from maxmargin.vision import box_features
     >>> box_features(np.ones((3, 4, 1)), [[0, 0, 3, 4], [1, 1, 2, 3]]).tolist()
     [[12.0], [2.0]]
     """
@@ -149,7 +149,7 @@ def box_candidates(cells: np.ndarray, boxes: Any, true: Any, mean: bool = False)
     Examples
     --------
     >>> import numpy as np
-    >>> from maxmargin.proposals import box_candidates, sliding_boxes
+    >>> from maxmargin.vision import box_candidates, sliding_boxes
     >>> candidates = box_candidates(np.ones((2, 4, 3)), sliding_boxes((2, 4), [(2, 2)]), (0, 0, 2, 3))
     >>> candidates.best, candidates.costs.round(2).tolist(), candidates.features.shape
     (0, [0.0, 0.33, 0.33, 0.75], (4, 3))

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.encode.features import append_constant, row_features
-from maxmargin.encode.sequences import Rows, stack_rows
-from maxmargin.structures.graphcut import GraphCutProblem
+from maxmargin.encode.rows import Rows, stack_rows
+from maxmargin.structures.graph_cut import GraphCutProblem
 
 
 class Graphs(NamedTuple):
@@ -40,7 +40,7 @@ def stack_graphs(
 
     Examples
     --------
-    >>> from maxmargin.encode.graph import stack_graphs
+    >>> from maxmargin.encode.graph_cut import stack_graphs
     >>> graphs = stack_graphs([([[1.0], [2.0]], [(0, 1)]), ([[3.0]], [])])
     >>> graphs.nodes.offsets.tolist(), graphs.ends.tolist(), graphs.edges.matrix.tolist()
     ([0, 2, 3], [[0, 1]], [[1.0]])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.problem import n_examples, new_weights, output_sizes, part_sizes, workspace
-from maxmargin.threads import Ranges, aligned, count_threads
+from maxmargin.runtime.threads import Ranges, aligned, count_threads
 
 
 class Blocks(NamedTuple):

@@ -39,7 +39,7 @@ def generic(declaration: Callable) -> Callable:
     Examples
     --------
     >>> from typing import NamedTuple
-    >>> from maxmargin.dispatch import generic, implements
+    >>> from maxmargin.runtime.dispatch import generic, implements
     >>> @generic
     ... def area(shape): "The area of a shape."
     >>> class Square(NamedTuple):

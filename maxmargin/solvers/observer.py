@@ -1,0 +1,80 @@
+"""What watches over a run: the trace, the best weights so far, reports, and the decision to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from maxmargin.solvers.held_out import HeldOut
+from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.run import Result, Run
+from maxmargin.trace import Status, Trace
+
+
+class Observer:
+    """Sees every certificate of a run: keeps the trace and the best weights, reports, and decides when to stop."""
+
+    def __init__(
+        self,
+        run: Run,
+        keeps_last: bool,
+        verbose: int,
+        callback: Callable[[Trace], bool | None] | None,
+        held_out: HeldOut | None,
+    ) -> None:
+        self.run = run
+        self.keeps_last = keeps_last
+        self.held_out = held_out
+        self.verbose = verbose
+        self.callback = callback
+        self.trace = Trace(notes=run.notes)
+        self.best, self.lowest = run.w, np.inf
+        self.is_optimal = False
+
+    def __call__(self, certificate: Certificate) -> bool:
+        """Take note of a certificate; return whether to stop."""
+        run, trace = self.run, self.trace
+        if not np.isfinite(certificate.primal) and len(trace):
+            run.verdict = Status.DIVERGED
+            return True
+        if certificate.primal < self.lowest or self.keeps_last:
+            self.best, self.lowest = certificate.w.copy(), certificate.primal
+        trace.append(
+            passes=run.passes,
+            oracle_calls=run.oracle_calls,
+            seconds=run.seconds,
+            primal=certificate.primal,
+            dual=certificate.dual,
+            cache_hits=run.cache_hits,
+            cache_misses=run.cache_misses,
+            dev_score=np.nan if self.held_out is None else self.held_out.judge(certificate.w),
+        )
+        if self.verbose:
+            first = [*run.notes, trace.header()] if len(trace) == 1 else []
+            print(*first, trace.line(), sep="\n", flush=True)
+        if self.callback is not None and self.callback(trace):
+            run.interrupted = True
+        if self.held_out is not None and self.held_out.is_exhausted:
+            run.verdict = Status.EARLY_STOPPED
+        primal, gap = trace.last("primal"), trace.last("gap")
+        self.is_optimal = bool(np.isfinite(gap) and gap <= run.target(primal))
+        return self.is_optimal or run.must_stop
+
+    def result(self) -> Result:
+        """What the run has led to."""
+        run, status = self.run, self.run.status(self.is_optimal)
+        if run.wrong_outputs:
+            run.notes.append(f"The oracle returned an output worse than the true one {run.wrong_outputs} times.")
+        if run.n_inexact:
+            run.notes.append(
+                f"The smoothed maximum of {run.n_inexact} examples took max_k outputs and is only a bound: raise max_k "
+                "or lower mu."
+            )
+        if self.held_out is not None:
+            self.best = self.held_out.best
+            run.notes.append(self.held_out.summary)
+        if self.verbose:
+            ending = [] if self.held_out is None else [self.held_out.summary]
+            print(*ending, f"{status.name}: {status.value}.", sep="\n", flush=True)
+        return Result(self.best, run.dual, self.trace, status)

@@ -1,0 +1,202 @@
+"""The state of one run of a solver, and what it returns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.runtime.passes import Blocks
+from maxmargin.solvers.active_sets import DualPoint, copied, no_sets
+from maxmargin.solvers.bounds import project
+from maxmargin.solvers.objective import Evaluation, Objective
+from maxmargin.trace import Status, Trace
+
+
+class Result(NamedTuple):
+    """What a solver returns.
+
+    Attributes
+    ----------
+    w : the weights of the lowest objective found or, with held-out data, of the highest score there
+    dual : the last dual point, its mean parts and active sets, of solvers that keep one: pass it as `start` to continue
+    trace : one row per certificate
+    status : why the solver stopped
+    """
+
+    w: np.ndarray
+    dual: Any
+    trace: Trace
+    status: Status
+
+
+class Run:
+    """The state of one run: the point it has reached, its counters and its limits."""
+
+    SLICE = 0.1  # seconds between two looks at the clock and the interrupt flag
+
+    def __init__(
+        self,
+        objective: Objective,
+        start: Any,
+        tol: float,
+        abs_tol: float,
+        max_passes: float,
+        time_limit: float | None,
+        random_state: Any,
+    ) -> None:
+        self.objective = objective
+        self.notes: list[str] = []
+        self.start = start
+        self.w = np.zeros(objective.n_weights, objective.passes.dtype)
+        self.dual: Any = None  # the dual point, in solvers that keep one
+        self.tol = tol
+        self.abs_tol = abs_tol
+        self.max_passes = max_passes
+        self.time_limit = time_limit
+        self.rng = np.random.default_rng(random_state)
+        self.n_steps = 0
+        self.oracle_calls = 0
+        self.cache_hits = 0
+        self.cache_misses = 0
+        self.wrong_outputs = 0
+        self.n_inexact = 0  # examples whose smoothed maximum was only a bound, in the last evaluation
+        self.interrupted = False
+        self.verdict: Status | None = None  # why the solver itself ended the run
+        self.is_estimated = False  # whether primal values are estimates, not bounds
+        self._began = time.perf_counter()
+        self._step_seconds = self.SLICE
+
+    def target(self, primal: float) -> float:
+        """The duality gap to reach at this objective."""
+        return max(self.tol * abs(primal), self.abs_tol)
+
+    @property
+    def passes(self) -> float:
+        """Steps on single examples so far, per example."""
+        return self.n_steps / self.objective.n
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock time since the beginning."""
+        return time.perf_counter() - self._began
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the time limit has passed."""
+        return self.time_limit is not None and self.seconds >= self.time_limit
+
+    @property
+    def must_stop(self) -> bool:
+        """Whether the run is to end at the next certificate, whatever that says."""
+        return self.verdict is not None or self.interrupted or self.timed_out or self.passes >= self.max_passes
+
+    @property
+    def is_pass_too_long(self) -> bool:
+        """Whether the run is to end at once, and a pass of the oracle would take more than a second."""
+        return (self.interrupted or self.timed_out) and self.objective.n * self._step_seconds > 1
+
+    def slices(self, n_steps: int) -> Iterator[tuple[int, int]]:
+        """Ranges of `n_steps` steps short enough to look at the clock in between; counts their passes.
+
+        Ends early when time is up or the run was interrupted.
+        """
+        lo, size = 0, 1
+        while lo < n_steps and not (self.interrupted or self.timed_out):
+            size = min(4 * size, max(1, int(self.SLICE / self._step_seconds)))  # the first steps may be slow
+            hi = min(n_steps, lo + size)
+            began = time.perf_counter()
+            yield lo, hi
+            self._step_seconds = max((time.perf_counter() - began) / (hi - lo), 1e-9)
+            self.n_steps += hi - lo
+            lo = hi
+
+    def count(self, calls: int, hits: int = 0, misses: int = 0, wrong: int = 0) -> None:
+        """Count oracle calls, look-ups in a cache that saved one or not, and outputs worse than the true one."""
+        self.oracle_calls += int(calls)
+        self.cache_hits += int(hits)
+        self.cache_misses += int(misses)
+        self.wrong_outputs += int(wrong)
+
+    def start_dual(self, needs_sets: bool = False) -> bool:
+        """Begin at the dual point given as start, or at the true outputs; return whether it was the start.
+
+        A start without the active sets that the solver needs, or with a lower dual value, is of no use.
+        """
+        objective = self.objective
+        self.dual = DualPoint(objective.gold_means(), no_sets())
+        fresh = objective.weights(self.dual.means)
+        is_usable = False
+        if isinstance(self.start, DualPoint):
+            self._check_start()
+            point = copied(self.start, objective.passes.dtype)
+            v = objective.weights(point.means)
+            is_better = objective.dual(v, point.means) >= objective.dual(fresh, self.dual.means)
+            is_usable = is_better and (bool(point.sets.sizes.size) or not needs_sets)
+        if is_usable:
+            self.dual, fresh = point, v
+        elif self.start is not None:
+            self.notes.append("Started afresh: the start holds no dual point that helps this solver.")
+        self._place(fresh)
+        return is_usable
+
+    def _check_start(self) -> None:
+        sizes, passes = self.start.sets.sizes, self.objective.passes
+        has_same_outputs = not sizes.size or np.array_equal(sizes, passes.output_sizes)
+        if not (has_same_outputs and np.array_equal(np.diff(self.start.means.start), passes.part_sizes)):
+            raise ValueError("start must be a dual point of this problem, but its examples have other sizes.")
+
+    def rebuild(self) -> float:
+        """Recompute w from the mean parts in float64, against drift, and return the dual value there."""
+        exact = self.objective.weights(self.dual.means)
+        self._place(exact)
+        return self.objective.dual(exact, self.dual.means)
+
+    def _place(self, v: np.ndarray) -> None:
+        bounds = self.objective.bounds
+        self.w[:] = project(v, bounds)
+        bounds.free[:] = v[bounds.which]
+
+    def primal(self, w: np.ndarray, gaps: np.ndarray, outputs: Blocks) -> float:
+        """F(w) by one oracle pass, which also fills the block gaps and the oracle's outputs."""
+        hinge, wrong = self.objective.hinge(w, self.dual.means, gaps, outputs)
+        self.count(calls=self.objective.n, wrong=wrong)
+        return self.objective.primal(w, hinge)
+
+    def evaluate(self, w: np.ndarray, objective: Objective | None = None, **kept: Blocks | None) -> Evaluation:
+        """`Objective.evaluate`, counting the oracle's calls."""
+        objective = objective or self.objective
+        evaluation = objective.evaluate(w, **kept)
+        self.count(calls=objective.n, wrong=evaluation.n_wrong)
+        if objective is self.objective:
+            self.n_inexact = evaluation.n_inexact
+        return evaluation
+
+    def start_weights(self) -> np.ndarray:
+        """The weights to start from, in float64: those given as start, inside the bounds, or zero."""
+        start = self.start.w if isinstance(self.start, Result) else self.start
+        if start is None:
+            start = np.zeros(self.w.size)
+        elif isinstance(start, DualPoint):
+            self._check_start()
+            if self.objective.regularization == 0:
+                raise ValueError("start must be weights, not a dual point, which has none without L2 regularization.")
+            start = self.objective.weights(start.means)
+        start = np.array(start, np.float64)
+        if start.shape != self.w.shape or not np.isfinite(start).all():
+            raise ValueError(f"start must hold {self.w.size} finite weights, or be a dual point of this problem.")
+        return project(start, self.objective.bounds)
+
+    def status(self, is_optimal: bool) -> Status:
+        """Why the run ended."""
+        if is_optimal and (self.wrong_outputs or self.n_inexact):
+            return Status.INEXACT
+        if is_optimal:
+            return Status.ESTIMATED if self.is_estimated else Status.OPTIMAL
+        if self.verdict:
+            return self.verdict
+        if self.interrupted:
+            return Status.INTERRUPTED
+        return Status.TIMEOUT if self.timed_out else Status.MAX_PASSES

@@ -1,0 +1,130 @@
+"""The frame of every solver: what it can minimise, and how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxmargin.checks import check_positive
+from maxmargin.losses import Loss, find_loss
+from maxmargin.problem import ORACLES
+from maxmargin.runtime.dispatch import supports
+from maxmargin.solvers.held_out import HeldOut
+from maxmargin.solvers.interrupt import Interruptible
+from maxmargin.solvers.objective import Certificate, Objective
+from maxmargin.solvers.observer import Observer
+from maxmargin.solvers.run import Result, Run
+from maxmargin.trace import Trace
+
+
+@dataclass(frozen=True)
+class Solver:
+    """Base of all solvers: a frozen dataclass whose fields are the options of the algorithm.
+
+    A subclass names the losses it can minimise, the first one by default, and implements `iterate`.
+    """
+
+    losses: ClassVar[tuple[str, ...]] = ("hinge",)
+    needs_regularization: ClassVar[bool] = True
+    takes_bounds: ClassVar[bool] = True
+    returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
+    takes_l1: ClassVar[bool] = False
+
+    def oracles(self, loss: Loss) -> set[str]:
+        """The names of the oracles that it needs to minimise a loss."""
+        return {loss.oracle}
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        """Improve ``run.w`` and ``run.dual``, yielding a certificate now and then; the frame decides when to stop."""
+        raise NotImplementedError
+
+    def solve(
+        self,
+        problem: Any,
+        C: float = 1.0,
+        sample_weight: np.ndarray | None = None,
+        *,
+        loss: Any = None,
+        l1_ratio: float = 0.0,
+        start: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        tol: float = 1e-3,
+        abs_tol: float = 0.0,
+        max_passes: float = 1000,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[Trace], bool | None] | None = None,
+        held_out: HeldOut | None = None,
+    ) -> Result:
+        """Minimise (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), lambda = 1/(n C).
+
+        With an L1 term, for solvers that take one, (1/2) ||w||^2 becomes l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
+
+        Parameters
+        ----------
+        problem : the examples
+        C : inverse strength of the regularization; infinite for none, where the solver can do without
+        sample_weight : (n,) weights of the examples
+        loss : "hinge", "smooth_hinge", "log" or a `Loss`; by default the first that the solver is made for
+        l1_ratio : the share of the L1 norm in the regularization, from 0 to 1
+        start : where to start from: the `dual` of an earlier `Result` or, for primal solvers, weights
+        lower, upper : bounds of the weights, numbers or arrays with one entry per weight
+        tol : stop at this relative duality gap, (primal - dual) / primal
+        abs_tol : stop at this absolute duality gap, too
+        max_passes : stop after this many passes over the examples
+        time_limit : stop after about this many seconds
+        n_jobs : threads of a pass over all examples; None is 1, -1 all cores
+        random_state : seed
+        verbose : print the trace as it grows
+        callback : called with the trace after each certificate; returning True stops the run
+        held_out : scores the weights of each certificate: the best are returned, and the run stops when patience ends
+        """
+        for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
+            if value is not None:
+                check_positive(name, value, allow_infinite=name != "tol")
+        chosen = find_loss(loss or self.losses[0])
+        self._check_loss(chosen)
+        self._check_oracles(problem, chosen)
+        objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen, l1_ratio)
+        self._check_objective(objective)
+        run = Run(objective, start, tol, abs_tol, max_passes, time_limit, random_state)
+        observer = Observer(run, self.returns_last, verbose, callback, held_out)
+        with Interruptible(run):
+            self.follow(run, observer)
+        return observer.result()
+
+    def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
+        """Run until `observe`, which is shown every certificate, says to stop."""
+        for certificate in self.iterate(run):
+            if observe(certificate):
+                return
+
+    def _check_loss(self, loss: Loss) -> None:
+        if loss.name not in self.losses:
+            raise ValueError(
+                f"{type(self).__name__} minimises the {' or '.join(self.losses)} loss, not the {loss.name} loss."
+            )
+
+    def _check_oracles(self, problem: Any, loss: Loss) -> None:
+        missing = sorted(name for name in self.oracles(loss) if not supports(ORACLES[name], problem))
+        if missing:
+            has = sorted(name for name, oracle in ORACLES.items() if supports(oracle, problem))
+            raise TypeError(
+                f"{type(self).__name__} needs the {' and '.join(missing)} oracle for the {loss.name} loss, which "
+                f"{type(problem).__name__} does not have; it has: {', '.join(has) or 'none'}."
+            )
+
+    def _check_objective(self, objective: Objective) -> None:
+        name = type(self).__name__
+        if objective.l1 and not self.takes_l1:
+            raise ValueError(f"{name} knows no L1 regularization: l1_ratio must be 0, or the solver LBFGS.")
+        if self.needs_regularization and objective.regularization == 0:
+            raise ValueError(f"{name} needs regularization: C must be finite.")
+        if not self.takes_bounds and objective.bounds.which.size:
+            raise ValueError(f"{name} takes no bounds of the weights.")
