@@ -6,7 +6,7 @@ theta_i = B_i' w come from the weights by a linear map B_i, the features. A mixt
 mean parts mu_i, a point of the convex hull of all s_i(y); vertices are outputs.
 
 Every argument is a flat array: `theta`, `mu` and `delta` have one entry per part of the example, `w` one per weight.
-A NamedTuple registers implementations with `maxmargin.runtime.dispatch.implements`; a Python class has methods of the same
+A NamedTuple registers implementations with `maxmargin.runtime.implements`; a Python class has methods of the same
 names, without the first argument.
 """
 

@@ -36,7 +36,7 @@ SHORTEST = 1e-10  # of the full step, tried before giving up
 
 @dataclass(frozen=True)
 class OWLQN(Solver):
-    """L-BFGS for smooth losses with any mixture of L1 and L2 regularization, which `LBFGS` uses where there are no bounds.
+    """L-BFGS for smooth losses with any mixture of L1 and L2 regularization, which `LBFGS` uses without bounds.
 
     Parameters
     ----------
