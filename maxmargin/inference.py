@@ -18,8 +18,9 @@ from maxmargin.problem import (
     scores,
     topk_oracle,
 )
+from maxmargin.runtime.blocks import Blocks, new_blocks
 from maxmargin.runtime.dispatch import kernel
-from maxmargin.runtime.passes import Blocks, Passes, new_blocks
+from maxmargin.runtime.passes import Passes
 from maxmargin.runtime.views import matrix
 
 

@@ -9,15 +9,14 @@ where h is the maximum, or the maximum smoothed at the level (temperature) mu:
     log            h smoothed by entropy at mu = 1, without margin      conditional random fields
 
 In all of them the gradient is B_i (mu_i - s_i(y_i)), with the mean parts mu_i at which h is attained, and so are duals
-and certificates the same (`maxmargin.solvers.objective`).
+and certificates the same (`maxmargin.solvers.objective`). Solvers ask a loss for its oracle, whether it is smooth and
+whether it has a margin; kernels ask where it is attained. So a new loss is one class, with a function for `attain`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
-
-from numba.extending import register_jitable
+from typing import Any, ClassVar
 
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.problem import (
@@ -31,11 +30,20 @@ from maxmargin.problem import (
     scores,
     topk_oracle,
 )
-from maxmargin.runtime.dispatch import generic, implements
+from maxmargin.runtime.abi import Attained, Problem, Reals, Scratch
+from maxmargin.runtime.dispatch import LOSS, generic, helper, implements
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import SMOOTHINGS, smooth_sorted
 
 __all__ = ["Loss", "find_loss"]
+
+
+@generic(interface=LOSS)
+def attain(loss, problem: Problem, i: int, theta: Reals, means: Reals, scratch: Scratch) -> Attained:  # type: ignore[empty-body]
+    """Write the mean parts at which h is attained into `means`; leaves theta changed.
+
+    Return h, the true maximum (or h where the oracle does not tell it), <theta, means>, and whether h is exact.
+    """
 
 
 @dataclass(frozen=True)
@@ -65,40 +73,63 @@ class Loss:
     k: int = 5
     max_k: int = 40
 
+    oracle: ClassVar[str]  # the name of the oracle it needs
+
+    def __new__(cls, smoothing: str | None = None, *args: Any, **options: Any) -> Loss:
+        """The class of a loss says how it is attained."""
+        check_choice("smoothing", smoothing, (None, *SMOOTHINGS))
+        kinds = {None: MaxLoss, "l2": TopKLoss, "entropy": ExpLoss}
+        return super().__new__(kinds[smoothing] if cls is Loss else cls)
+
     def __post_init__(self) -> None:
-        check_choice("smoothing", self.smoothing, (None, *SMOOTHINGS))
         check_positive("mu", self.mu)
+        object.__setattr__(self, "mu", float(self.mu))
         check_count("k", self.k)
         check_count("max_k", self.max_k)
 
     @property
+    def is_smooth(self) -> bool:
+        """Whether it has a gradient everywhere."""
+        return self.smoothing is not None
+
+    @property
     def name(self) -> str:
-        """The kind of loss: "hinge", "smooth_hinge" or "log"."""
-        if self.smoothing is None:
+        """What to call it: "hinge", "smooth_hinge" or "log"."""
+        if not self.is_smooth:
             return "hinge"
         return "smooth_hinge" if self.margin else "log"
 
     @property
-    def oracle(self) -> str:
-        """The name of the oracle it needs."""
-        return {None: "max", "l2": "topk", "entropy": "exp"}[self.smoothing]
-
-    @property
     def n_best(self) -> int:
-        """How many outputs it may ask of the top-K oracle: one more than are to have a weight."""
-        return max(self.k, self.max_k) + 1 if self.smoothing == "l2" else 1
+        """How many outputs it may ask of the top-K oracle."""
+        return 1
 
     def at(self, mu: float) -> Loss:
         """The same loss at another level."""
         return replace(self, mu=mu)
 
-    def compiled(self) -> Any:
-        """The arguments of kernels that evaluate it: a type of its own for each oracle."""
-        if self.smoothing is None:
-            return MaxLoss(self.margin)
-        if self.smoothing == "l2":
-            return TopKLoss(self.margin, float(self.mu), self.k)
-        return ExpLoss(self.margin, float(self.mu))
+
+class MaxLoss(Loss):
+    """The maximum itself."""
+
+    oracle = "max"
+
+
+class TopKLoss(Loss):
+    """The maximum smoothed by l2."""
+
+    oracle = "topk"
+
+    @property
+    def n_best(self) -> int:
+        """One more than are to have a weight."""
+        return max(self.k, self.max_k) + 1
+
+
+class ExpLoss(Loss):
+    """The maximum smoothed by entropy."""
+
+    oracle = "exp"
 
 
 NAMED = {"hinge": Loss(), "smooth_hinge": Loss("l2"), "log": Loss("entropy", margin=False)}
@@ -110,35 +141,6 @@ def find_loss(loss: Any) -> Loss:
     if not isinstance(found, Loss):
         raise ValueError(f"loss must be a Loss or one of {', '.join(NAMED)}, not {loss!r}.")
     return found
-
-
-class MaxLoss(NamedTuple):
-    """The hinge loss."""
-
-    margin: bool
-
-
-class TopKLoss(NamedTuple):
-    """Smoothed by l2."""
-
-    margin: bool
-    mu: float
-    k: int
-
-
-class ExpLoss(NamedTuple):
-    """Smoothed by entropy."""
-
-    margin: bool
-    mu: float
-
-
-@generic
-def attain(loss, problem, i, theta, means, scratch):
-    """Write the mean parts at which h is attained into `means`; leaves theta changed.
-
-    Return h, the true maximum (or h where the oracle does not tell it), <theta, means>, and whether h is exact.
-    """
 
 
 @implements(attain, MaxLoss)
@@ -187,14 +189,21 @@ def attain_exp(loss, problem, i, theta, means, scratch):
     return h, h, loss.mu * mean, True
 
 
-@register_jitable
+@helper
 def clear(array):
     """Set all entries to zero."""
     for p in range(array.size):
         array[p] = 0
 
 
-@register_jitable
+@helper
+def copy_into(array, source):
+    """Array = source, which may be shorter."""
+    for p in range(source.size):
+        array[p] = source[p]
+
+
+@helper
 def potentials(problem, loss, w, i, theta):
     """Theta = B_i' w + margin * cost_i; return the score of the true output, which costs nothing."""
     scores(problem, w, i, theta)
@@ -204,7 +213,7 @@ def potentials(problem, loss, w, i, theta):
     return truth
 
 
-@register_jitable
+@helper
 def combine(theta, a, other, b):
     """Theta = a theta + b other, for potentials of two weight vectors; impossible parts stay impossible."""
     scale = theta.dtype.type(a)

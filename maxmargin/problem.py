@@ -12,12 +12,19 @@ names, without the first argument.
 
 from __future__ import annotations
 
-from maxmargin.runtime.dispatch import generic
+# mypy: disable-error-code="empty-body"
+from typing import Any
+
+import numpy as np
+
+from maxmargin.runtime.abi import Draws, Output, Outputs, Reals, Sums, Work, read_from_tables
+from maxmargin.runtime.blocks import Blocks, as_blocks
+from maxmargin.runtime.dispatch import PROBLEM, Bound, generic
 
 # Potentials of impossible parts: finite, so that 0 * IMPOSSIBLE = 0, and below every score that can occur.
 IMPOSSIBLE = -1e9
 
-# --- sizes, called from Python only ---------------------------------------------------------------------------------
+# --- sizes and true outputs, called from Python only ----------------------------------------------------------------
 
 
 @generic
@@ -31,92 +38,90 @@ def part_sizes(problem):
 
 
 @generic
-def output_sizes(problem):
-    """The number of integers in an output of each example, int64 of shape (n,)."""
+def true_outputs(problem):
+    """The true outputs of all examples: a list of rows of integers, or `Blocks` of them."""
 
 
 @generic
 def workspace(problem, n_best):
-    """A new `work` with room for every example and up to `n_best` outputs, so that oracles allocate nothing."""
+    """A new `work` with room for every example and up to `n_best` outputs, so that oracles allocate nothing.
+
+    None if nothing is needed.
+    """
 
 
 # --- the linear map between weights and parts -----------------------------------------------------------------------
 
 
-@generic
-def scores(problem, w, i, theta):
+@generic(interface=PROBLEM)
+def scores(problem, w: Reals, i: int, theta: Reals) -> None:
     """Theta = B_i' w."""
 
 
-@generic
-def spread(problem, w, i, delta, scale):
+@generic(interface=PROBLEM)
+def spread(problem, w: Reals, i: int, delta: Reals, scale: float) -> None:
     """W += scale * B_i delta."""
 
 
-@generic
-def squared_norm(problem, i, delta, work):
+@generic(interface=PROBLEM, like=spread)
+def accumulate(problem, w: Sums, i: int, delta: Reals, scale: float) -> None:
+    """As `spread`, which implements it, for weights in float64 whatever the dtype of the problem."""
+
+
+@generic(interface=PROBLEM)
+def squared_norm(problem, i: int, delta: Reals, work: Work) -> float:
     """Return ||B_i delta||^2."""
 
 
 # --- outputs and their costs ----------------------------------------------------------------------------------------
 
 
-@generic
-def n_examples(problem):
-    """The number of examples, n."""
-
-
-@generic
-def gold(problem, i):
-    """The true output of example i."""
-
-
-@generic
-def augment(problem, i, theta):
+@generic(interface=PROBLEM)
+def augment(problem, i: int, theta: Reals) -> None:
     """Theta += cost_i, the potentials whose score is the cost of predicting an output in place of the true one."""
 
 
-@generic
-def add_output(problem, i, y, scale, mu):
+@generic(interface=PROBLEM)
+def add_output(problem, i: int, y: Output, scale: float, mu: Reals) -> None:
     """Mu += scale * s_i(y)."""
 
 
-@generic
-def score_output(problem, i, theta, y):
+@generic(interface=PROBLEM)
+def score_output(problem, i: int, theta: Reals, y: Output) -> float:
     """Return <theta, s_i(y)>."""
 
 
 # --- oracles --------------------------------------------------------------------------------------------------------
 
 
-@generic
-def max_oracle(problem, i, theta, y, work):
+@generic(interface=PROBLEM)
+def max_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
     """Write an output of the highest score into `y`; return that score. Ties are broken deterministically."""
 
 
-@generic
-def topk_oracle(problem, i, theta, outputs, values, work):
+@generic(interface=PROBLEM)
+def topk_oracle(problem, i: int, theta: Reals, outputs: Outputs, values: Reals, work: Work) -> int:
     """Write the K best outputs into the K rows of `outputs`, best first, and their scores into `values`.
 
     Return how many there are: fewer than K where the example has fewer outputs.
     """
 
 
-@generic
-def exp_oracle(problem, i, theta, mu, work):
+@generic(interface=PROBLEM)
+def exp_oracle(problem, i: int, theta: Reals, mu: Reals, work: Work) -> float:
     """Write the mean parts under p(y) ~ exp(score(y)) into `mu`; return the log-partition function."""
 
 
-@generic
-def sample_oracle(problem, i, theta, draws, outputs, work):
+@generic(interface=PROBLEM)
+def sample_oracle(problem, i: int, theta: Reals, draws: Draws, outputs: Outputs, work: Work) -> None:
     """Write independent outputs drawn from p(y) ~ exp(score(y)) into the rows of `outputs`.
 
     `draws` has the same shape, with independent numbers uniform in [0, 1): they alone decide which outputs are drawn.
     """
 
 
-@generic
-def max_marginals(problem, i, theta, out, work):
+@generic(interface=PROBLEM)
+def max_marginals(problem, i: int, theta: Reals, out: Reals, work: Work) -> None:
     """Write into `out`, for each part that an output has once or not at all, the best score of an output that has it.
 
     Other parts are left alone. Where there are no such parts, this generic is not implemented.
@@ -124,3 +129,24 @@ def max_marginals(problem, i, theta, out, work):
 
 
 ORACLES = {"max": max_oracle, "topk": topk_oracle, "exp": exp_oracle}
+
+# --- what kernels know without asking the structure -----------------------------------------------------------------
+
+
+def truth_of(problem: Any) -> Blocks:
+    """The true outputs of all examples."""
+    return problem.truth if isinstance(problem, Bound) else as_blocks(true_outputs(problem), np.int32)
+
+
+def n_examples(problem: Any) -> int:
+    """The number of examples, n."""
+    return len(truth_of(problem).start) - 1
+
+
+def gold(problem: Any, i: int) -> np.ndarray:
+    """The true output of example i."""
+    truth = truth_of(problem)
+    return truth.values[truth.start[i] : truth.start[i + 1]]
+
+
+read_from_tables(n_examples, gold)

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.checks import check_choice, check_positive
+from maxmargin.runtime.dispatch import helper
 
 __all__ = ["SMOOTHINGS", "project_to_simplex", "smooth_max"]
 
@@ -69,7 +69,7 @@ def smooth_max(z: Any, mu: float, smoothing: str = "l2") -> tuple[float, np.ndar
     return float(top + mu * np.log(p.sum())), p / p.sum()
 
 
-@register_jitable
+@helper
 def smooth_sorted(values, count, mu, weights):
     """Smooth the maximum of values[:count], sorted best first, by l2; fill their weights and return its value.
 

@@ -225,7 +225,7 @@ def check_solver(
     assert (np.diff(trace.dual) >= 0).all(), "the best dual value falls"
     assert (np.diff(trace.oracle_calls) > 0).all(), "certificates without oracle calls"
 
-    primal = Objective(problem, C, loss=find_loss(loss or solver.losses[0])).evaluate(result.w).value
+    primal = Objective(problem, C, loss=find_loss(loss or solver.default_loss)).evaluate(result.w).value
     assert np.isclose(primal, trace.primal[-1], rtol=eps), (
         f"the weights have the objective {primal}, not the traced one"
     )

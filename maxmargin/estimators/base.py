@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from maxmargin import inference
 from maxmargin.losses import Loss, find_loss
 from maxmargin.problem import new_weights
-from maxmargin.runtime.passes import Blocks
+from maxmargin.runtime.blocks import Blocks
 from maxmargin.solvers import find_solver
 
 
@@ -60,7 +60,7 @@ class StructuredModel(BaseEstimator):
         is_count = isinstance(self.n_jobs, Integral) and self.n_jobs != 0
         if not (self.n_jobs is None or is_count):
             raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
-        find_solver(self.solver, self._find_loss().name)
+        find_solver(self.solver, self._find_loss())
 
     def _find_loss(self) -> Loss:
         return find_loss(getattr(self, "loss", self._loss))
@@ -130,7 +130,7 @@ class StructuredModel(BaseEstimator):
         loss, start = self._find_loss(), task.start
         if isinstance(start, np.ndarray) and start.size != new_weights(task.problem).size:
             start = None  # fit_bias was another one
-        result = find_solver(self.solver, loss.name).solve(
+        result = find_solver(self.solver, loss).solve(
             task.problem,
             self.C,
             task.sample_weight,

@@ -106,7 +106,7 @@ class StructuredSVM(StructuredModel):
         last = getattr(self, "_last", None) if self.warm_start else None
         goes_on = last is not None and last[0] is self.model and last[1] is X and last[2] is y
         problem = last[3] if last is not None and goes_on else CustomProblem(self.model, X, y)
-        weights = check_sample_weight(sample_weight, problem.n_examples())
+        weights = check_sample_weight(sample_weight, len(problem.X))
         fitted = {"_last": (self.model, X, y, problem) if self.warm_start else None}
         return Task(problem, weights, self._last_point() if goes_on else None, None, None, fitted)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.losses import NAMED
 from maxmargin.problem import n_examples
 from maxmargin.solvers import BCFW, Solver, find_solver
 from maxmargin.solvers.interrupt import Interruptible
@@ -279,7 +280,7 @@ def _path_solver(solver: Any, method: str) -> Solver:
     exact = method != "heuristic"
     if solver is None:
         return BCFW(steps="pairwise", sampling="gap", cache=50, exact_gaps=exact)
-    solver = find_solver(solver, "hinge")
+    solver = find_solver(solver, NAMED["hinge"])
     if not exact and getattr(solver, "exact_gaps", True):
         raise ValueError(f"A heuristic path needs BCFW(..., exact_gaps=False), not {solver!r}.")
     return solver

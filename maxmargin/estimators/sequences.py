@@ -35,7 +35,7 @@ from maxmargin.encode.rows import (
 )
 from maxmargin.estimators.base import StructuredModel, Task, check_k
 from maxmargin.estimators.bounds import bounds_by_name
-from maxmargin.runtime.passes import Blocks
+from maxmargin.runtime.blocks import Blocks
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.structures.observed_chain import Pairs
 

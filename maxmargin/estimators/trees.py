@@ -22,7 +22,7 @@ from maxmargin.encode.rows import (
 from maxmargin.encode.tree import BIASES, Trees, check_gold_allowed, label_penalties, stack_trees, tree_problem
 from maxmargin.estimators.base import StructuredModel, Task
 from maxmargin.estimators.bounds import bounds_by_name
-from maxmargin.runtime.passes import Blocks
+from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.tree import TreeProblem
 
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from maxmargin.runtime.dispatch import generic, kernel
+from maxmargin.runtime.dispatch import generic, helper, kernel
 
 
 @generic
@@ -53,7 +52,7 @@ class Gram(NamedTuple):
     start: np.ndarray
 
 
-@register_jitable
+@helper
 def row_is_zero(delta, t):
     """Whether row t of a direction vanishes: directions are zero wherever the prediction has settled."""
     for label in range(delta.shape[1]):
@@ -62,7 +61,7 @@ def row_is_zero(delta, t):
     return True
 
 
-@register_jitable
+@helper
 def gram_squared_norm(gram, i, n, delta):
     """sum_tu K_tu <D_t, D_u> for the Gram matrix K of example i.
 

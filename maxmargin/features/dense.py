@@ -17,6 +17,7 @@ from maxmargin.features.base import (
     squared_norm_rows,
 )
 from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.views import multiply
 
 
 class DenseFeatures(NamedTuple):
@@ -28,7 +29,7 @@ class DenseFeatures(NamedTuple):
 
 @implements(score_rows, DenseFeatures)
 def score_dense(features, weights, lo, hi, out):
-    np.dot(features.rows[lo:hi], weights, out[: hi - lo])
+    multiply(features.rows[lo:hi], weights, out[: hi - lo])
 
 
 @implements(spread_rows, DenseFeatures)

@@ -6,19 +6,18 @@ beside those of the scores, and no Gram matrices are kept.
 
 from __future__ import annotations
 
-from numba.extending import register_jitable
-
 from maxmargin.features.base import add_row, clear_row, dot_row
+from maxmargin.runtime.dispatch import helper
 
 
-@register_jitable
+@helper
 def score_parts(features, w, lo, hi, theta):
     """theta[t - lo] = <x_t, w> for the rows lo:hi."""
     for t in range(lo, hi):
         theta[t - lo] = dot_row(features, t, w)
 
 
-@register_jitable
+@helper
 def spread_parts(features, w, lo, hi, delta, scale):
     """W += scale * sum_t delta[t - lo] x_t over the rows lo:hi."""
     for t in range(lo, hi):
@@ -26,7 +25,7 @@ def spread_parts(features, w, lo, hi, delta, scale):
             add_row(features, t, scale * delta[t - lo], w)
 
 
-@register_jitable
+@helper
 def squared_norm_parts(features, lo, hi, delta, buffer):
     """Return ||sum_t delta[t - lo] x_t||^2 over the rows lo:hi; `buffer` is zero before and after."""
     spread_parts(features, buffer, lo, hi, delta, 1.0)

@@ -1,45 +1,91 @@
-"""Generic functions resolved by type, and kernels compiled once per type.
+"""Generic functions resolved by type, and kernels compiled once for all types.
 
-A *generic* is a function of a problem (or of its features) that each type implements in its own file. The same call
-is resolved at compile time, through Numba's ``overload``, when the type is a ``NamedTuple`` with implementations, and
-at run time, by a table or a method of the same name, when it is a Python class. A *kernel* is a loop written with
-generics only: one source that runs compiled on the library's structures and interpreted on a user's own class.
+A *generic* is a function of a problem (or of its features, or of a loss) that each type implements in its own file. A
+*kernel* is a loop written with generics only: one source that runs compiled on NamedTuples with implementations, and
+interpreted on a user's own class.
 
-Compiled kernels are kept on disk by `_KernelCache`.
+Compiled, a generic is resolved in one of two ways. Those of an `Interface`, which kernels call on problems and losses,
+are called by address: kernels are compiled once for all structures, structures once for all kernels, and only what a
+kernel reaches is compiled at all (`maxmargin.runtime.abi`). The others, such as those of features, are resolved while
+the structure that calls them is compiled, and inlined.
 """
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
-import hashlib
 import inspect
-import os
-import types as python_types
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import types
-from numba.extending import overload
+from numba.core import errors
+from numba.extending import overload, register_jitable
 
-__all__ = ["generic", "implements", "kernel", "supports"]
+from maxmargin.runtime.abi import FunctionTable, Interface, Packed, kind_of
+from maxmargin.runtime.cache import KernelCache, Reach
+
+__all__ = ["generic", "helper", "implements", "interpreted", "kernel", "supports"]
+
+PROBLEM, LOSS = Interface("problem"), Interface("loss")
 
 # Strict IEEE order is not needed, but infinities and NaN never reach a kernel, so comparisons can be vectorised.
-_OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"}}
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"},
+    "no_cfunc_wrapper": True,
+}
+# Functions that only compiled code calls need no way in from Python.
+_INNER = {**_OPTIONS, "no_cpython_wrapper": True}
+# Arrays are not counted: compiled code makes none, and those it is given outlive it. Inner functions follow.
+_UNCOUNTED = {"_nrt": False}
 
-_implemented: dict[type, list[Callable]] = {}  # NamedTuple class -> the functions that implement generics for it
+_compiled_types: set[type] = set()  # NamedTuple classes with implementations of generics
+_is_interpreted = contextvars.ContextVar("interpreted", default=bool(numba.config.DISABLE_JIT))
 
 
-def generic(declaration: Callable) -> Callable:
+@contextlib.contextmanager
+def interpreted() -> Iterator[None]:
+    """Run kernels as plain Python inside a with block, to step through them in a debugger.
+
+    Examples
+    --------
+    >>> from maxmargin import BCFW
+    >>> from maxmargin.runtime import interpreted
+    >>> from maxmargin.testing import toy_chains
+    >>> with interpreted():
+    ...     result = BCFW().solve(toy_chains())
+    >>> result.status.name
+    'OPTIMAL'
+    """
+    token = _is_interpreted.set(True)
+    try:
+        yield
+    finally:
+        _is_interpreted.reset(token)
+
+
+def runs_compiled(target: Any) -> bool:
+    """Whether kernels run compiled on a problem, features or a loss."""
+    return type(target) in _compiled_types and not _is_interpreted.get()
+
+
+def generic(declaration: Callable | None = None, *, interface: Interface | None = None, like: Any = None) -> Callable:
     """Declare a generic function; its body is never run, its signature and docstring are the contract.
+
+    Parameters
+    ----------
+    declaration : the function that is decorated
+    interface : if kernels call it by address; its arguments and result then need annotations
+    like : another generic, whose implementations it shares, for arguments of other types
 
     Examples
     --------
     >>> from typing import NamedTuple
-    >>> from maxmargin.runtime.dispatch import generic, implements
+    >>> from maxmargin.runtime import generic, implements
     >>> @generic
     ... def area(shape): "The area of a shape."
     >>> class Square(NamedTuple):
@@ -49,11 +95,14 @@ def generic(declaration: Callable) -> Callable:
     >>> area(Square(3.0))
     9.0
     """
-    name = declaration.__name__
-    table: dict[type, Callable] = {}
+    if declaration is None:
+        return functools.partial(generic, interface=interface, like=like)
+    name = declaration.__name__ if like is None else like.__name__
+    table: dict[type, Callable] = {} if like is None else like.implementations
 
     @functools.wraps(declaration)
     def resolve(target: Any, *args: Any) -> Any:
+        target = target.problem if type(target) is Bound else target
         implementation = table.get(type(target))
         if implementation is not None:
             return implementation(target, *args)
@@ -62,13 +111,29 @@ def generic(declaration: Callable) -> Callable:
             raise NotImplementedError(f"{type(target).__name__} has no {name}().")
         return method(*args)
 
+    def select(*args: Any) -> Callable | None:
+        return table.get(getattr(args[0], "instance_class", None)) if args else None  # type: ignore[arg-type]
+
+    parameters = [p.replace(annotation=p.empty) for p in inspect.signature(declaration).parameters.values()]
+    select.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    overload(resolve, jit_options=_INNER)(select)
     resolve.implementations = table  # type: ignore[attr-defined]
-    resolve.compiled = {}  # type: ignore[attr-defined]
+    resolve.options = {} if like is None else like.options  # type: ignore[attr-defined]
+    resolve.interface = interface  # type: ignore[attr-defined]
+    if interface is not None:
+        interface.add(resolve)
     return resolve
+
+
+def helper(function: Callable | None = None, **options: Any) -> Callable:
+    """Let compiled code call a function, which stays a plain function in Python; `options` go to ``numba.njit``."""
+    decorate = register_jitable(**{**_INNER, **options})
+    return decorate if function is None else decorate(function)
 
 
 def supports(function: Callable, target: Any) -> bool:
     """Whether the generic `function` is implemented for `target`."""
+    target = target.problem if type(target) is Bound else target
     return type(target) in function.implementations or hasattr(target, function.__name__)  # type: ignore[attr-defined]
 
 
@@ -85,122 +150,137 @@ def implements(function: Callable, *classes: type, **options: Any) -> Callable[[
         if found != expected:
             raise TypeError(f"{function.__name__} takes ({', '.join(expected)}), not ({', '.join(found)}).")
         for cls in classes:
-            _overload_for(function, cls, implementation, options)
-            function.compiled[cls] = _compile(implementation, options)  # type: ignore[attr-defined]
             function.implementations[cls] = implementation  # type: ignore[attr-defined]
-            _implemented.setdefault(cls, []).append(implementation)
+            function.options[cls] = options  # type: ignore[attr-defined]
+            _compiled_types.add(cls)
         return implementation
 
     return register
 
 
-def _overload_for(function: Callable, cls: type, implementation: Callable, options: dict[str, Any]) -> None:
-    def resolve(*args: Any) -> Callable | None:
-        return implementation if getattr(args[0], "instance_class", None) is cls else None
+class Bound:
+    """A problem made ready for kernels: with its true outputs at hand and, compiled, the table of its functions.
 
-    resolve.__signature__ = inspect.signature(implementation)  # type: ignore[attr-defined]
-    jit_options: Any = {**_OPTIONS, **options}
-    overload(function, jit_options=jit_options)(resolve)
+    Parameters
+    ----------
+    problem : the problem
+    truth : its true outputs, as blocks of int32
+    dtype : of its weights
+    """
+
+    def __init__(self, problem: Any, truth: Any, dtype: Any) -> None:
+        self.problem = problem
+        self.truth = truth
+        self.table: FunctionTable | None = None
+        if runs_compiled(problem):
+            numbers = len(truth.start) - 1, truth.values.ctypes.data, truth.start.ctypes.data
+            self.table = FunctionTable(problem, PROBLEM, dtype, numbers, truth)
+
+    def pack(self, scratch: Any) -> Any:
+        """Scratch space of kernels, with the problem's workspace in it, as they take it."""
+        if self.table is None:
+            return scratch
+        if isinstance(scratch.work, tuple):
+            work = Packed(scratch.work)
+            self.table.work = work.kind
+            scratch = scratch._replace(work=work)
+        else:
+            scratch = scratch._replace(work=Packed(_Nothing()))
+        return Packed(scratch)
+
+
+class _Nothing(NamedTuple):
+    """A workspace of problems that need none."""
 
 
 def kernel(function: Callable) -> Callable:
-    """Compile `function` for every type of its first argument that implements generics; interpret it for others.
+    """Compile `function` once for all problems whose type implements generics; interpret it for others.
+
+    The first argument is a problem made ready by `maxmargin.runtime.passes.bind`. It can also be a NamedTuple, such as
+    features, or an array: then the kernel is compiled for that type, and what it calls is inlined.
 
     Kernels are the only compiled functions that Python calls. They release the GIL and are cached on disk.
     """
-    compiled = _compile(function, {})
 
     @functools.wraps(function)
     def call(target: Any, *args: Any) -> Any:
-        run = compiled if type(target) in _implemented else function
-        return run(target, *args)
+        table = target.table if type(target) is Bound else None
+        if table is None and not (runs_compiled(target) or _is_compiled_array(target)):
+            return function(target, *args)
+        values = [_as_argument(target if table is None else table, None), *(_as_argument(arg, table) for arg in args)]
+        if table is not None:
+            _link(table, function)
+        return _compiled(function, tuple(map(kind_of, values)), **_OPTIONS, **_UNCOUNTED).entry_point(*values)
 
-    call.compiled = compiled  # type: ignore[attr-defined]
     call.interpreted = function  # type: ignore[attr-defined]
     return call
 
 
-# The cache. Numba's own (``cache=True``) watches only the file that defines the kernel, so it returns stale code when
-# an implementation elsewhere changes, and keeps one index per kernel, which nobody can read any more once it names a
-# class that cannot be imported. Ours stamps every entry with all the sources that went into it and keeps one index
-# per kernel and set of classes.
+def _is_compiled_array(target: Any) -> bool:
+    return isinstance(target, np.ndarray) and not _is_interpreted.get()
 
 
-def _compile(function: Callable, options: dict[str, Any]) -> Any:
-    """``numba.njit`` with the cache attached, or `function` itself under ``NUMBA_DISABLE_JIT=1``."""
-    compiled = numba.njit(**{**_OPTIONS, **options})(function)
-    if compiled is not function:
-        # Without a writable folder, or if Numba's internals have changed, every process compiles for itself.
-        with contextlib.suppress(Exception):
-            compiled._cache = _make_cache(function)
-    return compiled
+def _as_argument(value: Any, table: FunctionTable | None) -> Any:
+    """What compiled code takes in the place of a value; a loss is linked, and the problem to what the loss calls."""
+    if not (isinstance(value, tuple) or type(value) in _compiled_types):
+        return value
+    losses = [function for function in LOSS.generics if type(value) in function.implementations]
+    if table is None or not losses:
+        return Packed(value)
+    loss = FunctionTable(value, LOSS, table.dtype, [int(value.margin)])  # type: ignore[attr-defined]
+    for function in losses:
+        _fill(loss, function)
+        _link(table, function.implementations[type(value)])
+    return loss
 
 
-def _hash_sources(functions: list[Callable]) -> str:
-    """A hash of the files of all functions that `functions` reach, and of the constants they use."""
-    files, constants = {__file__}, hashlib.sha256()
-    seen: set[Any] = set()
-    waiting: list[tuple[Any, tuple[str, ...]]] = [(function, ()) for function in functions]
-    while waiting:
-        value, names = waiting.pop()
-        value = getattr(value, "py_func", value)  # what Numba has compiled
-        if isinstance(value, (int, float, complex, str, tuple, np.ndarray)):
-            constants.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
-        elif isinstance(value, python_types.ModuleType):
-            if (id(value), names) not in seen:
-                seen.add((id(value), names))
-                waiting.extend((getattr(value, name), names) for name in names if hasattr(value, name))
-        elif isinstance(value, python_types.FunctionType) and value not in seen:
-            seen.add(value)
-            files.add(value.__code__.co_filename)
-            names = value.__code__.co_names
-            waiting.extend((value.__globals__[name], names) for name in names if name in value.__globals__)
-            waiting.extend((cell.cell_contents, ()) for cell in value.__closure__ or ())
-    digest = hashlib.sha256(constants.digest())
-    for path in sorted(files):
-        digest.update(path.encode())
-        if os.path.exists(path):
-            digest.update(Path(path).read_bytes())
-    return digest.hexdigest()
+def _link(table: FunctionTable, function: Callable) -> None:
+    """Compile or load the implementations of all generics that a function calls, and put their addresses there."""
+    for needed in _generics_of(function):
+        if needed.interface is table.interface and not table.has(needed):
+            _fill(table, needed)
 
 
-def _classes(signature: Any) -> Iterator[type]:
-    """The NamedTuple classes in a Numba type, nested ones included."""
-    for entry in signature:
-        if isinstance(entry, types.BaseTuple):
-            if hasattr(entry, "instance_class"):
-                yield entry.instance_class
-            yield from _classes(entry)
+def _fill(table: FunctionTable, function: Any) -> None:
+    cls = type(table.target)
+    if cls not in function.implementations:
+        raise NotImplementedError(f"{cls.__name__} has no {function.__name__}().")
+    implementation, options = function.implementations[cls], function.options[cls]
+    signature = table.signature_of(function)
+    try:
+        compiled = _compiled(implementation, signature, **{**_INNER, **_UNCOUNTED, **options})
+    except errors.NumbaError as error:
+        if "NRT" not in str(error) and "returning of array" not in str(error):
+            raise
+        # It makes arrays of its own: let Numba count them.
+        compiled = _compiled(implementation, signature, **{**_INNER, **options})
+    table.put(function, compiled)
 
 
-def _make_cache(function: Callable) -> Any:
-    from numba.core import caching
+@functools.cache
+def _generics_of(function: Callable) -> tuple[Any, ...]:
+    return tuple(Reach(function).generics)
 
-    class KernelCache(caching.FunctionCache):
-        def _select(self, signature: Any) -> bool:
-            """Point at the index of the classes in `signature`; False where they cannot be cached."""
-            classes = sorted({(c.__module__, c.__qualname__, c) for c in _classes(signature)}, key=lambda c: c[:2])
-            if any(module == "__main__" or "<locals>" in name for module, name, _ in classes):
-                return False
-            names = ";".join(f"{module}.{name}" for module, name, _ in classes)
-            implementations = [f for *_, cls in classes for f in _implemented.get(cls, [])]
-            index = hashlib.sha256(names.encode()).hexdigest()[:12]
-            self._cache_file = caching.IndexDataCacheFile(
-                self._cache_path, f"{self._impl.filename_base}-{index}", _hash_sources([function, *implementations])
-            )
-            return True
 
-        def load_overload(self, sig: Any, target_context: Any) -> Any:
-            try:
-                return super().load_overload(sig, target_context) if self._select(sig) else None
-            except Exception:  # a broken or unreadable entry only costs a compilation
-                return None
+def _compiled(function: Callable, signature: Any, **options: Any) -> Any:
+    """A function compiled for a signature, from this process, from disk, or anew."""
+    key = function, str(options)
+    dispatcher = _dispatchers.get(key)
+    if dispatcher is None:
+        dispatcher = _dispatchers[key] = _make_dispatcher(function, options)
+    kinds = getattr(signature, "args", signature)
+    found = dispatcher.overloads.get(kinds)
+    if found is None:
+        dispatcher.compile(signature)
+        found = dispatcher.overloads[kinds]
+    return found
 
-        def save_overload(self, sig: Any, data: Any) -> None:
-            try:
-                if self._select(data.signature.args):
-                    super().save_overload(sig, data)
-            except Exception:  # a full disk or a read-only folder only costs the next process a compilation
-                return
 
-    return KernelCache(function)
+_dispatchers: dict[Any, Any] = {}
+
+
+def _make_dispatcher(function: Callable, options: dict[str, Any]) -> Any:
+    dispatcher = numba.njit(**options)(function)
+    with contextlib.suppress(Exception):  # without a place for it, every process compiles for itself
+        dispatcher._cache = KernelCache(function, options)
+    return dispatcher

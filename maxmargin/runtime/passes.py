@@ -1,4 +1,4 @@
-"""Passes over all examples of a problem: blocks of arrays, scratch space, and the ranges of the threads."""
+"""Passes over all examples of a problem: scratch space, and the ranges of the threads."""
 
 from __future__ import annotations
 
@@ -6,22 +6,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
-from maxmargin.problem import n_examples, new_weights, output_sizes, part_sizes, workspace
+from maxmargin.problem import new_weights, part_sizes, truth_of, workspace
+from maxmargin.runtime.abi import OPAQUE, SCRATCH, Stored
+from maxmargin.runtime.dispatch import Bound
 from maxmargin.runtime.threads import Ranges, aligned, count_threads
-
-
-class Blocks(NamedTuple):
-    """One flat array with a block per example; that of example i is values[start[i]:start[i + 1]]."""
-
-    values: np.ndarray
-    start: np.ndarray
-
-
-def new_blocks(sizes: np.ndarray, dtype: Any) -> Blocks:
-    """Blocks of zeros of the given sizes."""
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    return Blocks(np.zeros(start[-1], dtype), start)
 
 
 class Scratch(NamedTuple):
@@ -36,6 +26,16 @@ class Scratch(NamedTuple):
     work: Any  # the oracle's own
 
 
+for _dtype in (types.float32, types.float64):
+    _reals, _sums, _integers = (types.Array(kind, 1, "C") for kind in (_dtype, types.float64, types.int32))
+    SCRATCH[_dtype] = Stored(Scratch, Scratch._fields, (_reals, _reals, _integers, _integers, _reals, _sums, OPAQUE))
+
+
+def bind(problem: Any) -> Bound:
+    """A problem made ready for kernels."""
+    return problem if isinstance(problem, Bound) else Bound(problem, truth_of(problem), new_weights(problem).dtype)
+
+
 class Passes:
     """Runs kernels over all examples, each thread on its own range with its own scratch.
 
@@ -47,18 +47,18 @@ class Passes:
     """
 
     def __init__(self, problem: Any, n_jobs: int | None = None, n_best: int = 1) -> None:
-        self.problem = problem
+        self.problem = bind(problem)
         self.n_best = n_best
-        self.n = n_examples(problem)
         self.part_sizes = part_sizes(problem)
-        self.output_sizes = output_sizes(problem)
+        self.output_sizes = np.diff(self.problem.truth.start)
+        self.n = len(self.output_sizes)
         self.dtype = new_weights(problem).dtype
         self.ranges = Ranges(self.part_sizes, count_threads(n_jobs))
         self.scratches = [self._scratch() for _ in range(len(self.ranges))]
 
-    def _scratch(self) -> Scratch:
+    def _scratch(self) -> Any:
         n_parts, output_size = (int(self.part_sizes.max()),), int(self.output_sizes.max())
-        return Scratch(
+        scratch = Scratch(
             theta=aligned(n_parts, self.dtype),
             delta=aligned(n_parts, self.dtype),
             y=aligned((output_size,), np.int32),
@@ -67,16 +67,21 @@ class Passes:
             shares=aligned((self.n_best,), np.float64),
             work=workspace(self.problem, self.n_best),
         )
+        return self.problem.pack(scratch)
 
     def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call the kernel ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""
         return self.ranges.run(lambda k, lo, hi: function(self.problem, *args, lo, hi, self.scratches[k]))
 
-    def accumulate(self, function: Callable[..., Any], *args: Any) -> np.ndarray:
-        """As `run`, for kernels that add to a vector of weights, passed before `args`: return the sum, in float64."""
+    def accumulate(self, function: Callable[..., Any], *args: Any, size: int | None = None) -> np.ndarray:
+        """As `run`, for kernels that add to a vector of weights, passed before `args`: return the sum, in float64.
+
+        `size` is that of the vector, where it is not one entry per weight.
+        """
+        length = new_weights(self.problem).size if size is None else size
 
         def part(k: int, lo: int, hi: int) -> np.ndarray:
-            w = np.zeros(new_weights(self.problem).size)
+            w = np.zeros(length)
             function(self.problem, w, *args, lo, hi, self.scratches[k])
             return w
 

@@ -1,4 +1,4 @@
-"""Matrix views of flat arrays that cost nothing in compiled code.
+"""Matrix views of flat arrays, and products of matrices, that make no array in compiled code.
 
 Numba's ``reshape`` takes a quarter of a microsecond and counts references, as much as a short Viterbi pass; kernels
 take such views several times per step.
@@ -6,13 +6,13 @@ take such views several times per step.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
-from numba.np.arrayobj import populate_array
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import lower_builtin
+from numba.np.linalg import dot_3_mm, ensure_blas
+
+from maxmargin.runtime.abi import make_array
 
 
 def matrix(flat: np.ndarray, start: int, n_rows: int, n_columns: int) -> np.ndarray:
@@ -20,35 +20,36 @@ def matrix(flat: np.ndarray, start: int, n_rows: int, n_columns: int) -> np.ndar
     return flat[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
-@intrinsic
-def _matrix(typing_context, flat, start, n_rows, n_columns):
-    view = types.Array(flat.dtype, 2, "C")
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        index = context.get_value_type(types.intp)
-        begin, rows, columns = (
-            context.cast(builder, value, kind, types.intp)
-            for value, kind in zip(args[1:], signature.args[1:], strict=True)
-        )
-        source = context.make_array(flat)(context, builder, args[0])
-        result = context.make_array(view)(context, builder)
-        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(flat.dtype)))
-        populate_array(
-            result,
-            data=builder.gep(source.data, [begin]),
-            shape=cgutils.pack_array(builder, [rows, columns], ty=index),
-            strides=cgutils.pack_array(builder, [builder.mul(columns, itemsize), itemsize], ty=index),
-            itemsize=itemsize,
-            meminfo=None,
-        )
-        return result._getvalue()
-
-    return view(flat, start, n_rows, n_columns), generate
+@infer_global(matrix)
+class _Matrix(AbstractTemplate):
+    def generic(self, args, kws):
+        flat = args[0]
+        if isinstance(flat, types.Array):
+            return signature(types.Array(flat.dtype, 2, "C"), flat, types.intp, types.intp, types.intp)
+        return None
 
 
-@overload(matrix, inline="always")
-def _compiled_matrix(flat, start, n_rows, n_columns):
-    def view(flat, start, n_rows, n_columns):
-        return _matrix(flat, start, n_rows, n_columns)  # type: ignore[call-arg]
+@lower_builtin(matrix, types.Array, types.Integer, types.Integer, types.Integer)
+def _make_matrix(context, builder, sig, args):
+    flat, begin, rows, columns = args
+    source = context.make_array(sig.args[0])(context, builder, flat)
+    address = builder.ptrtoint(builder.gep(source.data, [begin]), context.get_value_type(types.intp))
+    return make_array(context, builder, sig.return_type, address, [rows, columns])
 
-    return view
+
+def multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """Out = a b, for matrices, by BLAS."""
+    np.dot(a, b, out)
+
+
+@infer_global(multiply)
+class _Multiply(AbstractTemplate):
+    def generic(self, args, kws):
+        ensure_blas()
+        return signature(types.none, *args)
+
+
+@lower_builtin(multiply, types.Array, types.Array, types.Array)
+def _multiply(context, builder, sig, args):
+    dot_3_mm(context, builder, signature(sig.args[2], *sig.args), args)
+    return context.get_dummy_value()

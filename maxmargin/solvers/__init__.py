@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from maxmargin.losses import Loss
 from maxmargin.solvers.auto import Auto
 from maxmargin.solvers.bcfw import BCFW
 from maxmargin.solvers.casimir import Casimir
@@ -47,10 +48,8 @@ _NAMED: dict[str, Solver] = {
 }
 
 
-def find_solver(solver: Any, loss: str | None = None) -> Solver:
+def find_solver(solver: Any, loss: Loss | None = None) -> Solver:
     """The solver of the given name, or `solver` itself if it is one; raises if it minimises another loss.
-
-    The solver "auto" of a smooth loss is `LBFGS`.
 
     Examples
     --------
@@ -58,10 +57,9 @@ def find_solver(solver: Any, loss: str | None = None) -> Solver:
     >>> find_solver("frank-wolfe")
     FrankWolfe()
     """
-    named = _NAMED if loss in (None, "hinge") else {**_NAMED, "auto": _NAMED["lbfgs"]}
-    found = named.get(solver) if isinstance(solver, str) else solver
-    if not isinstance(found, Solver) or (loss is not None and loss not in found.losses):
-        fitting = [name for name, known in named.items() if loss is None or loss in known.losses]
-        kind = "Solver" if loss is None else f"Solver of the {loss} loss"
+    found = _NAMED.get(solver) if isinstance(solver, str) else solver
+    if not isinstance(found, Solver) or (loss is not None and not found.takes(loss)):
+        fitting = [name for name, known in _NAMED.items() if loss is None or known.takes(loss)]
+        kind = "Solver" if loss is None else f"Solver of the {loss.name} loss"
         raise ValueError(f"solver must be a {kind} or one of {', '.join(fitting)}, not {solver!r}.")
     return found

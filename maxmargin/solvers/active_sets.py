@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from maxmargin.losses import attain, clear
+from maxmargin.losses import attain, clear, copy_into
 from maxmargin.problem import add_output, gold, n_examples, score_output
-from maxmargin.runtime.dispatch import implements, kernel
-from maxmargin.runtime.passes import Blocks
+from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.dispatch import Bound, helper, implements, kernel
+from maxmargin.runtime.views import matrix
 
 FIRST_CAPACITY = 2
 
@@ -55,22 +55,27 @@ def no_sets() -> ActiveSets:
     )
 
 
-def new_sets(sizes: np.ndarray) -> ActiveSets:
-    """Empty sets for outputs of the given sizes."""
+def sets_of(outputs: Blocks) -> ActiveSets:
+    """Sets with one output of each example, which has the whole weight."""
+    sizes = np.diff(outputs.start)
     n = len(sizes)
     output_at = np.concatenate([[0], np.cumsum(FIRST_CAPACITY * sizes)])
     slots = FIRST_CAPACITY * n
-    return ActiveSets(
+    sets = ActiveSets(
         outputs=np.zeros(2 * output_at[-1], np.int32),
         alpha=np.zeros(2 * slots),
         score=np.zeros(2 * slots),
         output_at=output_at[:-1].copy(),
         slot_at=FIRST_CAPACITY * np.arange(n),
         capacity=np.full(n, FIRST_CAPACITY),
-        stored_count=np.zeros(n, np.int64),
+        stored_count=np.ones(n, np.int64),
         sizes=sizes.astype(np.int64),
         used=np.array([output_at[-1], slots]),
     )
+    shift = np.repeat(sets.output_at - outputs.start[:-1], sizes)
+    sets.outputs[np.arange(outputs.values.size) + shift] = outputs.values
+    sets.alpha[sets.slot_at] = 1.0
+    return sets
 
 
 def enlarged(sets: ActiveSets) -> ActiveSets:
@@ -86,7 +91,7 @@ def enlarged(sets: ActiveSets) -> ActiveSets:
     )
 
 
-@register_jitable
+@helper
 def has_room(sets, i):
     """Whether example i can store one more output, moving to the end of the arenas if need be."""
     if sets.stored_count[i] < sets.capacity[i]:
@@ -95,14 +100,7 @@ def has_room(sets, i):
     return slots <= sets.alpha.size and sets.used[0] + 2 * sets.capacity[i] * sets.sizes[i] <= sets.outputs.size
 
 
-@register_jitable
-def stored(sets, i, slot):
-    """The output in a slot, as a view."""
-    begin = sets.output_at[i] + slot * sets.sizes[i]
-    return sets.outputs[begin : begin + sets.sizes[i]]
-
-
-@register_jitable
+@helper
 def move_to_end(sets, i):
     """Give example i twice its room, at the end of the arenas."""
     for k in range(sets.stored_count[i]):
@@ -117,14 +115,14 @@ def move_to_end(sets, i):
     sets.used[1] += sets.capacity[i]
 
 
-@register_jitable
+@helper
 def find(sets, i, y):
     """The slot of output y, or -1."""
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
     for slot in range(sets.stored_count[i]):
-        kept = stored(sets, i, slot)
         same = True
-        for t in range(kept.size):
-            if kept[t] != y[t]:
+        for t in range(y.size):
+            if kept[slot, t] != y[t]:
                 same = False
                 break
         if same:
@@ -132,7 +130,7 @@ def find(sets, i, y):
     return -1
 
 
-@register_jitable
+@helper
 def append(sets, i, y, score):
     """Store output y with weight zero in a new slot and return it."""
     if sets.stored_count[i] == sets.capacity[i]:
@@ -143,28 +141,28 @@ def append(sets, i, y, score):
     return slot
 
 
-@register_jitable
+@helper
 def write(sets, i, slot, y, score):
     """Overwrite a slot with output y, at weight zero."""
-    kept = stored(sets, i, slot)
-    for t in range(kept.size):
-        kept[t] = y[t]
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
+    copy_into(kept[slot], y)
     sets.alpha[sets.slot_at[i] + slot] = 0.0
     sets.score[sets.slot_at[i] + slot] = score
 
 
-@register_jitable
+@helper
 def remove(sets, i, slot):
     """Drop a slot; the last one takes its place."""
     last = sets.stored_count[i] - 1
     if slot != last:
         weight = sets.alpha[sets.slot_at[i] + last]
-        write(sets, i, slot, stored(sets, i, last), sets.score[sets.slot_at[i] + last])
+        kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
+        write(sets, i, slot, kept[last], sets.score[sets.slot_at[i] + last])
         sets.alpha[sets.slot_at[i] + slot] = weight
     sets.stored_count[i] = last
 
 
-@register_jitable
+@helper
 def best_slot(sets, i):
     """The slot of the highest score."""
     best = 0
@@ -174,7 +172,7 @@ def best_slot(sets, i):
     return best
 
 
-@register_jitable
+@helper
 def worst_slot(sets, i, active):
     """The slot of the lowest score among those with a positive weight, or with weight zero; -1 if there is none."""
     worst = -1
@@ -187,18 +185,11 @@ def worst_slot(sets, i, active):
 
 
 @kernel
-def fill_with_gold(problem, sets):
-    """Put the whole weight of every example on its true output."""
-    for i in range(n_examples(problem)):
-        slot = append(sets, i, gold(problem, i), 0.0)
-        sets.alpha[sets.slot_at[i] + slot] = 1.0
-
-
-@kernel
 def means_of_sets(problem, sets, means, lo, hi, scratch):
     """Rescale the weights to sum to 1 and recompute the mean parts mu_i = sum_y alpha_i(y) s_i(y) from them."""
     for i in range(lo, hi):
         mu = means.values[means.start[i] : means.start[i + 1]]
+        kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
         total = 0.0
         for slot in range(sets.stored_count[i]):
             total += sets.alpha[sets.slot_at[i] + slot]
@@ -208,11 +199,11 @@ def means_of_sets(problem, sets, means, lo, hi, scratch):
             sets.alpha[sets.slot_at[i] + slot] /= total
             weight = sets.alpha[sets.slot_at[i] + slot]
             if weight > 0:
-                add_output(problem, i, stored(sets, i, slot), weight, mu)
+                add_output(problem, i, kept[slot], weight, mu)
 
 
 class StoredLoss(NamedTuple):
-    """The hinge loss over stored outputs alone, for kernels that evaluate losses."""
+    """The hinge loss over stored outputs alone, for `Objective.evaluate`."""
 
     margin: bool
     sets: ActiveSets
@@ -221,19 +212,21 @@ class StoredLoss(NamedTuple):
 @implements(attain, StoredLoss)
 def attain_stored(loss, problem, i, theta, means, scratch):
     """Take the best stored output."""
+    sets = loss.sets
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
     best = 0
     top = 0.0
-    for slot in range(loss.sets.stored_count[i]):
-        score = score_output(problem, i, theta, stored(loss.sets, i, slot))
+    for slot in range(sets.stored_count[i]):
+        score = score_output(problem, i, theta, kept[slot])
         if slot == 0 or score > top:
             best = slot
             top = score
     clear(means)
-    add_output(problem, i, stored(loss.sets, i, best), 1.0, means)
+    add_output(problem, i, kept[best], 1.0, means)
     return top, top, top, True
 
 
-@register_jitable
+@helper
 def store(sets, i, y, score, limit):
     """The slot of output y, which is stored if it is new.
 
@@ -261,7 +254,7 @@ def store_outputs(problem, sets, outputs, gaps, least, limit, first):
     return n_examples(problem)
 
 
-def kept_primal(problem: Any, point: DualPoint, factor: float) -> DualPoint:
+def kept_primal(problem: Bound, point: DualPoint, factor: float) -> DualPoint:
     """A copy of a dual point, scaled by `factor` < 1 with the rest of the weight on the true outputs.
 
     With a regularization that is smaller by the same factor its weights w(mu) are the same (*Gaps*, Proposition 1).

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count
 from maxmargin.solvers import sum_tree
-from maxmargin.solvers.active_sets import DualPoint, enlarged, fill_with_gold, means_of_sets, new_sets, no_sets
+from maxmargin.solvers.active_sets import DualPoint, enlarged, means_of_sets, no_sets, sets_of
 from maxmargin.solvers.block_steps import AWAY, FW, PAIRWISE, StepRule, block_steps
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Certificate
@@ -55,6 +57,8 @@ class BCFW(Solver):
     gap_every: int = 10
     exact_gaps: bool = True
 
+    needs_margin: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         check_choice("steps", self.steps, STEPS)
         check_choice("sampling", self.sampling, SAMPLINGS)
@@ -99,18 +103,23 @@ class BlockState:
         self.lag = np.zeros(run.w.size if solver.averaging else 0)
         self.n_steps = 0
         self.counts = np.zeros(3, np.int64)
+        self.step_seconds = self.sum_seconds = self.certificate_seconds = 0.0  # per example, when last done
         kind, stores = STEPS[solver.steps], solver.steps != "fw" or solver.cache > 0
         self.rule = StepRule(kind, stores, solver.cache, True, objective.weight, objective.regularization)
         self.is_warm = run.start_dual(needs_sets=kind != FW)
         self.sets = run.dual.sets if kind != FW else no_sets()
         if stores and not self.sets.sizes.size:
-            self.sets = new_sets(objective.passes.output_sizes)
-            fill_with_gold(objective.problem, self.sets)
+            self.sets = sets_of(objective.problem.truth)
         self.share_sets()
 
     def set_cache(self, limit: int) -> None:
         """Keep up to `limit` outputs per example for the cache from now on; outputs must be stored already."""
         self.rule = self.rule._replace(cache_limit=limit)
+
+    def prepare(self) -> None:
+        """Compile what is going to run, so that the first times are those of the work."""
+        self.step(np.zeros(0, np.int64))
+        self.run.objective.prepare()
 
     def share_sets(self) -> None:
         """Make the sets part of the dual point if they are active sets, not just a cache."""
@@ -127,8 +136,10 @@ class BlockState:
         if sampling == "gap":
             order[rng.random(n) >= UNIFORM_SHARE] = -1
             draws = rng.random(n)
+        began = time.perf_counter()
         for lo, hi in self.run.slices(n):
             self.step(order[lo:hi], draws[lo:hi])
+        self.step_seconds = (time.perf_counter() - began) / n
 
     def step(self, order: np.ndarray, draws: np.ndarray = NO_DRAWS) -> None:
         """Take a step on each example of `order`."""
@@ -164,7 +175,14 @@ class BlockState:
         """Rebuild mean parts and weights from the active sets, against drift; return the dual value."""
         if self.rule.kind != FW:
             self.run.objective.passes.run(means_of_sets, self.sets, self.run.dual.means)
-        return self.run.rebuild()
+        began = time.perf_counter()
+        dual = self.run.rebuild()
+        self.sum_seconds = self._per_example(time.perf_counter() - began)
+        return dual
+
+    def _per_example(self, seconds: float) -> float:
+        """The time that one example takes of a pass on all threads."""
+        return seconds * len(self.run.objective.passes.ranges) / self.run.objective.n
 
     def estimate(self) -> Certificate:
         """As `certify`, with the last known block gaps in place of exact ones."""
@@ -175,13 +193,15 @@ class BlockState:
         """Rebuild, then bound the objective by one oracle pass, which also refreshes the block gaps."""
         run, k = self.run, self.n_steps
         dual = self.rebuild()
-        primal = run.primal(run.w, self.gaps, self.outputs)
-        self.gaps[:] = np.maximum(self.gaps, 0)
+        began = time.perf_counter()
+        found = run.evaluate(run.w, outputs=self.outputs, point=run.dual.means, with_gradient=False)
+        self.certificate_seconds = self._per_example(time.perf_counter() - began)
+        self.gaps[:] = np.maximum(found.gaps, 0)
         sum_tree.sum_up(self.tree)
         self.global_gap = float(self.gaps.sum())
         w = run.w
         if self.lag.size and k > 1:
-            average = run.objective.weights(run.dual.means) - self.lag * (2 / (k * (k + 1)))
+            average = run.objective.at(run.dual.means)[0] - self.lag * (2 / (k * (k + 1)))
             w = project(average, run.objective.bounds).astype(run.w.dtype)
-            primal = run.primal(w, np.zeros_like(self.gaps), self.outputs)
-        return Certificate(w, primal, dual)
+            found = run.evaluate(w, with_gradient=False)
+        return Certificate(w, found.value, dual)

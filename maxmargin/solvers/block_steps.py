@@ -17,13 +17,25 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from maxmargin.problem import add_output, gold, n_examples, score_output, spread, squared_norm
-from maxmargin.runtime.dispatch import kernel
-from maxmargin.solvers.active_sets import best_slot, has_room, remove, store, stored, worst_slot
+from maxmargin.losses import copy_into
+from maxmargin.problem import (
+    accumulate,
+    add_output,
+    augment,
+    gold,
+    max_oracle,
+    n_examples,
+    score_output,
+    scores,
+    spread,
+    squared_norm,
+)
+from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.views import matrix
+from maxmargin.solvers.active_sets import best_slot, has_room, remove, store, worst_slot
 from maxmargin.solvers.bounds import confine, release
-from maxmargin.solvers.objective import augmented_potentials, call_oracle, inner
+from maxmargin.solvers.objective import inner, is_below
 from maxmargin.solvers.sum_tree import change, draw
 
 FW, PAIRWISE, AWAY = 0, 1, 2
@@ -70,7 +82,8 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         theta = scratch.theta[: mu.size]
         delta = scratch.delta[: mu.size]
         y = scratch.y[: gold(problem, i).size]
-        augmented_potentials(problem, w, i, theta)
+        scores(problem, w, i, theta)
+        augment(problem, i, theta)
         mean = score_stored(problem, i, theta, sets) if rule.stores else 0.0
         if rule.kind == FW:
             mean = inner(theta, mu)
@@ -86,12 +99,17 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
                 slot = candidate
                 counts[HITS] += 1
         if slot >= 0:
-            copy_into(y, stored(sets, i, slot))
+            copy_into(y, matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot])
             best = sets.score[sets.slot_at[i] + slot]
         else:
-            best, _, is_worse = call_oracle(problem, i, theta, y, scratch.work)
+            max_oracle(problem, i, theta, y, scratch.work)
+            best = score_output(problem, i, theta, y)
+            truth = score_output(problem, i, theta, gold(problem, i))
             counts[CALLS] += 1
-            counts[WORSE_THAN_TRUTH] += is_worse
+            if is_below(best, truth):
+                copy_into(y, gold(problem, i))
+                best = truth
+                counts[WORSE_THAN_TRUTH] += 1
             change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
 
         kind = rule.kind
@@ -121,7 +139,7 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         confine(w, bounds)
         if lag.size > 0:
             j = n_steps + k + 1.0
-            spread(problem, lag, i, delta, -gamma * rule.weight[i] * scale * j * (j - 1) / 2)
+            accumulate(problem, lag, i, delta, -gamma * rule.weight[i] * scale * j * (j - 1) / 2)
         if rule.kind == FW:
             for p in range(mu.size):
                 mu[p] += gamma * delta[p]
@@ -135,25 +153,19 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
     return order.size
 
 
-@register_jitable
+@helper
 def score_stored(problem, i, theta, sets):
     """Score all stored outputs of example i; return their mean under the weights."""
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
     mean = 0.0
     for slot in range(sets.stored_count[i]):
         at = sets.slot_at[i] + slot
-        sets.score[at] = score_output(problem, i, theta, stored(sets, i, slot))
+        sets.score[at] = score_output(problem, i, theta, kept[slot])
         mean += sets.alpha[at] * sets.score[at]
     return mean
 
 
-@register_jitable
-def copy_into(y, source):
-    """Y = source, which may be shorter."""
-    for t in range(source.size):
-        y[t] = source[t]
-
-
-@register_jitable
+@helper
 def sum_of_others(sets, i, away):
     """1 - alpha(a), and mean - score(a): as sums over the other outputs, exact even where a has almost all weight."""
     rest = 0.0
@@ -166,7 +178,7 @@ def sum_of_others(sets, i, away):
     return rest, slope
 
 
-@register_jitable
+@helper
 def set_direction(problem, i, kind, mu, y, sets, away, has_means, delta):
     """Delta = the direction of the step; mu_i is taken from the active set unless its mean parts are kept."""
     for p in range(delta.size):
@@ -174,19 +186,21 @@ def set_direction(problem, i, kind, mu, y, sets, away, has_means, delta):
     if kind != AWAY:
         add_output(problem, i, y, 1.0, delta)
     if kind == PAIRWISE:
-        add_output(problem, i, stored(sets, i, away), -1.0, delta)
+        kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
+        add_output(problem, i, kept[away], -1.0, delta)
     elif not has_means:
+        kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
         rest = 0.0
         for slot in range(sets.stored_count[i]):
             weight = sets.alpha[sets.slot_at[i] + slot]
             if weight > 0 and slot != away:
-                add_output(problem, i, stored(sets, i, slot), weight if kind == AWAY else -weight, delta)
+                add_output(problem, i, kept[slot], weight if kind == AWAY else -weight, delta)
                 rest += weight
         share = rest if kind == AWAY else sets.alpha[sets.slot_at[i] + away]
-        add_output(problem, i, stored(sets, i, away), -share, delta)
+        add_output(problem, i, kept[away], -share, delta)
 
 
-@register_jitable
+@helper
 def shift_weights(sets, i, kind, gamma, slot, away):
     """Move the weights of the active set by gamma in the direction of the step."""
     at = sets.slot_at[i]
@@ -200,7 +214,7 @@ def shift_weights(sets, i, kind, gamma, slot, away):
         sets.alpha[at + away] -= gamma
 
 
-@register_jitable
+@helper
 def drop_negligible(sets, i, cache_limit):
     """Set negligible weights to zero; remove their outputs unless the cache has room for them."""
     for slot in range(sets.stored_count[i] - 1, -1, -1):

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
+
+from maxmargin.runtime.dispatch import helper
 
 
 class Bounds(NamedTuple):
@@ -77,14 +78,14 @@ def dual_term(v: np.ndarray, bounds: Bounds) -> float:
     return float(above[is_above] @ bounds.upper[is_above] - below[is_below] @ bounds.lower[is_below])
 
 
-@register_jitable
+@helper
 def release(w, bounds):
     """Put v in place of the constrained weights, so that w can be updated like v."""
     for k in range(bounds.which.size):
         w[bounds.which[k]] = bounds.free[k]
 
 
-@register_jitable
+@helper
 def confine(w, bounds):
     """Keep v of the constrained weights and clip them again."""
     for k in range(bounds.which.size):

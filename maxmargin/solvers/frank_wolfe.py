@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.problem import add_output, gold, n_examples, spread
+from maxmargin.problem import add_output
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers.active_sets import DualPoint, no_sets
 from maxmargin.solvers.objective import Certificate
@@ -25,36 +26,24 @@ class FrankWolfe(Solver):
     Algorithm 2.
     """
 
+    needs_margin: ClassVar[bool] = True
+
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective
         run.start_dual()
         run.dual = DualPoint(run.dual.means, no_sets())
-        gaps = np.zeros(objective.n)
         outputs = objective.new_outputs()
         while True:
             dual = run.rebuild()
             run.n_steps += objective.n
-            yield Certificate(run.w, run.primal(run.w, gaps, outputs), dual)
-            sizes, strength = objective.passes.part_sizes, objective.regularization
-            vertex = objective.passes.accumulate(assemble_outputs, outputs, sizes, objective.weight, strength)
-            direction = vertex - objective.weights(run.dual.means)
+            found = run.evaluate(run.w, outputs=outputs, point=run.dual.means)
+            yield Certificate(run.w, found.value, dual)
+            vertex = -found.gradient / objective.regularization
+            direction = vertex - objective.at(run.dual.means)[0]
             curvature = objective.regularization * float(np.dot(direction, direction))
-            slope = max(float(gaps.sum()), 0.0)
+            slope = max(float(found.gaps.sum()), 0.0)
             gamma = slope / curvature if slope < curvature else 1.0
             objective.passes.run(mix, run.dual.means, outputs, gamma)
-
-
-@kernel
-def assemble_outputs(problem, w, outputs, sizes, weight, regularization, lo, hi, scratch):
-    """W += 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - s_i(output_i)): the weights w(mu) of a vertex."""
-    scale = 1.0 / (regularization * n_examples(problem))
-    for i in range(lo, hi):
-        delta = scratch.delta[: sizes[i]]
-        for p in range(delta.size):
-            delta[p] = 0
-        add_output(problem, i, gold(problem, i), 1.0, delta)
-        add_output(problem, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], -1.0, delta)
-        spread(problem, w, i, delta, weight[i] * scale)
 
 
 @kernel

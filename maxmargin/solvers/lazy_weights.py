@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.losses import combine
-from maxmargin.problem import augment, gold, score_output, scores, spread
+from maxmargin.problem import accumulate, augment, gold, score_output, scores, spread
+from maxmargin.runtime.dispatch import helper
 
 A, B, SUM_A, SUM_B, TOTAL, STEPS = range(6)
 
@@ -60,7 +60,7 @@ def average(lazy: LazyWeights) -> np.ndarray:
     return (total + state[SUM_B] * lazy.r if lazy.r.size else total) / state[TOTAL]
 
 
-@register_jitable
+@helper
 def lazy_potentials(problem, loss, lazy, i, theta, other):
     """Theta = B_i' w + margin * cost_i, using `other` as room; return the score of the true output."""
     scores(problem, lazy.u, i, theta)
@@ -77,7 +77,7 @@ def lazy_potentials(problem, loss, lazy, i, theta, other):
     return truth
 
 
-@register_jitable
+@helper
 def lazy_step(problem, lazy, bounds, i, delta, scale, shrink, drift, omega):
     """W = shrink w + drift r + scale B_i delta, which counts omega in the average."""
     state = lazy.state
@@ -87,7 +87,7 @@ def lazy_step(problem, lazy, bounds, i, delta, scale, shrink, drift, omega):
         rescale(lazy)
     spread(problem, lazy.u, i, delta, scale / state[A])
     if lazy.lag.size > 0:
-        spread(problem, lazy.lag, i, delta, state[SUM_A] * scale / state[A])
+        accumulate(problem, lazy.lag, i, delta, state[SUM_A] * scale / state[A])
     clip(lazy, bounds)
     state[SUM_A] += omega * state[A]
     state[SUM_B] += omega * state[B]
@@ -95,7 +95,7 @@ def lazy_step(problem, lazy, bounds, i, delta, scale, shrink, drift, omega):
     state[STEPS] += 1
 
 
-@register_jitable
+@helper
 def rescale(lazy):
     """Make a = 1, leaving w and the average as they are."""
     state = lazy.state
@@ -109,7 +109,7 @@ def rescale(lazy):
     state[A] = 1.0
 
 
-@register_jitable
+@helper
 def clip(lazy, bounds):
     """Move the constrained weights back into the bounds."""
     state = lazy.state

@@ -41,7 +41,8 @@ class LBFGS(Solver):
 
     memory: int | None = None
 
-    losses: ClassVar[tuple[str, ...]] = ("log", "smooth_hinge")
+    needs_smooth: ClassVar[bool] = True
+    takes_smooth: ClassVar[bool] = True
     needs_regularization: ClassVar[bool] = False
     takes_l1: ClassVar[bool] = True
 

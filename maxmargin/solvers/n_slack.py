@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from maxmargin.checks import check_count
 from maxmargin.solvers.active_sets import enlarged, store_outputs
@@ -36,6 +37,8 @@ class NSlack(Solver):
     """
 
     keep: int = 20
+
+    needs_margin: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("keep", self.keep)

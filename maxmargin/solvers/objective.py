@@ -20,23 +20,14 @@ import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.checks import check_positive, check_share
-from maxmargin.losses import NAMED, Loss, attain, clear, potentials
-from maxmargin.problem import (
-    add_output,
-    augment,
-    gold,
-    max_oracle,
-    n_examples,
-    new_weights,
-    score_output,
-    scores,
-    spread,
-)
-from maxmargin.runtime.dispatch import kernel
-from maxmargin.runtime.passes import Blocks, Passes, new_blocks
+from maxmargin.losses import NAMED, Loss, attain, clear, copy_into, potentials
+from maxmargin.problem import accumulate, add_output, augment, gold, n_examples, new_weights
+from maxmargin.runtime.blocks import Blocks, new_blocks
+from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.passes import Passes
+from maxmargin.solvers.active_sets import means_of_sets, sets_of
 from maxmargin.solvers.bounds import dual_term, make_bounds, project
 
 
@@ -53,15 +44,16 @@ class Evaluation(NamedTuple):
 
     value: float  # F(w)
     hard: float  # F(w) with the hinge loss, or `value` where the oracle does not tell the true maximum
-    gradient: np.ndarray  # of the loss term, in float64
+    gradient: np.ndarray  # of the loss term, in float64; empty if it was not asked for
     cost: float  # of the mean parts where the loss is attained
     entropy: float
+    gaps: np.ndarray  # (n,) how much the loss of each example exceeds its value at a dual point that was given
     n_wrong: int  # oracle outputs worse than the true ones
     n_inexact: int  # examples whose smoothed maximum is only a bound
 
 
 # The columns of what `loss_pass` writes for each example.
-LOSS, HARD_LOSS, COST, ENTROPY, IS_WRONG, IS_INEXACT = range(6)
+LOSS, HARD_LOSS, COST, ENTROPY, GAP, IS_WRONG, IS_INEXACT = range(7)
 
 
 class Objective:
@@ -91,10 +83,10 @@ class Objective:
     ) -> None:
         check_positive("C", C, allow_infinite=True)
         check_share("l1_ratio", l1_ratio)
-        self.problem = problem
         self.loss = loss
         self.n_jobs = n_jobs
         self.passes = Passes(problem, n_jobs, loss.n_best)
+        self.problem = self.passes.problem
         self.n = self.passes.n
         self.n_weights = new_weights(problem).size
         self.regularization = (1 - l1_ratio) / (self.n * C)
@@ -115,35 +107,25 @@ class Objective:
     def gold_means(self) -> Blocks:
         """The mean parts of the true outputs: the feasible dual point whose weights are zero."""
         means = new_blocks(self.passes.part_sizes, self.passes.dtype)
-        fill_gold(self.problem, means)
+        self.passes.run(means_of_sets, sets_of(self.problem.truth), means)
         return means
 
     def new_outputs(self) -> Blocks:
         """Room for an output of every example."""
         return new_blocks(self.passes.output_sizes, np.int32)
 
-    def weights(self, means: Blocks) -> np.ndarray:
-        """w(mu) in float64, whatever the dtype of the problem and before it is projected to the bounds.
+    def at(self, means: Blocks) -> tuple[np.ndarray, float]:
+        """w(mu) and D(mu) of a dual point, in float64 whatever the dtype of the problem.
 
-        It is free of the drift of incremental updates.
+        The weights are those before they are projected to the bounds, free of the drift of incremental updates.
         """
-        return self.passes.accumulate(assemble, means, self.weight, self.regularization)
-
-    def hinge(self, w: np.ndarray, means: Blocks, gaps: np.ndarray, outputs: Blocks) -> tuple[float, int]:
-        """(1/n) sum_i weight_i loss_i(w) by one oracle pass, and how many outputs were worse than the true ones.
-
-        Fills the block gaps and the oracle's outputs.
-        """
-        parts = self.passes.run(oracle_pass, w, means, self.weight, gaps, outputs)
-        return sum(total for total, _ in parts), sum(wrong for _, wrong in parts)
+        costs = np.zeros(self.n)
+        v = self.passes.accumulate(assemble, means, self.weight, self.regularization, costs)
+        return v, self.dual_value(float(costs.sum()) / self.n, v)
 
     def primal(self, w: np.ndarray, loss: float) -> float:
         """F(w), given its loss term."""
         return 0.5 * self.regularization * float(np.sum(np.square(w, dtype=np.float64))) + float(loss)
-
-    def dual(self, v: np.ndarray, means: Blocks) -> float:
-        """D(mu), given w(mu) in float64 before its projection."""
-        return self.dual_value(sum(self.passes.run(expected_cost, means, self.weight)), v)
 
     def dual_value(self, gain: float, v: np.ndarray) -> float:
         """D(mu), given w(mu) before its projection and the mean of <cost, mu> + entropy(mu)."""
@@ -151,23 +133,30 @@ class Objective:
         return gain - self.regularization * (0.5 * float(np.dot(w, w)) + dual_term(v, self.bounds))
 
     def evaluate(
-        self, w: np.ndarray, means: Blocks | None = None, outputs: Blocks | None = None, oracle: Any = None
+        self,
+        w: np.ndarray,
+        *,
+        means: Blocks | None = None,
+        outputs: Blocks | None = None,
+        point: Blocks | None = None,
+        loss: Any = None,
+        with_gradient: bool = True,
     ) -> Evaluation:
-        """F(w) with its gradient and a dual point, by one pass of the loss's oracle or of a given one.
+        """F(w) with its gradient and a dual point, by one pass of the oracle.
 
-        `means` keeps its mean parts, `outputs` those of a max oracle.
+        Parameters
+        ----------
+        w : the weights
+        means : where to keep the mean parts at which the losses are attained
+        outputs : where to keep the outputs of a max oracle
+        point : mean parts of a dual point, to fill in the gaps
+        loss : in place of that of the objective
+        with_gradient : whether to sum up the gradient
         """
-        values, nowhere = np.zeros((self.n, 6)), np.zeros(self.n + 1, np.int64)
-        gradient = self.passes.accumulate(
-            loss_pass,
-            w.astype(self.passes.dtype, copy=False),
-            self.loss.compiled() if oracle is None else oracle,
-            self.passes.part_sizes,
-            self.weight,
-            Blocks(np.zeros(0, self.passes.dtype), nowhere) if means is None else means,
-            Blocks(np.zeros(0, np.int32), nowhere) if outputs is None else outputs,
-            values,
-        )
+        values = np.zeros((self.n, 7))
+        arguments = self._loss_arguments(w, loss or self.loss, means, outputs, point, values)
+        size = self.n_weights if with_gradient else 0
+        gradient = self.passes.accumulate(loss_pass, *arguments, size=size)
         averages = self.weight @ values[:, :IS_WRONG] / self.n
         n_wrong, n_inexact = np.count_nonzero(values[:, IS_WRONG:], axis=0)
         return Evaluation(
@@ -176,32 +165,45 @@ class Objective:
             gradient=gradient,
             cost=averages[COST],
             entropy=averages[ENTROPY],
+            gaps=self.weight * values[:, GAP] / self.n,
             n_wrong=int(n_wrong),
             n_inexact=int(n_inexact),
         )
 
+    def prepare(self) -> None:
+        """Compile what `evaluate` runs, so that the first time it takes is that of the work."""
+        arguments = self._loss_arguments(np.zeros(self.n_weights), self.loss, None, None, None, np.zeros((0, 7)))
+        loss_pass(self.problem, np.zeros(0), *arguments, 0, 0, self.passes.scratches[0])
+
+    def _loss_arguments(
+        self, w: np.ndarray, loss: Any, means: Blocks | None, outputs: Blocks | None, point: Blocks | None, values: Any
+    ) -> tuple[Any, ...]:
+        dtype, sizes = self.passes.dtype, self.passes.part_sizes
+        kept = (
+            Blocks(np.zeros(0, kind), np.zeros(1, np.int64)) if blocks is None else blocks
+            for blocks, kind in ((means, dtype), (outputs, np.int32), (point, dtype))
+        )
+        return w.astype(dtype, copy=False), loss, sizes, self.weight, *kept, values
+
 
 @kernel
-def fill_gold(problem, means):
-    """Means += the parts of the true outputs."""
-    for i in range(n_examples(problem)):
-        add_output(problem, i, gold(problem, i), 1.0, means.values[means.start[i] : means.start[i + 1]])
-
-
-@kernel
-def assemble(problem, w, means, weight, regularization, lo, hi, scratch):
-    """W += 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i) over the examples lo:hi."""
+def assemble(problem, w, means, weight, regularization, costs, lo, hi, scratch):
+    """W += 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i) over lo:hi; costs[i] = weight_i <cost_i, mu_i>."""
     scale = 1.0 / (regularization * n_examples(problem))
     for i in range(lo, hi):
         mu = means.values[means.start[i] : means.start[i + 1]]
+        theta = scratch.theta[: mu.size]
         delta = scratch.delta[: mu.size]
         for p in range(mu.size):
+            theta[p] = 0
             delta[p] = -mu[p]
+        augment(problem, i, theta)
+        costs[i] = weight[i] * inner(theta, mu)
         add_output(problem, i, gold(problem, i), 1.0, delta)
-        spread(problem, w, i, delta, weight[i] * scale)
+        accumulate(problem, w, i, delta, weight[i] * scale)
 
 
-@register_jitable
+@helper
 def inner(a, b):
     """<a, b>, summed in float64."""
     total = 0.0
@@ -210,88 +212,48 @@ def inner(a, b):
     return total
 
 
-@register_jitable
-def augmented_potentials(problem, w, i, theta):
-    """Theta = B_i' w + cost_i."""
-    scores(problem, w, i, theta)
-    augment(problem, i, theta)
+@helper
+def is_below(best, truth):
+    """Whether an output is worse than the true one, beyond rounding: the oracle is wrong."""
+    return best < truth - 1e-5 * (1 + abs(truth))
 
 
-@register_jitable
-def call_oracle(problem, i, theta, y, work):
-    """Write an output of the highest score into y; return its score, that of the true output, and whether it is worse.
+@kernel
+def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, values, lo, hi, scratch):
+    """Evaluate the losses of the examples lo:hi and fill in their values; add their gradient, unless it is empty.
 
-    An output that is worse than the true one, beyond rounding, is replaced by the true one.
+    The gradient is (1/n) sum_i weight_i B_i (mu_i - s_i(y_i)). An output that is worse than the true one is replaced
+    by it.
     """
-    max_oracle(problem, i, theta, y, work)
-    best = score_output(problem, i, theta, y)
-    true_output = gold(problem, i)
-    truth = score_output(problem, i, theta, true_output)
-    is_worse = best < truth - 1e-5 * (1 + abs(truth))
-    if is_worse:
-        for t in range(true_output.size):
-            y[t] = true_output[t]
-        best = truth
-    return best, truth, is_worse
-
-
-@kernel
-def oracle_pass(problem, w, means, weight, gaps, outputs, lo, hi, scratch):
-    """Block gaps and oracle outputs of the examples lo:hi; the sum of hinge losses, divided by n, and wrong outputs."""
-    n = n_examples(problem)
-    total = 0.0
-    n_wrong = 0
-    for i in range(lo, hi):
-        mu = means.values[means.start[i] : means.start[i + 1]]
-        theta = scratch.theta[: mu.size]
-        augmented_potentials(problem, w, i, theta)
-        y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
-        best, truth, is_worse = call_oracle(problem, i, theta, y, scratch.work)
-        gaps[i] = weight[i] * (best - inner(theta, mu)) / n
-        total += weight[i] * (best - truth)
-        n_wrong += is_worse
-    return total / n, n_wrong
-
-
-@kernel
-def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, values, lo, hi, scratch):
-    """Add (1/n) sum_i weight_i B_i (mu_i - s_i(y_i)) over the examples lo:hi to the gradient; fill their values."""
     n = n_examples(problem)
     for i in range(lo, hi):
         theta = scratch.theta[: sizes[i]]
         delta = scratch.delta[: sizes[i]]
+        true_output = gold(problem, i)
         truth = potentials(problem, loss, w, i, theta)
+        if point.values.size > 0:
+            values[i, GAP] = -inner(theta, point.values[point.start[i] : point.start[i + 1]])
         h, top, mean, is_exact = attain(loss, problem, i, theta, delta, scratch)
+        is_wrong = is_below(top, truth)
+        if is_wrong:
+            h = top = mean = truth
+            clear(delta)
+            add_output(problem, i, true_output, 1.0, delta)
         if means.values.size > 0:
-            kept = means.values[means.start[i] : means.start[i + 1]]
-            for p in range(kept.size):
-                kept[p] = delta[p]
+            copy_into(means.values[means.start[i] : means.start[i + 1]], delta)
         if outputs.values.size > 0:
             y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
-            for t in range(y.size):
-                y[t] = scratch.y[t]
+            copy_into(y, true_output if is_wrong else scratch.y[: y.size])
         values[i, LOSS] = h - truth
         values[i, HARD_LOSS] = top - truth
         values[i, ENTROPY] = h - mean
-        if loss.margin:
-            clear(theta)
-            augment(problem, i, theta)
-            values[i, COST] = inner(theta, delta)
-        values[i, IS_WRONG] = top < truth - 1e-5 * (1 + abs(truth))
+        values[i, GAP] += h
+        values[i, IS_WRONG] = is_wrong
         values[i, IS_INEXACT] = not is_exact
-        add_output(problem, i, gold(problem, i), -1.0, delta)
-        spread(problem, gradient, i, delta, weight[i] / n)
-
-
-@kernel
-def expected_cost(problem, means, weight, lo, hi, scratch):
-    """(1/n) sum_i weight_i <cost_i, mu_i> over the examples lo:hi."""
-    total = 0.0
-    for i in range(lo, hi):
-        mu = means.values[means.start[i] : means.start[i + 1]]
-        theta = scratch.theta[: mu.size]
-        for p in range(theta.size):
-            theta[p] = 0
-        augment(problem, i, theta)
-        total += weight[i] * inner(theta, mu)
-    return total / n_examples(problem)
+        if gradient.size > 0:
+            if loss.margin:
+                clear(theta)
+                augment(problem, i, theta)
+                values[i, COST] = inner(theta, delta)
+            add_output(problem, i, true_output, -1.0, delta)
+            accumulate(problem, gradient, i, delta, weight[i] / n)

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_count
-from maxmargin.solvers.active_sets import StoredLoss, enlarged, fill_with_gold, new_sets, store_outputs
+from maxmargin.solvers.active_sets import StoredLoss, enlarged, sets_of, store_outputs
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.solvers.run import Run
 from maxmargin.solvers.simplex_qp import maximise_on_simplex
@@ -110,9 +110,7 @@ class Cache:
     def __init__(self, objective: Objective, limit: int) -> None:
         self.objective, self.limit = objective, limit
         self.outputs = objective.new_outputs() if limit else None
-        self.sets = new_sets(objective.passes.output_sizes)
-        if limit:
-            fill_with_gold(objective.problem, self.sets)
+        self.sets = sets_of(objective.problem.truth)
 
     def store(self) -> None:
         """Keep the outputs of the last pass of the oracle."""
@@ -124,4 +122,4 @@ class Cache:
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """The objective with the best stored outputs in place of the oracle's: a lower bound, with its cut."""
-        return self.objective.evaluate(w, oracle=StoredLoss(self.objective.loss.margin, self.sets))
+        return self.objective.evaluate(w, loss=StoredLoss(self.objective.loss.margin, self.sets))

@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.problem import augment, gold, max_oracle, n_examples, score_output, scores
+from maxmargin.losses import Loss
+from maxmargin.problem import augment, gold, n_examples, score_output
 from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.passes import bind
 from maxmargin.solvers.active_sets import DualPoint, kept_primal
-from maxmargin.solvers.frank_wolfe import assemble_outputs
-from maxmargin.solvers.objective import Objective, expected_cost
+from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
@@ -79,7 +80,7 @@ class PathFollower:
             if is_stuck or current.decay <= slack or current.regularization <= smallest:
                 return
             factor = max(1 - slack / current.decay, smallest / current.regularization)
-            start = kept_primal(self.problem, current.point, factor)
+            start = kept_primal(bind(self.problem), current.point, factor)
             current = self.solve(factor * current.regularization, start, began)
 
     def follow_grid(self, grid: np.ndarray) -> Iterator[Breakpoint]:
@@ -88,7 +89,7 @@ class PathFollower:
         for regularization in grid:
             start = None
             if current is not None:
-                start = kept_primal(self.problem, current.point, regularization / current.regularization)
+                start = kept_primal(bind(self.problem), current.point, regularization / current.regularization)
             current = self.solve(regularization, start, began)
             yield current
 
@@ -100,13 +101,9 @@ class PathFollower:
         """
         objective = Objective(self.problem, 1.0, self.sample_weight, self.n_jobs)
         check_gold_costs(objective)
-        outputs, means = objective.new_outputs(), objective.gold_means()
-        zero = objective.weights(means).astype(objective.passes.dtype)
-        objective.hinge(zero, means, np.zeros(objective.n), outputs)
-        sizes = objective.passes.part_sizes
-        psi = objective.passes.accumulate(assemble_outputs, outputs, sizes, objective.weight, 1.0)
-        w = psi.astype(objective.passes.dtype)
-        margins = sum(objective.passes.run(_margins, w, sizes, objective.weight)) / objective.n
+        psi = -objective.evaluate(np.zeros(objective.n_weights)).gradient
+        without_costs = objective.with_loss(Loss(margin=False))
+        margins = without_costs.evaluate(psi).value - without_costs.primal(psi, 0.0)
         return (float(np.dot(psi, psi)) + margins) / self.eps, psi
 
     def solve(self, regularization: float, start: DualPoint | None, began: float) -> Breakpoint:
@@ -126,10 +123,8 @@ class PathFollower:
         )
         objective = Objective(self.problem, C, self.sample_weight, self.n_jobs)
         means = result.dual.means
-        v, w = objective.weights(means), result.w.astype(np.float64)
-        cost = sum(objective.passes.run(expected_cost, means, objective.weight))
-        dual = cost - regularization / 2 * float(np.dot(v, v))
-        decay = cost - regularization / 2 * float(np.dot(v, v) + np.dot(w, w))
+        (_, dual), w = objective.at(means), result.w.astype(np.float64)
+        decay = dual - regularization / 2 * float(np.dot(w, w))
         primal, passes = float(result.trace.primal[-1]), float(result.trace.passes[-1])
         seconds = time.perf_counter() - began
         return Breakpoint(regularization, result.w, primal, dual, decay, passes, seconds, result.dual, result.status)
@@ -153,17 +148,3 @@ def _gold_costs(problem, sizes, costs, lo, hi, scratch):
             theta[p] = 0
         augment(problem, i, theta)
         costs[i] = score_output(problem, i, theta, gold(problem, i))
-
-
-@kernel
-def _margins(problem, w, sizes, weight, lo, hi, scratch):
-    """sum_i weight_i max_y {score(y) - score(y_i)} over the examples lo:hi, without costs."""
-    total = 0.0
-    for i in range(lo, hi):
-        theta = scratch.theta[: sizes[i]]
-        scores(problem, w, i, theta)
-        y = scratch.y[: gold(problem, i).size]
-        max_oracle(problem, i, theta, y, scratch.work)
-        best = score_output(problem, i, theta, y)
-        total += weight[i] * (best - score_output(problem, i, theta, gold(problem, i)))
-    return total

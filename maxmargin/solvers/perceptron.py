@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin.checks import check_count
 from maxmargin.losses import clear
-from maxmargin.problem import add_output, gold, max_oracle, scores, spread
+from maxmargin.problem import accumulate, add_output, gold, max_oracle, scores, spread
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate
@@ -108,7 +108,7 @@ def perceptron_steps(problem, w, bounds, lag, sizes, weight, order, n_steps, scr
         add_output(problem, i, y, -1.0, delta)
         spread(problem, w, i, delta, weight[i])
         if lag.size > 0:
-            spread(problem, lag, i, delta, weight[i] * (n_steps + k))
+            accumulate(problem, lag, i, delta, weight[i] * (n_steps + k))
         for c in range(bounds.which.size):
             j = bounds.which[c]
             change = min(max(w[j], bounds.lower[c]), bounds.upper[c]) - w[j]

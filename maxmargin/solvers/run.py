@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.runtime.passes import Blocks
 from maxmargin.solvers.active_sets import DualPoint, copied, no_sets
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Evaluation, Objective
@@ -127,19 +126,18 @@ class Run:
         """
         objective = self.objective
         self.dual = DualPoint(objective.gold_means(), no_sets())
-        fresh = objective.weights(self.dual.means)
+        v, value = objective.at(self.dual.means)
         is_usable = False
         if isinstance(self.start, DualPoint):
             self._check_start()
             point = copied(self.start, objective.passes.dtype)
-            v = objective.weights(point.means)
-            is_better = objective.dual(v, point.means) >= objective.dual(fresh, self.dual.means)
-            is_usable = is_better and (bool(point.sets.sizes.size) or not needs_sets)
+            start, reached = objective.at(point.means)
+            is_usable = reached >= value and (bool(point.sets.sizes.size) or not needs_sets)
         if is_usable:
-            self.dual, fresh = point, v
+            self.dual, v = point, start
         elif self.start is not None:
             self.notes.append("Started afresh: the start holds no dual point that helps this solver.")
-        self._place(fresh)
+        self._place(v)
         return is_usable
 
     def _check_start(self) -> None:
@@ -150,22 +148,16 @@ class Run:
 
     def rebuild(self) -> float:
         """Recompute w from the mean parts in float64, against drift, and return the dual value there."""
-        exact = self.objective.weights(self.dual.means)
-        self._place(exact)
-        return self.objective.dual(exact, self.dual.means)
+        v, value = self.objective.at(self.dual.means)
+        self._place(v)
+        return value
 
     def _place(self, v: np.ndarray) -> None:
         bounds = self.objective.bounds
         self.w[:] = project(v, bounds)
         bounds.free[:] = v[bounds.which]
 
-    def primal(self, w: np.ndarray, gaps: np.ndarray, outputs: Blocks) -> float:
-        """F(w) by one oracle pass, which also fills the block gaps and the oracle's outputs."""
-        hinge, wrong = self.objective.hinge(w, self.dual.means, gaps, outputs)
-        self.count(calls=self.objective.n, wrong=wrong)
-        return self.objective.primal(w, hinge)
-
-    def evaluate(self, w: np.ndarray, objective: Objective | None = None, **kept: Blocks | None) -> Evaluation:
+    def evaluate(self, w: np.ndarray, objective: Objective | None = None, **kept: Any) -> Evaluation:
         """`Objective.evaluate`, counting the oracle's calls."""
         objective = objective or self.objective
         evaluation = objective.evaluate(w, **kept)
@@ -183,7 +175,7 @@ class Run:
             self._check_start()
             if self.objective.regularization == 0:
                 raise ValueError("start must be weights, not a dual point, which has none without L2 regularization.")
-            start = self.objective.weights(start.means)
+            start, _ = self.objective.at(start.means)
         start = np.array(start, np.float64)
         if start.shape != self.w.shape or not np.isfinite(start).all():
             raise ValueError(f"start must hold {self.w.size} finite weights, or be a dual point of this problem.")

@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import attain, clear
-from maxmargin.problem import add_output, augment, gold, n_examples, spread
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.problem import accumulate, add_output, augment, gold, n_examples
+from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.lazy_weights import (
     STEPS,
@@ -63,7 +62,7 @@ class SGD(Solver):
     averaging: bool = True
     gap_every: int = 5
 
-    losses: ClassVar[tuple[str, ...]] = ("hinge", "smooth_hinge", "log")
+    takes_smooth: ClassVar[bool] = True
     needs_regularization: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -147,7 +146,7 @@ def sgd_steps_on(
     run.count(calls=len(order))
     return sgd_steps(
         objective.problem,
-        objective.loss.compiled(),
+        objective.loss,
         lazy,
         objective.bounds,
         objective.passes.part_sizes,
@@ -181,7 +180,7 @@ def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient,
             gains += weight[i] * gain
         add_output(problem, i, gold(problem, i), -1.0, delta)
         if gradient.size > 0:
-            spread(problem, gradient, i, delta, weight[i] / n)
+            accumulate(problem, gradient, i, delta, weight[i] / n)
         t = lazy.state[STEPS] + 1
         step = step_size(rule, t)
         shrink = max(1 - step * rule.regularization, 0.0)
@@ -189,7 +188,7 @@ def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient,
     return losses, gains
 
 
-@register_jitable
+@helper
 def step_size(rule, t):
     """gamma_t."""
     if rule.kind == DECAY:

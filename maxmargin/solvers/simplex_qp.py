@@ -6,15 +6,19 @@ exact line search, until no mixture could gain more than a tolerance.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from maxmargin.runtime.dispatch import kernel
 
-@numba.njit(nogil=True)
+
 def maximise_on_simplex(gain: np.ndarray, H: np.ndarray, alpha: np.ndarray, tol: float, max_steps: int) -> float:
     """Improve `alpha`, a point of the simplex; return a bound of how much the maximum exceeds its value."""
-    slope = gain - H @ alpha
-    gap = np.inf
+    return _ascend(gain - H @ alpha, np.ascontiguousarray(H), alpha, float(tol), max_steps)
+
+
+@kernel
+def _ascend(slope, H, alpha, tol, max_steps):
+    gap = 0.0
     for _ in range(max_steps):
         best = np.argmax(slope)
         worst = -1

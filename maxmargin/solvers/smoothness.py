@@ -36,7 +36,7 @@ def estimate_bend(run: Run, objective: Objective, w: np.ndarray) -> Bend:
     found = np.zeros((len(order), 3))
     room = np.zeros((3, int(passes.part_sizes.max())), passes.dtype)
     searches = not objective.bounds.which.size  # steps may leave the bounds, where oracles need not work
-    loss, probe = objective.loss.compiled(), np.zeros(w.size, passes.dtype)
+    loss, probe = objective.loss, np.zeros(w.size, passes.dtype)
     calls = bend(
         objective.problem,
         loss,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.checks import check_positive
-from maxmargin.losses import Loss, find_loss
+from maxmargin.losses import NAMED, Loss, find_loss
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.held_out import HeldOut
@@ -24,14 +24,26 @@ from maxmargin.trace import Trace
 class Solver:
     """Base of all solvers: a frozen dataclass whose fields are the options of the algorithm.
 
-    A subclass names the losses it can minimise, the first one by default, and implements `iterate`.
+    A subclass says what it needs and takes, and implements `iterate`.
     """
 
-    losses: ClassVar[tuple[str, ...]] = ("hinge",)
+    needs_smooth: ClassVar[bool] = False  # losses with a gradient everywhere
+    takes_smooth: ClassVar[bool] = False
+    needs_margin: ClassVar[bool] = False  # losses with costs
     needs_regularization: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = True
     returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
     takes_l1: ClassVar[bool] = False
+
+    @property
+    def default_loss(self) -> Loss:
+        """The loss it minimises unless told otherwise."""
+        return NAMED["log" if self.needs_smooth else "hinge"]
+
+    def takes(self, loss: Loss) -> bool:
+        """Whether it can minimise a loss."""
+        is_smooth_enough = self.takes_smooth if loss.is_smooth else not self.needs_smooth
+        return is_smooth_enough and (loss.margin or loss.is_smooth or not self.needs_margin)
 
     def oracles(self, loss: Loss) -> set[str]:
         """The names of the oracles that it needs to minimise a loss."""
@@ -71,7 +83,7 @@ class Solver:
         problem : the examples
         C : inverse strength of the regularization; infinite for none, where the solver can do without
         sample_weight : (n,) weights of the examples
-        loss : "hinge", "smooth_hinge", "log" or a `Loss`; by default the first that the solver is made for
+        loss : "hinge", "smooth_hinge", "log" or a `Loss`; by default the one that the solver is made for
         l1_ratio : the share of the L1 norm in the regularization, from 0 to 1
         start : where to start from: the `dual` of an earlier `Result` or, for primal solvers, weights
         lower, upper : bounds of the weights, numbers or arrays with one entry per weight
@@ -88,7 +100,7 @@ class Solver:
         for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
             if value is not None:
                 check_positive(name, value, allow_infinite=name != "tol")
-        chosen = find_loss(loss or self.losses[0])
+        chosen = find_loss(loss or self.default_loss)
         self._check_loss(chosen)
         self._check_oracles(problem, chosen)
         objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen, l1_ratio)
@@ -106,10 +118,10 @@ class Solver:
                 return
 
     def _check_loss(self, loss: Loss) -> None:
-        if loss.name not in self.losses:
-            raise ValueError(
-                f"{type(self).__name__} minimises the {' or '.join(self.losses)} loss, not the {loss.name} loss."
-            )
+        if not self.takes(loss):
+            known = [name for name, known in NAMED.items() if self.takes(known)]
+            kind = loss.name if loss.margin or loss.is_smooth else f"{loss.name} (without margin)"
+            raise ValueError(f"{type(self).__name__} minimises the {' or '.join(known)} loss, not the {kind} loss.")
 
     def _check_oracles(self, problem: Any, loss: Loss) -> None:
         missing = sorted(name for name in self.oracles(loss) if not supports(ORACLES[name], problem))

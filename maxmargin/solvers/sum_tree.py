@@ -7,7 +7,8 @@ every inner entry the sum of its two children, 2 p and 2 p + 1.
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
+
+from maxmargin.runtime.dispatch import helper
 
 
 def new_tree(n: int) -> np.ndarray:
@@ -28,7 +29,7 @@ def sum_up(tree: np.ndarray) -> None:
         tree[size : 2 * size] = tree[2 * size : 4 * size : 2] + tree[2 * size + 1 : 4 * size : 2]
 
 
-@register_jitable
+@helper
 def change(tree, i, value):
     """Set the value of index i."""
     p = tree.size // 2 + i
@@ -38,7 +39,7 @@ def change(tree, i, value):
         tree[p] = tree[2 * p] + tree[2 * p + 1]
 
 
-@register_jitable
+@helper
 def draw(tree, n, u):
     """The index at the fraction u of the total; all are equally likely where every value is zero."""
     if not tree[1] > 0:

@@ -53,7 +53,7 @@ class SmoothingSolver(Solver):
     k: int = 5
     smoothness: float | None = None
 
-    losses: ClassVar[tuple[str, ...]] = ("hinge", "smooth_hinge", "log")
+    takes_smooth: ClassVar[bool] = True
     needs_regularization: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -226,7 +226,7 @@ class Epochs:
         for lo, hi in run.slices(objective.n):
             svrg_steps(
                 objective.problem,
-                objective.loss.compiled(),
+                objective.loss,
                 lazy,
                 objective.bounds,
                 self.means,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
+from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
 
@@ -58,7 +58,7 @@ def assignment_work(n_rows: int, n_columns: int, n_cells: int, n_best: int) -> A
     )
 
 
-@register_jitable
+@helper
 def best_assignment(cost, match, work):
     """Write the column of each row, or NOBODY, into `match`; return whether there is an assignment at all.
 
@@ -76,7 +76,7 @@ def best_assignment(cost, match, work):
     return True
 
 
-@register_jitable
+@helper
 def match_row(cost, first, match, work):
     """Match one more row, and move others if that is best; return False where it cannot be done."""
     n_columns = cost.shape[1]
@@ -134,7 +134,7 @@ def match_row(cost, first, match, work):
     return True
 
 
-@register_jitable
+@helper
 def fill_detours(cost, match, work):
     """detour[a, b]: the least extra cost of finding room for row a if row b gives up what it has.
 
@@ -163,7 +163,7 @@ def fill_detours(cost, match, work):
                 detour[a, b] = min(detour[a, b], first + detour[k, b])
 
 
-@register_jitable
+@helper
 def extra_cost(cost, match, v, z, work):
     """How much more the best assignment costs that matches row v with z, or with nothing: after `fill_detours`."""
     if match[v] == z:
@@ -176,7 +176,7 @@ def extra_cost(cost, match, v, z, work):
     return max(cost[v, z] - work.row_price[v] - work.price[z] + detour[owner, v], 0.0)
 
 
-@register_jitable
+@helper
 def obey_rules(cost, last, work):
     """Forbid what the rules up to `last` rule out."""
     rule = last
@@ -192,7 +192,7 @@ def obey_rules(cost, last, work):
         rule = work.rules[rule, 0]
 
 
-@register_jitable
+@helper
 def find_runner_up(cost, match, k, score, work):
     """Note where the second best assignment of set k departs from `match`, its best, and its score."""
     for z in range(cost.shape[1]):

@@ -12,27 +12,24 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
 from maxmargin.problem import (
     add_output,
     augment,
     exp_oracle,
-    gold,
     max_oracle,
-    n_examples,
     new_weights,
-    output_sizes,
     part_sizes,
     score_output,
     scores,
     spread,
     squared_norm,
     topk_oracle,
+    true_outputs,
     workspace,
 )
-from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.subwindow import (
@@ -72,13 +69,7 @@ class BoxWork(NamedTuple):
     spread: np.ndarray  # (F, 1), or empty where every example has its Gram matrix
 
 
-@register_jitable
-def cell_parts(problem, i, parts):
-    """The parts of the cells of example i, as a column."""
-    return matrix(parts, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
-
-
-@register_jitable
+@helper
 def load_image(problem, i, theta, work):
     """What the search needs to know of example i, computed into `work`."""
     height = problem.shapes[i, 0]
@@ -91,15 +82,15 @@ def load_image(problem, i, theta, work):
     return Image(positive, negative, sums, np.float64(theta[height * width]), truth_of(problem, i), smallest)
 
 
-@register_jitable
+@helper
 def truth_of(problem, i):
     """The true box of example i, as a tuple: cheaper to pass around than a row."""
     return (problem.boxes[i, 0], problem.boxes[i, 1], problem.boxes[i, 2], problem.boxes[i, 3])
 
 
-@implements(n_examples, BoxProblem)
-def n_images(problem):
-    return problem.shapes.shape[0]
+@implements(true_outputs, BoxProblem)
+def true_boxes(problem):
+    return problem.boxes
 
 
 @implements(new_weights, BoxProblem)
@@ -110,11 +101,6 @@ def new_box_weights(problem):
 @implements(part_sizes, BoxProblem)
 def box_part_sizes(problem):
     return np.diff(problem.offsets) + 1
-
-
-@implements(output_sizes, BoxProblem)
-def box_output_sizes(problem):
-    return np.full(problem.shapes.shape[0], 4)
 
 
 @implements(workspace, BoxProblem)
@@ -144,26 +130,21 @@ def box_workspace(problem, n_best):
 
 @implements(scores, BoxProblem)
 def box_scores(problem, w, i, theta):
-    cells = cell_parts(problem, i, theta)
+    cells = matrix(theta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
     score_rows(problem.features, matrix(w, 0, w.size, 1), problem.offsets[i], problem.offsets[i + 1], cells)
     theta[cells.shape[0]] = 0
 
 
 @implements(spread, BoxProblem)
 def spread_boxes(problem, w, i, delta, scale):
-    cells = cell_parts(problem, i, delta)
+    cells = matrix(delta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
     spread_rows(problem.features, matrix(w, 0, w.size, 1), problem.offsets[i], problem.offsets[i + 1], cells, scale)
 
 
 @implements(squared_norm, BoxProblem)
 def box_squared_norm(problem, i, delta, work):
-    cells = cell_parts(problem, i, delta)
+    cells = matrix(delta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
     return squared_norm_rows(problem.features, i, problem.offsets[i], problem.offsets[i + 1], cells, work.spread)
-
-
-@implements(gold, BoxProblem)
-def true_box(problem, i):
-    return problem.boxes[i]
 
 
 @implements(augment, BoxProblem)

@@ -16,18 +16,16 @@ from maxmargin.problem import (
     add_output,
     augment,
     exp_oracle,
-    gold,
     max_marginals,
     max_oracle,
-    n_examples,
     new_weights,
-    output_sizes,
     part_sizes,
     score_output,
     scores,
     spread,
     squared_norm,
     topk_oracle,
+    true_outputs,
     workspace,
 )
 from maxmargin.runtime.dispatch import implements
@@ -50,9 +48,9 @@ class CandidateWork(NamedTuple):
     spread: np.ndarray  # (F,)
 
 
-@implements(n_examples, CandidateProblem)
-def n_sets(problem):
-    return problem.offsets.size - 1
+@implements(true_outputs, CandidateProblem)
+def true_choices(problem):
+    return problem.labels[:, np.newaxis]
 
 
 @implements(new_weights, CandidateProblem)
@@ -95,16 +93,6 @@ def augment_candidates(problem, i, theta):
 # What follows holds for every problem whose outputs are one choice among parts: `maxmargin.structures.multiclass`, too.
 
 
-@implements(output_sizes, CandidateProblem)
-def choice_sizes(problem):
-    return np.ones(n_examples(problem), np.int64)
-
-
-@implements(gold, CandidateProblem)
-def true_choice(problem, i):
-    return problem.labels[i : i + 1]
-
-
 @implements(add_output, CandidateProblem)
 def add_choice(problem, i, y, scale, mu):
     mu[y[0]] += scale
@@ -140,7 +128,7 @@ def best_k_choices(problem, i, theta, outputs, values, work):
 
 @implements(exp_oracle, CandidateProblem)
 def softmax_of_choices(problem, i, theta, mu, work):
-    top = np.float64(theta.max())
+    top = np.float64(theta[np.argmax(theta)])
     total = 0.0
     for k in range(theta.size):
         mu[k] = math.exp(theta[k] - top)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
 from maxmargin.problem import (
@@ -18,12 +17,9 @@ from maxmargin.problem import (
     add_output,
     augment,
     exp_oracle,
-    gold,
     max_marginals,
     max_oracle,
-    n_examples,
     new_weights,
-    output_sizes,
     part_sizes,
     sample_oracle,
     score_output,
@@ -31,9 +27,11 @@ from maxmargin.problem import (
     spread,
     squared_norm,
     topk_oracle,
+    true_outputs,
     workspace,
 )
-from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
 from maxmargin.structures import chain_dp, chain_sums
@@ -63,7 +61,7 @@ class ChainWork(NamedTuple):
     branches: np.ndarray  # (K, 3) of the top-K oracle
 
 
-@register_jitable
+@helper
 def emissions_and_transitions(problem, w):
     """The two parts of the weights, as views."""
     n_labels = problem.penalty.shape[0]
@@ -71,7 +69,7 @@ def emissions_and_transitions(problem, w):
     return matrix(w, 0, problem.n_features, n_labels), matrix(w, size, n_labels, n_labels)
 
 
-@register_jitable
+@helper
 def nodes_and_pairs(problem, i, parts):
     """The T x L node parts and the L x L transition parts of example i, as views."""
     n_labels = problem.penalty.shape[0]
@@ -79,9 +77,9 @@ def nodes_and_pairs(problem, i, parts):
     return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_labels, n_labels)
 
 
-@implements(n_examples, ChainProblem)
-def n_chains(problem):
-    return problem.offsets.size - 1
+@implements(true_outputs, ChainProblem)
+def true_labellings(problem):
+    return Blocks(problem.labels, problem.offsets)
 
 
 @implements(new_weights, ChainProblem)
@@ -94,11 +92,6 @@ def new_chain_weights(problem):
 def chain_part_sizes(problem):
     n_labels = problem.penalty.shape[0]
     return (np.diff(problem.offsets) + n_labels) * n_labels
-
-
-@implements(output_sizes, ChainProblem)
-def chain_output_sizes(problem):
-    return np.diff(problem.offsets)
 
 
 @implements(workspace, ChainProblem)
@@ -155,11 +148,6 @@ def chain_squared_norm(problem, i, delta, work):
         for b in range(pairs.shape[0]):
             total += pairs[a, b] * pairs[a, b]
     return total
-
-
-@implements(gold, ChainProblem)
-def chain_gold(problem, i):
-    return problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
 
 
 @implements(augment, ChainProblem)

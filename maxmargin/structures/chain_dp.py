@@ -7,12 +7,11 @@ label b at t, `arrivals[t, b]` the same before the node's own potential is added
 
 from __future__ import annotations
 
-from numba.extending import register_jitable
-
 from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.dispatch import helper
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
-exact = register_jitable(fastmath={"nnan", "ninf", "nsz"})
+exact = helper(fastmath={"nnan", "ninf", "nsz"})
 
 
 def table_width(n_labels: int) -> int:

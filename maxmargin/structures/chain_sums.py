@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
 
 
-@register_jitable
+@helper
 def forward_backward(nodes, pairs, means, counts, forward, backward, gains, factors, extent):
     """Marginals into `means`, expected transitions into `counts`; return the log-partition function."""
     length, n_labels = nodes.shape
@@ -35,7 +35,7 @@ def forward_backward(nodes, pairs, means, counts, forward, backward, gains, fact
     return log_z
 
 
-@register_jitable
+@helper
 def forward_shares(nodes, pairs, gains, forward, factors, extent):
     """Fill forward[t] with the probabilities of the labels at t given what comes before, and `gains` with exp(nodes).
 
@@ -85,7 +85,7 @@ def forward_shares(nodes, pairs, gains, forward, factors, extent):
     return log_z, True
 
 
-@register_jitable
+@helper
 def highest(rows, t):
     """The maximum of a row: of four at a time, as each comparison has to wait for the last one."""
     n = rows.shape[1]
@@ -106,7 +106,7 @@ def highest(rows, t):
     return max(max(top0, top1), max(top2, top3))
 
 
-@register_jitable
+@helper
 def sample_paths(nodes, pairs, draws, outputs, forward, weights, factors, extent):
     """Draw a path into each row of `outputs`: its last label, then one after the other down to the first.
 
@@ -127,13 +127,13 @@ def sample_paths(nodes, pairs, draws, outputs, forward, weights, factors, extent
                     else:
                         weights[0, a] += pairs[a, after]
             if not is_safe:
-                top = np.max(weights[0, :n_labels])
+                top = weights[0, np.argmax(weights[0, :n_labels])]
                 for a in range(n_labels):
                     weights[0, a] = math.exp(weights[0, a] - top)
             outputs[k, t] = draw_label(weights[0, :n_labels], draws[k, t])
 
 
-@register_jitable
+@helper
 def draw_label(weights, draw):
     """A label with a probability proportional to its weight: where the running sum exceeds the share `draw` of all."""
     total = 0.0
@@ -148,7 +148,7 @@ def draw_label(weights, draw):
     return label
 
 
-@register_jitable
+@helper
 def count_transitions(forward, backward, factor, length, sums, counts):
     """The sum of the outer products forward[t - 1]' backward[t], times `factor` elementwise; works in sums[0]."""
     n_labels = counts.shape[0]
@@ -176,7 +176,7 @@ def count_transitions(forward, backward, factor, length, sums, counts):
             counts[a, b] = sums[0, b] * factor[a, b]
 
 
-@register_jitable
+@helper
 def times_matrix(rows, s, factor, out, t):
     """out[t] = rows[s] @ factor."""
     n_labels = factor.shape[0]
@@ -200,7 +200,7 @@ def times_matrix(rows, s, factor, out, t):
         a += 1
 
 
-@register_jitable
+@helper
 def exponentiate(pairs, factors, extent):
     """Fill factors[0] with exp(pairs - their maximum), factors[1] with its transpose, factors[2] with the pairs.
 
@@ -229,7 +229,7 @@ def exponentiate(pairs, factors, extent):
     extent[1] = max(top - bottom, pairs.dtype.type(0))
 
 
-@register_jitable
+@helper
 def log_forward(nodes, pairs, forward):
     """Fill forward[t, b] with the log of the sum over paths that end in label b at t; return the log-partition."""
     length, n_labels = nodes.shape
@@ -244,14 +244,14 @@ def log_forward(nodes, pairs, forward):
             for a in range(n_labels):
                 total += math.exp(forward[t - 1, a] + pairs[a, b] - top)
             forward[t, b] = nodes[t, b] + top + math.log(total)
-    top = np.max(forward[length - 1, :n_labels])
+    top = forward[length - 1, np.argmax(forward[length - 1, :n_labels])]
     total = 0.0
     for b in range(n_labels):
         total += math.exp(forward[length - 1, b] - top)
     return top + math.log(total)
 
 
-@register_jitable
+@helper
 def log_forward_backward(nodes, pairs, means, counts, forward, backward):
     """As `forward_backward`, in logarithms: slow, and safe for any potentials."""
     length, n_labels = nodes.shape

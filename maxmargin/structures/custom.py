@@ -147,17 +147,14 @@ class CustomProblem:
 
     # --- sizes ------------------------------------------------------------------------------------------------------
 
-    def n_examples(self) -> int:
-        return len(self.X)
+    def true_outputs(self) -> np.ndarray:
+        return self._gold
 
     def new_weights(self) -> np.ndarray:
         return np.zeros(self.n_features)
 
     def part_sizes(self) -> np.ndarray:
         return np.full(len(self.X), self.n_features + 1)
-
-    def output_sizes(self) -> np.ndarray:
-        return np.ones(len(self.X), np.int64)
 
     def workspace(self, n_best: int) -> None:
         return None
@@ -175,9 +172,6 @@ class CustomProblem:
         return float(np.dot(delta[:-1], delta[:-1]))
 
     # --- outputs and costs ------------------------------------------------------------------------------------------
-
-    def gold(self, i: int) -> np.ndarray:
-        return self._gold[i]
 
     def augment(self, i: int, theta: np.ndarray) -> None:
         theta[-1] += 1

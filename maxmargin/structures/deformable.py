@@ -22,7 +22,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.features import score_rows, spread_rows
 from maxmargin.features.base import row_is_zero
@@ -30,21 +29,19 @@ from maxmargin.problem import (
     IMPOSSIBLE,
     add_output,
     augment,
-    gold,
     max_marginals,
     max_oracle,
-    n_examples,
     new_weights,
-    output_sizes,
     part_sizes,
     score_output,
     scores,
     spread,
     squared_norm,
     topk_oracle,
+    true_outputs,
     workspace,
 )
-from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_dp import insert
@@ -86,7 +83,7 @@ class DeformableWork(NamedTuple):
     branches: np.ndarray  # (K, 3) of the top-K oracle
 
 
-@register_jitable
+@helper
 def cells_and_edges(problem, i, parts):
     """The parts of cells, (cells, J), and of edges and types, (E K, 5), as views."""
     n_joints = problem.joint_cost.shape[1]
@@ -95,7 +92,7 @@ def cells_and_edges(problem, i, parts):
     return matrix(parts, 0, n_cells, n_joints), matrix(parts, n_cells * n_joints, n_kinds, N_STATISTICS)
 
 
-@register_jitable
+@helper
 def cell_and_edge_weights(problem, w):
     """The weights of cells, (F, J), and of edges and types, (E K, 5), as views."""
     n_joints = problem.joint_cost.shape[1]
@@ -104,7 +101,7 @@ def cell_and_edge_weights(problem, w):
     return matrix(w, 0, problem.n_features, n_joints), edges
 
 
-@register_jitable
+@helper
 def displacement(problem, i, e, kind, parent_cell, child_cell):
     """U and v of an edge and type between two cells."""
     width = problem.width[i]
@@ -114,16 +111,16 @@ def displacement(problem, i, e, kind, parent_cell, child_cell):
     return u, (dy - problem.anchor[e, kind, 1]) / problem.scale[e, 1]
 
 
-@register_jitable
+@helper
 def spring(row, edges, u, v):
     """The score of an edge of the type in `row` of the edges' potentials."""
     squares = edges[row, 0] * u * u + edges[row, 2] * v * v
     return squares + edges[row, 1] * u + edges[row, 3] * v + edges[row, 4]
 
 
-@implements(n_examples, DeformableProblem)
-def n_images(problem):
-    return problem.offsets.size - 1
+@implements(true_outputs, DeformableProblem)
+def true_poses(problem):
+    return problem.outputs
 
 
 @implements(new_weights, DeformableProblem)
@@ -137,11 +134,6 @@ def new_deformable_weights(problem):
 def deformable_part_sizes(problem):
     n_edges, n_types, _ = problem.anchor.shape
     return np.diff(problem.offsets) * problem.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
-
-
-@implements(output_sizes, DeformableProblem)
-def deformable_output_sizes(problem):
-    return np.full(len(problem.outputs), problem.outputs.shape[1])
 
 
 @implements(workspace, DeformableProblem)
@@ -175,7 +167,7 @@ def deformable_scores(problem, w, i, theta):
         edges[row, 4] = edge_weights[row, 4]
 
 
-@register_jitable
+@helper
 def spread_cells(problem, weights, i, cells, scale):
     """Add the features of all cells, times the direction: a few cells only, unless it is a mixture of many outputs."""
     for t in range(cells.shape[0]):
@@ -208,11 +200,6 @@ def deformable_squared_norm(problem, i, delta, work):
         for k in range(N_STATISTICS):
             total += edges[row, k] * edges[row, k]
     return total
-
-
-@implements(gold, DeformableProblem)
-def deformable_gold(problem, i):
-    return problem.outputs[i]
 
 
 @implements(augment, DeformableProblem)
@@ -258,7 +245,7 @@ def score_pose(problem, i, theta, y):
     return total
 
 
-@register_jitable
+@helper
 def pass_message(problem, i, edges, e, towards_parent, values, message, source, work):
     """Message = the best of all types of edge e, by the cell of the receiving joint; from `values` of the other."""
     n_cells = problem.offsets[i + 1] - problem.offsets[i]
@@ -291,7 +278,7 @@ def pass_message(problem, i, edges, e, towards_parent, values, message, source, 
                 source[t] = work.candidate_source[t] * n_types + kind
 
 
-@register_jitable
+@helper
 def pass_upwards(problem, i, cells, edges, work):
     """Fill the tables of the best scores, from the leaves up."""
     for t in range(cells.shape[0]):
@@ -306,7 +293,7 @@ def pass_upwards(problem, i, cells, edges, work):
             work.belief[p, t] += work.message[e, t]
 
 
-@register_jitable
+@helper
 def best_cell(belief, j, n_cells):
     """The first best cell of joint j."""
     best = 0
@@ -323,7 +310,7 @@ def max_pose(problem, i, theta, y, work):
     return decode(problem, cells.shape[0], cells.shape[1], y, work)
 
 
-@register_jitable
+@helper
 def decode(problem, n_cells, n_joints, y, work):
     """Write the best output into `y`, from the roots down; return its score."""
     n_types = problem.anchor.shape[1]

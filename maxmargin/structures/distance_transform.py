@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
+from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.threads import aligned
 
 FLAT = 1e-9  # curvature at and below which parabolas are compared one by one: their crossings would be far away
@@ -40,7 +40,7 @@ def new_transform_work(n_cells: int, longest: int, dtype: np.dtype) -> Transform
     )
 
 
-@register_jitable
+@helper
 def transform_line(values, lo, n, quadratic, linear, anchor, best, source, out, step, work):
     """best[out + step q] = max_x values[lo + x] - quadratic d^2 - linear d with d = x - q - anchor, for 0 <= x, q < n.
 
@@ -82,7 +82,7 @@ def transform_line(values, lo, n, quadratic, linear, anchor, best, source, out, 
         source[out + step * q] = x
 
 
-@register_jitable
+@helper
 def transform_grid(values, height, width, cost, anchor_x, anchor_y, best, source, work):
     """The transform of a grid, flat by rows: the cost is the sum of those along x and y.
 

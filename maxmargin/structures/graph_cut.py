@@ -14,27 +14,25 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
 from maxmargin.problem import (
     add_output,
     augment,
-    gold,
     max_marginals,
     max_oracle,
-    n_examples,
     new_weights,
-    output_sizes,
     part_sizes,
     score_output,
     scores,
     spread,
     squared_norm,
     topk_oracle,
+    true_outputs,
     workspace,
 )
-from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.max_flow import NO_PARENT, SOURCE, Flow, change_excess, new_flow, plant_trees, saturate
@@ -91,19 +89,13 @@ class GraphCutWork(NamedTuple):
     y: np.ndarray  # (V,) an output
 
 
-@register_jitable
+@helper
 def sizes(problem, i):
     """The numbers of nodes and edges of example i."""
     return problem.offsets[i + 1] - problem.offsets[i], problem.edge_offsets[i + 1] - problem.edge_offsets[i]
 
 
-@register_jitable
-def ends_of(problem, i):
-    """The ends of the edges of example i. Loops over slices are several times as fast as with offsets."""
-    return problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]
-
-
-@register_jitable
+@helper
 def arcs(problem, i):
     """The arcs of example i: first, head, sister."""
     lo = problem.offsets[i] + i
@@ -113,9 +105,9 @@ def arcs(problem, i):
     return problem.first[lo:hi], problem.head[begin:end], problem.sister[begin:end]
 
 
-@implements(n_examples, GraphCutProblem)
-def n_graphs(problem):
-    return problem.offsets.size - 1
+@implements(true_outputs, GraphCutProblem)
+def true_cuts(problem):
+    return Blocks(problem.labels, problem.offsets)
 
 
 @implements(new_weights, GraphCutProblem)
@@ -126,11 +118,6 @@ def new_graph_weights(problem):
 @implements(part_sizes, GraphCutProblem)
 def graph_part_sizes(problem):
     return 2 * np.diff(problem.offsets) + np.diff(problem.edge_offsets)
-
-
-@implements(output_sizes, GraphCutProblem)
-def graph_output_sizes(problem):
-    return np.diff(problem.offsets)
 
 
 @implements(workspace, GraphCutProblem)
@@ -184,15 +171,10 @@ def graph_squared_norm(problem, i, delta, work):
     return total + squared_norm_rows(problem.edge_features, i, begin, begin + n_edges, cuts, work.edge_spread)
 
 
-@implements(gold, GraphCutProblem)
-def graph_gold(problem, i):
-    return problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
-
-
 @implements(augment, GraphCutProblem)
 def augment_graph(problem, i, theta):
     n_nodes, _ = sizes(problem, i)
-    labels = gold(problem, i)
+    labels = problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
     cost = problem.cost[problem.offsets[i] : problem.offsets[i + 1]]
     for p in range(n_nodes):
         theta[(1 - labels[p]) * n_nodes + p] += cost[p]
@@ -201,7 +183,7 @@ def augment_graph(problem, i, theta):
 @implements(add_output, GraphCutProblem)
 def add_cut(problem, i, y, scale, mu):
     n_nodes, n_edges = sizes(problem, i)
-    ends = ends_of(problem, i)
+    ends = problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]  # loops over a slice are fast
     for p in range(n_nodes):
         mu[y[p] * n_nodes + p] += scale
     for e in range(n_edges):
@@ -212,7 +194,7 @@ def add_cut(problem, i, y, scale, mu):
 @implements(score_output, GraphCutProblem)
 def score_cut(problem, i, theta, y):
     n_nodes, n_edges = sizes(problem, i)
-    ends = ends_of(problem, i)
+    ends = problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]  # loops over a slice are fast
     total = 0.0
     for p in range(n_nodes):
         total += theta[y[p] * n_nodes + p]
@@ -222,7 +204,7 @@ def score_cut(problem, i, theta, y):
     return total
 
 
-@register_jitable
+@helper
 def capacity_scale(problem, i, theta):
     """The power of two that takes potentials to integers; raises where an edge rewards being cut."""
     n_nodes, n_edges = sizes(problem, i)
@@ -246,7 +228,7 @@ def capacity_scale(problem, i, theta):
     return math.ldexp(1.0, min(CAPACITY_BITS - math.frexp(total)[1], 1000))
 
 
-@register_jitable
+@helper
 def cut(problem, i, theta, work, fixed, scale):
     """Find the maximum flow of example i, whose source side are the nodes of label 1.
 
@@ -259,7 +241,7 @@ def cut(problem, i, theta, work, fixed, scale):
     excess = work.flow.excess
     last = work.last[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]
     arc = problem.arc[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]
-    ends = ends_of(problem, i)
+    ends = problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]  # loops over a slice are fast
     for p in range(n_nodes):
         excess[p] = np.int64((np.float64(theta[n_nodes + p]) - theta[p]) * scale)
     for p in range(fixed.size):
@@ -282,14 +264,14 @@ def cut(problem, i, theta, work, fixed, scale):
         last[e] = 0.5 * (residual[sister[a]] - residual[a]) / scale
 
 
-@register_jitable
+@helper
 def read_labels(problem, i, flow, y):
     """The nodes on the source's side have label 1: the fewest that any best output has."""
     for p in range(problem.offsets[i + 1] - problem.offsets[i]):
         y[p] = flow.parent[p] != NO_PARENT and flow.side[p] == SOURCE
 
 
-@register_jitable
+@helper
 def loss_of_flip(problem, i, flow, p, label, limit):
     """What the best output loses if p must not have its `label`, at most `limit`; the flow stays a maximum one."""
     if abs(flow.excess[p]) >= limit:
@@ -303,14 +285,14 @@ def loss_of_flip(problem, i, flow, p, label, limit):
     return loss
 
 
-@implements(max_oracle, GraphCutProblem)
+@implements(max_oracle, GraphCutProblem, _nrt=True)
 def max_cut(problem, i, theta, y, work):
     cut(problem, i, theta, work, work.fixed[0, :0], capacity_scale(problem, i, theta))
     read_labels(problem, i, work.flow, y)
     return score_output(problem, i, theta, y)
 
 
-@implements(max_marginals, GraphCutProblem)
+@implements(max_marginals, GraphCutProblem, _nrt=True)
 def graph_max_marginals(problem, i, theta, out, work):
     n_nodes, _ = sizes(problem, i)
     scale = capacity_scale(problem, i, theta)
@@ -321,7 +303,7 @@ def graph_max_marginals(problem, i, theta, out, work):
         out[(1 - label) * n_nodes + p] = best - loss_of_flip(problem, i, work.flow, p, label, FORCE) / scale
 
 
-@implements(topk_oracle, GraphCutProblem)
+@implements(topk_oracle, GraphCutProblem, _nrt=True)
 def topk_cuts(problem, i, theta, outputs, values, work):
     """Best max-marginal first (*Smoother*, Algorithm 10; Yanover, Weiss 2004), exact with ties, too.
 
@@ -361,7 +343,7 @@ def topk_cuts(problem, i, theta, outputs, values, work):
     return values.size
 
 
-@register_jitable
+@helper
 def find_second_best(problem, i, y, part, work):
     """Find where the second best output of a part differs from its best, y, whose flow is at hand."""
     work.parts[part, NEXT_NODE] = -1

@@ -10,27 +10,25 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
 from maxmargin.problem import (
     add_output,
     augment,
-    gold,
     max_marginals,
     max_oracle,
-    n_examples,
     new_weights,
-    output_sizes,
     part_sizes,
     score_output,
     scores,
     spread,
     squared_norm,
     topk_oracle,
+    true_outputs,
     workspace,
 )
-from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.assignment import (
@@ -66,15 +64,15 @@ class MatchingWork(NamedTuple):
     spread: np.ndarray  # (F,)
 
 
-@register_jitable
+@helper
 def shape_of(problem, i):
     """The numbers of left and right nodes of example i."""
     return problem.left_offsets[i + 1] - problem.left_offsets[i], problem.n_right[i]
 
 
-@implements(n_examples, MatchingProblem)
-def n_matchings(problem):
-    return problem.n_right.size
+@implements(true_outputs, MatchingProblem)
+def true_matchings(problem):
+    return Blocks(problem.matches, problem.left_offsets)
 
 
 @implements(new_weights, MatchingProblem)
@@ -85,11 +83,6 @@ def new_matching_weights(problem):
 @implements(part_sizes, MatchingProblem)
 def matching_part_sizes(problem):
     return np.diff(problem.pair_offsets) + np.diff(problem.left_offsets)
-
-
-@implements(output_sizes, MatchingProblem)
-def matching_output_sizes(problem):
-    return np.diff(problem.left_offsets)
 
 
 @implements(workspace, MatchingProblem)
@@ -121,11 +114,6 @@ def matching_squared_norm(problem, i, delta, work):
     return squared_norm_parts(problem.features, lo, hi, delta, work.spread)
 
 
-@implements(gold, MatchingProblem)
-def true_matching(problem, i):
-    return problem.matches[problem.left_offsets[i] : problem.left_offsets[i + 1]]
-
-
 @implements(augment, MatchingProblem)
 def augment_matching(problem, i, theta):
     start = problem.pair_offsets[i] + problem.left_offsets[i]
@@ -133,7 +121,7 @@ def augment_matching(problem, i, theta):
         theta[p] += problem.costs[start + p]
 
 
-@register_jitable
+@helper
 def part_of(v, z, n_left, n_right):
     """The part of left node v that is linked to z, or to nobody."""
     return n_left * n_right + v if z == NOBODY else v * n_right + z
@@ -155,21 +143,21 @@ def score_matching(problem, i, theta, y):
     return total
 
 
-@register_jitable
-def fill_costs(problem, i, theta, work):
-    """The matrix of -theta in `work`, where the assignment solver minimises it."""
-    n_left, n_right = shape_of(problem, i)
-    cost = matrix(work.cost, 0, n_left, n_right)
+@helper
+def fill_costs(cost, unmatched, theta):
+    """Cost = -theta, which the assignment solver minimises."""
+    n_left, n_right = cost.shape
     for v in range(n_left):
         for z in range(n_right):
             cost[v, z] = -theta[v * n_right + z]
-        work.unmatched[v] = -theta[n_left * n_right + v]
-    return cost
+        unmatched[v] = -theta[n_left * n_right + v]
 
 
 @implements(max_oracle, MatchingProblem)
 def best_matching(problem, i, theta, y, work):
-    cost = fill_costs(problem, i, theta, work.assignment)
+    n_left, n_right = shape_of(problem, i)
+    cost = matrix(work.assignment.cost, 0, n_left, n_right)
+    fill_costs(cost, work.assignment.unmatched, theta)
     best_assignment(cost, y, work.assignment)
     return score_output(problem, i, theta, y)
 
@@ -193,7 +181,9 @@ def best_k_matchings(problem, i, theta, outputs, values, work):
     One half is forced to have the pair where the second best departs from the best, the other must not have it.
     """
     state = work.assignment
-    cost = fill_costs(problem, i, theta, state)
+    n_left, n_right = shape_of(problem, i)
+    cost = matrix(state.cost, 0, n_left, n_right)
+    fill_costs(cost, state.unmatched, theta)
     best_assignment(cost, outputs[0], state)
     values[0] = score_output(problem, i, theta, outputs[0])
     state.tail[0] = -1
@@ -213,7 +203,7 @@ def best_k_matchings(problem, i, theta, outputs, values, work):
             state.rules[rule, 1] = v
             state.rules[rule, 2] = z
             state.rules[rule, 3] = is_forced
-            fill_costs(problem, i, theta, state)
+            fill_costs(cost, state.unmatched, theta)
             obey_rules(cost, rule, state)
             best_assignment(cost, work.match, state)
             if is_forced:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
+from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.threads import aligned
 
 SOURCE, SINK = 0, 1  # sides
@@ -56,7 +56,7 @@ def new_flow(n_nodes: int, n_arcs: int) -> Flow:
     )
 
 
-@register_jitable
+@helper
 def plant_trees(flow, n_nodes):
     """Start from residual capacities and excesses alone."""
     excess = flow.excess
@@ -79,7 +79,7 @@ def plant_trees(flow, n_nodes):
     flow.counters[TIME] = 0
 
 
-@register_jitable
+@helper
 def saturate(first, head, sister, flow):
     """Push flow until none is left to push; return how much went through.
 
@@ -235,7 +235,7 @@ def saturate(first, head, sister, flow):
     return total
 
 
-@register_jitable
+@helper
 def change_excess(first, head, sister, flow, p, amount):
     """Add to the excess of p; `saturate` goes on from there."""
     parent = flow.parent
@@ -261,7 +261,7 @@ def change_excess(first, head, sister, flow, p, amount):
             activate(flow, first.size - 1, q)  # it may take p in
 
 
-@register_jitable
+@helper
 def activate(flow, n_nodes, p):
     """Queue p."""
     if not flow.is_queued[p]:

@@ -15,18 +15,16 @@ from maxmargin.problem import (
     add_output,
     augment,
     exp_oracle,
-    gold,
     max_marginals,
     max_oracle,
-    n_examples,
     new_weights,
-    output_sizes,
     part_sizes,
     score_output,
     scores,
     spread,
     squared_norm,
     topk_oracle,
+    true_outputs,
     workspace,
 )
 from maxmargin.runtime.dispatch import implements
@@ -44,11 +42,6 @@ class MulticlassProblem(NamedTuple):
     n_features: int
 
 
-@implements(n_examples, MulticlassProblem)
-def n_rows(problem):
-    return problem.labels.size
-
-
 @implements(new_weights, MulticlassProblem)
 def new_class_weights(problem):
     return np.zeros(problem.n_features * len(problem.cost_matrix), problem.cost_matrix.dtype)
@@ -61,7 +54,7 @@ def class_part_sizes(problem):
 
 @implements(workspace, MulticlassProblem)
 def class_workspace(problem, n_best):
-    return 0  # nothing is needed
+    return None
 
 
 @implements(scores, MulticlassProblem)
@@ -91,8 +84,7 @@ def augment_classes(problem, i, theta):
         theta[k] += problem.cost_matrix[problem.labels[i], k]
 
 
-implements(output_sizes, MulticlassProblem)(candidates.choice_sizes)
-implements(gold, MulticlassProblem)(candidates.true_choice)
+implements(true_outputs, MulticlassProblem)(candidates.true_choices)
 implements(add_output, MulticlassProblem)(candidates.add_choice)
 implements(score_output, MulticlassProblem)(candidates.score_choice)
 implements(max_oracle, MulticlassProblem)(candidates.best_choice)

@@ -61,10 +61,8 @@ class ObservedChainWork(NamedTuple):
 
 
 for shared, implementation in (
-    (generics.n_examples, chain.n_chains),
+    (generics.true_outputs, chain.true_labellings),
     (generics.part_sizes, chain.chain_part_sizes),
-    (generics.output_sizes, chain.chain_output_sizes),
-    (generics.gold, chain.chain_gold),
     (generics.augment, chain.augment_chain),
     (generics.add_output, chain.add_labelling),
     (generics.score_output, chain.score_labelling),

@@ -24,9 +24,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.dispatch import helper
 
 # The entries of a node: the first and last top, the first and last bottom.
 TOP, BOTTOM = 0, 2
@@ -55,7 +55,7 @@ class Heap(NamedTuple):
     counts: np.ndarray  # (2,) nodes bounded and boxes scored so far
 
 
-@register_jitable
+@helper
 def sum_from_top(cells, positive, negative):
     """Sum the positive and the negative cells of each column from the top."""
     for column in range(cells.shape[1]):
@@ -67,24 +67,24 @@ def sum_from_top(cells, positive, negative):
             negative[row + 1, column] = negative[row, column] + min(cells[row, column], 0)
 
 
-@register_jitable
+@helper
 def length_of_overlap(first_start, first_stop, second_start, second_stop):
     return max(min(first_stop, second_stop) - max(first_start, second_start), 0)
 
 
-@register_jitable
+@helper
 def area(box):
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
-@register_jitable
+@helper
 def box_cost(truth, top, left, bottom, right):
     """1 - IoU with the true box."""
     shared = length_of_overlap(top, bottom, truth[0], truth[2]) * length_of_overlap(left, right, truth[1], truth[3])
     return 1.0 - shared / ((bottom - top) * (right - left) + area(truth) - shared)
 
 
-@register_jitable
+@helper
 def upper_bound(image, node):
     """No box of the node has a higher score."""
     width = image.positive.shape[1]
@@ -120,7 +120,7 @@ def upper_bound(image, node):
     return best + image.weight
 
 
-@register_jitable
+@helper
 def sum_columns(image, top, bottom):
     """sums[0, c] = the sum of the rows top:bottom over the columns :c."""
     total = 0.0
@@ -131,7 +131,7 @@ def sum_columns(image, top, bottom):
         image.sums[0, column + 1] = total
 
 
-@register_jitable
+@helper
 def search_rows(image, top, bottom, boxes, scores):
     """Score the boxes of one top and bottom that may be among the best; return how many these are."""
     sums = image.sums
@@ -159,7 +159,7 @@ def search_rows(image, top, bottom, boxes, scores):
     return count
 
 
-@register_jitable
+@helper
 def insert(boxes, scores, score, top, left, bottom, right):
     """Insert a box into the list sorted by falling score, in place of the last."""
     k = scores.size - 1
@@ -175,7 +175,7 @@ def insert(boxes, scores, score, top, left, bottom, right):
     boxes[k, 3] = right
 
 
-@register_jitable
+@helper
 def search_node(image, node, boxes, scores):
     """Search all rows of a node through; return how many boxes were scored."""
     count = 0
@@ -185,7 +185,7 @@ def search_node(image, node, boxes, scores):
     return count
 
 
-@register_jitable
+@helper
 def push(heap, size, bound):
     """Push the node at hand; return the new size of the heap."""
     slot = heap.slots[size]
@@ -201,7 +201,7 @@ def push(heap, size, bound):
     return size + 1
 
 
-@register_jitable
+@helper
 def pop(heap, size):
     """Take the highest node off, to be the node at hand; return the new size of the heap."""
     free = heap.slots[0]
@@ -226,7 +226,7 @@ def pop(heap, size):
     return last
 
 
-@register_jitable
+@helper
 def set_node(node, first_top, last_top, first_bottom, last_bottom, least_height):
     """Make the node that of the boxes of these rows; return whether there are any."""
     node[TOP] = first_top
@@ -236,7 +236,7 @@ def set_node(node, first_top, last_top, first_bottom, last_bottom, least_height)
     return node[TOP] <= node[TOP + 1] and node[BOTTOM] <= node[BOTTOM + 1]
 
 
-@register_jitable
+@helper
 def search(image, heap, boxes, scores):
     """Write the K best boxes and their scores, best first; return how many there are."""
     for k in range(scores.size):
@@ -278,7 +278,7 @@ def search(image, heap, boxes, scores):
     return count
 
 
-@register_jitable
+@helper
 def sum_of_exponentials(image, top_score, corners):
     """Sum exp(score - top_score) over all boxes, and the same times their costs.
 

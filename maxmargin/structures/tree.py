@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
 from maxmargin.problem import (
@@ -19,25 +18,24 @@ from maxmargin.problem import (
     add_output,
     augment,
     exp_oracle,
-    gold,
     max_marginals,
     max_oracle,
-    n_examples,
     new_weights,
-    output_sizes,
     part_sizes,
     score_output,
     scores,
     spread,
     squared_norm,
     topk_oracle,
+    true_outputs,
     workspace,
 )
-from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
 from maxmargin.structures import tree_dp
-from maxmargin.structures.tree_dp import Forest, table_of
+from maxmargin.structures.tree_dp import Forest
 
 
 class TreeProblem(NamedTuple):
@@ -74,7 +72,7 @@ class TreeWork(NamedTuple):
     branches: np.ndarray  # (K, 3) of the top-K oracle
 
 
-@register_jitable
+@helper
 def node_and_edge_weights(problem, w):
     """The weights of nodes (F, L) and of edges (F_edge, L^2), as views."""
     n_labels = problem.penalty.shape[1]
@@ -82,7 +80,7 @@ def node_and_edge_weights(problem, w):
     return matrix(w, 0, problem.n_features, n_labels), edges
 
 
-@register_jitable
+@helper
 def nodes_and_kinds(problem, i, parts):
     """The T x L node parts of example i and the parts of its kinds of edges, a row of L^2 each, as views."""
     n_labels = problem.penalty.shape[1]
@@ -91,7 +89,7 @@ def nodes_and_kinds(problem, i, parts):
     return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_kinds, n_labels * n_labels)
 
 
-@register_jitable
+@helper
 def nodes_and_pairs(problem, i, parts):
     """As `nodes_and_kinds`, with the parts of edges in one flat array."""
     n_labels = problem.penalty.shape[1]
@@ -101,7 +99,7 @@ def nodes_and_pairs(problem, i, parts):
     return matrix(parts, 0, length, n_labels), parts[first : first + n_kinds * n_labels * n_labels]
 
 
-@register_jitable
+@helper
 def forest_of(problem, i):
     """The edges of example i."""
     lo = problem.offsets[i]
@@ -109,9 +107,9 @@ def forest_of(problem, i):
     return Forest(problem.parent[lo:hi], problem.kind[lo:hi], problem.order[lo:hi])
 
 
-@implements(n_examples, TreeProblem)
-def n_trees(problem):
-    return problem.offsets.size - 1
+@implements(true_outputs, TreeProblem)
+def true_tree_labels(problem):
+    return Blocks(problem.labels, problem.offsets)
 
 
 @implements(new_weights, TreeProblem)
@@ -125,11 +123,6 @@ def new_tree_weights(problem):
 def tree_part_sizes(problem):
     n_labels = problem.penalty.shape[1]
     return np.diff(problem.offsets) * n_labels + np.diff(problem.kind_offsets) * n_labels * n_labels
-
-
-@implements(output_sizes, TreeProblem)
-def tree_output_sizes(problem):
-    return np.diff(problem.offsets)
 
 
 @implements(workspace, TreeProblem)
@@ -187,11 +180,6 @@ def tree_squared_norm(problem, i, delta, work):
     )
 
 
-@implements(gold, TreeProblem)
-def tree_gold(problem, i):
-    return problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
-
-
 @implements(augment, TreeProblem)
 def augment_tree(problem, i, theta):
     nodes, _ = nodes_and_kinds(problem, i, theta)
@@ -207,10 +195,11 @@ def augment_tree(problem, i, theta):
 def add_labelling(problem, i, y, scale, mu):
     nodes, pairs = nodes_and_pairs(problem, i, mu)
     lo = problem.offsets[i]
+    n_labels = nodes.shape[1]
     for t in range(nodes.shape[0]):
         nodes[t, y[t]] += scale
         if problem.parent[lo + t] >= 0:
-            table = table_of(pairs, problem.kind[lo + t], nodes.shape[1])
+            table = matrix(pairs, problem.kind[lo + t] * n_labels**2, n_labels, n_labels)
             table[y[t], y[problem.parent[lo + t]]] += scale
 
 
@@ -218,16 +207,17 @@ def add_labelling(problem, i, y, scale, mu):
 def score_labelling(problem, i, theta, y):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     lo = problem.offsets[i]
+    n_labels = nodes.shape[1]
     total = 0.0
     for t in range(nodes.shape[0]):
         total += nodes[t, y[t]]
         if problem.parent[lo + t] >= 0:
-            table = table_of(pairs, problem.kind[lo + t], nodes.shape[1])
+            table = matrix(pairs, problem.kind[lo + t] * n_labels**2, n_labels, n_labels)
             total += table[y[t], y[problem.parent[lo + t]]]
     return total
 
 
-@register_jitable
+@helper
 def best_scores(problem, i, theta, work):
     """Run max-product; return the potentials of edges, the forest, and the table of the best scores of subtrees."""
     nodes, pairs = nodes_and_pairs(problem, i, theta)

@@ -1,8 +1,7 @@
 """Dynamic programs on rooted forests: max-product, its K best labellings, max-marginals and sum-product.
 
 All take `nodes`, the T x L potentials of (node, label), and `pairs`, the potentials of edges: an L x L table for each
-kind of edge, rows for labels of the child, columns for labels of the parent, all in one flat array (`table_of` takes
-views that cost nothing). A `Forest` says where the edges are. Tables have at least T rows. `belief[c, b]` is the best
+kind of edge, rows for labels of the child, columns for labels of the parent, all in one flat array. A `Forest` says where the edges are. Tables have at least T rows. `belief[c, b]` is the best
 score (or the sum) within the subtree of node c where c has label b; `message[c, a]` is the same together with the edge
 to the parent, where that has label a.
 """
@@ -13,9 +12,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_dp import exact, insert
@@ -30,12 +29,6 @@ class Forest(NamedTuple):
     order: np.ndarray  # (T,) the nodes, each after its children
 
 
-@register_jitable
-def table_of(pairs, kind, n_labels):
-    """The table of a kind of edge."""
-    return matrix(pairs, kind * n_labels * n_labels, n_labels, n_labels)
-
-
 @exact
 def max_product(pairs, forest, belief, message):
     """Fill the tables of the best scores, from the leaves up; `belief` holds the potentials of nodes at first."""
@@ -45,7 +38,7 @@ def max_product(pairs, forest, belief, message):
         p = forest.parent[c]
         if p < 0:
             continue
-        table = table_of(pairs, forest.kind[c], n_labels)
+        table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
         s0 = belief[c, 0]
         for a in range(n_labels):
             message[c, a] = s0 + table[0, a]
@@ -100,7 +93,7 @@ def decode(pairs, forest, belief, message, y):
             y[c] = best_root_label(belief, c)
             total += belief[c, y[c]]
         else:
-            y[c] = best_child_label(table_of(pairs, forest.kind[c], n_labels), belief, message, c, y[p])
+            y[c] = best_child_label(matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels), belief, message, c, y[p])
     return total
 
 
@@ -139,7 +132,7 @@ def k_best(pairs, forest, belief, message, outputs, values, branches):
                     if b != label and value > values[last]:
                         insert(values, branches, k + 1, value, k, s, b)
             else:
-                table = table_of(pairs, forest.kind[c], n_labels)
+                table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
                 a = outputs[k, p]
                 label = best_child_label(table, belief, message, c, a)
                 for b in range(n_labels):
@@ -166,7 +159,7 @@ def max_marginals(pairs, forest, belief, message, best):
             for b in range(n_labels):
                 best[c, b] = belief[c, b] + other_trees
             continue
-        table = table_of(pairs, forest.kind[c], n_labels)
+        table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
         for a in range(n_labels):
             message[c, a] = best[p, a] - message[c, a]
         for b in range(n_labels):
@@ -176,7 +169,7 @@ def max_marginals(pairs, forest, belief, message, best):
             best[c, b] = belief[c, b] + onward
 
 
-@register_jitable
+@helper
 def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, extents):
     """Marginals into `means`, expected counts of edges' labels into `counts`; return the log-partition function.
 
@@ -190,7 +183,7 @@ def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, e
     allowed_spread = 41.0 if nodes.itemsize == 4 else 207.0
     is_safe = True
     for k in range(pairs.size // (n_labels * n_labels)):
-        exponentiate(table_of(pairs, k, n_labels), factors[k], extents[k])
+        exponentiate(matrix(pairs, k * n_labels**2, n_labels, n_labels), factors[k], extents[k])
         is_safe = is_safe and extents[k, 1] <= allowed_spread
     log_z = 0.0
     for t in range(length):
@@ -248,7 +241,7 @@ def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, e
     return log_z
 
 
-@register_jitable
+@helper
 def count_edges(forest, belief, message, factors, counts):
     """The sums, over the edges of each kind, of the outer products belief[c]' message[c], times the kind's factor."""
     length = forest.parent.size
@@ -261,7 +254,7 @@ def count_edges(forest, belief, message, factors, counts):
         if kind < 0:
             c += 1
             continue
-        sums = table_of(counts, kind, n_labels)
+        sums = matrix(counts, kind * n_labels**2, n_labels, n_labels)
         if (
             c + 4 <= length and kind == forest.kind[c + 1] and kind == forest.kind[c + 2] and kind == forest.kind[c + 3]
         ):  # four edges for one load and store of the counts
@@ -282,13 +275,13 @@ def count_edges(forest, belief, message, factors, counts):
                     sums[b, a] += m0 * message[c, a]
             c += 1
     for k in range(counts.size // (n_labels * n_labels)):
-        sums = table_of(counts, k, n_labels)
+        sums = matrix(counts, k * n_labels**2, n_labels, n_labels)
         for b in range(n_labels):
             for a in range(n_labels):
                 sums[b, a] *= factors[k, 0, b, a]
 
 
-@register_jitable
+@helper
 def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
     """As `sum_product`, in logarithms: slow, and safe for any potentials."""
     length, n_labels = nodes.shape
@@ -302,7 +295,7 @@ def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
         p = forest.parent[c]
         if p < 0:
             continue
-        table = table_of(pairs, forest.kind[c], n_labels)
+        table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
         for a in range(n_labels):
             top = belief[c, 0] + table[0, a]
             for b in range(1, n_labels):
@@ -325,8 +318,8 @@ def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
                 means[c, b] = math.exp(belief[c, b] - top) / total
             log_z += top + math.log(total)
             continue
-        table = table_of(pairs, forest.kind[c], n_labels)
-        sums = table_of(counts, forest.kind[c], n_labels)
+        table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
+        sums = matrix(counts, forest.kind[c] * n_labels**2, n_labels, n_labels)
         for b in range(n_labels):
             means[c, b] = 0
         for a in range(n_labels):

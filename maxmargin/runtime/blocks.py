@@ -1,0 +1,36 @@
+"""One flat array with a block per example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Blocks(NamedTuple):
+    """One flat array with a block per example; that of example i is values[start[i]:start[i + 1]]."""
+
+    values: np.ndarray
+    start: np.ndarray
+
+
+def new_blocks(sizes: np.ndarray, dtype: Any) -> Blocks:
+    """Blocks of zeros of the given sizes."""
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    return Blocks(np.zeros(start[-1], dtype), start)
+
+
+def as_blocks(arrays: Blocks | Sequence[Any], dtype: Any) -> Blocks:
+    """Blocks of the given arrays, or of the rows of a matrix, one after the other."""
+    if isinstance(arrays, Blocks):
+        return Blocks(np.ascontiguousarray(arrays.values, dtype), np.ascontiguousarray(arrays.start, np.int64))
+    if isinstance(arrays, np.ndarray) and arrays.ndim == 2:
+        return Blocks(arrays.astype(dtype).ravel(), arrays.shape[1] * np.arange(len(arrays) + 1))
+    start = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
+    return Blocks(np.concatenate([*arrays, np.zeros(0, dtype)]).astype(dtype), start)
+
+
+def per_example(blocks: Blocks) -> list[np.ndarray]:
+    """The block of each example."""
+    return np.split(blocks.values, blocks.start[1:-1])
