@@ -85,3 +85,7 @@ def hard_and_easy(n, n_candidates):
     easy = np.vstack([np.zeros(K + 1), np.tile(-np.eye(K + 1)[K], (K, 1))])
     costs = np.concatenate([[0.0], np.ones(K)])
     return Candidates([hard] + [easy] * (n - 1), [costs] * n)
+
+
+class NoOracle:
+    """A problem without any oracle."""

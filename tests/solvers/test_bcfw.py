@@ -16,7 +16,7 @@ from maxmargin.solvers.objective import Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
-from tests.solvers.test_frank_wolfe import blocks_of
+from tests.naive import blocks_of
 from tests.toy import Candidates, hard_and_easy
 
 METHODS = [

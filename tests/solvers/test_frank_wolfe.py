@@ -13,6 +13,8 @@ from maxmargin.solvers.objective import Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
+from tests.naive import blocks_of
+from tests.toy import NoOracle
 
 SOLVERS = [
     BCFW(),
@@ -21,13 +23,6 @@ SOLVERS = [
     BCFW(sampling="uniform", averaging=True, gap_every=3),
     FrankWolfe(),
 ]
-
-
-def blocks_of(problem):
-    """All labellings of a dense chain problem, by brute force."""
-    cuts = problem.offsets[1:-1]
-    sequences, golds = np.split(problem.features.rows, cuts), np.split(problem.labels, cuts)
-    return naive.table(sequences, golds, len(problem.penalty))
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
@@ -135,10 +130,6 @@ def test_bad_options():
         BCFW(gap_every=0)
     with pytest.raises(ValueError, match=r"solver must be a Solver or one of auto, bcfw, .*, perceptron, not 'newton'"):
         find_solver("newton")
-
-
-class NoOracle:
-    """A problem without any oracle."""
 
 
 def test_a_missing_oracle_is_named_before_training():

@@ -12,7 +12,7 @@ from maxmargin import BCFW, ChainSVM, FrankWolfe, Status, regularization_path
 from maxmargin.problem import n_examples
 from maxmargin.testing import toy_chains
 from tests import naive
-from tests.solvers.test_frank_wolfe import blocks_of
+from tests.naive import blocks_of
 from tests.toy import Candidates
 
 EPS = 0.2

@@ -13,8 +13,8 @@ from maxmargin.solvers.simplex_qp import maximise_on_simplex
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
-from tests.solvers.test_frank_wolfe import NoOracle, blocks_of
-from tests.toy import random_candidates
+from tests.naive import blocks_of
+from tests.toy import NoOracle, random_candidates
 
 HINGE_SOLVERS = [
     SGD(),
