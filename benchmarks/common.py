@@ -1,4 +1,4 @@
-"""What the benchmarks share: fresh processes, data, watched solvers and reports.
+"""What the benchmarks share: fresh processes, earlier revisions, data, watched solvers and reports.
 
 The libraries that are measured are imported inside functions: the process that starts the contenders stays small, and
 no contender carries the memory of another.
@@ -12,15 +12,19 @@ import json
 import multiprocessing
 import os
 import resource
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
+ROOT = Path(__file__).parents[1]
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 
 
@@ -31,6 +35,58 @@ def in_fresh_process(function: Callable[..., Any], *args: Any, environment: dict
         ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool,
     ):
         return pool.submit(function, *args).result()
+
+
+class Revision(NamedTuple):
+    """A state of this repository: its name, the interpreter that has it installed, and what is to be on its path."""
+
+    name: str
+    python: str
+    path: str
+
+    def run(self, program: Path, *arguments: str, cache: str) -> Any:
+        """Run a program in a new process of one thread; return the JSON that it prints last.
+
+        Parameters
+        ----------
+        program : a file that uses nothing but the public names of the library
+        arguments : of its command line
+        cache : the folder of compiled kernels
+        """
+        environment = os.environ | ONE_THREAD | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": self.path}
+        command = [self.python, "-P", str(program), *arguments]
+        with tempfile.TemporaryDirectory() as folder:  # where there is no package to be imported by accident
+            output = subprocess.run(command, env=environment, cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
+        return json.loads(output.stdout.splitlines()[-1])
+
+
+WORKING_TREE = Revision("now", sys.executable, str(ROOT))
+BEFORE = ("--before", {"default": "ef3f3c3", "metavar": "REV", "help": "the commit to compare with, or none"})
+
+
+@contextlib.contextmanager
+def revisions(before: str) -> Iterator[list[Revision]]:
+    """The commit `before`, unless it is "none", and the working tree.
+
+    The commit is cloned and installed in a virtual environment of its own, both in a folder that goes away, with the
+    versions of its dependencies that are installed here.
+    """
+    if before == "none":
+        yield [WORKING_TREE]
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source, python = folder / "source", str(folder / "venv" / "bin" / "python")
+        versions = folder / "versions.txt"
+        versions.write_text("".join(f"{d.name}=={d.version}\n" for d in distributions() if d.name != "maxmargin"))
+        for command in (
+            ["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(source)],
+            ["git", "-C", str(source), "checkout", "--quiet", before],
+            [sys.executable, "-m", "venv", str(folder / "venv")],
+            [python, "-m", "pip", "install", "-qq", "--constraint", str(versions), str(source)],
+        ):
+            subprocess.run(command, check=True)
+        yield [Revision(before, python, ""), WORKING_TREE]
 
 
 def peak_megabytes() -> float:
@@ -119,17 +175,17 @@ def parse_arguments(description: str | None, *options: tuple[str, dict[str, Any]
 
 def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     """Print rows of texts and numbers, the first column to the left."""
-    from rich.console import Console
-    from rich.table import Table
 
-    table = Table(title=title, title_justify="left")
-    for k, column in enumerate(columns):
-        table.add_column(column, justify="right" if k else "left")
-    for row in rows:
-        table.add_row(
-            *("" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row)
-        )
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    def text(cell: Any) -> str:
+        return "" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+
+    lines = [list(columns), *([text(cell) for cell in row] for row in rows)]
+    first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
+    print(f"\n{title}\n")
+    for name, *cells in lines:
+        padded = (cell.rjust(width) for cell, width in zip(cells, others, strict=True))
+        print("  ".join([name.ljust(first), *padded]).rstrip())
+    print(flush=True)
 
 
 def report(figures: Any, bars: list[Bar], path: Path | None) -> None:

@@ -53,6 +53,24 @@ def table(sequences, golds, n_labels, allowed=None, cost=chain_cost):
     return blocks
 
 
+def blocks_of(problem):
+    """The same for a problem of dense chains with the Hamming cost."""
+    cuts = problem.offsets[1:-1]
+    sequences, golds = np.split(problem.features.rows, cuts), np.split(problem.labels, cuts)
+    return table(sequences, golds, len(problem.penalty))
+
+
+def tree_features(tree, y, n_labels):
+    """The joint feature map of a tree and its labels: nodes (F, L), then edges (1 + F_edge, child, parent), flat."""
+    nodes = np.zeros((tree.features.shape[1], n_labels))
+    edges = np.zeros((1 + tree.edge_features.shape[1], n_labels, n_labels))
+    for row, label in zip(tree.features, y, strict=True):
+        nodes[:, label] += row
+    for (parent, child), row in zip(tree.edges, tree.edge_features, strict=True):
+        edges[:, y[child], y[parent]] += [1, *row]
+    return np.concatenate([nodes.ravel(), edges.ravel()])
+
+
 def graph_features(graph, y):
     """The joint feature map of a graph and labels 0 and 1: of the nodes of label 1, then minus those of cut edges."""
     nodes, edges, edge_features = graph
@@ -77,6 +95,42 @@ def primal(w, blocks, C, weight=None):
     weight = np.ones(n) if weight is None else weight
     hinges = [np.max(losses - psi @ w) for psi, losses in blocks]
     return np.dot(w, w) / (2 * n * C) + np.dot(weight, hinges) / n
+
+
+def log_primal(w, blocks, C, weight=None, l1_ratio=0.0):
+    """The same with the log loss, log sum_y exp(-<w, psi(y)>), and a share of ||w||_1 in the regularizer."""
+    n = len(blocks)
+    weight = np.ones(n) if weight is None else weight
+    penalty = l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * np.dot(w, w)
+    return penalty / (n * C) + np.dot(weight, [np.logaddexp.reduce(-psi @ w) for psi, _ in blocks]) / n
+
+
+def log_loss_gradient(w, blocks):
+    """The gradient of the log loss, the mean over the examples."""
+    total = np.zeros_like(w)
+    for psi, _ in blocks:
+        total -= np.exp(-psi @ w - np.logaddexp.reduce(-psi @ w)) @ psi
+    return total / len(blocks)
+
+
+def solve_log(blocks, C, l1_ratio=0.0, max_steps=20_000):
+    """The minimiser of `log_primal`, by accelerated proximal gradient with restarts."""
+    l1, l2 = l1_ratio / (len(blocks) * C), (1 - l1_ratio) / (len(blocks) * C)
+    step = 1 / (sum(np.square(psi).sum(axis=1).max() for psi, _ in blocks) / len(blocks) + l2)
+    w = point = np.zeros(blocks[0][0].shape[1])
+    momentum = 1.0
+    for _ in range(max_steps):
+        forward = point - step * (log_loss_gradient(point, blocks) + l2 * point)
+        moved = np.sign(forward) * np.maximum(np.abs(forward) - step * l1, 0)
+        following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        if np.dot(point - moved, moved - w) > 0:
+            following, point = 1.0, moved
+        else:
+            point = moved + (momentum - 1) / following * (moved - w)
+        if np.abs(moved - w).max() < 1e-13:
+            break
+        w, momentum = moved, following
+    return w
 
 
 def project_to_simplex(v):

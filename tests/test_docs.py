@@ -31,13 +31,20 @@ def run_blocks(name):
     return namespace
 
 
+def ends(namespace):
+    """Why the models that a page leaves behind stopped training."""
+    return {value.status_ for value in namespace.values() if hasattr(value, "status_")}
+
+
 def test_the_code_of_the_readme_runs():
-    run_blocks("README.md")
+    assert ends(run_blocks("README.md")) == {maxmargin.Status.OPTIMAL}
 
 
 @pytest.mark.parametrize("name", ["docs/guide.md", "docs/solvers.md"])
 def test_the_code_of_a_page_runs(name, interpreted):
-    run_blocks(name)
+    found = ends(run_blocks(name))
+    assert maxmargin.Status.OPTIMAL in found
+    assert maxmargin.Status.DIVERGED not in found
 
 
 def test_the_classes_of_the_extending_page_run(interpreted):

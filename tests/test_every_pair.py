@@ -29,10 +29,10 @@ from maxmargin import (
     Perceptron,
     Tree,
     TreeSVM,
-    dispatch,
 )
 from maxmargin.losses import find_loss
 from maxmargin.problem import ORACLES
+from maxmargin.runtime import dispatch
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.objective import Objective
 from tests.toy import random_candidates

@@ -9,7 +9,7 @@ from maxmargin.smoothing import smooth_max
 from maxmargin.solvers import LBFGS
 from maxmargin.solvers.objective import Objective
 from maxmargin.testing import toy_chains
-from tests.solvers.test_frank_wolfe import blocks_of
+from tests.naive import blocks_of
 
 LOSSES = [
     Loss(),

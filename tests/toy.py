@@ -1,6 +1,24 @@
-"""Problems as plain Python classes: every example chooses among candidates with explicit features."""
+"""Problems to test with: plain Python classes, random chains, and the variants of BCFW that are tried on them."""
+
+import itertools
 
 import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.encode.chain import append_biases, chain_problem
+from maxmargin.encode.features import row_features
+from maxmargin.encode.rows import Rows
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.solvers import BCFW, FrankWolfe
+from tests import naive
+
+METHODS = [
+    BCFW(steps=steps, sampling=sampling, cache=cache)
+    for steps in ("fw", "pairwise", "away")
+    for sampling in ("uniform", "permutation", "gap")
+    for cache in (0, 3)
+]
+STORAGES = [("dense", "float32"), ("sparse", "float32"), ("binary", "float32")]  # float64 is that of the random tests
 
 
 class Candidates:
@@ -85,3 +103,81 @@ def hard_and_easy(n, n_candidates):
     easy = np.vstack([np.zeros(K + 1), np.tile(-np.eye(K + 1)[K], (K, 1))])
     costs = np.concatenate([[0.0], np.ones(K)])
     return Candidates([hard] + [easy] * (n - 1), [costs] * n)
+
+
+class NoOracle:
+    """A problem without any oracle."""
+
+
+def tolerance(method):
+    """Plain Frank-Wolfe steps converge slowly."""
+    return 1e-2 if isinstance(method, FrankWolfe) or getattr(method, "steps", "") == "fw" else 1e-4
+
+
+def random_rows(rng, n_rows, storage="dense", integer=False):
+    """Rows of three features; `integer` data gives many ties."""
+    matrix = rng.integers(-1, 2, (n_rows, 3)).astype(float) if integer else rng.normal(size=(n_rows, 3))
+    if storage == "sparse":
+        return sp.csr_array(matrix * (rng.random((n_rows, 3)) < 0.5))
+    if storage == "binary":
+        return sp.csr_array((rng.random((n_rows, 3)) < 0.5).astype(float))
+    return matrix
+
+
+def random_chains(
+    rng, lengths, n_labels, storage="dense", dtype="float64", allowed=None, with_bias=False, integer=False
+):
+    """A problem of random chains; `integer` data gives many ties."""
+    n_tokens = sum(lengths)
+    matrix = random_rows(rng, n_tokens, storage, integer)
+    rows = Rows(matrix, np.concatenate([[0], np.cumsum(lengths)]))
+    features = row_features(append_biases(rows) if with_bias else rows, dtype, with_grams=True)
+    penalty = np.zeros((n_labels, n_labels), dtype)
+    if allowed is not None:
+        penalty[~allowed] = IMPOSSIBLE
+    labels = np.concatenate([next(iter(naive.labellings(length, n_labels, allowed))) for length in lengths])
+    if allowed is None:
+        labels = rng.integers(0, n_labels, n_tokens)
+    costs, scales = rng.integers(0, 3, (n_labels, n_labels)).astype(float), rng.random(n_tokens)
+    np.fill_diagonal(costs, 0)
+    return chain_problem(features, rows, 3 + 3 * with_bias, labels, costs, scales, penalty)
+
+
+class Labels:
+    """Multi-label: any subset of three labels; features of each label, and of pairs that occur together."""
+
+    def features(self, x, y):
+        pairs = [y[a] * y[b] for a, b in itertools.combinations(range(3), 2)]
+        return np.concatenate([np.outer(y, x).ravel(), pairs])
+
+    def cost(self, y_true, y):
+        return float(np.sum(np.not_equal(y_true, y)))
+
+    def outputs(self, x):
+        return itertools.product([0, 1], repeat=3)
+
+
+class LabelsByArgmax:
+    """The same, with an oracle in place of the list; outputs are arrays."""
+
+    def features(self, x, y):
+        return Labels().features(x, y)
+
+    def cost(self, y_true, y):
+        return Labels().cost(y_true, y)
+
+    def argmax(self, x, w, y_true=None):
+        return self.k_best(x, w, 1, y_true)[0]
+
+    def k_best(self, x, w, k, y_true=None):
+        def value(y):
+            return w @ self.features(x, y) + (0 if y_true is None else self.cost(y_true, y))
+
+        return sorted(map(np.array, Labels().outputs(x)), key=value, reverse=True)[:k]
+
+
+def data(n=6):
+    """Examples for `Labels`: a label for the sign of each coordinate, and one for that of their sum."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    return X, [(int(x[0] > 0), int(x[1] > 0), int(x.sum() > 0)) for x in X]

@@ -1,24 +1,35 @@
 """L-BFGS on smooth losses: conditional random fields, and structural SVMs with a smoothed hinge loss.
 
-Every evaluation is a certificate: the mean parts at which the loss is attained are a dual point, whose value is
-F(w) - ||grad F(w)||^2 / (2 lambda).
+P(w) = F(w) + l1 ||w||_1, with F(w) = (l2/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w). A step follows the quasi-Newton
+direction of F from the steepest descent of P, as far as P falls enough. With an L1 term this is OWL-QN: within an
+orthant P is smooth, so a step starts from the pseudo-gradient, leaves out the coordinates that would go uphill, and
+stops at the faces of the orthant: weights there are exactly zero.
+
+Every evaluation is a certificate: the mean parts at which the loss is attained are a dual point. Without L1 its value
+is F(w) - ||grad F(w)||^2 / (2 l2); `maxmargin.solvers.lower_bound` has the general case, and mixes these points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from maxmargin.checks import check_count
-from maxmargin.solvers.lower_bound import LowerBound
-from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.owlqn import OWLQN
+from maxmargin.solvers.curvature import Curvature
+from maxmargin.solvers.lbfgs_within_bounds import descend_within_bounds
+from maxmargin.solvers.lower_bound import ElasticBound, LowerBound, shrink
+from maxmargin.solvers.objective import Certificate, Evaluation
 from maxmargin.solvers.run import Run
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
+
+DECREASE = 1e-4  # the share of the decrease that the slope promises at which a step is long enough
+NUMBERS_KEPT = 10_000_000  # of past steps, by default
+SHORTEST = 1e-10  # of the full step, tried before giving up
 
 
 @dataclass(frozen=True)
@@ -30,7 +41,7 @@ class LBFGS(Solver):
     Parameters
     ----------
     memory : the number of past steps that shape the next one; by default 100, fewer with so many weights that
-        they would take more than 80 MB, but no fewer than 10
+        they would take more than 80 MB, but no fewer than 10; 20 with bounds
 
     References
     ----------
@@ -51,39 +62,82 @@ class LBFGS(Solver):
             check_count("memory", self.memory)
 
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
-        from scipy.optimize import minimize  # slow to import
-
         objective = run.objective
-        if not objective.bounds.which.size:  # faster than SciPy's, by far with many weights
-            OWLQN(self.memory).follow(run, observe)
+        if objective.bounds.which.size:
+            if objective.l1:
+                raise ValueError("LBFGS takes bounds of the weights or L1 regularization, not both.")
+            descend_within_bounds(run, observe, self.memory)
             return
-        if objective.l1:
-            raise ValueError("LBFGS takes bounds of the weights or L1 regularization, not both.")
-        bound = LowerBound(objective)
-        latest: list[Any] = []
+        with threadpool_limits(1, "blas"):  # vectors are short for threads, which wait for each other at full speed
+            super().follow(run, observe)
 
-        def evaluate(w: np.ndarray) -> tuple[float, np.ndarray]:
-            evaluation = run.evaluate(w)
-            run.n_steps += objective.n
-            latest[:] = [evaluation]
-            return evaluation.value, evaluation.gradient + objective.regularization * w
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        objective, l1 = run.objective, run.objective.l1
+        bound = ElasticBound(objective) if l1 else LowerBound(objective)
+        curvature = Curvature(self._memory(run.w.size), run.w.size)
+        point = _Point(run, run.start_weights())
+        while True:
+            yield point.certificate(run, bound)
+            downhill = -point.steepest(l1)
+            direction = curvature.inverse_times(downhill)
+            if l1:
+                direction[direction * downhill <= 0] = 0
+            moved = self._search(run, point, downhill, direction, curvature)
+            if moved is None and curvature.size:  # of no use here: begin again, from the steepest descent
+                curvature.forget()
+                moved = self._search(run, point, downhill, downhill.copy(), curvature)
+            if moved is None:
+                if not run.must_stop:
+                    run.verdict = Status.STALLED
+                return
+            curvature.add(moved.w - point.w, moved.gradient - point.gradient)
+            point = moved
 
-        def certify(w: np.ndarray) -> bool:
-            evaluation = latest[0]
-            dual = bound.add(evaluation.cost + evaluation.entropy, evaluation.gradient)
-            return observe(Certificate(w.astype(run.w.dtype), evaluation.value, dual))
+    def _memory(self, n_weights: int) -> int:
+        return self.memory or min(100, max(10, NUMBERS_KEPT // (2 * n_weights)))
 
-        def callback(intermediate_result: Any) -> None:
-            if certify(intermediate_result.x):
-                raise StopIteration
+    @staticmethod
+    def _search(
+        run: Run, point: _Point, downhill: np.ndarray, direction: np.ndarray, curvature: Curvature
+    ) -> _Point | None:
+        """The first point along the direction, halfway and again, that is low enough; None if none is."""
+        l1 = run.objective.l1
+        orthant = np.where(point.w != 0, np.sign(point.w), np.sign(downhill)) if l1 else None
+        length = 1.0 if curvature.size else 1 / max(float(np.linalg.norm(direction)), 1e-300)
+        shortest = SHORTEST * length
+        while length > shortest and not run.must_stop:
+            w = point.w + length * direction
+            if orthant is not None:
+                w[w * orthant <= 0] = 0
+            moved = _Point(run, w)
+            promised = float(np.dot(downhill, w - point.w))
+            if promised <= 0:
+                return None
+            if not moved.value > point.value - DECREASE * promised:  # NaN ends the search, too
+                return moved
+            # the lowest point of the parabola through both values, with the slope at the first
+            length *= min(max(0.5 * promised / (moved.value - point.value + promised), 0.1), 0.5)
+        return None
 
-        start = run.start_weights()
-        evaluate(start)
-        if certify(start):
-            return
-        limits = np.tile([-np.inf, np.inf], (start.size, 1))
-        limits[objective.bounds.which] = np.column_stack([objective.bounds.lower, objective.bounds.upper])
-        options = {"maxcor": self.memory or 20, "maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0}
-        minimize(evaluate, start, jac=True, method="L-BFGS-B", bounds=limits, callback=callback, options=options)
-        if not run.must_stop:
-            run.verdict = Status.STALLED if np.isfinite(latest[0].value) else Status.DIVERGED
+
+class _Point:
+    """Weights with the value of P, the gradient of F, and what a certificate needs."""
+
+    def __init__(self, run: Run, w: np.ndarray) -> None:
+        objective = run.objective
+        self.w = w
+        self.evaluation: Evaluation = run.evaluate(w)
+        run.n_steps += objective.n
+        self.value = self.evaluation.value + objective.l1 * float(np.abs(w).sum())
+        self.gradient = objective.regularization * w
+        self.gradient += self.evaluation.gradient
+
+    def certificate(self, run: Run, bound: LowerBound | ElasticBound) -> Certificate:
+        dual = bound.add(self.evaluation.cost + self.evaluation.entropy, self.evaluation.gradient)
+        return Certificate(self.w.astype(run.w.dtype), self.value, dual)
+
+    def steepest(self, l1: float) -> np.ndarray:
+        """The pseudo-gradient: the subgradient of P of the smallest norm."""
+        if not l1:
+            return self.gradient
+        return np.where(self.w != 0, self.gradient + l1 * np.sign(self.w), shrink(self.gradient, l1))

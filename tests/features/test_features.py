@@ -3,7 +3,7 @@ import pytest
 
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from maxmargin.testing import check_structure
-from tests.structures.test_chain import make_problem
+from tests.toy import random_chains
 
 STORAGES = ("dense", "sparse", "binary")
 
@@ -11,7 +11,7 @@ STORAGES = ("dense", "sparse", "binary")
 @pytest.mark.parametrize("storage", STORAGES)
 def test_long_and_short_sequences_measure_directions_alike(storage):
     """Short sequences have a Gram matrix; in the long one forming X' D is cheaper."""
-    problem = make_problem(np.random.default_rng(0), [40, 2, 5], 3, storage)
+    problem = random_chains(np.random.default_rng(0), [40, 2, 5], 3, storage)
     has_gram = problem.features.gram.start >= 0
     assert not has_gram[0]
     assert has_gram[1]
@@ -20,7 +20,7 @@ def test_long_and_short_sequences_measure_directions_alike(storage):
 
 def test_storage_follows_the_data():
     rng = np.random.default_rng(0)
-    kinds = {storage: make_problem(rng, [3, 4], 2, storage).features for storage in STORAGES}
+    kinds = {storage: random_chains(rng, [3, 4], 2, storage).features for storage in STORAGES}
     assert isinstance(kinds["dense"], DenseFeatures)
     assert isinstance(kinds["sparse"], SparseFeatures)
     assert isinstance(kinds["binary"], BinaryFeatures)

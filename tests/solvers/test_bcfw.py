@@ -16,15 +16,8 @@ from maxmargin.solvers.objective import Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
-from tests.solvers.test_frank_wolfe import blocks_of
-from tests.toy import Candidates, hard_and_easy
-
-METHODS = [
-    BCFW(steps=steps, sampling=sampling, cache=cache)
-    for steps in ("fw", "pairwise", "away")
-    for sampling in ("uniform", "permutation", "gap")
-    for cache in (0, 3)
-]
+from tests.naive import blocks_of
+from tests.toy import METHODS, Candidates, hard_and_easy, tolerance
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +36,6 @@ def references(problem):
         "free": (None, None, naive.solve(blocks, 1.0)[1]),
         "box": (lower, upper, naive.solve(blocks, 1.0, lower=lower, upper=upper)[1]),
     }
-
-
-def tolerance(method):
-    """Plain Frank-Wolfe steps converge slowly."""
-    return 1e-2 if isinstance(method, FrankWolfe) or getattr(method, "steps", "") == "fw" else 1e-4
 
 
 @pytest.mark.parametrize("method", [*METHODS, Auto()], ids=str)

@@ -8,7 +8,7 @@ from maxmargin.solvers.casimir import extrapolate
 from maxmargin.testing import toy_chains
 from maxmargin.trace import Status
 from tests import naive
-from tests.solvers.test_frank_wolfe import blocks_of
+from tests.naive import blocks_of
 
 RANGE = 0.5  # D of l2 smoothing
 

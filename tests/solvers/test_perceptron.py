@@ -6,7 +6,7 @@ import pytest
 from maxmargin.solvers import BCFW, Perceptron
 from maxmargin.testing import toy_chains
 from maxmargin.trace import Status
-from tests.solvers.test_frank_wolfe import blocks_of
+from tests.naive import blocks_of
 from tests.toy import Candidates, random_candidates
 
 

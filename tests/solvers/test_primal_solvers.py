@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 
 from maxmargin.losses import Loss
-from maxmargin.problem import n_examples
+from maxmargin.problem import n_examples, spread
 from maxmargin.solvers import BCFW, LBFGS, SGD, SVRG, Casimir, NSlack, OneSlack
+from maxmargin.solvers.bounds import make_bounds
 from maxmargin.solvers.held_out import HeldOut
-from maxmargin.solvers.lazy_weights import average, current, lazy_weights
+from maxmargin.solvers.lazy_weights import average, current, lazy_step, lazy_weights
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.simplex_qp import maximise_on_simplex
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
-from tests.solvers.test_frank_wolfe import NoOracle, blocks_of
-from tests.toy import random_candidates
+from tests.naive import blocks_of
+from tests.toy import NoOracle, random_candidates
 
 HINGE_SOLVERS = [
     SGD(),
@@ -90,9 +91,6 @@ def test_python_classes_and_sample_weights(solver):
 
 def test_averages_of_lazy_weights(problem):
     """The weights and their average against a plain loop."""
-    from maxmargin.solvers.bounds import make_bounds
-    from maxmargin.solvers.lazy_weights import lazy_step
-
     rng = np.random.default_rng(0)
     start, direction = rng.normal(size=21), rng.normal(size=21)
     lower = np.r_[np.zeros(5), np.full(16, -np.inf)]
@@ -101,8 +99,6 @@ def test_averages_of_lazy_weights(problem):
     for t in range(40):
         delta = rng.normal(size=(problem.offsets[1] + 3) * 3)
         move = np.zeros(21)
-        from maxmargin.problem import spread
-
         spread(problem, move, 0, delta, 1.0)
         shrink = 0.0 if t == 20 else 0.8
         lazy_step(problem, lazy, make_bounds(lower, None, w), 0, delta, 0.1, shrink, -0.05, t + 1.0)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,18 +12,7 @@ from maxmargin.problem import exp_oracle, max_marginals, max_oracle, topk_oracle
 from maxmargin.solvers import Auto
 from maxmargin.testing import check_solver, check_structure
 from tests import naive
-from tests.solvers.test_bcfw import METHODS, tolerance
-
-STORAGES = [("dense", "float64"), ("dense", "float32"), ("sparse", "float32"), ("binary", "float32")]
-
-
-def random_rows(rng, n_rows, storage="dense", integer=False):
-    matrix = rng.integers(-1, 2, (n_rows, 3)).astype(float) if integer else rng.normal(size=(n_rows, 3))
-    if storage == "sparse":
-        return sp.csr_array(matrix * (rng.random((n_rows, 3)) < 0.5))
-    if storage == "binary":
-        return sp.csr_array((rng.random((n_rows, 3)) < 0.5).astype(float))
-    return matrix
+from tests.toy import METHODS, STORAGES, random_rows, tolerance
 
 
 def make_candidates(rng, sizes, storage="dense", dtype="float64", integer=False):

@@ -1,44 +1,10 @@
-import itertools
-
 import numpy as np
 import pytest
 
 from maxmargin import BCFW, LBFGS, CustomProblem, FrankWolfe, Status
 from maxmargin.testing import check_solver, check_structure
 from tests import naive
-
-
-class Labels:
-    """Multi-label: any subset of three labels; features of each label, and of pairs that occur together."""
-
-    def features(self, x, y):
-        pairs = [y[a] * y[b] for a, b in itertools.combinations(range(3), 2)]
-        return np.concatenate([np.outer(y, x).ravel(), pairs])
-
-    def cost(self, y_true, y):
-        return float(np.sum(np.not_equal(y_true, y)))
-
-    def outputs(self, x):
-        return itertools.product([0, 1], repeat=3)
-
-
-class LabelsByArgmax:
-    """The same, with an oracle in place of the list; outputs are arrays."""
-
-    def features(self, x, y):
-        return Labels().features(x, y)
-
-    def cost(self, y_true, y):
-        return Labels().cost(y_true, y)
-
-    def argmax(self, x, w, y_true=None):
-        return self.k_best(x, w, 1, y_true)[0]
-
-    def k_best(self, x, w, k, y_true=None):
-        def value(y):
-            return w @ self.features(x, y) + (0 if y_true is None else self.cost(y_true, y))
-
-        return sorted(map(np.array, Labels().outputs(x)), key=value, reverse=True)[:k]
+from tests.toy import Labels, LabelsByArgmax, data
 
 
 class OnlyArgmax:
@@ -46,12 +12,6 @@ class OnlyArgmax:
 
     def __init__(self):
         self.features, self.cost, self.argmax = LabelsByArgmax().features, Labels().cost, LabelsByArgmax().argmax
-
-
-def data(n=6):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 2))
-    return X, [(int(x[0] > 0), int(x[1] > 0), int(x.sum() > 0)) for x in X]
 
 
 def all_rows(problem):

@@ -41,9 +41,8 @@ def all_poses(problem):
     return outputs
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_oracles_equal_enumeration(dtype):
-    problem = make_problem(np.random.default_rng(0), [(2, 2), (1, 3), (3, 1), (1, 1)], dtype=dtype)
+def test_oracles_equal_enumeration():
+    problem = make_problem(np.random.default_rng(0), [(2, 2), (1, 3), (3, 1), (1, 1)], dtype="float32")
     check_structure(problem, all_poses(problem), k=7)
 
 

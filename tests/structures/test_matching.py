@@ -12,8 +12,7 @@ from maxmargin.solvers import Auto
 from maxmargin.structures.assignment import NOBODY
 from maxmargin.testing import check_solver, check_structure
 from tests import naive
-from tests.solvers.test_bcfw import METHODS, tolerance
-from tests.structures.test_candidates import STORAGES, random_rows
+from tests.toy import METHODS, STORAGES, random_rows, tolerance
 
 SIDES = st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda sides: sum(sides) < 8)
 
