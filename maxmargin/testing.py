@@ -15,6 +15,7 @@ Examples
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -26,7 +27,8 @@ from maxmargin.encode.chain import chain_problem
 from maxmargin.encode.features import row_features
 from maxmargin.encode.rows import Rows
 from maxmargin.losses import find_loss
-from maxmargin.runtime.dispatch import supports
+from maxmargin.runtime.dispatch import interpreted, kernel, runs_compiled, supports
+from maxmargin.runtime.passes import Passes
 from maxmargin.solvers import Solver
 from maxmargin.solvers.objective import Objective
 from maxmargin.structures.chain import ChainProblem
@@ -58,13 +60,88 @@ def toy_chains(
 class _Caller:
     """Calls generics on one problem, compiled or interpreted."""
 
-    def __init__(self, problem: Any, compiled: bool) -> None:
-        self.problem = problem
-        self.compiled = compiled
+    def __init__(self, problem: Any, k: int) -> None:
+        passes = Passes(problem, n_best=k)
+        self.problem, self.scratch = passes.problem, passes.scratches[0]
 
     def __call__(self, generic: Any, *args: Any) -> Any:
-        run = generic.compiled[type(self.problem)] if self.compiled else generic
+        run = generic if self.problem.table is None else _COMPILED[generic]
         return run(self.problem, *args)
+
+    @property
+    def work(self) -> Any:
+        """What oracles take as `work`: compiled, it is found in the scratch space."""
+        return self.scratch.work if self.problem.table is None else self.scratch
+
+
+@kernel
+def _scores(problem, w, i, theta):
+    generics.scores(problem, w, i, theta)
+
+
+@kernel
+def _spread(problem, w, i, delta, scale):
+    generics.spread(problem, w, i, delta, scale)
+
+
+@kernel
+def _squared_norm(problem, i, delta, scratch):
+    return generics.squared_norm(problem, i, delta, scratch.work)
+
+
+@kernel
+def _augment(problem, i, theta):
+    generics.augment(problem, i, theta)
+
+
+@kernel
+def _add_output(problem, i, y, scale, mu):
+    generics.add_output(problem, i, y, scale, mu)
+
+
+@kernel
+def _score_output(problem, i, theta, y):
+    return generics.score_output(problem, i, theta, y)
+
+
+@kernel
+def _max_oracle(problem, i, theta, y, scratch):
+    return generics.max_oracle(problem, i, theta, y, scratch.work)
+
+
+@kernel
+def _topk_oracle(problem, i, theta, outputs, values, scratch):
+    return generics.topk_oracle(problem, i, theta, outputs, values, scratch.work)
+
+
+@kernel
+def _exp_oracle(problem, i, theta, mu, scratch):
+    return generics.exp_oracle(problem, i, theta, mu, scratch.work)
+
+
+@kernel
+def _sample_oracle(problem, i, theta, draws, outputs, scratch):
+    generics.sample_oracle(problem, i, theta, draws, outputs, scratch.work)
+
+
+@kernel
+def _max_marginals(problem, i, theta, out, scratch):
+    generics.max_marginals(problem, i, theta, out, scratch.work)
+
+
+_COMPILED: dict[Any, Any] = {
+    generics.scores: _scores,
+    generics.spread: _spread,
+    generics.squared_norm: _squared_norm,
+    generics.augment: _augment,
+    generics.add_output: _add_output,
+    generics.score_output: _score_output,
+    generics.max_oracle: _max_oracle,
+    generics.topk_oracle: _topk_oracle,
+    generics.exp_oracle: _exp_oracle,
+    generics.sample_oracle: _sample_oracle,
+    generics.max_marginals: _max_marginals,
+}
 
 
 def check_structure(
@@ -84,27 +161,27 @@ def check_structure(
     k : the number of outputs asked of the top-K oracle
     lower : lower bounds of the weights, a number or one per weight, for structures that need them
     """
-    is_compiled = type(problem) in generics.max_oracle.compiled  # type: ignore[attr-defined]
-    for compiled in (False, True) if is_compiled else (False,):
-        call = _Caller(problem, compiled)
+    ways = [contextlib.nullcontext, interpreted] if runs_compiled(problem) else [interpreted]
+    for way in ways:
+        with way():
+            call = _Caller(problem, k)
         rng = np.random.default_rng(random_state)
         w = generics.new_weights(problem)
         assert not w.any(), "new_weights must return zeros"
         for scale in (0.0, 1.0, 10.0):  # all tied, ordinary, far apart
             w[:] = np.maximum(scale * rng.normal(size=w.size), lower)
-            work = generics.workspace(problem, k)
             for i in range(generics.n_examples(problem)):
-                _Example(call, i, w, work, rng, k).check(None if outputs is None else [*outputs(i)])
+                _Example(call, i, w, rng, k).check(None if outputs is None else [*outputs(i)])
 
 
 class _Example:
     """The checks of one example at given weights."""
 
-    def __init__(self, call: _Caller, i: int, w: np.ndarray, work: Any, rng: Any, k: int) -> None:
-        problem = call.problem
-        self.call, self.i, self.w, self.work, self.rng, self.k = call, i, w, work, rng, k
-        self.n_parts = int(generics.part_sizes(problem)[i])
-        self.size = int(generics.output_sizes(problem)[i])
+    def __init__(self, call: _Caller, i: int, w: np.ndarray, rng: Any, k: int) -> None:
+        self.call, self.i, self.w, self.work, self.rng, self.k = call, i, w, call.work, rng, k
+        self.n_parts = int(generics.part_sizes(call.problem)[i])
+        self.gold = generics.gold(call.problem, i)
+        self.size = self.gold.size
         self.tol = 1e-4 if w.dtype == np.float32 else 1e-9
         self.theta = self.zeros()
         call(generics.scores, w, i, self.theta)
@@ -123,13 +200,13 @@ class _Example:
 
     def check(self, outputs: list[Any] | None) -> None:
         self.check_linear_map()
-        gold = np.array(self.call(generics.gold, self.i))
-        self.check_costs(gold, outputs)
+        outputs = None if outputs is None else [np.ascontiguousarray(y, np.int32) for y in outputs]
+        self.check_costs(outputs)
         for augmented in (False, True):
             if augmented:
                 self.call(generics.augment, self.i, self.theta)
             table = None if outputs is None else np.array([self.parts(y) for y in outputs], np.float64)
-            self.check_max(gold, table)
+            self.check_max(table)
             if supports(generics.topk_oracle, self.call.problem):
                 self.check_topk(table)
             if supports(generics.exp_oracle, self.call.problem):
@@ -146,22 +223,22 @@ class _Example:
         squared = self.call(generics.squared_norm, self.i, delta, self.work)
         self.close(4 * squared, np.dot(moved, moved), "squared_norm is not that of spread")
 
-    def check_costs(self, gold: np.ndarray, outputs: list[Any] | None) -> None:
+    def check_costs(self, outputs: list[Any] | None) -> None:
         cost = self.zeros()
         self.call(generics.augment, self.i, cost)
-        self.close(self.call(generics.score_output, self.i, cost, gold), 0.0, "the true output must cost nothing")
+        self.close(self.call(generics.score_output, self.i, cost, self.gold), 0.0, "the true output must cost nothing")
         for y in outputs or []:
             value = self.call(generics.score_output, self.i, cost, y)
             assert value >= -self.tol, f"example {self.i}: output {y} has the negative cost {value}"
 
-    def check_max(self, gold: np.ndarray, table: np.ndarray | None) -> None:
+    def check_max(self, table: np.ndarray | None) -> None:
         y, again = np.zeros(self.size, np.int32), np.zeros(self.size, np.int32)
         value = self.call(generics.max_oracle, self.i, self.theta, y, self.work)
         self.call(generics.max_oracle, self.i, self.theta, again, self.work)
         assert np.array_equal(y, again), f"example {self.i}: max_oracle broke a tie in two ways: {y} and {again}"
         self.close(value, self.call(generics.score_output, self.i, self.theta, y), "max_oracle returns a wrong score")
         self.close(value, np.dot(self.theta, self.parts(y)), "score_output differs from the parts of add_output")
-        lowest = self.call(generics.score_output, self.i, self.theta, gold)
+        lowest = self.call(generics.score_output, self.i, self.theta, self.gold)
         assert value >= lowest - self.tol * (1 + abs(lowest)), f"example {self.i}: the true output beats max_oracle"
         if table is not None:
             self.close(value, (table @ self.theta).max(), "max_oracle differs from enumeration")

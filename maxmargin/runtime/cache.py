@@ -9,6 +9,7 @@ entry is never stale, two processes never disagree on an index, and an edit reco
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import hashlib
@@ -132,6 +133,10 @@ def classes_of(kinds: Iterable[Any]) -> Iterator[type]:
             yield from classes_of(kind.kinds)
 
 
+loaded: collections.Counter[str] = collections.Counter()  # how often each function came from disk
+compiled_anew: collections.Counter[str] = collections.Counter()
+
+
 class KernelCache:
     """The entries of one function, in the place of Numba's cache in its dispatcher.
 
@@ -149,7 +154,10 @@ class KernelCache:
         with contextlib.suppress(Exception):  # a broken or unreadable entry only costs a compilation
             path = self._path(sig, target_context.codegen())
             if path is not None and path.exists():
-                return self._implementation.rebuild(target_context, pickle.loads(path.read_bytes()))
+                found = self._implementation.rebuild(target_context, pickle.loads(path.read_bytes()))
+                loaded[self.function.__name__] += 1
+                return found
+        compiled_anew[self.function.__name__] += 1
         return None
 
     def save_overload(self, sig: Any, compiled: Any) -> None:

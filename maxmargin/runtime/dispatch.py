@@ -177,16 +177,12 @@ class Bound:
             self.table = FunctionTable(problem, PROBLEM, dtype, numbers, truth)
 
     def pack(self, scratch: Any) -> Any:
-        """Scratch space of kernels, with the problem's workspace in it, as they take it."""
+        """Scratch space, with a workspace of the problem in it, as kernels take it."""
         if self.table is None:
             return scratch
-        if isinstance(scratch.work, tuple):
-            work = Packed(scratch.work)
-            self.table.work = work.kind
-            scratch = scratch._replace(work=work)
-        else:
-            scratch = scratch._replace(work=Packed(_Nothing()))
-        return Packed(scratch)
+        work = Packed(_Nothing() if scratch.work is None else scratch.work)
+        self.table.work = work.kind
+        return Packed(scratch._replace(work=work))
 
 
 class _Nothing(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import attain, clear, copy_into
+from maxmargin.losses import attain, clear
 from maxmargin.problem import add_output, gold, n_examples, score_output
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import Bound, helper, implements, kernel
@@ -116,72 +116,48 @@ def move_to_end(sets, i):
 
 
 @helper
-def find(sets, i, y):
-    """The slot of output y, or -1."""
+def store(sets, i, y, score, limit):
+    """The slot of output y, which is stored with weight zero if it is new; example i must have room.
+
+    Where `limit` outputs are stored, the lowest-scored one gives way, but none that has a weight; 0 is no limit.
+    """
     kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
-    for slot in range(sets.stored_count[i]):
-        same = True
-        for t in range(y.size):
-            if kept[slot, t] != y[t]:
-                same = False
-                break
-        if same:
+    count = sets.stored_count[i]
+    first = sets.slot_at[i]
+    victim = -1
+    for slot in range(count):
+        t = 0
+        while t < y.size and kept[slot, t] == y[t]:
+            t += 1
+        if t == y.size:
             return slot
-    return -1
-
-
-@helper
-def append(sets, i, y, score):
-    """Store output y with weight zero in a new slot and return it."""
-    if sets.stored_count[i] == sets.capacity[i]:
-        move_to_end(sets, i)
-    slot = sets.stored_count[i]
-    sets.stored_count[i] += 1
-    write(sets, i, slot, y, score)
-    return slot
-
-
-@helper
-def write(sets, i, slot, y, score):
-    """Overwrite a slot with output y, at weight zero."""
-    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
-    copy_into(kept[slot], y)
+        is_lowest = victim < 0 or sets.score[first + slot] < sets.score[first + victim]
+        if sets.alpha[first + slot] == 0 and is_lowest:
+            victim = slot
+    slot = count
+    if 0 < limit <= count and victim >= 0:
+        slot = victim
+    else:
+        if count == sets.capacity[i]:
+            move_to_end(sets, i)
+        sets.stored_count[i] = count + 1
+    for t in range(y.size):
+        sets.outputs[sets.output_at[i] + slot * y.size + t] = y[t]
     sets.alpha[sets.slot_at[i] + slot] = 0.0
     sets.score[sets.slot_at[i] + slot] = score
+    return slot
 
 
 @helper
 def remove(sets, i, slot):
     """Drop a slot; the last one takes its place."""
     last = sets.stored_count[i] - 1
-    if slot != last:
-        weight = sets.alpha[sets.slot_at[i] + last]
-        kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
-        write(sets, i, slot, kept[last], sets.score[sets.slot_at[i] + last])
-        sets.alpha[sets.slot_at[i] + slot] = weight
+    size = sets.sizes[i]
+    for t in range(size):
+        sets.outputs[sets.output_at[i] + slot * size + t] = sets.outputs[sets.output_at[i] + last * size + t]
+    sets.alpha[sets.slot_at[i] + slot] = sets.alpha[sets.slot_at[i] + last]
+    sets.score[sets.slot_at[i] + slot] = sets.score[sets.slot_at[i] + last]
     sets.stored_count[i] = last
-
-
-@helper
-def best_slot(sets, i):
-    """The slot of the highest score."""
-    best = 0
-    for slot in range(1, sets.stored_count[i]):
-        if sets.score[sets.slot_at[i] + slot] > sets.score[sets.slot_at[i] + best]:
-            best = slot
-    return best
-
-
-@helper
-def worst_slot(sets, i, active):
-    """The slot of the lowest score among those with a positive weight, or with weight zero; -1 if there is none."""
-    worst = -1
-    for slot in range(sets.stored_count[i]):
-        at = sets.slot_at[i] + slot
-        is_candidate = sets.alpha[at] > 0 if active else sets.alpha[at] == 0
-        if is_candidate and (worst < 0 or sets.score[at] < sets.score[sets.slot_at[i] + worst]):
-            worst = slot
-    return worst
 
 
 @kernel
@@ -226,23 +202,6 @@ def attain_stored(loss, problem, i, theta, means, scratch):
     return top, top, top, True
 
 
-@helper
-def store(sets, i, y, score, limit):
-    """The slot of output y, which is stored if it is new.
-
-    Where `limit` outputs are stored, the lowest-scored one gives way, but none that has a weight; 0 is no limit.
-    """
-    slot = find(sets, i, y)
-    if slot >= 0:
-        return slot
-    if 0 < limit <= sets.stored_count[i]:
-        victim = worst_slot(sets, i, False)
-        if victim >= 0:
-            write(sets, i, victim, y, score)
-            return victim
-    return append(sets, i, y, score)
-
-
 @kernel
 def store_outputs(problem, sets, outputs, gaps, least, limit, first):
     """Store the outputs of the examples from `first` on whose gap exceeds `least`; return how many are done."""
@@ -281,8 +240,6 @@ def scale_towards_gold(problem, means, sets, factor, first):
         if has_sets:
             for slot in range(sets.stored_count[i]):
                 sets.alpha[sets.slot_at[i] + slot] *= factor
-            slot = find(sets, i, truth)
-            if slot < 0:
-                slot = append(sets, i, truth, 0.0)
+            slot = store(sets, i, truth, 0.0, 0)
             sets.alpha[sets.slot_at[i] + slot] += 1 - factor
     return n_examples(problem)

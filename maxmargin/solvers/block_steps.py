@@ -33,7 +33,7 @@ from maxmargin.problem import (
 )
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.views import matrix
-from maxmargin.solvers.active_sets import best_slot, has_room, remove, store, worst_slot
+from maxmargin.solvers.active_sets import has_room, remove, store
 from maxmargin.solvers.bounds import confine, release
 from maxmargin.solvers.objective import inner, is_below
 from maxmargin.solvers.sum_tree import change, draw
@@ -73,54 +73,53 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
     """
     n = n_examples(problem)
     scale = 1.0 / (rule.regularization * n)
-    first_leaf = tree.size // 2
     for k in range(order.size):
         i = order[k] if order[k] >= 0 else draw(tree, n, draws[k])
         if rule.stores and not has_room(sets, i):
             return k
+        first = sets.slot_at[i] if rule.stores else 0
         mu = means.values[means.start[i] : means.start[i + 1]]
         theta = scratch.theta[: mu.size]
         delta = scratch.delta[: mu.size]
         y = scratch.y[: gold(problem, i).size]
         scores(problem, w, i, theta)
         augment(problem, i, theta)
-        mean = score_stored(problem, i, theta, sets) if rule.stores else 0.0
+        mean = 0.0
+        slot = -1
+        away = -1
+        if rule.stores:
+            mean, slot, away = score_stored(problem, i, theta, sets)
         if rule.kind == FW:
             mean = inner(theta, mu)
 
-        slot = -1
-        if rule.cache_limit > 0:
-            candidate = best_slot(sets, i)
-            promise = rule.weight[i] / n * (sets.score[sets.slot_at[i] + candidate] - mean)
-            if not rule.calls_oracle:
-                slot = candidate
-                change(tree, i, max(promise, 0.0))
-            elif promise >= max(CACHE_FRACTION * tree[first_leaf + i], CACHE_SHARE / n * global_gap) and promise > 0:
-                slot = candidate
-                counts[HITS] += 1
+        promise = rule.weight[i] / n * (sets.score[first + slot] - mean) if rule.cache_limit > 0 else 0.0
+        if not rule.calls_oracle:
+            change(tree, i, max(promise, 0.0))
+        elif promise > 0 and promise >= max(CACHE_FRACTION * tree[tree.size // 2 + i], CACHE_SHARE / n * global_gap):
+            counts[HITS] += 1
+        else:
+            slot = -1
         if slot >= 0:
+            best = sets.score[first + slot]
             copy_into(y, matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot])
-            best = sets.score[sets.slot_at[i] + slot]
         else:
             max_oracle(problem, i, theta, y, scratch.work)
             best = score_output(problem, i, theta, y)
             truth = score_output(problem, i, theta, gold(problem, i))
             counts[CALLS] += 1
             if is_below(best, truth):
-                copy_into(y, gold(problem, i))
                 best = truth
+                copy_into(y, gold(problem, i))
                 counts[WORSE_THAN_TRUTH] += 1
             change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
 
         kind = rule.kind
         slope = best - mean
         limit = 1.0
-        away = -1
-        if rule.kind != FW:
-            away = worst_slot(sets, i, True)
-            weight = sets.alpha[sets.slot_at[i] + away]
-            worst = sets.score[sets.slot_at[i] + away]
-            if rule.kind == PAIRWISE:
+        if kind != FW:
+            weight = sets.alpha[first + away]
+            worst = sets.score[first + away]
+            if kind == PAIRWISE:
                 slope = best - worst
                 limit = weight
             elif slope > mean - worst or sets.stored_count[i] == 1:
@@ -148,21 +147,30 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         if rule.stores and kind != AWAY and slot < 0:
             slot = store(sets, i, y, best, rule.cache_limit)
         if rule.kind != FW:
-            shift_weights(sets, i, kind, gamma, slot, away)
-            drop_negligible(sets, i, rule.cache_limit)
+            shift_weights(sets, i, kind, gamma, slot, away, rule.cache_limit)
     return order.size
 
 
 @helper
 def score_stored(problem, i, theta, sets):
-    """Score all stored outputs of example i; return their mean under the weights."""
+    """Score all stored outputs of example i.
+
+    Return their mean under the weights, the slot of the best, and that of the worst with a weight.
+    """
     kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
+    alpha = sets.alpha[sets.slot_at[i] : sets.slot_at[i] + sets.capacity[i]]
+    score = sets.score[sets.slot_at[i] : sets.slot_at[i] + sets.capacity[i]]
     mean = 0.0
+    best = 0
+    worst = -1
     for slot in range(sets.stored_count[i]):
-        at = sets.slot_at[i] + slot
-        sets.score[at] = score_output(problem, i, theta, kept[slot])
-        mean += sets.alpha[at] * sets.score[at]
-    return mean
+        score[slot] = score_output(problem, i, theta, kept[slot])
+        mean += alpha[slot] * score[slot]
+        if score[slot] > score[best]:
+            best = slot
+        if alpha[slot] > 0 and (worst < 0 or score[slot] < score[worst]):
+            worst = slot
+    return mean, best, worst
 
 
 @helper
@@ -185,40 +193,42 @@ def set_direction(problem, i, kind, mu, y, sets, away, has_means, delta):
         delta[p] = -mu[p] if kind == FW and has_means else 0
     if kind != AWAY:
         add_output(problem, i, y, 1.0, delta)
+    if has_means:
+        return
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
+    rest = 0.0
+    sign = 1.0 if kind == AWAY else -1.0
+    for slot in range(sets.stored_count[i]):
+        weight = sets.alpha[sets.slot_at[i] + slot]
+        if kind != PAIRWISE and weight > 0 and slot != away:
+            add_output(problem, i, kept[slot], sign * weight, delta)
+            rest += weight
+    share = sets.alpha[sets.slot_at[i] + away]
     if kind == PAIRWISE:
-        kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
-        add_output(problem, i, kept[away], -1.0, delta)
-    elif not has_means:
-        kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
-        rest = 0.0
-        for slot in range(sets.stored_count[i]):
-            weight = sets.alpha[sets.slot_at[i] + slot]
-            if weight > 0 and slot != away:
-                add_output(problem, i, kept[slot], weight if kind == AWAY else -weight, delta)
-                rest += weight
-        share = rest if kind == AWAY else sets.alpha[sets.slot_at[i] + away]
-        add_output(problem, i, kept[away], -share, delta)
+        share = 1.0
+    elif kind == AWAY:
+        share = rest
+    add_output(problem, i, kept[away], -share, delta)
 
 
 @helper
-def shift_weights(sets, i, kind, gamma, slot, away):
-    """Move the weights of the active set by gamma in the direction of the step."""
-    at = sets.slot_at[i]
+def shift_weights(sets, i, kind, gamma, slot, away, cache_limit):
+    """Move the weights of the active set by a step; drop negligible ones.
+
+    Their outputs are removed unless the cache has room for them.
+    """
+    alpha = sets.alpha[sets.slot_at[i] : sets.slot_at[i] + sets.capacity[i]]
+    factor = 1.0
     if kind != PAIRWISE:
         factor = 1 - gamma if kind == FW else 1 + gamma
-        for s in range(sets.stored_count[i]):
-            sets.alpha[at + s] *= factor
-    if kind != AWAY:
-        sets.alpha[at + slot] += gamma
-    if kind != FW:
-        sets.alpha[at + away] -= gamma
-
-
-@helper
-def drop_negligible(sets, i, cache_limit):
-    """Set negligible weights to zero; remove their outputs unless the cache has room for them."""
-    for slot in range(sets.stored_count[i] - 1, -1, -1):
-        if sets.alpha[sets.slot_at[i] + slot] < NEGLIGIBLE:
-            sets.alpha[sets.slot_at[i] + slot] = 0.0
+    for s in range(sets.stored_count[i] - 1, -1, -1):
+        alpha[s] *= factor
+        if s == slot and kind != AWAY:
+            alpha[s] += gamma
+        if s == away and kind != FW:
+            alpha[s] -= gamma
+    for s in range(sets.stored_count[i] - 1, -1, -1):
+        if alpha[s] < NEGLIGIBLE:
+            alpha[s] = 0.0
             if sets.stored_count[i] > cache_limit:
-                remove(sets, i, slot)
+                remove(sets, i, s)

@@ -1,9 +1,9 @@
 """Dynamic programs on rooted forests: max-product, its K best labellings, max-marginals and sum-product.
 
 All take `nodes`, the T x L potentials of (node, label), and `pairs`, the potentials of edges: an L x L table for each
-kind of edge, rows for labels of the child, columns for labels of the parent, all in one flat array. A `Forest` says where the edges are. Tables have at least T rows. `belief[c, b]` is the best
-score (or the sum) within the subtree of node c where c has label b; `message[c, a]` is the same together with the edge
-to the parent, where that has label a.
+kind of edge, rows for labels of the child, columns for labels of the parent, all in one flat array. A `Forest` says
+where the edges are. Tables have at least T rows. `belief[c, b]` is the best score (or the sum) within the subtree of
+node c where c has label b; `message[c, a]` is the same together with the edge to the parent, where that has label a.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ def decode(pairs, forest, belief, message, y):
             y[c] = best_root_label(belief, c)
             total += belief[c, y[c]]
         else:
-            y[c] = best_child_label(matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels), belief, message, c, y[p])
+            y[c] = best_child_label(
+                matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels), belief, message, c, y[p]
+            )
     return total
 
 
