@@ -7,16 +7,14 @@ from typing import NamedTuple
 from maxmargin.problem import (
     add_output,
     augment,
-    gold,
     max_oracle,
-    n_examples,
     new_weights,
-    output_sizes,
     part_sizes,
     score_output,
     scores,
     spread,
     squared_norm,
+    true_outputs,
     workspace,
 )
 from maxmargin.runtime.dispatch import implements
@@ -48,9 +46,9 @@ def slow_part_sizes(problem):
     return part_sizes(problem.chain)
 
 
-@implements(output_sizes, SlowChain)
-def slow_output_sizes(problem):
-    return output_sizes(problem.chain)
+@implements(true_outputs, SlowChain)
+def slow_true_outputs(problem):
+    return true_outputs(problem.chain)
 
 
 @implements(workspace, SlowChain)
@@ -71,16 +69,6 @@ def slow_spread(problem, w, i, delta, scale):
 @implements(squared_norm, SlowChain)
 def slow_squared_norm(problem, i, delta, work):
     return squared_norm(problem.chain, i, delta, work)
-
-
-@implements(n_examples, SlowChain)
-def slow_n_examples(problem):
-    return n_examples(problem.chain)
-
-
-@implements(gold, SlowChain)
-def slow_gold(problem, i):
-    return gold(problem.chain, i)
 
 
 @implements(augment, SlowChain)

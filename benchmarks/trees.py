@@ -48,32 +48,33 @@ def time_oracles(n_labels: int, dtype: str, repeats: int) -> dict[str, dict[str,
     """Microseconds per chain of each oracle of each problem."""
     import numpy as np
 
-    from maxmargin.problem import exp_oracle, max_marginals, max_oracle, n_examples, topk_oracle, workspace
+    from maxmargin.problem import exp_oracle, max_marginals, max_oracle, n_examples, topk_oracle
     from maxmargin.runtime.dispatch import kernel
+    from maxmargin.runtime.passes import Passes
 
     @kernel
-    def all_max(problem, theta, out, y, outputs, values, work, rounds):
+    def all_max(problem, theta, out, y, outputs, values, rounds, scratch):
         for _ in range(rounds):
             for i in range(n_examples(problem)):
-                max_oracle(problem, i, theta[i], y, work)
+                max_oracle(problem, i, theta[i], y, scratch.work)
 
     @kernel
-    def all_topk(problem, theta, out, y, outputs, values, work, rounds):
+    def all_topk(problem, theta, out, y, outputs, values, rounds, scratch):
         for _ in range(rounds):
             for i in range(n_examples(problem)):
-                topk_oracle(problem, i, theta[i], outputs, values, work)
+                topk_oracle(problem, i, theta[i], outputs, values, scratch.work)
 
     @kernel
-    def all_exp(problem, theta, out, y, outputs, values, work, rounds):
+    def all_exp(problem, theta, out, y, outputs, values, rounds, scratch):
         for _ in range(rounds):
             for i in range(n_examples(problem)):
-                exp_oracle(problem, i, theta[i], out, work)
+                exp_oracle(problem, i, theta[i], out, scratch.work)
 
     @kernel
-    def all_max_marginals(problem, theta, out, y, outputs, values, work, rounds):
+    def all_max_marginals(problem, theta, out, y, outputs, values, rounds, scratch):
         for _ in range(rounds):
             for i in range(n_examples(problem)):
-                max_marginals(problem, i, theta[i], out, work)
+                max_marginals(problem, i, theta[i], out, scratch.work)
 
     rng = np.random.default_rng(1)
     nodes, pairs = rng.normal(size=(N_CHAINS, LENGTH * n_labels)), rng.normal(size=(N_CHAINS, n_labels, n_labels))
@@ -84,13 +85,13 @@ def time_oracles(n_labels: int, dtype: str, repeats: int) -> dict[str, dict[str,
     outputs, values = np.zeros((N_BEST, LENGTH), np.int32), np.zeros(N_BEST, dtype)
     rounds = max(1, 4000 // n_labels**2)
     problems = make_problems(n_labels, dtype)
-    works = {name: workspace(problem, N_BEST) for name, problem in problems.items()}
+    passes = {name: Passes(problem, n_best=N_BEST) for name, problem in problems.items()}
     least: dict[str, dict[str, float]] = {oracle: dict.fromkeys(problems, np.inf) for oracle in ORACLES}
     for oracle, run in zip(ORACLES, (all_max, all_topk, all_exp, all_max_marginals), strict=True):
         for k in range(repeats + 1):  # the first compiles
-            for name, problem in problems.items():
+            for name, ready in passes.items():
                 began = time.process_time()
-                run(problem, thetas[name], out, y, outputs, values, works[name], rounds)
+                run(ready.problem, thetas[name], out, y, outputs, values, rounds, ready.scratches[0])
                 micros = (time.process_time() - began) * 1e6 / (rounds * N_CHAINS)
                 least[oracle][name] = min(least[oracle][name], micros) if k else np.inf
     return least

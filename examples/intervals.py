@@ -13,19 +13,17 @@ import numpy as np
 from maxmargin.problem import (
     add_output,
     augment,
-    gold,
     max_oracle,
-    n_examples,
     new_weights,
-    output_sizes,
     part_sizes,
     score_output,
     scores,
     spread,
     squared_norm,
+    true_outputs,
     workspace,
 )
-from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime import implements
 
 
 class Intervals(NamedTuple):
@@ -49,12 +47,12 @@ def make_intervals(X, y=None):
     return Intervals(np.concatenate(X).astype(np.float64), offsets, np.array(true, np.int32))
 
 
-# --- sizes
+# --- sizes and true outputs
 
 
-@implements(n_examples, Intervals)
-def count(problem):
-    return problem.offsets.size - 1
+@implements(true_outputs, Intervals)
+def true_intervals(problem):
+    return problem.true
 
 
 @implements(new_weights, Intervals)
@@ -65,11 +63,6 @@ def zero_weights(problem):
 @implements(part_sizes, Intervals)
 def two_per_position(problem):
     return 2 * np.diff(problem.offsets)
-
-
-@implements(output_sizes, Intervals)
-def start_and_stop(problem):
-    return np.full(problem.offsets.size - 1, 2)
 
 
 @implements(workspace, Intervals)
@@ -107,11 +100,6 @@ def norm_inside(problem, i, delta, work):
 
 
 # --- outputs and costs
-
-
-@implements(gold, Intervals)
-def true_interval(problem, i):
-    return problem.true[i]
 
 
 @implements(augment, Intervals)

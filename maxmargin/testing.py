@@ -16,6 +16,7 @@ Examples
 from __future__ import annotations
 
 import contextlib
+import inspect
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -28,13 +29,13 @@ from maxmargin.encode.features import row_features
 from maxmargin.encode.rows import Rows
 from maxmargin.losses import find_loss
 from maxmargin.runtime.dispatch import interpreted, kernel, runs_compiled, supports
-from maxmargin.runtime.passes import Passes
+from maxmargin.runtime.passes import Scratch, bind
 from maxmargin.solvers import Solver
 from maxmargin.solvers.objective import Objective
 from maxmargin.structures.chain import ChainProblem
 from maxmargin.trace import Status
 
-__all__ = ["check_solver", "check_structure", "toy_chains"]
+__all__ = ["Caller", "check_solver", "check_structure", "toy_chains"]
 
 
 def toy_chains(
@@ -57,21 +58,42 @@ def toy_chains(
     return chain_problem(features, rows, n_features, labels, costs, np.ones(n_tokens), penalty)
 
 
-class _Caller:
-    """Calls generics on one problem, compiled or interpreted."""
+class Caller:
+    """Calls generics on one problem as kernels do: compiled, if its type is.
 
-    def __init__(self, problem: Any, k: int) -> None:
-        passes = Passes(problem, n_best=k)
-        self.problem, self.scratch = passes.problem, passes.scratches[0]
+    Parameters
+    ----------
+    problem : the problem
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.problem import max_oracle, part_sizes, workspace
+    >>> from maxmargin.testing import Caller, toy_chains
+    >>> problem = toy_chains(n=1, max_length=1)
+    >>> y = np.zeros(1, np.int32)
+    >>> Caller(problem)(max_oracle, 0, np.array([2.0, 3.0, 1.0, *np.zeros(9)]), y, workspace(problem, 1)), y.tolist()
+    (3.0, [1])
+    """
+
+    def __init__(self, problem: Any) -> None:
+        self.problem = bind(problem)
+        self._dtype = generics.new_weights(problem).dtype
+        self._packed: tuple[Any, Any] = None, None  # a workspace and the scratch space that it is in
 
     def __call__(self, generic: Any, *args: Any) -> Any:
-        run = generic if self.problem.table is None else _COMPILED[generic]
-        return run(self.problem, *args)
+        if self.problem.table is None:
+            return generic(self.problem, *args)
+        if list(inspect.signature(generic).parameters)[-1] == "work":
+            args = *args[:-1], self._scratch(args[-1])
+        return _COMPILED[generic](self.problem, *args)
 
-    @property
-    def work(self) -> Any:
-        """What oracles take as `work`: compiled, it is found in the scratch space."""
-        return self.scratch.work if self.problem.table is None else self.scratch
+    def _scratch(self, work: Any) -> Any:
+        if self._packed[1] is None or self._packed[0] is not work:
+            reals, integers = np.zeros(0, self._dtype), np.zeros(0, np.int32)
+            scratch = Scratch(reals, reals, integers, integers, reals, np.zeros(0), work)
+            self._packed = work, self.problem.pack(scratch)
+        return self._packed[1]
 
 
 @kernel
@@ -164,21 +186,22 @@ def check_structure(
     ways = [contextlib.nullcontext, interpreted] if runs_compiled(problem) else [interpreted]
     for way in ways:
         with way():
-            call = _Caller(problem, k)
+            call = Caller(problem)
         rng = np.random.default_rng(random_state)
         w = generics.new_weights(problem)
         assert not w.any(), "new_weights must return zeros"
         for scale in (0.0, 1.0, 10.0):  # all tied, ordinary, far apart
             w[:] = np.maximum(scale * rng.normal(size=w.size), lower)
+            work = generics.workspace(problem, k)
             for i in range(generics.n_examples(problem)):
-                _Example(call, i, w, rng, k).check(None if outputs is None else [*outputs(i)])
+                _Example(call, i, w, work, rng, k).check(None if outputs is None else [*outputs(i)])
 
 
 class _Example:
     """The checks of one example at given weights."""
 
-    def __init__(self, call: _Caller, i: int, w: np.ndarray, rng: Any, k: int) -> None:
-        self.call, self.i, self.w, self.work, self.rng, self.k = call, i, w, call.work, rng, k
+    def __init__(self, call: Caller, i: int, w: np.ndarray, work: Any, rng: Any, k: int) -> None:
+        self.call, self.i, self.w, self.work, self.rng, self.k = call, i, w, work, rng, k
         self.n_parts = int(generics.part_sizes(call.problem)[i])
         self.gold = generics.gold(call.problem, i)
         self.size = self.gold.size

@@ -88,8 +88,8 @@ def test_threads_and_kept_means_do_not_matter(problem):
     assert np.allclose(one.gradient, two.gradient)
     objective = Objective(problem, loss=LOSSES[1])
     means = objective.gold_means()
-    assert np.array_equal(objective.evaluate(w, means).gradient, one.gradient)
-    assert np.allclose(objective.weights(means), -one.gradient / objective.regularization)
+    assert np.array_equal(objective.evaluate(w, means=means).gradient, one.gradient)
+    assert np.allclose(objective.at(means)[0], -one.gradient / objective.regularization)
 
 
 @pytest.mark.parametrize(

@@ -31,17 +31,14 @@ class Candidates:
         self.phi = [np.asarray(p, float) for p in phi]
         self.costs = [np.asarray(c, float) for c in costs]
 
-    def n_examples(self):
-        return len(self.phi)
+    def true_outputs(self):
+        return [np.zeros(1, np.int32)] * len(self.phi)
 
     def new_weights(self):
         return np.zeros(self.phi[0].shape[1])
 
     def part_sizes(self):
         return np.array([len(p) for p in self.phi])
-
-    def output_sizes(self):
-        return np.ones(len(self.phi), np.int64)
 
     def workspace(self, n_best):
         return None
@@ -54,9 +51,6 @@ class Candidates:
 
     def squared_norm(self, i, delta, work):
         return float(np.sum((delta @ self.phi[i]) ** 2))
-
-    def gold(self, i):
-        return np.zeros(1, np.int32)
 
     def augment(self, i, theta):
         theta += self.costs[i]

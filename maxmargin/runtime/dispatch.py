@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba.core import errors
+from numba.core import config, errors
 from numba.extending import overload, register_jitable
 
 from maxmargin.runtime.abi import FunctionTable, Interface, Packed, kind_of
@@ -44,7 +44,7 @@ _INNER = {**_OPTIONS, "no_cpython_wrapper": True}
 _UNCOUNTED = {"_nrt": False}
 
 _compiled_types: set[type] = set()  # NamedTuple classes with implementations of generics
-_is_interpreted = contextvars.ContextVar("interpreted", default=bool(numba.config.DISABLE_JIT))
+_is_interpreted = contextvars.ContextVar("interpreted", default=bool(config.DISABLE_JIT))
 
 
 @contextlib.contextmanager

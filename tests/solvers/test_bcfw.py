@@ -11,7 +11,6 @@ from maxmargin.encode.chain import chain_problem
 from maxmargin.encode.features import row_features
 from maxmargin.encode.rows import Rows
 from maxmargin.solvers import BCFW, Auto, FrankWolfe, sum_tree
-from maxmargin.solvers.active_sets import stored
 from maxmargin.solvers.objective import Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
@@ -67,11 +66,13 @@ def test_active_sets_stay_on_the_simplex_and_agree_with_w(method):
         alpha = sets.alpha[begin : begin + count]
         assert np.isclose(alpha.sum(), 1)
         assert (alpha >= 0).all()
-        outputs = {tuple(stored(sets, i, slot)) for slot in range(count)}
+        size = sets.sizes[i]
+        rows = sets.outputs[sets.output_at[i] : sets.output_at[i] + count * size].reshape(count, size)
+        outputs = {tuple(row) for row in rows}
         assert len(outputs) == count  # no output is stored twice
         if method.cache == 0:
             assert (alpha > 0).all()
-    again = Objective(problem, 5.0).weights(means)
+    again = Objective(problem, 5.0).at(means)[0]
     assert np.allclose(again, method.solve(problem, 5.0, start=result.dual, tol=1.0).w, atol=1e-6)
 
 
@@ -100,8 +101,7 @@ def test_the_dual_rises_with_every_step():
         duals = []
         for k in range(1, 6):
             dual = method.solve(problem, max_passes=k, tol=1e-12, random_state=0).dual
-            objective = Objective(problem)
-            duals.append(objective.dual(objective.weights(dual.means), dual.means))
+            duals.append(Objective(problem).at(dual.means)[1])
         assert (np.diff(duals) >= -1e-12).all(), method
 
 
@@ -308,7 +308,7 @@ def test_large_features_do_not_break_steps_in_float32(offset):
     objective, start, duals = Objective(large, 1e-4), None, [0.0]
     for k in range(15):
         start = BCFW(steps="pairwise").solve(large, 1e-4, start=start, max_passes=1, tol=1e-9, random_state=k).dual
-        duals.append(objective.dual(objective.weights(start.means), start.means))
+        duals.append(objective.at(start.means)[1])
     assert (np.diff(duals) >= -1e-4 * max(duals)).all()
 
 

@@ -7,7 +7,7 @@ from maxmargin.encode.boxes import box_problem, check_boxes, stack_cells
 from maxmargin.problem import max_oracle, part_sizes, score_output, topk_oracle, workspace
 from maxmargin.solvers import BCFW, LBFGS, FrankWolfe
 from maxmargin.structures.subwindow import Heap
-from maxmargin.testing import check_solver, check_structure
+from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
 
 
@@ -52,7 +52,7 @@ def test_random_images(seed, shape, k, integer, tall):
 def search(problem, theta, k, work=None):
     boxes, scores = np.zeros((k, 4), np.int32), np.zeros(k)
     work = workspace(problem, k) if work is None else work
-    count = topk_oracle.compiled[type(problem)](problem, 0, theta, boxes, scores, work)
+    count = Caller(problem)(topk_oracle, 0, theta, boxes, scores, work)
     return boxes[:count], scores[:count]
 
 
@@ -64,7 +64,7 @@ def large():
 
 
 def exhaustive(problem, theta, boxes):
-    return np.array([score_output.compiled[type(problem)](problem, 0, theta, y) for y in boxes])
+    return np.array([Caller(problem)(score_output, 0, theta, y) for y in boxes])
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 30.0])
@@ -110,7 +110,7 @@ def test_a_clear_object_takes_few_steps(large):
 def test_ties_are_broken_alike_every_time():
     problem = make_problem(np.random.default_rng(0), [(6, 7)])
     theta, y, again = np.zeros(part_sizes(problem)[0]), np.zeros(4, np.int32), np.zeros(4, np.int32)
-    max_oracle.compiled[type(problem)](problem, 0, theta, y, workspace(problem, 1))
+    Caller(problem)(max_oracle, 0, theta, y, workspace(problem, 1))
     max_oracle(problem, 0, theta, again, workspace(problem, 3))
     assert y.tolist() == again.tolist()
 

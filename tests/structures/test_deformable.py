@@ -9,7 +9,7 @@ from maxmargin import BCFW, FrankWolfe, Status
 from maxmargin.encode.deformable import deformable_problem, make_skeleton, stack_grids
 from maxmargin.problem import max_marginals, max_oracle, new_weights, part_sizes, score_output, scores, workspace
 from maxmargin.structures.distance_transform import new_transform_work, transform_grid
-from maxmargin.testing import check_structure
+from maxmargin.testing import Caller, check_structure
 from tests import naive
 
 EDGES = {1: [], 2: [(1, 0)], 3: [(1, 0), (1, 2)], 4: [(2, 1), (0, 3)]}  # the last is a forest
@@ -118,7 +118,7 @@ def test_a_compiled_message_on_a_larger_grid():
         cost = np.array([0.7, w[-4], 0.02, w[-2]]) / [scale[0] ** 2, scale[0], scale[1] ** 2, scale[1]]
         message, source = naive_transform(maps[:, :, 0], cost, problem.anchor[0, 0])
         belief = maps[:, :, 1] + message + w[-1]
-        value = max_oracle.compiled[type(problem)](problem, i, theta, y, workspace(problem, 1))
+        value = Caller(problem)(max_oracle, i, theta, y, workspace(problem, 1))
         assert np.isclose(value, belief.max())
         assert y.tolist() == [source.ravel()[belief.argmax()], belief.argmax(), 0]
 
@@ -128,7 +128,7 @@ def test_a_compiled_message_on_a_larger_grid():
 def test_max_marginals_equal_enumeration(n_joints, is_compiled):
     rng = np.random.default_rng(n_joints)
     problem = make_problem(rng, [(2, 2), (3, 1)], n_joints)
-    run = max_marginals.compiled[type(problem)] if is_compiled else max_marginals
+    run = Caller(problem) if is_compiled else lambda generic, *args: generic(problem, *args)
     w = rng.normal(size=new_weights(problem).size)
     for i in range(2):
         theta = np.zeros(part_sizes(problem)[i])
@@ -136,7 +136,7 @@ def test_max_marginals_equal_enumeration(n_joints, is_compiled):
         poses = np.array(all_poses(problem)(i))
         values = np.array([score_output(problem, i, theta, y) for y in poses])
         out = np.full(theta.size, 7.0)
-        run(problem, i, theta, out, workspace(problem, 1))
+        run(max_marginals, i, theta, out, workspace(problem, 1))
         n_cells = np.diff(problem.offsets)[i]
         best = out[: n_cells * n_joints].reshape(n_cells, n_joints)
         for cell, joint in np.ndindex(n_cells, n_joints):

@@ -23,7 +23,7 @@ from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
 from maxmargin.structures.graph_cut import NotSubmodularError
 from maxmargin.structures.max_flow import change_excess, new_flow, plant_trees, saturate
-from maxmargin.testing import check_structure
+from maxmargin.testing import Caller, check_structure
 from maxmargin.trace import Status
 from tests import naive
 
@@ -50,7 +50,7 @@ def all_labellings(problem):
 
 
 def call(oracle, problem, *args):
-    return oracle.compiled[type(problem)](problem, *args)
+    return Caller(problem)(oracle, *args)
 
 
 LOWER = np.array([-np.inf, -np.inf, 0, 0])

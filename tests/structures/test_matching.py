@@ -10,7 +10,7 @@ from maxmargin.problem import exp_oracle, max_marginals, max_oracle, part_sizes,
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers import Auto
 from maxmargin.structures.assignment import NOBODY
-from maxmargin.testing import check_solver, check_structure
+from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
 from tests.toy import METHODS, STORAGES, random_rows, tolerance
 
@@ -65,7 +65,7 @@ def test_max_marginals_equal_enumeration(seed, sides, integer):
     n_parts = part_sizes(problem)[0]
     theta = rng.integers(-2, 3, n_parts).astype(float) if integer else rng.normal(size=n_parts)
     out = np.zeros(n_parts)
-    max_marginals.compiled[type(problem)](problem, 0, theta, out, workspace(problem, 1))
+    Caller(problem)(max_marginals, 0, theta, out, workspace(problem, 1))
     parts = np.array([parts_of(y, *sides) for y in naive.matchings(*sides)])
     expected = np.where(parts > 0, (parts @ theta)[:, np.newaxis], -np.inf).max(axis=0, initial=-np.inf)
     assert np.allclose(out, expected)
@@ -91,7 +91,7 @@ def test_assignments_equal_those_of_scipy(seed, n_left, n_right, kind):
     elif kind == "far apart":
         theta = np.sinh(5 * theta)
     y = np.zeros(n_left, np.int32)
-    score = max_oracle.compiled[type(problem)](problem, 0, theta, y, workspace(problem, 1))
+    score = Caller(problem)(max_oracle, 0, theta, y, workspace(problem, 1))
     alone = np.full((n_left, n_left), -1e12)
     np.fill_diagonal(alone, theta[n_left * n_right :])
     table = np.hstack([theta[: n_left * n_right].reshape(n_left, n_right), alone])
@@ -115,11 +115,11 @@ def test_topk_of_many_nodes_is_sorted_and_distinct():
     )
     theta = rng.normal(size=620)
     outputs, values = np.zeros((60, 20), np.int32), np.zeros(60)
-    assert topk_oracle.compiled[type(problem)](problem, 0, theta, outputs, values, workspace(problem, 60)) == 60
+    assert Caller(problem)(topk_oracle, 0, theta, outputs, values, workspace(problem, 60)) == 60
     assert (np.diff(values) <= 1e-12).all()
     assert len({tuple(y) for y in outputs}) == 60
     second = np.zeros(620)
-    max_marginals.compiled[type(problem)](problem, 0, theta, second, workspace(problem, 1))
+    Caller(problem)(max_marginals, 0, theta, second, workspace(problem, 1))
     assert np.isclose(values[1], second[parts_of(outputs[0], 20, 30) == 0].max())
 
 

@@ -20,7 +20,7 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
-from maxmargin.testing import check_solver, check_structure
+from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
 from tests.naive import tree_features
 
@@ -105,7 +105,7 @@ def test_max_marginals_equal_enumeration(is_compiled):
     trees = [random_tree(rng, size, 1) for size in (1, 4, 5, 5)]
     trees[3] = trees[3]._replace(allowed=[[0], None, [0, 2], None, None])
     problem = make_problem(rng, trees, 3)
-    run = max_marginals.compiled[type(problem)] if is_compiled else max_marginals
+    run = Caller(problem) if is_compiled else lambda generic, *args: generic(problem, *args)
     w = rng.normal(size=new_weights(problem).size)
     for i, length in enumerate(np.diff(problem.offsets)):
         theta = np.zeros(part_sizes(problem)[i])
@@ -113,7 +113,7 @@ def test_max_marginals_equal_enumeration(is_compiled):
         every = list(naive.labellings(length, 3))
         values = np.array([score_output(problem, i, theta, y) for y in every])
         out = np.full(theta.size, 7.0)
-        run(problem, i, theta, out, workspace(problem, 1))
+        run(max_marginals, i, theta, out, workspace(problem, 1))
         through = np.where(np.array(every)[:, :, None] == np.arange(3), values[:, None, None], -np.inf).max(axis=0)
         best, is_possible = out[: length * 3].reshape(length, 3), through > IMPOSSIBLE / 2
         assert np.allclose(best[is_possible], through[is_possible])
@@ -144,7 +144,7 @@ def test_ties_are_broken_towards_low_labels_from_the_root():
 
 
 def oracle_call(oracle, problem, *args):
-    return oracle.compiled[type(problem)](problem, *args)
+    return Caller(problem)(oracle, *args)
 
 
 @pytest.mark.parametrize("shape", ["star", "chain", "random"])
