@@ -183,7 +183,7 @@ def check_structure(
     k : the number of outputs asked of the top-K oracle
     lower : lower bounds of the weights, a number or one per weight, for structures that need them
     """
-    ways = [contextlib.nullcontext, interpreted] if runs_compiled(problem) else [interpreted]
+    ways: list[Any] = [contextlib.nullcontext, interpreted] if runs_compiled(problem) else [interpreted]
     for way in ways:
         with way():
             call = Caller(problem)

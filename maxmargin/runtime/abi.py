@@ -130,7 +130,7 @@ class Packed:
 _kinds: dict[Any, types.Type] = {}
 
 
-def array_kind(array: np.ndarray, name: str) -> types.Array:
+def array_kind(array: np.ndarray, name: str) -> types.Type:
     """The type of an array, which must be C-contiguous and writable."""
     key = (array.dtype, array.ndim)
     kind = _kinds.get(key)
@@ -243,7 +243,7 @@ def make_array(context: Any, builder: Any, kind: types.Array, address: Any, shap
 class _StoredFields(AttributeTemplate):
     key = Stored
 
-    def generic_resolve(self, stored, name):
+    def generic_resolve(self, stored, name):  # type: ignore[override]
         return stored.field(name)[1] if name in stored.names else None
 
 
@@ -308,7 +308,7 @@ class Interface:
     def add(self, function: Any) -> None:
         """Let compiled code call `function` on tables of this interface."""
         slot = FIRST_FUNCTION + len(self.generics)
-        annotations = {**function.__annotations__}
+        annotations = {name: getattr(kind, "__name__", str(kind)) for name, kind in function.__annotations__.items()}
         result = annotations.pop("return")
         arguments = [KINDS[annotation] for annotation in annotations.values()]
         function.arguments, function.result, function.slot = arguments, KINDS[result], slot

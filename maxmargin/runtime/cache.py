@@ -118,7 +118,7 @@ def _code_digest(function: Any) -> str:
 def _surroundings() -> str:
     """A hash of what all compiled code depends on: versions, settings, and the files that lay out memory."""
     digest = hashlib.sha256(repr((sys.version, numba.__version__, llvmlite.__version__, np.__version__)).encode())
-    digest.update(repr((config.BOUNDSCHECK, config.OPT)).encode())
+    digest.update(repr([vars(config)[name] for name in ("BOUNDSCHECK", "OPT")]).encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         if path.stem in ("abi", "dispatch", "numeric", "views"):
             digest.update(path.read_bytes())

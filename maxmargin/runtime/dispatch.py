@@ -44,7 +44,7 @@ _INNER = {**_OPTIONS, "no_cpython_wrapper": True}
 _UNCOUNTED = {"_nrt": False}
 
 _compiled_types: set[type] = set()  # NamedTuple classes with implementations of generics
-_is_interpreted = contextvars.ContextVar("interpreted", default=bool(config.DISABLE_JIT))
+_is_interpreted = contextvars.ContextVar("interpreted", default=bool(vars(config)["DISABLE_JIT"]))
 
 
 @contextlib.contextmanager
@@ -116,7 +116,8 @@ def generic(declaration: Callable | None = None, *, interface: Interface | None 
 
     parameters = [p.replace(annotation=p.empty) for p in inspect.signature(declaration).parameters.values()]
     select.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    overload(resolve, jit_options=_INNER)(select)
+    jit_options: Any = _INNER
+    overload(resolve, jit_options=jit_options)(select)
     resolve.implementations = table  # type: ignore[attr-defined]
     resolve.options = {} if like is None else like.options  # type: ignore[attr-defined]
     resolve.interface = interface  # type: ignore[attr-defined]
@@ -223,7 +224,7 @@ def _as_argument(value: Any, table: FunctionTable | None) -> Any:
     losses = [function for function in LOSS.generics if type(value) in function.implementations]
     if table is None or not losses:
         return Packed(value)
-    loss = FunctionTable(value, LOSS, table.dtype, [int(value.margin)])  # type: ignore[attr-defined]
+    loss = FunctionTable(value, LOSS, table.dtype, [int(value.margin)])
     for function in losses:
         _fill(loss, function)
         _link(table, function.implementations[type(value)])

@@ -12,8 +12,7 @@ import pytest
 
 from maxmargin import problem as generics
 from maxmargin.inference import best_k_outputs, best_outputs
-from maxmargin.runtime import dispatch
-from maxmargin.runtime.dispatch import generic, implements, kernel, supports
+from maxmargin.runtime import dispatch, generic, implements, interpreted, kernel, supports
 from maxmargin.solvers import BCFW, FrankWolfe
 from maxmargin.testing import toy_chains
 
@@ -49,6 +48,19 @@ def test_one_source_runs_compiled_and_interpreted():
     assert total_area(Square(2.0), 3) == 24.0
     assert total_area.interpreted(Square(2.0), 3) == 24.0
     assert total_area(Disc(), 3) == 18.0
+
+
+def test_kernels_can_be_interpreted():
+    seen = []
+
+    @kernel
+    def watched(shape):
+        seen.append(type(shape))  # compiled code has no such list
+        return area(shape, 1.0)
+
+    with interpreted():
+        assert watched(Square(2.0)) == 4.0
+    assert seen == [Square]
 
 
 def test_unknown_types_are_named():
@@ -110,10 +122,10 @@ def test_compiled_interpreted_and_python_classes_agree(solver):
 def test_a_cache_that_breaks_costs_only_compilation(monkeypatch):
     """If Numba's internals change, kernels compile in every process."""
 
-    def broken(function):
+    def broken(function, options):
         raise AttributeError("caching has changed")
 
-    monkeypatch.setattr(dispatch, "_make_cache", broken)
+    monkeypatch.setattr(dispatch, "KernelCache", broken)
 
     @kernel
     def uncached(shape, n):
@@ -156,9 +168,8 @@ HELPER = """
 
 REPORT = """
     import user
-    result = user.run(user.Thing(3.0))
-    compiled = user.run.compiled
-    print(result, len(compiled.stats.cache_hits), len(compiled.stats.cache_misses))
+    from maxmargin.runtime.cache import compiled_anew, loaded
+    print(user.run(user.Thing(3.0)), loaded["run"], compiled_anew["run"])
 """
 
 
@@ -237,6 +248,47 @@ def test_an_edit_of_an_implementation_is_noticed(project):
     assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "-3.0"
 
 
+UNRELATED = [
+    ("return value(thing)", '"""A new docstring."""\n    return value(thing)  # and a comment'),
+    ("import helper", "import helper\n\n\ndef unrelated():\n    return 3\n"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), UNRELATED)
+def test_an_unrelated_edit_recompiles_nothing(project, old, new):
+    cache = project / "cache"
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["6.0", "0", "1"]
+    code = textwrap.dedent(USER_CODE)
+    assert old in code
+    (project / "user.py").write_text(code.replace(old, new))
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["6.0", "1", "0"]
+
+
+def test_a_field_that_moves_is_noticed(project):
+    cache, code = project / "cache", textwrap.dedent(USER_CODE)
+    two = code.replace("    x: float", "    x: float\n    y: float = 7.0")
+    swapped = two.replace("x: float\n    y: float = 7.0", "y: float\n    x: float = 7.0")
+    for text, value in ((two, "6.0"), (swapped, "14.0")):
+        (project / "user.py").write_text(text)
+        assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == value
+
+
+def test_old_entries_make_room_for_new_ones(project):
+    cache = project / "cache"
+    for factor in (2, 3, 4):
+        (project / "helper.py").write_text(textwrap.dedent(HELPER.format(factor=factor)))
+        run_python(REPORT, project, NUMBA_CACHE_DIR=cache)
+        assert len([*cache.rglob("user.run-*")]) == 1
+
+
+def test_a_broken_entry_costs_only_compilation(project):
+    cache = project / "cache"
+    run_python(REPORT, project, NUMBA_CACHE_DIR=cache)
+    (entry,) = cache.rglob("user.run-*")
+    entry.write_bytes(entry.read_bytes()[:100])
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["6.0", "0", "1"]
+
+
 SHARED_KERNEL = """
     from maxmargin.runtime.dispatch import generic, kernel
 
@@ -264,7 +316,8 @@ CLASS = """
 
 USE = """
     import shared, {module}
-    print(shared.run({module}.{name}(1.0)), len(shared.run.compiled.stats.cache_hits))
+    from maxmargin.runtime.cache import loaded
+    print(shared.run({module}.{name}(1.0)), loaded["run"])
 """
 
 
@@ -280,9 +333,11 @@ def test_an_unimportable_class_breaks_nobody_else(tmp_path):
 
 
 def test_classes_of_the_main_module_are_compiled_and_not_cached(project):
-    code = textwrap.dedent(USER_CODE) + "\nprint(run(Thing(3.0)), len(run.compiled.stats.cache_misses))"
-    assert run_python(code, project, NUMBA_CACHE_DIR=project / "cache") == ["6.0", "1"]
-    assert run_python(code, project, NUMBA_CACHE_DIR=project / "cache") == ["6.0", "1"]
+    (project / "main.py").write_text(textwrap.dedent(USER_CODE) + "\nprint(run(Thing(3.0)))")
+    for _ in range(2):
+        code = "import runpy; runpy.run_path('main.py', run_name='__main__')"
+        assert run_python(code, project, NUMBA_CACHE_DIR=project / "cache") == ["6.0"]
+        assert not [*(project / "cache").rglob("*.run-*")]
 
 
 def test_a_read_only_installation_runs(project):
@@ -314,8 +369,8 @@ def test_the_library_s_kernels_are_cached_across_processes(tmp_path):
     code = (
         FIT
         + """
-    from maxmargin.solvers.block_steps import block_steps
-    print(len(block_steps.compiled.stats.cache_hits))
+    from maxmargin.runtime.cache import loaded
+    print(loaded["block_steps"])
     """
     )
     folder = Path(__file__).parents[1]

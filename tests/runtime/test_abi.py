@@ -1,0 +1,207 @@
+"""Blocks, tables and calls by address: what kernels and structures rely on."""
+
+import gc
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+
+from maxmargin import problem as generics
+from maxmargin.losses import Loss
+from maxmargin.problem import max_oracle, n_examples, scores, squared_norm
+from maxmargin.runtime import generic, implements, kernel
+from maxmargin.runtime.abi import Interface, Packed
+from maxmargin.runtime.dispatch import PROBLEM
+from maxmargin.runtime.passes import Passes, bind
+from maxmargin.solvers import BCFW
+from maxmargin.solvers.objective import Objective
+from maxmargin.testing import Caller, toy_chains
+
+
+class Inner(NamedTuple):
+    numbers: np.ndarray
+    flag: bool
+
+
+class Outer(NamedTuple):
+    table: np.ndarray
+    inner: Inner
+    count: int
+    scale: float
+    words: np.ndarray
+
+
+@generic
+def add_up(thing):
+    """A number that every field changes."""
+
+
+@implements(add_up, Outer)
+def add_up_outer(thing):
+    total = thing.scale * thing.count + thing.words[thing.words.size - 1]
+    for a in range(thing.table.shape[0]):
+        for b in range(thing.table.shape[1]):
+            total += (a + 2 * b) * thing.table[a, b]
+    for k in range(thing.inner.numbers.size):
+        total += thing.inner.numbers[k] if thing.inner.flag else -thing.inner.numbers[k]
+    return total
+
+
+@kernel
+def call_add_up(thing):
+    return add_up(thing)
+
+
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.int16])
+def test_compiled_code_reads_every_field(flag, dtype):
+    thing = Outer(np.arange(6.0).reshape(2, 3), Inner(np.arange(4, dtype=dtype), flag), 7, 0.5, np.array([3, -9]))
+    assert call_add_up(thing) == call_add_up.interpreted(thing)
+
+
+def test_what_compiled_code_cannot_read_is_named():
+    inner = Inner(np.zeros((4, 4)).T[1:], True)
+    with pytest.raises(TypeError, match=r"Outer.inner.numbers must be a C-contiguous array"):
+        Packed(Outer(np.zeros((1, 1)), inner, 1, 1.0, np.zeros(1)))
+    with pytest.raises(TypeError, match=r"Inner.numbers is a dict"):
+        Packed(Inner({}, True))
+
+
+def test_blocks_keep_their_arrays_alive():
+    packed = Packed(Inner(np.full(100_000, 3.0), True))
+    gc.collect()
+    others = [np.zeros(100_000) for _ in range(20)]
+    assert packed.value.numbers.sum() == 300_000
+    assert len(others) == 20
+
+    def solver_of_a_forgotten_problem():
+        return Objective(toy_chains(n=20, random_state=3))
+
+    objective, w = solver_of_a_forgotten_problem(), np.ones(21)
+    gc.collect()
+    assert objective.evaluate(w).value == Objective(toy_chains(n=20, random_state=3)).evaluate(w).value
+
+
+def test_only_the_oracles_that_are_called_are_compiled():
+    bound = bind(toy_chains())
+    Objective(bound).evaluate(np.zeros(21))
+    assert bound.table.has(generics.max_oracle)
+    assert not bound.table.has(generics.exp_oracle)
+    assert not bound.table.has(generics.topk_oracle)
+    Objective(bound, loss=Loss("entropy")).evaluate(np.zeros(21))
+    assert bound.table.has(generics.exp_oracle)
+    assert not bound.table.has(generics.topk_oracle)
+
+
+@kernel
+def passes_float64(problem, w, i, theta):
+    scores(problem, w, i, theta)
+
+
+def test_two_signatures_on_one_slot_are_an_error():
+    bound = bind(toy_chains(dtype="float32"))
+    with pytest.raises(TypingError, match=r"scores.* takes a array\(float32, 1d, C\), not a array\(float64"):
+        passes_float64(bound, np.zeros(21), 0, np.zeros(12))
+
+
+def test_what_a_structure_lacks_is_named():
+    class Bare(NamedTuple):
+        labels: np.ndarray
+
+    @implements(generics.true_outputs, Bare)
+    def truth(problem):
+        return problem.labels[:, np.newaxis]
+
+    @implements(generics.new_weights, Bare)
+    def new(problem):
+        return np.zeros(1)
+
+    with pytest.raises(NotImplementedError, match=r"Bare has no scores\(\)"):
+        passes_float64(bind(Bare(np.zeros(2, np.int32))), np.zeros(1), 0, np.zeros(1))
+
+
+class Picky(NamedTuple):
+    """Two classes; its max oracle raises, and its norm makes an array of its own."""
+
+    labels: np.ndarray
+
+
+@implements(generics.true_outputs, Picky)
+def picky_truth(problem):
+    return problem.labels[:, np.newaxis]
+
+
+@implements(generics.new_weights, Picky)
+def picky_weights(problem):
+    return np.zeros(2)
+
+
+@implements(max_oracle, Picky)
+def picky_max(problem, i, theta, y, work):
+    if theta[0] < 0:
+        raise ValueError("negative potentials")
+    y[0] = 1
+    return theta[1]
+
+
+@implements(squared_norm, Picky)
+def picky_norm(problem, i, delta, work):
+    return np.sum(np.ones(3) * delta[0])
+
+
+def test_errors_pass_through_calls_by_address():
+    call, y = Caller(Picky(np.zeros(2, np.int32))), np.zeros(1, np.int32)
+    assert call(max_oracle, 0, np.array([1.0, 5.0]), y, None) == 5.0
+    assert y[0] == 1
+    for _ in range(3):
+        with pytest.raises(ValueError, match="negative potentials"):
+            call(max_oracle, 0, np.array([-1.0, 5.0]), y, None)
+
+
+def test_implementations_may_make_arrays():
+    assert Caller(Picky(np.zeros(2, np.int32)))(squared_norm, 0, np.array([2.0, 0.0]), None) == 6.0
+
+
+def test_the_stamp_covers_the_order_and_the_signatures_of_generics():
+    before = PROBLEM.description
+    assert before.index("scores(") < before.index("max_oracle(")
+    other = Interface("another")
+    try:
+        assert other.description != before
+
+        @generic(interface=other)
+        def first(thing, i: int) -> float:
+            """A number."""
+
+        one = other.description
+
+        @generic(interface=other)
+        def second(thing, i: int) -> float:
+            """A number."""
+
+        assert one in other.description
+        assert one != other.description
+    finally:
+        del Interface.named["another"]
+
+
+@kernel
+def count_examples(problem):
+    return n_examples(problem)
+
+
+def test_kernels_are_compiled_once_for_all_structures():
+    from maxmargin.runtime import dispatch
+
+    assert count_examples(bind(toy_chains(n=4))) == 4
+    assert count_examples(bind(Picky(np.zeros(3, np.int32)))) == 3
+    (dispatcher,) = [d for (function, _), d in dispatch._dispatchers.items() if function is count_examples.interpreted]
+    assert len(dispatcher.overloads) == 1
+
+
+def test_threads_share_what_is_linked():
+    problem = toy_chains(n=40, random_state=1)
+    one, two = (BCFW().solve(problem, max_passes=3, tol=1e-9, n_jobs=jobs, random_state=0) for jobs in (1, 4))
+    assert np.allclose(one.w, two.w)
+    assert len(Passes(problem, n_jobs=4).ranges) == 4
