@@ -199,9 +199,11 @@ def topk_chain(problem, i, theta, outputs, values, work):
 def exp_chain(problem, i, theta, mu, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     means, counts = nodes_and_pairs(problem, i, mu)
-    return chain_sums.forward_backward(
-        nodes, pairs, means, counts, work.forward, work.arrivals, work.gains, work.factors, work.extent
-    )
+    log_z, is_safe = chain_sums.forward_shares(nodes, pairs, work.gains, work.forward, work.factors, work.extent)
+    if not is_safe:
+        return chain_sums.log_forward_backward(nodes, pairs, means, counts, work.forward, work.arrivals)
+    chain_sums.backward_shares(means, counts, work.forward, work.arrivals, work.gains, work.factors)
+    return log_z
 
 
 @implements(sample_oracle, ChainProblem)

@@ -15,27 +15,6 @@ from maxmargin.runtime.numeric import fast_exp
 
 
 @helper
-def forward_backward(nodes, pairs, means, counts, forward, backward, gains, factors, extent):
-    """Marginals into `means`, expected transitions into `counts`; return the log-partition function."""
-    length, n_labels = nodes.shape
-    width = forward.shape[1]
-    log_z, is_safe = forward_shares(nodes, pairs, gains, forward, factors, extent)
-    if not is_safe:
-        return log_forward_backward(nodes, pairs, means, counts, forward, backward)
-    for b in range(width):
-        backward[length - 1, b] = 1
-    for t in range(length - 1, -1, -1):
-        for b in range(n_labels):
-            means[t, b] = forward[t, b] * backward[t, b]
-        if t > 0:
-            for b in range(width):
-                backward[t, b] *= gains[t, b]
-            times_matrix(backward, t, factors[1], backward, t - 1)
-    count_transitions(forward, backward, factors[0], length, gains, counts)
-    return log_z
-
-
-@helper
 def forward_shares(nodes, pairs, gains, forward, factors, extent):
     """Fill forward[t] with the probabilities of the labels at t given what comes before, and `gains` with exp(nodes).
 
@@ -83,6 +62,23 @@ def forward_shares(nodes, pairs, gains, forward, factors, extent):
             return log_z, False
         log_z += top + math.log(total)
     return log_z, True
+
+
+@helper
+def backward_shares(means, counts, forward, backward, gains, factors):
+    """After `forward_shares`: marginals into `means`, expected transitions into `counts`."""
+    length, n_labels = means.shape
+    width = forward.shape[1]
+    for b in range(width):
+        backward[length - 1, b] = 1
+    for t in range(length - 1, -1, -1):
+        for b in range(n_labels):
+            means[t, b] = forward[t, b] * backward[t, b]
+        if t > 0:
+            for b in range(width):
+                backward[t, b] *= gains[t, b]
+            times_matrix(backward, t, factors[1], backward, t - 1)
+    count_transitions(forward, backward, factors[0], length, gains, counts)
 
 
 @helper
@@ -253,7 +249,7 @@ def log_forward(nodes, pairs, forward):
 
 @helper
 def log_forward_backward(nodes, pairs, means, counts, forward, backward):
-    """As `forward_backward`, in logarithms: slow, and safe for any potentials."""
+    """Both passes in logarithms: slow, and safe for any potentials; return the log-partition function."""
     length, n_labels = nodes.shape
     log_z = log_forward(nodes, pairs, forward)
     for b in range(n_labels):
