@@ -52,10 +52,9 @@ class NotSubmodularError(ValueError):
     """Raised where cutting an edge is rewarded, so that the best output is no minimum cut."""
 
     def __str__(self) -> str:
-        example, edge, reward = self.args
         return (
-            f"Edge {edge} of example {example} rewards different labels at its ends by {reward:.3g}: weights and "
-            "features of edges must not be negative (solvers keep weights so by the bound lower=0)."
+            "An edge rewards different labels at its ends: weights and features of edges must not be negative "
+            "(solvers keep weights so by the bound lower=0)."
         )
 
 
@@ -215,16 +214,13 @@ def capacity_scale(problem, i, theta):
         total += gain
         largest = max(largest, gain)
     reward = 0.0
-    worst = 0
     for e in range(n_edges):
         potential = np.float64(theta[2 * n_nodes + e])
         total += 2 * abs(potential)
         largest = max(largest, abs(potential))
-        if potential > reward:
-            reward = potential
-            worst = e
+        reward = max(reward, potential)
     if reward > ROUNDING * largest:
-        raise NotSubmodularError(i, worst, reward)
+        raise NotSubmodularError
     return math.ldexp(1.0, min(CAPACITY_BITS - math.frexp(total)[1], 1000))
 
 
@@ -285,14 +281,14 @@ def loss_of_flip(problem, i, flow, p, label, limit):
     return loss
 
 
-@implements(max_oracle, GraphCutProblem, _nrt=True)
+@implements(max_oracle, GraphCutProblem)
 def max_cut(problem, i, theta, y, work):
     cut(problem, i, theta, work, work.fixed[0, :0], capacity_scale(problem, i, theta))
     read_labels(problem, i, work.flow, y)
     return score_output(problem, i, theta, y)
 
 
-@implements(max_marginals, GraphCutProblem, _nrt=True)
+@implements(max_marginals, GraphCutProblem)
 def graph_max_marginals(problem, i, theta, out, work):
     n_nodes, _ = sizes(problem, i)
     scale = capacity_scale(problem, i, theta)
@@ -303,7 +299,7 @@ def graph_max_marginals(problem, i, theta, out, work):
         out[(1 - label) * n_nodes + p] = best - loss_of_flip(problem, i, work.flow, p, label, FORCE) / scale
 
 
-@implements(topk_oracle, GraphCutProblem, _nrt=True)
+@implements(topk_oracle, GraphCutProblem)
 def topk_cuts(problem, i, theta, outputs, values, work):
     """Best max-marginal first (*Smoother*, Algorithm 10; Yanover, Weiss 2004), exact with ties, too.
 

@@ -225,11 +225,11 @@ def test_capacities_that_differ_by_sixteen_orders():
         assert score_output(problem, 0, theta, flipped) <= value + 1e-12 * abs(value)
 
 
-def test_rewarded_cuts_raise_and_name_the_edge():
+def test_rewarded_cuts_raise():
     problem = grid_problem(2, 2)
     theta = np.array([0, 0, 0, 0, 1, 1, -1, -1, -0.5, 0.25, -0.5, -0.5])
     for oracle in (max_oracle, lambda *args: call(max_oracle, *args)):
-        with pytest.raises(NotSubmodularError, match=r"Edge 1 of example 0 .* by 0\.25"):
+        with pytest.raises(NotSubmodularError, match="An edge rewards different labels"):
             oracle(problem, 0, theta, np.zeros(4, np.int32), workspace(problem, 1))
     theta[9] = 1e-9  # rounding
     call(max_oracle, problem, 0, theta, np.zeros(4, np.int32), workspace(problem, 1))
