@@ -5,17 +5,21 @@ Every check of the user's images and poses is here: what passes is safe for the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.utils import Bunch
 
+from maxmargin.encode.base import Encoder
 from maxmargin.encode.features import WRITABLE
+from maxmargin.encode.rows import check_examples, check_truths
 from maxmargin.encode.tree import check_edges, children_first
 from maxmargin.features import DenseFeatures
 from maxmargin.features.base import Gram
-from maxmargin.structures.deformable import DeformableProblem
+from maxmargin.runtime.passes import Blocks
+from maxmargin.structures.deformable import N_STATISTICS, DeformableProblem
 
 LEAST_SCALE = 1.0  # of displacements, in cells
 
@@ -38,6 +42,63 @@ class Grids(NamedTuple):
     shapes: np.ndarray  # (n, 2) height and width
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DeformableEncoder(Encoder):
+    """The encoder of images with a pose each."""
+
+    published = ("n_features_in", "n_joints", "anchor", "scale")
+
+    n_features_in: int
+    n_joints: int
+    skeleton: Skeleton
+    reference: Any = field(compare=False)  # of costs, which also judge predictions
+
+    anchor = property(lambda self: self.skeleton.anchor)
+    scale = property(lambda self: self.skeleton.scale)
+
+    @classmethod
+    def learn(
+        cls, X: Any, y: Any, *, dtype: Any, edges: Any, n_types: int, reference: Any, joint_weight: Any = None
+    ) -> tuple[DeformableEncoder, DeformableProblem]:
+        """The encoder and the problem of training images; arguments are those of `DeformableSVM`."""
+        grids = stack_grids(X, dtype=dtype)
+        cells = stack_poses(y, grids)
+        n, n_joints, _ = cells.shape
+        joint_cost = check_joint_weight(joint_weight, n, n_joints) / n_joints
+        skeleton, types = make_skeleton(edges, cells, n_types, dtype)
+        problem = deformable_problem(grids, skeleton, cells, types, joint_cost, cost_radius(cells, reference))
+        encoder = cls(n_features_in=problem.n_features, n_joints=n_joints, skeleton=skeleton, reference=reference)
+        return encoder, problem
+
+    def problem(self, X: Any, y: Any = None) -> DeformableProblem:
+        grids = stack_grids(X, self.n_features_in, self.anchor.dtype)
+        n = len(grids.shapes)
+        cells = np.zeros((n, self.n_joints, 2), np.int64) if y is None else stack_poses(y, grids, self.n_joints)
+        radius = np.ones(n) if y is None else cost_radius(cells, self.reference)
+        types = np.zeros((n, len(self.skeleton.edges)), np.int64)
+        return deformable_problem(grids, self.skeleton, cells, types, np.zeros((n, self.n_joints)), radius)
+
+    def layout(self, problem: DeformableProblem) -> tuple[Any, ...]:
+        return problem.offsets, problem.width, problem.outputs
+
+    def names(self, w: np.ndarray) -> Bunch:
+        n_edges, n_types, _ = self.anchor.shape
+        n_edge_weights = n_edges * n_types * N_STATISTICS
+        edges = w[w.size - n_edge_weights :].reshape(n_edges, n_types, N_STATISTICS)
+        unary = w[: w.size - n_edge_weights].reshape(-1, self.n_joints)
+        return Bunch(unary=unary, springs=edges[:, :, :4], types=edges[:, :, 4])
+
+    def decode(self, problem: DeformableProblem, i: int, rows: np.ndarray) -> np.ndarray:
+        y, x = np.divmod(rows[:, : self.n_joints].astype(np.int64), problem.width[i])
+        return np.stack([x, y], axis=2)
+
+    def judge(self, problem: DeformableProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        truth = self.decode_all(problem, outputs._replace(values=problem.outputs.ravel()))
+        apart = np.array(self.decode_all(problem, outputs)) - np.array(truth)
+        costs = np.minimum(1.0, (apart**2).sum(axis=2) / np.square(problem.radius, dtype=np.float64)[:, np.newaxis])
+        return 1.0 - costs.mean(axis=1), 1
+
+
 def stack_grids(X: Any, n_features: int | None = None, dtype: Any = np.float64) -> Grids:
     """Check grids of features and put them one after the other.
 
@@ -54,10 +115,7 @@ def stack_grids(X: Any, n_features: int | None = None, dtype: Any = np.float64) 
     >>> stack_grids([np.zeros((2, 3, 5)), np.zeros((1, 4, 5))]).offsets
     array([ 0,  6, 10])
     """
-    if not isinstance(X, (Sequence, np.ndarray)):
-        raise TypeError(f"X must be a list of (H, W, F) arrays, not a {type(X).__name__}.")
-    if len(X) == 0:
-        raise ValueError("X must hold at least one image, but it is empty.")
+    check_examples(X, "(H, W, F) arrays", "image")
     grids = [np.asarray(x) for x in X]
     width = np.shape(grids[0])[-1:] if n_features is None else (n_features,)
     for i, grid in enumerate(grids):
@@ -79,11 +137,7 @@ def _describe(array: np.ndarray) -> str:
 
 def stack_poses(y: Any, grids: Grids, n_joints: int | None = None) -> np.ndarray:
     """Check poses, (J, 2) arrays of the x and y of each joint, and round them to cells: (n, J, 2) integers."""
-    n = len(grids.shapes)
-    if isinstance(y, str) or not hasattr(y, "__len__"):
-        raise TypeError("y must be a list with one (J, 2) array of positions per image.")
-    if len(y) != n:
-        raise ValueError(f"X has {n} images, but y has {len(y)}.")
+    check_truths(y, len(grids.shapes), "one (J, 2) array of positions per image", "image")
     poses = [np.asarray(pose) for pose in y]
     expected = (len(poses[0]) if poses[0].ndim else 0) if n_joints is None else n_joints
     for i, pose in enumerate(poses):

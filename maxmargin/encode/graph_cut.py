@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import Bunch
 
+from maxmargin.costs import label_costs
+from maxmargin.encode.base import LabellingEncoder
 from maxmargin.encode.features import append_constant, row_features
-from maxmargin.encode.rows import Rows, stack_rows
+from maxmargin.encode.rows import (
+    Rows,
+    as_stored,
+    check_examples,
+    flatten_labels,
+    flatten_weights,
+    stack_rows,
+)
 from maxmargin.structures.graph_cut import GraphCutProblem
 
 
@@ -24,6 +34,67 @@ class Graphs(NamedTuple):
     def ends_in_all(self) -> np.ndarray:
         """The ends of edges with nodes counted over all graphs."""
         return self.ends + np.repeat(self.nodes.offsets[:-1], self.edges.lengths)[:, np.newaxis]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraphCutEncoder(LabellingEncoder):
+    """The encoder of graphs of two labels."""
+
+    published = ("classes", "n_features_in", "n_edge_features_in")
+
+    n_edge_features_in: int
+
+    @classmethod
+    def learn(
+        cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, cost: Any, class_weight: Any, node_weight: Any = None
+    ) -> tuple[GraphCutEncoder, GraphCutProblem]:
+        """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
+        graphs = stack_graphs(X, dtype=dtype)
+        classes, labels = np.unique(flatten_labels(y, graphs.nodes, "graph"), return_inverse=True)
+        if len(classes) != 2:
+            raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
+        encoder = cls.of(
+            graphs.nodes, dtype, has_bias=fit_bias, classes=classes, n_edge_features_in=graphs.edges.matrix.shape[1]
+        )
+        costs = wrong_label_costs(graphs, labels, classes, cost, class_weight, node_weight)
+        return encoder, encoder._assemble(graphs, labels, costs, for_training=True)
+
+    def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:
+        graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in, self.dtype)
+        weights = flatten_weights(node_weight, graphs.nodes.lengths, "node_weight", "graph")
+        return self._assemble(graphs, self.truth(y, graphs.nodes, "graph"), weights)
+
+    def _assemble(
+        self, graphs: Graphs, labels: np.ndarray, costs: np.ndarray, for_training: bool = False
+    ) -> GraphCutProblem:
+        graphs = graphs._replace(nodes=as_stored(graphs.nodes, self.stores_sparse))
+        return graph_problem(graphs, labels, costs, self.dtype, with_bias=self.has_bias, for_training=for_training)
+
+    def layout(self, problem: GraphCutProblem) -> tuple[Any, ...]:
+        return problem.offsets, problem.ends, problem.labels
+
+    def names(self, w: np.ndarray) -> Bunch:
+        width = self.n_features_in
+        bias = {"bias": w[width : width + 1]} if self.has_bias else {}
+        return Bunch(nodes=w[:width], edges=w[-self.n_edge_features_in :], **bias)
+
+    def importance(self, problem: GraphCutProblem) -> np.ndarray:
+        return problem.cost.astype(np.float64)
+
+
+def wrong_label_costs(
+    graphs: Graphs, labels: np.ndarray, classes: np.ndarray, cost: Any, class_weight: Any, node_weight: Any
+) -> np.ndarray:
+    """The cost of the wrong label of every node; arguments are those of `GraphCutSVM`."""
+    scales = flatten_weights(node_weight, graphs.nodes.lengths, "node_weight", "graph")
+    by_class = np.bincount(labels, scales, minlength=2)
+    if not by_class.all():
+        raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
+    costs = label_costs(cost, classes, by_class, class_weight)
+    if isinstance(cost, str) and cost == "normalized_hamming":
+        totals = np.add.reduceat(scales, graphs.nodes.offsets[:-1])
+        scales = scales / np.repeat(np.where(totals > 0, totals, 1), graphs.nodes.lengths)
+    return scales * costs[labels, 1 - labels]
 
 
 def stack_graphs(
@@ -45,10 +116,7 @@ def stack_graphs(
     >>> graphs.nodes.offsets.tolist(), graphs.ends.tolist(), graphs.edges.matrix.tolist()
     ([0, 2, 3], [[0, 1]], [[1.0]])
     """
-    if not isinstance(X, (Sequence, np.ndarray)):
-        raise TypeError(f"X must be a list of graphs, not a {type(X).__name__}.")
-    if len(X) == 0:
-        raise ValueError("X must hold at least one graph, but it is empty.")
+    check_examples(X, "graphs", "graph")
     for i, graph in enumerate(X):
         if not isinstance(graph, (tuple, list)) or len(graph) not in (2, 3):
             raise TypeError(f"X[{i}] must be a pair (nodes, edges) or a triple (nodes, edges, edge features).")

@@ -6,13 +6,24 @@ Every check of the user's trees is here: what passes is safe for the kernels.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import Bunch
 
+from maxmargin.costs import labelling_costs
+from maxmargin.encode.base import LabellingEncoder
 from maxmargin.encode.features import append_columns, row_features
-from maxmargin.encode.rows import Rows, stack_rows
+from maxmargin.encode.rows import (
+    Rows,
+    as_stored,
+    check_examples,
+    flatten_labels,
+    locate,
+    stack_rows,
+)
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.tree import TreeProblem
 
@@ -58,6 +69,51 @@ class Trees(NamedTuple):
         return 0 if self.edge_rows is None else self.edge_rows.shape[1]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TreeEncoder(LabellingEncoder):
+    """The encoder of trees."""
+
+    n_edge_features: int
+
+    @classmethod
+    def learn(
+        cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, with_grams: bool, cost: Any = None, class_weight: Any = None
+    ) -> tuple[TreeEncoder, TreeProblem]:
+        """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""
+        trees = stack_trees(X, dtype=dtype)
+        classes, labels = np.unique(flatten_labels(y, trees.rows, "tree"), return_inverse=True)
+        penalty = label_penalties(trees, classes, dtype)
+        check_gold_allowed(labels, penalty, trees.rows, classes)
+        costs = labelling_costs(cost, class_weight, classes, labels, trees.rows.lengths)
+        encoder = cls.of(trees.rows, dtype, has_bias=fit_bias, classes=classes, n_edge_features=trees.n_edge_features)
+        return encoder, encoder._assemble(trees, labels, costs, penalty, with_grams)
+
+    def problem(self, X: Any, y: Any = None) -> TreeProblem:
+        trees = stack_trees(X, self.n_features_in, self.n_edge_features, self.dtype)
+        labels = self.truth(y, trees.rows, "tree")
+        costs = labelling_costs(None, None, self.classes, labels, trees.rows.lengths)
+        return self._assemble(trees, labels, costs, label_penalties(trees, self.classes, self.dtype), False)
+
+    def _assemble(self, trees: Trees, labels: np.ndarray, costs: Any, penalty: np.ndarray, grams: bool) -> TreeProblem:
+        trees = trees._replace(rows=as_stored(trees.rows, self.stores_sparse))
+        return tree_problem(trees, labels, costs[0], costs[1], penalty, with_bias=self.has_bias, for_training=grams)
+
+    def layout(self, problem: TreeProblem) -> tuple[Any, ...]:
+        return problem.offsets, problem.parent, problem.kind, problem.kind_offsets, problem.penalty
+
+    def names(self, w: np.ndarray) -> Bunch:
+        n_labels, width = len(self.classes), self.n_features_in
+        n_node_weights = w.size - (1 + self.n_edge_features) * n_labels**2
+        nodes = w[:n_node_weights].reshape(-1, n_labels)
+        edges = w[n_node_weights:].reshape(-1, n_labels, n_labels).transpose(0, 2, 1)  # stored child by parent
+        named = Bunch(emissions=nodes[:width], transitions=edges[0])
+        if self.n_edge_features:
+            named.edges = edges[1:]
+        if self.has_bias:
+            named.update(zip(BIASES, nodes[width:], strict=True))
+        return named
+
+
 def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | None = None, dtype: Any = float) -> Trees:
     """Check trees and put them one after the other.
 
@@ -75,10 +131,7 @@ def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | No
     >>> trees.parent.tolist(), trees.order.tolist()
     ([1, -1, 1], [0, 2, 1])
     """
-    if not isinstance(X, (Sequence, np.ndarray)):
-        raise TypeError(f"X must be a list of trees, not a {type(X).__name__}.")
-    if len(X) == 0:
-        raise ValueError("X must hold at least one tree, but it is empty.")
+    check_examples(X, "trees", "tree")
     for i, tree in enumerate(X):
         if not isinstance(tree, tuple) or not 2 <= len(tree) <= 4:
             raise TypeError(f"X[{i}] must be a Tree, or a tuple (features, edges), not a {type(tree).__name__}.")
@@ -142,7 +195,7 @@ def children_first(parent: np.ndarray, offsets: np.ndarray, name: str = "X[{}]")
         cycle = [int(ancestor[node] - first[node])]  # far enough up to be on the cycle
         while (above := int(parent[first[node] + cycle[-1]])) != cycle[0]:
             cycle.append(above)
-        example = int(np.searchsorted(offsets, node, side="right") - 1)
+        example, _ = locate(node, offsets)
         raise ValueError(
             f"The edges of {name.format(example)} form a cycle through {_some(sorted(cycle))}, "
             "but must form a tree or a forest."
@@ -244,11 +297,9 @@ def check_gold_allowed(labels: np.ndarray, penalty: np.ndarray, rows: Rows, clas
     is_forbidden = penalty[np.arange(len(labels)), labels] != 0
     if is_forbidden.any():
         node = int(np.flatnonzero(is_forbidden)[0])
-        example = int(np.searchsorted(rows.offsets, node, side="right") - 1)
-        raise ValueError(
-            f"y[{example}] has the label {classes[labels[node]].item()!r} at node {node - rows.offsets[example]}, "
-            "which is not allowed there."
-        )
+        example, place = locate(node, rows.offsets)
+        label = classes[labels[node]].item()
+        raise ValueError(f"y[{example}] has the label {label!r} at node {place}, which is not allowed there.")
 
 
 def tree_problem(
