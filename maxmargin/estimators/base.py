@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,12 +16,14 @@ from maxmargin.checks import check_count, check_positive
 from maxmargin.encode.base import Encoder, same
 from maxmargin.encode.bounds import bounds_by_name
 from maxmargin.encode.rows import check_sample_weight
-from maxmargin.estimators.parameters import documents_fit, estimator, parameter
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
 from maxmargin.problem import new_weights, part_sizes
 from maxmargin.runtime.passes import Blocks
 from maxmargin.solvers import find_solver
 from maxmargin.solvers.held_out import HeldOut
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Task(NamedTuple):
@@ -79,10 +82,8 @@ class StructuredModel(BaseEstimator):
 
     # --- training -------------------------------------------------------------------------------------------------
 
-    @documents_fit
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_dev: Any = None, y_dev: Any = None, callback: Any = None
-    ) -> Self:
+    @documents_fit()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
         Parameters
@@ -90,21 +91,22 @@ class StructuredModel(BaseEstimator):
         X : the examples
         y : their true outputs
         """
-        return self._fit(X, y, sample_weight, X_dev, y_dev, callback)
+        return self._fit(X, y, sample_weight, **options)
 
     def _fit(
         self,
         X: Any,
         y: Any,
         sample_weight: Any,
-        X_dev: Any,
-        y_dev: Any,
-        callback: Any,
-        data: Mapping[str, Any] | None = None,
-        data_dev: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] = NOTHING,
+        data_dev: Mapping[str, Any] = NOTHING,
+        *,
+        X_dev: Any = None,
+        y_dev: Any = None,
+        callback: Any = None,
     ) -> Self:
         """Train on examples, of which `data` and `data_dev` say more; a fit that fails leaves the model as it was."""
-        encoder, problem, lower, upper = self._encode(X, y, **(data or {}))
+        encoder, problem, lower, upper = self._encode(X, y, **data)
         result = find_solver(self.solver, self._find_loss().name).solve(
             problem,
             self.C,
@@ -120,7 +122,7 @@ class StructuredModel(BaseEstimator):
             random_state=as_seed(self.random_state),
             verbose=self.verbose,
             callback=callback,
-            held_out=self._held_out(encoder, X_dev, y_dev, data_dev or {}),
+            held_out=self._held_out(encoder, X_dev, y_dev, data_dev),
             **self._solver_options(),
         )
         self._encoder: Any = encoder

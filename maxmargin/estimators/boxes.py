@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from maxmargin import inference
 from maxmargin.encode.boxes import BoxEncoder
 from maxmargin.estimators.base import SVM, ArrayModel
-from maxmargin.estimators.parameters import documents_fit, estimator, parameter
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
@@ -47,10 +47,8 @@ class BoxSVM(SVM, ArrayModel):
     min_size: Any = parameter("int or (height, width)", "The smallest box to consider, in cells.", default=1)
     fit_bias: bool = parameter("bool", "Add a weight of every cell, whatever its features.", default=True)
 
-    @documents_fit
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_dev: Any = None, y_dev: Any = None, callback: Any = None
-    ) -> Self:
+    @documents_fit()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on images.
 
         Parameters
@@ -59,7 +57,7 @@ class BoxSVM(SVM, ArrayModel):
             0; -1 for a cell without a word
         y : list of boxes (top, left, bottom, right), one per image
         """
-        return self._fit(X, y, sample_weight, X_dev, y_dev, callback)
+        return self._fit(X, y, sample_weight, **options)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[BoxEncoder, Any]:
         return BoxEncoder.learn(X, y, dtype=self.dtype, fit_bias=self.fit_bias, min_size=self.min_size)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from maxmargin import inference
 from maxmargin.encode.candidates import CandidateEncoder
 from maxmargin.estimators.base import CRF, SVM, ArrayModel
-from maxmargin.estimators.parameters import documents_fit, estimator
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator
 
 
 @estimator
@@ -19,10 +19,8 @@ class CandidateModel(ArrayModel):
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[CandidateEncoder, Any]:
         return CandidateEncoder.learn(X, y, dtype=self.dtype, **data)
 
-    @documents_fit
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_dev: Any = None, y_dev: Any = None, callback: Any = None
-    ) -> Self:
+    @documents_fit()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on candidate sets.
 
         Parameters
@@ -30,7 +28,7 @@ class CandidateModel(ArrayModel):
         X : list of (K_i, F) arrays or sparse matrices, one row per candidate
         y : (n,) indices of the true candidates
         """
-        return self._fit(X, y, sample_weight, X_dev, y_dev, callback)
+        return self._fit(X, y, sample_weight, **options)
 
     def decision_function(self, X: Any) -> list[np.ndarray]:
         """The scores of all candidates.
@@ -87,17 +85,9 @@ class CandidateSVM(SVM, CandidateModel):
     ([0, 1, 0], [2])
     """
 
-    @documents_fit
+    @documents_fit()
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        costs: Any = None,
-        X_dev: Any = None,
-        y_dev: Any = None,
-        callback: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None, **options: Unpack[FitOptions]
     ) -> Self:
         """Train on candidate sets.
 
@@ -107,7 +97,7 @@ class CandidateSVM(SVM, CandidateModel):
         y : (n,) indices of the true candidates
         costs : list of (K_i,) costs of predicting each candidate, zero for the true one; by default 1 for all others
         """
-        return self._fit(X, y, sample_weight, X_dev, y_dev, callback, {"costs": costs})
+        return self._fit(X, y, sample_weight, {"costs": costs}, **options)
 
 
 @estimator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -11,7 +11,14 @@ from maxmargin.checks import check_count, check_share
 from maxmargin.encode.chain import ChainEncoder
 from maxmargin.estimators.base import as_seed
 from maxmargin.estimators.labels import LabelCRF, LabelModel, LabelSVM
-from maxmargin.estimators.parameters import documents_fit, estimator, parameter
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
+
+
+class SequenceOptions(FitOptions, total=False):
+    """The arguments that `fit` takes by keyword."""
+
+    lengths: Any
+    lengths_dev: Any
 
 
 @estimator
@@ -40,19 +47,8 @@ class ChainModel(LabelModel):
             **data,
         )
 
-    @documents_fit
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        lengths: Any = None,
-        X_dev: Any = None,
-        y_dev: Any = None,
-        lengths_dev: Any = None,
-        callback: Any = None,
-    ) -> Self:
+    @documents_fit("lengths", "lengths_dev")
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[SequenceOptions]) -> Self:
         """Train on sequences.
 
         Parameters
@@ -61,8 +57,19 @@ class ChainModel(LabelModel):
         y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
         lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
         """
-        data, data_dev = {"lengths": lengths}, {"lengths": lengths_dev}
-        return self._fit(X, y, sample_weight, X_dev, y_dev, callback, data, data_dev)
+        return self._fit_sequences(X, y, sample_weight, {}, **options)
+
+    def _fit_sequences(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        data: Any,
+        lengths: Any = None,
+        lengths_dev: Any = None,
+        **options: Any,
+    ) -> Self:
+        return self._fit(X, y, sample_weight, {"lengths": lengths, **data}, {"lengths": lengths_dev}, **options)
 
     def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
         return self._predict(self._problem(X, lengths=lengths))
@@ -116,19 +123,15 @@ class ChainSVM(LabelSVM, ChainModel):
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[ChainEncoder, Any]:
         return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
 
-    @documents_fit
+    @documents_fit("lengths", "lengths_dev")
     def fit(
         self,
         X: Any,
         y: Any,
         sample_weight: Any = None,
         *,
-        lengths: Any = None,
         position_weight: Any = None,
-        X_dev: Any = None,
-        y_dev: Any = None,
-        lengths_dev: Any = None,
-        callback: Any = None,
+        **options: Unpack[SequenceOptions],
     ) -> Self:
         """Train on sequences.
 
@@ -139,8 +142,7 @@ class ChainSVM(LabelSVM, ChainModel):
         lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
         position_weight : list of (T_i,) weights of the positions in the cost
         """
-        data, data_dev = {"lengths": lengths, "position_weight": position_weight}, {"lengths": lengths_dev}
-        return self._fit(X, y, sample_weight, X_dev, y_dev, callback, data, data_dev)
+        return self._fit_sequences(X, y, sample_weight, {"position_weight": position_weight}, **options)
 
 
 @estimator

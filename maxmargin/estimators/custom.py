@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from maxmargin.encode.custom import CustomEncoder
 from maxmargin.estimators.base import SVM, StructuredModel
-from maxmargin.estimators.parameters import documents_fit, estimator, parameter
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
@@ -48,10 +48,8 @@ class StructuredSVM(SVM, StructuredModel):
         kw_only=False,
     )
 
-    @documents_fit
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_dev: Any = None, y_dev: Any = None, callback: Any = None
-    ) -> Self:
+    @documents_fit()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
         Parameters
@@ -59,7 +57,7 @@ class StructuredSVM(SVM, StructuredModel):
         X : list of inputs of any kind
         y : list of outputs of any kind
         """
-        self._fit(X, y, sample_weight, X_dev, y_dev, callback)
+        self._fit(X, y, sample_weight, **options)
         self._trained_on = (X, y) if self.warm_start else None
         self._layout = self._layout if self.warm_start else None  # which holds the examples
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from maxmargin import inference
 from maxmargin.checks import check_count, check_positive
 from maxmargin.encode.deformable import DeformableEncoder
 from maxmargin.estimators.base import SVM, ArrayModel
-from maxmargin.estimators.parameters import documents_fit, estimator, parameter
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
@@ -66,17 +66,9 @@ class DeformableSVM(SVM, ArrayModel):
         default=0.01,
     )
 
-    @documents_fit
+    @documents_fit()
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        joint_weight: Any = None,
-        X_dev: Any = None,
-        y_dev: Any = None,
-        callback: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, joint_weight: Any = None, **options: Unpack[FitOptions]
     ) -> Self:
         """Train on images and poses.
 
@@ -86,7 +78,7 @@ class DeformableSVM(SVM, ArrayModel):
         y : list of (J, 2) arrays: x (column) and y (row) of each joint, rounded to cells
         joint_weight : (n, J) weights of the joints in the cost, such as 0 for those that are not visible
         """
-        return self._fit(X, y, sample_weight, X_dev, y_dev, callback, {"joint_weight": joint_weight})
+        return self._fit(X, y, sample_weight, {"joint_weight": joint_weight}, **options)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

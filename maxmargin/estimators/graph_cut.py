@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from maxmargin import inference
 from maxmargin.encode.graph_cut import GraphCutEncoder, graph_problem, stack_graphs
 from maxmargin.estimators.base import SVM, ArrayModel
-from maxmargin.estimators.parameters import documents_fit, estimator, parameter
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
@@ -63,7 +63,7 @@ class GraphCutSVM(SVM, ArrayModel):
     )
     fit_bias: bool = parameter("bool", "Add a constant to the features of the nodes.", default=True)
 
-    @documents_fit
+    @documents_fit()
     def fit(
         self,
         X: Any,
@@ -71,10 +71,8 @@ class GraphCutSVM(SVM, ArrayModel):
         sample_weight: Any = None,
         *,
         node_weight: Any = None,
-        X_dev: Any = None,
-        y_dev: Any = None,
         node_weight_dev: Any = None,
-        callback: Any = None,
+        **options: Unpack[FitOptions],
     ) -> Self:
         """Train on labelled graphs.
 
@@ -88,7 +86,7 @@ class GraphCutSVM(SVM, ArrayModel):
         node_weight_dev : the same of held-out nodes in their score
         """
         data, data_dev = {"node_weight": node_weight}, {"node_weight": node_weight_dev}
-        return self._fit(X, y, sample_weight, X_dev, y_dev, callback, data, data_dev)
+        return self._fit(X, y, sample_weight, data, data_dev, **options)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[GraphCutEncoder, Any]:
         costs = {"cost": self.cost, "class_weight": self.class_weight}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from maxmargin import inference
 from maxmargin.checks import check_cost
 from maxmargin.encode.matching import MatchingEncoder
 from maxmargin.estimators.base import SVM, ArrayModel
-from maxmargin.estimators.parameters import documents_fit, estimator, parameter
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
@@ -51,17 +51,9 @@ class MatchingSVM(SVM, ArrayModel):
     wrong_cost: float = parameter("float", "Cost of a link that is not in the true matching.", default=1.0)
     missed_cost: float = parameter("float", "Cost of a true link that is missing.", default=1.0)
 
-    @documents_fit
+    @documents_fit()
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        link_weight: Any = None,
-        X_dev: Any = None,
-        y_dev: Any = None,
-        callback: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, link_weight: Any = None, **options: Unpack[FitOptions]
     ) -> Self:
         """Train on matchings.
 
@@ -72,7 +64,7 @@ class MatchingSVM(SVM, ArrayModel):
         y : list of (n_i,) arrays with the right node of each left node, or -1; or of lists of links (left, right)
         link_weight : list of (n_i, m_i) factors of `wrong_cost`, such as 0 for links that do no harm
         """
-        return self._fit(X, y, sample_weight, X_dev, y_dev, callback, {"link_weight": link_weight})
+        return self._fit(X, y, sample_weight, {"link_weight": link_weight}, **options)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MatchingEncoder, Any]:
         costs = {"wrong_cost": self.wrong_cost, "missed_cost": self.missed_cost}

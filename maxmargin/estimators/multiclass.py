@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxmargin import inference
 from maxmargin.encode.multiclass import MulticlassEncoder
 from maxmargin.estimators.base import SVM, ArrayModel
-from maxmargin.estimators.parameters import documents_fit, estimator, parameter
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
@@ -66,10 +66,8 @@ class MulticlassSVM(SVM, ClassifierMixin, ArrayModel):
         tags.input_tags.two_d_array = True
         return tags
 
-    @documents_fit
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_dev: Any = None, y_dev: Any = None, callback: Any = None
-    ) -> Self:
+    @documents_fit()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
         Parameters
@@ -77,7 +75,7 @@ class MulticlassSVM(SVM, ClassifierMixin, ArrayModel):
         X : (n, F) array or sparse matrix
         y : (n,) classes
         """
-        return self._fit(X, y, sample_weight, X_dev, y_dev, callback)
+        return self._fit(X, y, sample_weight, **options)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MulticlassEncoder, Any]:
         checked = copy(self)  # a failed fit changes nothing

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from textwrap import fill, indent
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypedDict, TypeVar, dataclass_transform
 
 Class = TypeVar("Class", bound=type)
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -32,6 +32,14 @@ self
 """
 
 
+class FitOptions(TypedDict, total=False):
+    """The arguments that every `fit` takes by keyword."""
+
+    X_dev: Any
+    y_dev: Any
+    callback: Any
+
+
 def parameter(kind: str, doc: str, *, default: Any = MISSING, kw_only: bool = True) -> Any:
     """A constructor argument: its type in words, what it is for, and its default."""
     return field(default=default, kw_only=kw_only, metadata={"kind": kind, "doc": doc})
@@ -53,10 +61,24 @@ def estimator(cls: Class) -> Class:
     return cls
 
 
-def documents_fit(method: Method) -> Method:
-    """Complete the docstring of a `fit`, which says what X, y and its own arguments are."""
-    method.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n{FIT}"
-    return method
+def documents_fit(*others: str) -> Callable[[Method], Method]:
+    """Complete the docstring and the signature of a `fit`, which say what X, y and its own arguments are.
+
+    Parameters
+    ----------
+    others : the names of arguments in its ``**options`` besides those of `FitOptions`
+    """
+
+    def complete(method: Method) -> Method:
+        method.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n{FIT}"
+        signature = inspect.signature(method)
+        own = [argument for argument in signature.parameters.values() if argument.kind is not argument.VAR_KEYWORD]
+        names = [*others, *FitOptions.__annotations__]
+        options = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
+        method.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        return method
+
+    return complete
 
 
 def _documented(cls: type) -> list[tuple[Field, Any]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from maxmargin.encode.tree import TreeEncoder
 from maxmargin.estimators.labels import LabelCRF, LabelModel, LabelSVM
-from maxmargin.estimators.parameters import documents_fit, estimator, parameter
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
@@ -21,10 +21,8 @@ class TreeModel(LabelModel):
         is_hinge = self._find_loss().smoothing is None
         return TreeEncoder.learn(X, y, dtype=self.dtype, fit_bias=self.fit_bias, with_grams=is_hinge, **costs)
 
-    @documents_fit
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_dev: Any = None, y_dev: Any = None, callback: Any = None
-    ) -> Self:
+    @documents_fit()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on trees.
 
         Parameters
@@ -32,7 +30,7 @@ class TreeModel(LabelModel):
         X : list of `Tree`, or of tuples (features, edges) or (features, edges, edge_features)
         y : list of sequences of labels, integers or strings, one label per node
         """
-        return self._fit(X, y, sample_weight, X_dev, y_dev, callback)
+        return self._fit(X, y, sample_weight, **options)
 
 
 @estimator
