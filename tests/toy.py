@@ -1,4 +1,6 @@
-"""Problems as plain Python classes: every example chooses among candidates with explicit features."""
+"""Problems as plain Python classes, and structures given by two or three methods."""
+
+import itertools
 
 import numpy as np
 
@@ -85,3 +87,43 @@ def hard_and_easy(n, n_candidates):
     easy = np.vstack([np.zeros(K + 1), np.tile(-np.eye(K + 1)[K], (K, 1))])
     costs = np.concatenate([[0.0], np.ones(K)])
     return Candidates([hard] + [easy] * (n - 1), [costs] * n)
+
+
+class Labels:
+    """Multi-label: any subset of three labels; features of each label, and of pairs that occur together."""
+
+    def features(self, x, y):
+        pairs = [y[a] * y[b] for a, b in itertools.combinations(range(3), 2)]
+        return np.concatenate([np.outer(y, x).ravel(), pairs])
+
+    def cost(self, y_true, y):
+        return float(np.sum(np.not_equal(y_true, y)))
+
+    def outputs(self, x):
+        return itertools.product([0, 1], repeat=3)
+
+
+class LabelsByArgmax:
+    """The same, with an oracle in place of the list; outputs are arrays."""
+
+    def features(self, x, y):
+        return Labels().features(x, y)
+
+    def cost(self, y_true, y):
+        return Labels().cost(y_true, y)
+
+    def argmax(self, x, w, y_true=None):
+        return self.k_best(x, w, 1, y_true)[0]
+
+    def k_best(self, x, w, k, y_true=None):
+        def value(y):
+            return w @ self.features(x, y) + (0 if y_true is None else self.cost(y_true, y))
+
+        return sorted(map(np.array, Labels().outputs(x)), key=value, reverse=True)[:k]
+
+
+def label_data(n=6):
+    """Points of the plane, with three labels that depend on where they are."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    return X, [(int(x[0] > 0), int(x[1] > 0), int(x.sum() > 0)) for x in X]

@@ -22,6 +22,8 @@ class CustomEncoder(Encoder):
     @classmethod
     def learn(cls, X: Any, y: Any, *, model: Any) -> tuple[CustomEncoder, CustomProblem]:
         """The encoder and the problem of training data."""
+        if y is None:
+            raise TypeError("y must be a list with one output per example.")
         problem = CustomProblem(model, X, y)
         return cls(model=model, n_features=problem.n_features), problem
 

@@ -1,44 +1,10 @@
-import itertools
-
 import numpy as np
 import pytest
 
 from maxmargin import BCFW, LBFGS, CustomProblem, FrankWolfe, Status
 from maxmargin.testing import check_solver, check_structure
 from tests import naive
-
-
-class Labels:
-    """Multi-label: any subset of three labels; features of each label, and of pairs that occur together."""
-
-    def features(self, x, y):
-        pairs = [y[a] * y[b] for a, b in itertools.combinations(range(3), 2)]
-        return np.concatenate([np.outer(y, x).ravel(), pairs])
-
-    def cost(self, y_true, y):
-        return float(np.sum(np.not_equal(y_true, y)))
-
-    def outputs(self, x):
-        return itertools.product([0, 1], repeat=3)
-
-
-class LabelsByArgmax:
-    """The same, with an oracle in place of the list; outputs are arrays."""
-
-    def features(self, x, y):
-        return Labels().features(x, y)
-
-    def cost(self, y_true, y):
-        return Labels().cost(y_true, y)
-
-    def argmax(self, x, w, y_true=None):
-        return self.k_best(x, w, 1, y_true)[0]
-
-    def k_best(self, x, w, k, y_true=None):
-        def value(y):
-            return w @ self.features(x, y) + (0 if y_true is None else self.cost(y_true, y))
-
-        return sorted(map(np.array, Labels().outputs(x)), key=value, reverse=True)[:k]
+from tests.toy import Labels, LabelsByArgmax, label_data
 
 
 class OnlyArgmax:
@@ -48,19 +14,13 @@ class OnlyArgmax:
         self.features, self.cost, self.argmax = LabelsByArgmax().features, Labels().cost, LabelsByArgmax().argmax
 
 
-def data(n=6):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 2))
-    return X, [(int(x[0] > 0), int(x[1] > 0), int(x.sum() > 0)) for x in X]
-
-
 def all_rows(problem):
     return lambda i: [np.array([problem.number(i, y)]) for y in Labels().outputs(None)]
 
 
 @pytest.fixture(scope="module")
 def optimum():
-    X, Y = data()
+    X, Y = label_data()
     blocks = []
     for x, truth in zip(X, Y, strict=True):
         phi = np.array([Labels().features(x, y) for y in Labels().outputs(x)])
@@ -71,13 +31,13 @@ def optimum():
 
 @pytest.mark.parametrize("model", [Labels(), LabelsByArgmax()])
 def test_oracles_equal_enumeration(model):
-    problem = CustomProblem(model, *data())
+    problem = CustomProblem(model, *label_data())
     check_structure(problem, all_rows(problem), k=10)  # more than there are outputs
 
 
 @pytest.mark.parametrize("steps", ["fw", "pairwise", "away"])
 def test_bcfw_reaches_the_optimum(steps, optimum):
-    problem = CustomProblem(LabelsByArgmax(), *data())
+    problem = CustomProblem(LabelsByArgmax(), *label_data())
     tol = 1e-2 if steps == "fw" else 1e-4
     result = BCFW(steps=steps).solve(problem, 0.5, tol=tol, random_state=0)
     assert result.status is Status.OPTIMAL
@@ -86,18 +46,18 @@ def test_bcfw_reaches_the_optimum(steps, optimum):
 
 def test_negative_parts_are_kept_by_frank_wolfe_steps(optimum):
     """Features are of either sign, so mean parts are, too."""
-    problem = CustomProblem(Labels(), *data())
+    problem = CustomProblem(Labels(), *label_data())
     check_solver(BCFW(), problem, optimum, C=0.5, tol=2e-2)
 
 
 def test_other_solvers():
-    problem = CustomProblem(Labels(), *data())
+    problem = CustomProblem(Labels(), *label_data())
     assert FrankWolfe().solve(problem, tol=0.1).status is Status.OPTIMAL
     assert LBFGS().solve(problem).status is Status.OPTIMAL
 
 
 def test_only_the_oracles_of_the_model_are_there():
-    problem = CustomProblem(OnlyArgmax(), *data())
+    problem = CustomProblem(OnlyArgmax(), *label_data())
     check_structure(problem, all_rows(problem))
     with pytest.raises(TypeError, match="LBFGS needs the exp oracle for the log loss, which CustomProblem"):
         LBFGS().solve(problem)

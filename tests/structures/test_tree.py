@@ -188,17 +188,6 @@ def test_topk_of_a_large_tree_is_sorted_and_distinct():
 # --- training -------------------------------------------------------------------------------------------------------
 
 
-def tree_features(tree, y, n_labels):
-    """The joint feature map, from its definition: nodes (F, L), then edges (1 + F_edge, child, parent), flat."""
-    nodes = np.zeros((tree.features.shape[1], n_labels))
-    edges = np.zeros((1 + tree.edge_features.shape[1], n_labels, n_labels))
-    for row, label in zip(tree.features, y, strict=True):
-        nodes[:, label] += row
-    for (parent, child), row in zip(tree.edges, tree.edge_features, strict=True):
-        edges[:, y[child], y[parent]] += [1, *row]
-    return np.concatenate([nodes.ravel(), edges.ravel()])
-
-
 @pytest.fixture(scope="module")
 def trained():
     """A problem, its blocks, a box, and the optima without and within the box."""
@@ -210,8 +199,8 @@ def trained():
         gold = problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
         scale = problem.node_cost[problem.offsets[i] : problem.offsets[i + 1]]
         every = list(naive.labellings(len(gold), 2))
-        truth = tree_features(tree, gold, 2)
-        psi = np.array([truth - tree_features(tree, y, 2) for y in every])
+        truth = naive.tree_features(tree, gold, 2)
+        psi = np.array([truth - naive.tree_features(tree, y, 2) for y in every])
         blocks.append((psi, np.array([naive.chain_cost(gold, y, problem.cost_matrix, scale) for y in every])))
     lower, upper = np.full(14, -np.inf), np.full(14, 0.1)
     lower[6:] = 0.0
