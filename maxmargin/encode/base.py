@@ -64,6 +64,10 @@ class Encoder:
         rows = np.split(outputs.values, outputs.start[1:-1])
         return [self.decode(problem, i, row[np.newaxis])[0] for i, row in enumerate(rows)]
 
+    def arrange(self, problem: Any, parts: Blocks) -> Any:
+        """Numbers of all parts, such as marginals, in the shapes that users know."""
+        return np.split(parts.values, parts.start[1:-1])
+
     def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
         """How good outputs are, compared with the true ones: numbers, and how many of them each example has."""
         raise NotImplementedError
@@ -130,3 +134,12 @@ class LabellingEncoder(RowEncoder):
 
     def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
         return outputs.values == problem.labels, np.diff(problem.offsets)
+
+    def arrange(self, problem: Any, parts: Blocks) -> Any:
+        return by_row(parts, problem.offsets, len(self.classes))
+
+
+def by_row(parts: Blocks, offsets: np.ndarray, width: int) -> list[np.ndarray]:
+    """The first parts of each example as a table of `width` columns with a row for each of its rows."""
+    sizes = width * np.diff(offsets)
+    return [parts.values[at : at + size].reshape(-1, width) for at, size in zip(parts.start[:-1], sizes, strict=True)]

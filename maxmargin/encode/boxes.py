@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from maxmargin.encode.base import RowEncoder
+from maxmargin.encode.base import RowEncoder, by_row
 from maxmargin.encode.features import append_constant, row_features
 from maxmargin.encode.rows import Rows, check_examples, check_truths, stack_rows
 from maxmargin.metrics import iou
@@ -53,6 +53,10 @@ class BoxEncoder(RowEncoder):
 
     def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
         return outputs.values.reshape(-1, 4)
+
+    def arrange(self, problem: BoxProblem, parts: Blocks) -> list[np.ndarray]:
+        cells = by_row(parts, problem.offsets, 1)
+        return [column.reshape(shape) for column, shape in zip(cells, problem.shapes, strict=True)]
 
     def judge(self, problem: BoxProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
         return iou(problem.boxes, outputs.values.reshape(-1, 4)), 1

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
-from maxmargin.encode.base import Encoder
+from maxmargin.encode.base import Encoder, by_row
+from maxmargin.encode.edges import check_parents, children_first
 from maxmargin.encode.features import WRITABLE
-from maxmargin.encode.rows import check_examples, check_truths
-from maxmargin.encode.tree import check_edges, children_first
+from maxmargin.encode.rows import check_examples, check_truths, stack_rows
 from maxmargin.features import DenseFeatures
 from maxmargin.features.base import Gram
 from maxmargin.runtime.passes import Blocks
@@ -92,6 +92,10 @@ class DeformableEncoder(Encoder):
         y, x = np.divmod(rows[:, : self.n_joints].astype(np.int64), problem.width[i])
         return np.stack([x, y], axis=2)
 
+    def arrange(self, problem: DeformableProblem, parts: Blocks) -> list[np.ndarray]:
+        cells = by_row(parts, problem.offsets, self.n_joints)
+        return [table.reshape(-1, width, self.n_joints) for table, width in zip(cells, problem.width, strict=True)]
+
     def judge(self, problem: DeformableProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
         truth = self.decode_all(problem, outputs._replace(values=problem.outputs.ravel()))
         apart = np.array(self.decode_all(problem, outputs)) - np.array(truth)
@@ -117,18 +121,11 @@ def stack_grids(X: Any, n_features: int | None = None, dtype: Any = np.float64) 
     """
     check_examples(X, "(H, W, F) arrays", "image")
     grids = [np.asarray(x) for x in X]
-    width = np.shape(grids[0])[-1:] if n_features is None else (n_features,)
     for i, grid in enumerate(grids):
         if grid.ndim != 3 or grid.dtype.kind not in "biuf" or 0 in grid.shape:
             raise ValueError(f"X[{i}] must be an (H, W, F) array of numbers, none of them zero, not {_describe(grid)}.")
-        if grid.shape[2:] != width:
-            source = "X[0] has" if n_features is None else "the model was fitted with"
-            raise ValueError(f"X[{i}] has {grid.shape[2]} features, but {source} {width[0]}.")
-        if not (np.abs(grid) <= np.finfo(dtype).max).all():
-            raise ValueError(f"X[{i}] contains NaN, infinity or a number too large for {np.dtype(dtype).name}.")
-    shapes = np.array([grid.shape[:2] for grid in grids])
-    matrix = np.concatenate([grid.reshape(-1, grid.shape[2]) for grid in grids])
-    return Grids(matrix, np.concatenate([[0], np.cumsum(shapes.prod(axis=1))]), shapes)
+    rows = stack_rows([grid.reshape(-1, grid.shape[2]) for grid in grids], None, n_features, dtype)
+    return Grids(rows.matrix, rows.offsets, np.array([grid.shape[:2] for grid in grids]))
 
 
 def _describe(array: np.ndarray) -> str:
@@ -172,7 +169,7 @@ def make_skeleton(edges: Any, cells: np.ndarray, n_types: int, dtype: Any) -> tu
     the skeleton and (n, E) the types of the true poses
     """
     n, n_joints, _ = cells.shape
-    ends = check_edges(edges, "the skeleton", n_joints)
+    ends = check_parents(edges, "the skeleton", n_joints)
     parent = np.full(n_joints, -1)
     parent[ends[:, 1]] = ends[:, 0]
     order = children_first(parent, np.array([0, n_joints]), "the skeleton")

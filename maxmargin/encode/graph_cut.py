@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from maxmargin.costs import label_costs
-from maxmargin.encode.base import LabellingEncoder
+from maxmargin.encode.base import LabellingEncoder, by_row
+from maxmargin.encode.edges import check_edge_features, check_edges, first_repeated, show
 from maxmargin.encode.features import append_constant, row_features
 from maxmargin.encode.rows import (
     Rows,
@@ -20,6 +21,7 @@ from maxmargin.encode.rows import (
     flatten_weights,
     stack_rows,
 )
+from maxmargin.runtime.passes import Blocks
 from maxmargin.structures.graph_cut import GraphCutProblem
 
 
@@ -78,6 +80,9 @@ class GraphCutEncoder(LabellingEncoder):
         bias = {"bias": w[width : width + 1]} if self.has_bias else {}
         return Bunch(nodes=w[:width], edges=w[-self.n_edge_features_in :], **bias)
 
+    def arrange(self, problem: GraphCutProblem, parts: Blocks) -> list[np.ndarray]:
+        return [table.reshape(2, -1).T for table in by_row(parts, problem.offsets, 2)]  # stored label by label
+
     def importance(self, problem: GraphCutProblem) -> np.ndarray:
         return problem.cost.astype(np.float64)
 
@@ -127,75 +132,43 @@ def stack_graphs(
             raise ValueError(f"X[{i}] has no nodes.")
     nodes = stack_rows([graph[0] for graph in X], None, n_features, dtype)
     ends = [
-        _as_ends(graph[1], int(n_nodes), i) for i, (graph, n_nodes) in enumerate(zip(X, nodes.lengths, strict=True))
+        _as_ends(graph[1], f"X[{i}]", int(size)) for i, (graph, size) in enumerate(zip(X, nodes.lengths, strict=True))
     ]
     rows = [
-        _as_edge_rows(graph[2], pairs, i) if len(graph) == 3 else np.ones((len(pairs), 1))
+        _as_edge_rows(graph[2] if len(graph) == 3 else np.ones(len(pairs)), pairs, i, dtype)
         for i, (graph, pairs) in enumerate(zip(X, ends, strict=True))
     ]
-    width = next((row.shape[1] for row, pairs in zip(rows, ends, strict=True) if len(pairs)), 1)
-    if n_edge_features is not None:
-        if width != n_edge_features and any(len(pairs) for pairs in ends):
-            raise ValueError(f"X has {width} edge features, but the model was fitted with {n_edge_features}.")
-        width = n_edge_features
-    for i, (row, pairs) in enumerate(zip(rows, ends, strict=True)):
-        if len(pairs) and row.shape[1] != width:
+    width = next((row.shape[1] for row in rows if len(row)), n_edge_features or 1)
+    if n_edge_features is not None and width != n_edge_features:
+        raise ValueError(f"X has {width} edge features, but the model was fitted with {n_edge_features}.")
+    for i, row in enumerate(rows):
+        if len(row) and row.shape[1] != width:
             raise ValueError(f"X[{i}] has {row.shape[1]} edge features, but others have {width}.")
-        _check_edge_rows(row, pairs, i, dtype)
     offsets = np.concatenate([[0], np.cumsum([len(pairs) for pairs in ends])])
-    matrix = np.concatenate([row.reshape(len(row), width) if len(row) else np.empty((0, width)) for row in rows])
+    matrix = np.concatenate([row.reshape(len(row), width) for row in rows])
     return Graphs(nodes, np.concatenate(ends), Rows(matrix, offsets))
 
 
-def _as_ends(edges: Any, n_nodes: int, i: int) -> np.ndarray:
-    ends = np.asarray(edges)
-    if ends.size == 0:
-        return np.empty((0, 2), np.int64)
-    if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
-        raise ValueError(f"The edges of X[{i}] must be an (E, 2) array of integers, pairs of nodes.")
-    ends = ends.astype(np.int64)
-    is_missing = ((ends < 0) | (ends >= n_nodes)).any(axis=1)
-    if is_missing.any():
-        e = int(np.flatnonzero(is_missing)[0])
-        raise ValueError(f"Edge {e} of X[{i}] is {_pair(ends[e])}, but the nodes are 0 to {n_nodes - 1}.")
+def _as_ends(edges: Any, name: str, n_nodes: int) -> np.ndarray:
+    ends = check_edges(edges, name, n_nodes)
     is_loop = ends[:, 0] == ends[:, 1]
     if is_loop.any():
         e = int(np.flatnonzero(is_loop)[0])
-        raise ValueError(f"Edge {e} of X[{i}] joins node {ends[e, 0]} to itself.")
-    keys = ends.min(axis=1) * n_nodes + ends.max(axis=1)
-    order = np.argsort(keys, kind="stable")
-    repeats = np.flatnonzero(np.diff(keys[order]) == 0)
-    if repeats.size:
-        e, again = (int(order[repeats[0] + k]) for k in (0, 1))
-        raise ValueError(f"Edges {e} and {again} of X[{i}], {_pair(ends[e])} and {_pair(ends[again])}, are the same.")
+        raise ValueError(f"Edge {e} of {name} joins node {ends[e, 0]} to itself.")
+    repeated = first_repeated(ends.min(axis=1) * n_nodes + ends.max(axis=1))
+    if repeated:
+        e, again = repeated
+        raise ValueError(f"Edges {e} and {again} of {name}, {show(ends[e])} and {show(ends[again])}, are the same.")
     return ends
 
 
-def _pair(ends: np.ndarray) -> str:
-    return f"({ends[0]}, {ends[1]})"
-
-
-def _as_edge_rows(features: Any, ends: np.ndarray, i: int) -> np.ndarray:
-    rows = np.asarray(features)
-    if rows.ndim == 1:
-        rows = rows[:, np.newaxis]
-    if rows.ndim != 2 or (rows.size and rows.dtype.kind not in "biuf"):
-        raise TypeError(f"The edge features of X[{i}] must be an (E, G) array of numbers.")
-    if len(rows) != len(ends):
-        raise ValueError(f"X[{i}] has {len(ends)} edges, but {len(rows)} rows of edge features.")
-    if len(ends) and rows.shape[1] == 0:
-        raise ValueError(f"X[{i}] must have at least one edge feature.")
-    return rows.astype(np.float64)
-
-
-def _check_edge_rows(rows: np.ndarray, ends: np.ndarray, i: int, dtype: Any) -> None:
-    is_bad = ~((rows >= 0) & (rows <= np.finfo(dtype).max))
-    if is_bad.any():
-        e, g = (int(k) for k in np.argwhere(is_bad)[0])
-        raise ValueError(
-            f"Feature {g} of edge {e} of X[{i}], {_pair(ends[e])}, is {rows[e, g]:.3g}: edge features must be finite "
-            "and not negative."
-        )
+def _as_edge_rows(features: Any, ends: np.ndarray, i: int, dtype: Any) -> np.ndarray:
+    rows = check_edge_features(features, len(ends), i, dtype)
+    if (rows < 0).any():
+        e, g = np.argwhere(rows < 0)[0].tolist()
+        edge = f"edge {e} of X[{i}], {show(ends[e])}"
+        raise ValueError(f"Feature {g} of {edge}, is {rows[e, g]:.3g}, but edge features must not be negative.")
+    return rows
 
 
 def graph_problem(

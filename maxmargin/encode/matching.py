@@ -63,6 +63,10 @@ class MatchingEncoder(RowEncoder):
     def layout(self, problem: MatchingProblem) -> tuple[Any, ...]:
         return problem.left_offsets, problem.n_right
 
+    def arrange(self, problem: MatchingProblem, parts: Blocks) -> list[np.ndarray]:
+        sizes = zip(np.diff(problem.left_offsets), problem.n_right, super().arrange(problem, parts), strict=True)
+        return [np.column_stack([part[: n * m].reshape(n, m), part[n * m :]]) for n, m, part in sizes]
+
     def judge(self, problem: MatchingProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
         return outputs.values == problem.matches, np.diff(problem.left_offsets)
 

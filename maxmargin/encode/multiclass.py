@@ -61,6 +61,9 @@ class MulticlassEncoder(LabellingEncoder):
     def decode_all(self, problem: Any, outputs: Blocks) -> Any:
         return self.classes[outputs.values]
 
+    def arrange(self, problem: Any, parts: Blocks) -> np.ndarray:
+        return parts.values.reshape(-1, len(self.classes))
+
     def judge(self, problem: MulticlassProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
         return outputs.values == problem.labels, 1
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from maxmargin.costs import labelling_costs
 from maxmargin.encode.base import LabellingEncoder
+from maxmargin.encode.edges import check_edge_features, check_parents, children_first
 from maxmargin.encode.features import append_columns, row_features
 from maxmargin.encode.rows import (
     Rows,
@@ -139,7 +139,7 @@ def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | No
             raise ValueError(f"X[{i}] has no nodes: a tree needs at least one.")
     trees = [Tree(*tree) for tree in X]
     rows = stack_rows([tree.features for tree in trees], n_features=n_features, dtype=dtype)
-    edges = [check_edges(tree.edges, f"X[{i}]", rows.lengths[i]) for i, tree in enumerate(trees)]
+    edges = [check_parents(tree.edges, f"X[{i}]", int(rows.lengths[i])) for i, tree in enumerate(trees)]
     parent = np.full(rows.offsets[-1], -1, np.int64)
     for ends, lo in zip(edges, rows.offsets[:-1], strict=True):
         parent[lo + ends[:, 1]] = ends[:, 0]
@@ -147,65 +147,6 @@ def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | No
     return Trees(
         rows, parent, order, _edge_rows(trees, edges, rows, n_edge_features, dtype), [tree.allowed for tree in trees]
     )
-
-
-def check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
-    """Check the edges of a tree, pairs of parent and child; cycles are found by `children_first`."""
-    ends = np.asarray(edges)
-    if ends.size == 0:
-        return np.zeros((0, 2), np.int64)
-    if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
-        raise ValueError(f"The edges of {name} must be pairs of integers: the parent and the child of each edge.")
-    is_missing = (ends < 0) | (ends >= n_nodes)
-    if is_missing.any():
-        raise ValueError(f"An edge of {name} names node {ends[is_missing][0]}, but its nodes are 0 to {n_nodes - 1}.")
-    order = np.argsort(ends[:, 1], kind="stable")
-    is_repeated = np.diff(ends[order, 1]) == 0
-    if is_repeated.any():
-        k = int(np.flatnonzero(is_repeated)[0])
-        (first, child), (second, _) = ends[order[k : k + 2]].tolist()
-        if first == second:
-            raise ValueError(f"{name} has the edge ({first}, {child}) twice.")
-        raise ValueError(
-            f"Node {child} of {name} has two parents, {first} and {second}: edges run from parent to child."
-        )
-    return ends.astype(np.int64)
-
-
-def children_first(parent: np.ndarray, offsets: np.ndarray, name: str = "X[{}]") -> np.ndarray:
-    """The nodes of each tree, deepest first; raise where edges form a cycle.
-
-    Parameters
-    ----------
-    parent : (N,) the parents of the nodes of all trees, counted from 0 in each, -1 for roots
-    offsets : (n + 1,) the nodes of tree i are offsets[i]:offsets[i + 1]
-    name : what to call tree {} in messages
-    """
-    lengths = np.diff(offsets)
-    first = np.repeat(offsets[:-1], lengths)
-    everyone = np.arange(len(parent))
-    ancestor = np.where(parent < 0, everyone, parent + first)  # roots point at themselves
-    depth = (parent >= 0).astype(np.int64)
-    for _ in range(int(lengths.max()).bit_length()):  # pointers of twice the length each time
-        depth += depth[ancestor]
-        ancestor = ancestor[ancestor]
-    is_cyclic = parent[ancestor] >= 0
-    if is_cyclic.any():
-        node = int(np.flatnonzero(is_cyclic)[0])
-        cycle = [int(ancestor[node] - first[node])]  # far enough up to be on the cycle
-        while (above := int(parent[first[node] + cycle[-1]])) != cycle[0]:
-            cycle.append(above)
-        example, _ = locate(node, offsets)
-        raise ValueError(
-            f"The edges of {name.format(example)} form a cycle through {_some(sorted(cycle))}, "
-            "but must form a tree or a forest."
-        )
-    return np.lexsort((everyone, -depth, first)) - first
-
-
-def _some(nodes: list[int]) -> str:
-    shown = ", ".join(str(node) for node in nodes[:5])
-    return f"node{'s' if len(nodes) > 1 else ''} {shown}{', ...' if len(nodes) > 5 else ''}"
 
 
 def _edge_rows(
@@ -223,16 +164,9 @@ def _edge_rows(
             continue
         if tree.edge_features is None:
             raise ValueError(f"X[{i}] has no edge features, but {f'X[{given[0]}] has' if given else 'fit had'} some.")
-        dense = tree.edge_features.toarray() if sp.issparse(tree.edge_features) else tree.edge_features
-        values = np.asarray(dense)
-        if values.ndim != 2 or values.dtype.kind not in "biuf" or len(values) != len(ends):
-            raise ValueError(
-                f"The edge features of X[{i}] must be a matrix of numbers with {len(ends)} rows, one per edge."
-            )
+        values = check_edge_features(tree.edge_features, len(ends), i, dtype)
         if width is not None and values.shape[1] != width:
             raise ValueError(f"X[{i}] has {values.shape[1]} features per edge, but {width} are expected.")
-        if not (np.abs(values.astype(np.float64)) <= np.finfo(dtype).max).all():
-            raise ValueError(f"The edge features of X[{i}] contain NaN, infinity or a number too large.")
         if stacked is None:
             width = values.shape[1]
             stacked = np.zeros((rows.offsets[-1], width))

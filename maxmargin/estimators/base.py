@@ -19,7 +19,6 @@ from maxmargin.encode.rows import check_sample_weight
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
 from maxmargin.problem import new_weights, part_sizes
-from maxmargin.runtime.passes import Blocks
 from maxmargin.solvers import find_solver
 from maxmargin.solvers.held_out import HeldOut
 
@@ -173,7 +172,7 @@ class StructuredModel(BaseEstimator):
 
     def _start(self, encoder: Encoder, problem: Any) -> Any:
         """Where a warm start begins: at the last solution, if it is one of a problem of the same kind."""
-        is_same = self.warm_start and hasattr(self, "_w") and self._encoder == encoder
+        is_same = self.warm_start and hasattr(self, "_layout") and self._encoder == encoder
         if not (is_same and same(self._layout, encoder.layout(problem))):
             return None
         return self._w if self._dual is None else self._dual
@@ -247,10 +246,6 @@ class StructuredModel(BaseEstimator):
         best = inference.best_k_outputs(problem, self._w, int(k), self.n_jobs)
         return [(self._encoder.decode(problem, i, outputs), scores) for i, (outputs, scores) in enumerate(best)]
 
-    @staticmethod
-    def _per_example(blocks: Blocks) -> list[np.ndarray]:
-        return np.split(blocks.values, blocks.start[1:-1])
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """How good predictions are, on average: the share of them that are right, unless said otherwise.
 
@@ -266,43 +261,6 @@ class StructuredModel(BaseEstimator):
     def _score(self, problem: Any, sample_weight: Any) -> float:
         weights = check_sample_weight(sample_weight, len(part_sizes(problem)))
         return self._encoder.score(problem, inference.best_outputs(problem, self._w, self.n_jobs), weights)
-
-
-@estimator
-class ArrayModel(StructuredModel):
-    """Base of models of the library's structures, whose features are arrays."""
-
-    dtype: Any = parameter(
-        '{"float32", "float64"}',
-        "Precision of training; certificates are summed in float64 in either.",
-        default="float32",
-    )
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if np.dtype(self.dtype) not in (np.float32, np.float64):
-            raise ValueError(f"dtype must be float32 or float64, not {self.dtype!r}.")
-
-
-@estimator
-class SVM:
-    """What structural SVMs have in common."""
-
-    loss: Any = parameter(
-        '{"hinge", "smooth_hinge"} or Loss',
-        'The hinge loss above or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.',
-        default="hinge",
-    )
-
-
-@estimator
-class CRF:
-    """What conditional random fields have in common."""
-
-    _loss = "log"
-
-    solver: Any = "lbfgs"
-    dtype: Any = "float64"
 
 
 def as_seed(random_state: Any) -> Any:

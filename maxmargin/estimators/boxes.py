@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self, Unpack
 
-import numpy as np
-
-from maxmargin import inference
 from maxmargin.encode.boxes import BoxEncoder
-from maxmargin.estimators.base import SVM, ArrayModel
+from maxmargin.estimators.families import SVM, ArrayModel, WithMarginals
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
-class BoxSVM(SVM, ArrayModel):
+class BoxSVM(SVM, WithMarginals, ArrayModel):
     """Structural SVM for localization: the box with the highest sum of cell scores.
 
     An image is a grid of cells, each with features or with a visual word. A box is (top, left, bottom, right) in cells
@@ -61,21 +58,3 @@ class BoxSVM(SVM, ArrayModel):
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[BoxEncoder, Any]:
         return BoxEncoder.learn(X, y, dtype=self.dtype, fit_bias=self.fit_bias, min_size=self.min_size)
-
-    def predict_marginals(self, X: Any) -> list[np.ndarray]:
-        """For each cell the probability that it is inside the box, if boxes have p ~ exp(score).
-
-        All boxes are enumerated: this takes O(H^2 W^2) time per image.
-
-        Parameters
-        ----------
-        X : as in `fit`
-
-        Returns
-        -------
-        list of (H_i, W_i) arrays
-        """
-        problem = self._problem(X)
-        means, _ = inference.marginals(problem, self._w, self.n_jobs)
-        grids = zip(self._per_example(means), problem.shapes, strict=True)
-        return [parts[:-1].reshape(height, width) for parts, (height, width) in grids]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self, Unpack
 
-import numpy as np
-
-from maxmargin import inference
 from maxmargin.encode.candidates import CandidateEncoder
-from maxmargin.estimators.base import CRF, SVM, ArrayModel
+from maxmargin.estimators.families import CRF, SVM, ArrayModel, WithMarginals, WithMaxMarginals
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator
 
 
 @estimator
-class CandidateModel(ArrayModel):
+class CandidateModel(WithMaxMarginals, WithMarginals, ArrayModel):
     """What the models of candidate sets share."""
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[CandidateEncoder, Any]:
@@ -30,42 +27,15 @@ class CandidateModel(ArrayModel):
         """
         return self._fit(X, y, sample_weight, **options)
 
-    def decision_function(self, X: Any) -> list[np.ndarray]:
-        """The scores of all candidates.
-
-        Parameters
-        ----------
-        X : as in `fit`
-
-        Returns
-        -------
-        list of (K_i,) arrays
-        """
-        return self._per_example(inference.best_through_parts(self._problem(X), self._w, self.n_jobs))
-
-    def predict_marginals(self, X: Any) -> list[np.ndarray]:
-        """The probabilities of the candidates.
-
-        They are those of p(y) ~ exp(score(y)): estimates of probabilities if the model was trained as a CRF.
-
-        Parameters
-        ----------
-        X : as in `fit`
-
-        Returns
-        -------
-        list of (K_i,) arrays
-        """
-        return self._per_example(inference.marginals(self._problem(X), self._w, self.n_jobs)[0])
-
 
 @estimator
 class CandidateSVM(SVM, CandidateModel):
     """Structural SVM that chooses among candidates: reranking, entity linking, learning to pick one of a list.
 
     Every example has its own candidates, any number of them, each with a row of features. The score of a candidate is
-    linear in its features. Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_k {cost_ik + score_ik - score of the
-    true candidate}, lambda = 1/(n C), and certifies how far from the optimum it can at most be.
+    linear in its features; those of all candidates are the `decision_function`. Minimises (lambda/2) ||w||^2 +
+    (1/n) sum_i weight_i max_k {cost_ik + score_ik - score of the true candidate}, lambda = 1/(n C), and certifies how
+    far from the optimum it can at most be.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ from maxmargin import inference
 from maxmargin.checks import check_count, check_share
 from maxmargin.encode.chain import ChainEncoder
 from maxmargin.estimators.base import as_seed
-from maxmargin.estimators.labels import LabelCRF, LabelModel, LabelSVM
+from maxmargin.estimators.families import LabelCRF, LabelModel, LabelSVM
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 

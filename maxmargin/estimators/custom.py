@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Self, Unpack
 
 from maxmargin.encode.custom import CustomEncoder
-from maxmargin.estimators.base import SVM, StructuredModel
+from maxmargin.estimators.base import StructuredModel
+from maxmargin.estimators.families import SVM
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 

@@ -6,15 +6,14 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from maxmargin import inference
 from maxmargin.checks import check_count, check_positive
 from maxmargin.encode.deformable import DeformableEncoder
-from maxmargin.estimators.base import SVM, ArrayModel
+from maxmargin.estimators.families import SVM, ArrayModel, WithMaxMarginals
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
-class DeformableSVM(SVM, ArrayModel):
+class DeformableSVM(SVM, WithMaxMarginals, ArrayModel):
     """Structural SVM for poses: finds the cells of joints in grids of features, with springs between joints.
 
     A joint scores by the features of its cell, with weights of its own. An edge of the skeleton scores
@@ -92,22 +91,3 @@ class DeformableSVM(SVM, ArrayModel):
     def _named_bounds(self, encoder: DeformableEncoder) -> dict[str, Any]:
         least = np.array([self.min_stiffness, -np.inf, self.min_stiffness, -np.inf])
         return {"springs": (np.broadcast_to(least, (*encoder.anchor.shape[:2], 4)), None)}
-
-    def decision_function(self, X: Any) -> list[np.ndarray]:
-        """Max-marginals: the score of the best pose that has joint j at a cell.
-
-        Parameters
-        ----------
-        X : as in `fit`
-
-        Returns
-        -------
-        list of (H_i, W_i, J) arrays
-        """
-        problem = self._problem(X)
-        best = inference.best_through_parts(problem, self._w, self.n_jobs)
-        sizes = np.diff(problem.offsets) * self.n_joints_
-        return [
-            best.values[start : start + size].reshape(-1, width, self.n_joints_)
-            for start, size, width in zip(best.start[:-1], sizes, problem.width, strict=True)
-        ]

@@ -8,12 +8,12 @@ import numpy as np
 
 from maxmargin import inference
 from maxmargin.encode.graph_cut import GraphCutEncoder, graph_problem, stack_graphs
-from maxmargin.estimators.base import SVM, ArrayModel
+from maxmargin.estimators.families import SVM, ArrayModel, WithMaxMarginals
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
-class GraphCutSVM(SVM, ArrayModel):
+class GraphCutSVM(SVM, WithMaxMarginals, ArrayModel):
     """Structural SVM for labelling the nodes of graphs with one of two labels, where edges favour equal labels.
 
     The score of a labelling is the sum of <nodes, features of p> + bias over the nodes p that have the second label,
@@ -94,24 +94,6 @@ class GraphCutSVM(SVM, ArrayModel):
 
     def _named_bounds(self, encoder: GraphCutEncoder) -> dict[str, Any]:
         return {"edges": (0, None)}
-
-    def decision_function(self, X: Any) -> list[np.ndarray]:
-        """Max-marginals: the score of the best labelling that has label l at node p.
-
-        The label of the highest one at each node is that of `predict`, up to ties; differences say how much score it
-        takes to change it.
-
-        Parameters
-        ----------
-        X : as in `fit`
-
-        Returns
-        -------
-        list of (V_i, 2) arrays
-        """
-        problem = self._problem(X)
-        best = self._per_example(inference.best_through_parts(problem, self._w, self.n_jobs))
-        return [parts[: 2 * n].reshape(2, n).T for parts, n in zip(best, np.diff(problem.offsets), strict=True)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, node_weight: Any = None) -> float:
         """The share of nodes labelled right, by weight.

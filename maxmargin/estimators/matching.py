@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Self, Unpack
 
-import numpy as np
-
-from maxmargin import inference
 from maxmargin.checks import check_cost
 from maxmargin.encode.matching import MatchingEncoder
-from maxmargin.estimators.base import SVM, ArrayModel
+from maxmargin.estimators.families import SVM, ArrayModel, WithMaxMarginals
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
-class MatchingSVM(SVM, ArrayModel):
+class MatchingSVM(SVM, WithMaxMarginals, ArrayModel):
     """Structural SVM that links left and right nodes, each with at most one other: a max-margin bipartite matching.
 
     The score of a matching is the sum of the scores of its links, which are linear in the features of the pairs; nodes
@@ -71,20 +68,3 @@ class MatchingSVM(SVM, ArrayModel):
         for name, value in costs.items():
             check_cost(name, value)
         return MatchingEncoder.learn(X, y, dtype=self.dtype, **costs, **data)
-
-    def decision_function(self, X: Any) -> list[np.ndarray]:
-        """Max-marginals: the score of the best matching that has the link (v, z) or, in the last column, none of v.
-
-        Parameters
-        ----------
-        X : as in `fit`
-
-        Returns
-        -------
-        list of (n_i, m_i + 1) arrays
-        """
-        problem = self._problem(X)
-        parts = self._per_example(inference.best_through_parts(problem, self._w, self.n_jobs))
-        n_left = np.diff(problem.left_offsets)
-        links = [p[: n * m].reshape(n, m) for p, n, m in zip(parts, n_left, problem.n_right, strict=True)]
-        return [np.column_stack([link, p[link.size :]]) for link, p in zip(links, parts, strict=True)]

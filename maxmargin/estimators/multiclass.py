@@ -11,14 +11,13 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from maxmargin import inference
 from maxmargin.encode.multiclass import MulticlassEncoder
-from maxmargin.estimators.base import SVM, ArrayModel
+from maxmargin.estimators.families import SVM, ArrayModel, WithMarginals, WithMaxMarginals
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
-class MulticlassSVM(SVM, ClassifierMixin, ArrayModel):
+class MulticlassSVM(SVM, ClassifierMixin, WithMaxMarginals, WithMarginals, ArrayModel):
     """Multiclass SVM of Crammer and Singer: all classes are trained together, with costs of your own if you like.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -92,24 +91,14 @@ class MulticlassSVM(SVM, ClassifierMixin, ArrayModel):
             return weights
         return (1.0 if weights is None else weights) * compute_sample_weight(self.class_weight, y)
 
+    def _set_weights(self, w: np.ndarray) -> None:
+        vars(self).pop("feature_names_in_", None)  # of an earlier fit
+        super()._set_weights(w)
+
     def _problem(self, X: Any, **data: Any) -> Any:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         return self._encoder.problem(X, **data)
-
-    def predict_marginals(self, X: Any) -> np.ndarray:
-        """The probabilities of the classes under p(y) ~ exp(score(y)): not calibrated, as the loss is a hinge.
-
-        Parameters
-        ----------
-        X : as in `fit`
-
-        Returns
-        -------
-        (n, L) array, columns in the order of `classes_`
-        """
-        means, _ = inference.marginals(self._problem(X), self._w, self.n_jobs)
-        return means.values.reshape(-1, len(self.classes_))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores of the classes; for two classes, as in scikit-learn, how far the second is above the first.
@@ -122,6 +111,5 @@ class MulticlassSVM(SVM, ClassifierMixin, ArrayModel):
         -------
         (n, L) array, or (n,) for two classes
         """
-        scores = inference.best_through_parts(self._problem(X), self._w, self.n_jobs).values
-        table = scores.reshape(-1, len(self.classes_))
+        table = super().decision_function(X)
         return table[:, 1] - table[:, 0] if table.shape[1] == 2 else table

@@ -236,7 +236,7 @@ def regularization_path(
     if (X_dev is None) != (y_dev is None):
         raise ValueError("X_dev and y_dev must be given together.")
 
-    problem, estimator = model, None
+    problem, estimator, held_out = model, None, None
     if hasattr(model, "_encode"):
         from sklearn.base import clone
 
@@ -247,6 +247,7 @@ def regularization_path(
         if task.lower is not None or task.upper is not None:
             raise ValueError(f"A path takes no bounds of the weights, which this {type(model).__name__} has.")
         estimator._encoder, problem = task.encoder, task.problem
+        held_out = estimator._held_out(task.encoder, X_dev, y_dev, {})
         sample_weight = estimator._sample_weight(sample_weight, problem, y)
         n_jobs = estimator.n_jobs if n_jobs is None else n_jobs
         random_state = as_seed(estimator.random_state) if random_state is None else random_state
@@ -263,10 +264,8 @@ def regularization_path(
     with Interruptible(path):
         for point in points:
             path._append(point)
-            if estimator is not None:
-                estimator._set_weights(point.w)
-                if X_dev is not None:
-                    path.scores.append(estimator.score(X_dev, y_dev))
+            if held_out is not None:
+                path.scores.append(held_out.score(point.w))
             if verbose:
                 print(path.line(), flush=True)
             if path.interrupted or point.status is Status.TIMEOUT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self, Unpack
 
 from maxmargin.encode.tree import TreeEncoder
-from maxmargin.estimators.labels import LabelCRF, LabelModel, LabelSVM
+from maxmargin.estimators.families import LabelCRF, LabelModel, LabelSVM
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 

@@ -119,6 +119,17 @@ def test_numbers_too_large(flowers):
         model.predict(np.full((1, 4), 3.4e39))
 
 
+def test_names_of_features_are_those_of_the_last_fit(flowers):
+    pandas = pytest.importorskip("pandas")
+    X, y = flowers
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    model = MulticlassSVM(random_state=0, tol=0.1).fit(frame, y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame.rename(columns={"a": "z"}))
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+
+
 def test_unseen_classes_are_wrong(flowers):
     X, y = flowers
     model = MulticlassSVM(random_state=0, tol=0.1).fit(X, y)
