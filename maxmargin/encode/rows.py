@@ -210,15 +210,15 @@ def find_labels(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 def flatten_weights(weights: Any, shapes: Any, name: str, noun: str) -> np.ndarray:
     """Check non-negative weights, an array of the given shape per example, and concatenate them; by default 1."""
-    shapes = [tuple(np.atleast_1d(shape).tolist()) for shape in shapes]
+    shapes = np.reshape(shapes, (len(shapes), -1))
     if weights is None:
-        return np.ones(sum(int(np.prod(shape)) for shape in shapes))
+        return np.ones(shapes.prod(axis=1).sum())
     if len(weights) != len(shapes):
         raise ValueError(f"X has {len(shapes)} {noun}s, but {name} has {len(weights)}.")
     arrays = [np.asarray(weight, dtype=np.float64) for weight in weights]
     for i, (weight, shape) in enumerate(zip(arrays, shapes, strict=True)):
-        if weight.shape != shape:
-            raise ValueError(f"{name}[{i}] must have the shape {shape}, to go with X[{i}], but has {weight.shape}.")
+        if weight.shape != (expected := tuple(shape.tolist())):
+            raise ValueError(f"{name}[{i}] must have the shape {expected}, to go with X[{i}], but has {weight.shape}.")
         if not (np.isfinite(weight).all() and (weight >= 0).all()):
             raise ValueError(f"{name}[{i}] must be finite and non-negative.")
     return np.concatenate([weight.ravel() for weight in arrays])

@@ -92,7 +92,7 @@ class MulticlassSVM(SVM, ClassifierMixin, WithMaxMarginals, WithMarginals, Array
         return (1.0 if weights is None else weights) * compute_sample_weight(self.class_weight, y)
 
     def _set_weights(self, w: np.ndarray) -> None:
-        vars(self).pop("feature_names_in_", None)  # of an earlier fit
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         super()._set_weights(w)
 
     def _problem(self, X: Any, **data: Any) -> Any:
