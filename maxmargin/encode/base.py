@@ -102,10 +102,10 @@ class RowEncoder(Encoder):
         is_sparse = stores_sparse or is_better_sparse(rows)
         return cls(n_features_in=rows.matrix.shape[1], dtype=np.dtype(dtype), stores_sparse=is_sparse, **fields)
 
-    def stored(self, rows: Rows, append_bias: Callable[[Rows], Rows]) -> Rows:
+    def stored(self, rows: Rows, append_bias: Callable[[Rows], Rows] | None = None) -> Rows:
         """Rows, dense or sparse as those of training, with the features of biases if there are any."""
         rows = as_stored(rows, self.stores_sparse)
-        return append_bias(rows) if self.has_bias else rows
+        return append_bias(rows) if self.has_bias and append_bias else rows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.features import row_features
-from maxmargin.encode.rows import Rows, as_stored, check_truths, flatten_weights, stack_rows
+from maxmargin.encode.rows import Rows, check_truths, flatten_weights, stack_rows
 from maxmargin.runtime.passes import Blocks
 from maxmargin.structures.candidates import CandidateProblem
 
@@ -26,15 +26,12 @@ class CandidateEncoder(RowEncoder):
         rows = stack_candidates(X, dtype=dtype)
         labels = true_candidates(y, rows)
         encoder = cls.of(rows, dtype)
-        return encoder, encoder._assemble(rows, labels, candidate_costs(costs, labels, rows))
+        return encoder, candidate_problem(encoder.stored(rows), labels, candidate_costs(costs, labels, rows), dtype)
 
     def problem(self, X: Any, y: Any = None) -> CandidateProblem:
         rows = stack_candidates(X, self.n_features_in, self.dtype)
         labels = np.zeros(len(rows.lengths)) if y is None else true_candidates(y, rows)
-        return self._assemble(rows, labels, np.zeros(rows.offsets[-1]))
-
-    def _assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> CandidateProblem:
-        return candidate_problem(as_stored(rows, self.stores_sparse), labels, costs, self.dtype)
+        return candidate_problem(self.stored(rows), labels, np.zeros(rows.offsets[-1]), self.dtype)
 
     def layout(self, problem: CandidateProblem) -> tuple[Any, ...]:
         return (problem.offsets,)

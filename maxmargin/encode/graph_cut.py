@@ -13,14 +13,7 @@ from maxmargin.costs import label_costs
 from maxmargin.encode.base import LabellingEncoder, by_row
 from maxmargin.encode.edges import check_edge_features, check_edges, first_repeated, show
 from maxmargin.encode.features import append_constant, row_features
-from maxmargin.encode.rows import (
-    Rows,
-    as_stored,
-    check_examples,
-    flatten_labels,
-    flatten_weights,
-    stack_rows,
-)
+from maxmargin.encode.rows import Rows, check_examples, flatten_labels, flatten_weights, stack_rows
 from maxmargin.runtime.passes import Blocks
 from maxmargin.structures.graph_cut import GraphCutProblem
 
@@ -69,7 +62,7 @@ class GraphCutEncoder(LabellingEncoder):
     def _assemble(
         self, graphs: Graphs, labels: np.ndarray, costs: np.ndarray, for_training: bool = False
     ) -> GraphCutProblem:
-        graphs = graphs._replace(nodes=as_stored(graphs.nodes, self.stores_sparse))
+        graphs = graphs._replace(nodes=self.stored(graphs.nodes))
         return graph_problem(graphs, labels, costs, self.dtype, with_bias=self.has_bias, for_training=for_training)
 
     def layout(self, problem: GraphCutProblem) -> tuple[Any, ...]:

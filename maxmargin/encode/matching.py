@@ -10,14 +10,7 @@ import scipy.sparse as sp
 
 from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.features import row_features
-from maxmargin.encode.rows import (
-    Rows,
-    as_stored,
-    check_examples,
-    check_truths,
-    flatten_weights,
-    stack_rows,
-)
+from maxmargin.encode.rows import Rows, check_examples, check_truths, flatten_weights, stack_rows
 from maxmargin.runtime.passes import Blocks
 from maxmargin.structures.matching import MatchingProblem
 
@@ -48,17 +41,15 @@ class MatchingEncoder(RowEncoder):
         matches = true_matches(y, pairs)
         costs = matching_costs(matches, link_weights(link_weight, pairs), wrong_cost, missed_cost, pairs)
         encoder = cls.of(pairs.rows, dtype)
-        return encoder, encoder._assemble(pairs, matches, costs)
+        pairs = pairs._replace(rows=encoder.stored(pairs.rows))
+        return encoder, matching_problem(pairs, matches, costs, dtype)
 
     def problem(self, X: Any, y: Any = None) -> MatchingProblem:
         pairs = stack_pairs(X, self.n_features_in, self.dtype)
         n_left, n_pairs = pairs.left_offsets[-1], pairs.rows.offsets[-1]
         matches = np.zeros(n_left) if y is None else true_matches(y, pairs)
-        return self._assemble(pairs, matches, np.zeros(n_pairs + n_left))
-
-    def _assemble(self, pairs: Pairs, matches: np.ndarray, costs: np.ndarray) -> MatchingProblem:
-        pairs = pairs._replace(rows=as_stored(pairs.rows, self.stores_sparse))
-        return matching_problem(pairs, matches, costs, self.dtype)
+        pairs = pairs._replace(rows=self.stored(pairs.rows))
+        return matching_problem(pairs, matches, np.zeros(n_pairs + n_left), self.dtype)
 
     def layout(self, problem: MatchingProblem) -> tuple[Any, ...]:
         return problem.left_offsets, problem.n_right

@@ -16,14 +16,7 @@ from maxmargin.costs import labelling_costs
 from maxmargin.encode.base import LabellingEncoder
 from maxmargin.encode.edges import check_edge_features, check_parents, children_first
 from maxmargin.encode.features import append_columns, row_features
-from maxmargin.encode.rows import (
-    Rows,
-    as_stored,
-    check_examples,
-    flatten_labels,
-    locate,
-    stack_rows,
-)
+from maxmargin.encode.rows import Rows, check_examples, flatten_labels, locate, stack_rows
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.tree import TreeProblem
 
@@ -95,7 +88,7 @@ class TreeEncoder(LabellingEncoder):
         return self._assemble(trees, labels, costs, label_penalties(trees, self.classes, self.dtype), False)
 
     def _assemble(self, trees: Trees, labels: np.ndarray, costs: Any, penalty: np.ndarray, grams: bool) -> TreeProblem:
-        trees = trees._replace(rows=as_stored(trees.rows, self.stores_sparse))
+        trees = trees._replace(rows=self.stored(trees.rows))
         return tree_problem(trees, labels, costs[0], costs[1], penalty, with_bias=self.has_bias, for_training=grams)
 
     def layout(self, problem: TreeProblem) -> tuple[Any, ...]:

@@ -49,7 +49,8 @@ class StructuredModel(BaseEstimator):
     )
     solver: Any = parameter(
         "str or Solver",
-        "The optimizer; pass a `Solver` such as ``BCFW(averaging=True)`` to set its options.",
+        "The optimizer, by its name or as a `Solver` with options, such as ``BCFW(averaging=True)`` or "
+        "``LBFGS(memory=20)``.",
         default="auto",
     )
     tol: float = parameter("float", "Relative duality gap, (primal - dual) / primal, at which to stop.", default=1e-3)
@@ -67,7 +68,9 @@ class StructuredModel(BaseEstimator):
         default=False,
     )
     n_jobs: int | None = parameter("int", "Threads of passes over all examples; None is 1, -1 all cores.", default=None)
-    random_state: Any = parameter("int, RandomState or Generator", "Seed of the order of the examples.", default=None)
+    random_state: Any = parameter(
+        "int, RandomState or Generator", "Seed, of the order of the examples for instance.", default=None
+    )
     verbose: int = parameter("int", "Print the trace as it grows.", default=0)
 
     _loss = "hinge"  # what it minimises; models with a choice have an argument, `loss`

@@ -17,7 +17,7 @@ class StructuredSVM(SVM, StructuredModel):
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
     where score(y) = <w, features(x, y)>, and certifies how far from the optimum it can at most be. The method `score`
     is minus the mean cost of predictions: the higher the better, at most 0. A warm start needs the same objects X and
-    y, unchanged.
+    y, unchanged. Threads gain little, as the methods are Python code.
 
     Attributes
     ----------
