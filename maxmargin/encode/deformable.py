@@ -74,9 +74,8 @@ class DeformableEncoder(Encoder):
         grids = stack_grids(X, self.n_features_in, self.anchor.dtype)
         n = len(grids.shapes)
         cells = np.zeros((n, self.n_joints, 2), np.int64) if y is None else stack_poses(y, grids, self.n_joints)
-        radius = np.ones(n) if y is None else cost_radius(cells, self.reference)
         types = np.zeros((n, len(self.skeleton.edges)), np.int64)
-        return deformable_problem(grids, self.skeleton, cells, types, np.zeros((n, self.n_joints)), radius)
+        return deformable_problem(grids, self.skeleton, cells, types, np.zeros((n, self.n_joints)), np.ones(n))
 
     def layout(self, problem: DeformableProblem) -> tuple[Any, ...]:
         return problem.offsets, problem.width, problem.outputs
@@ -97,9 +96,9 @@ class DeformableEncoder(Encoder):
         return [table.reshape(-1, width, self.n_joints) for table, width in zip(cells, problem.width, strict=True)]
 
     def judge(self, problem: DeformableProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        truth = self.decode_all(problem, outputs._replace(values=problem.outputs.ravel()))
-        apart = np.array(self.decode_all(problem, outputs)) - np.array(truth)
-        costs = np.minimum(1.0, (apart**2).sum(axis=2) / np.square(problem.radius, dtype=np.float64)[:, np.newaxis])
+        truth = np.array(self.decode_all(problem, outputs._replace(values=problem.outputs.ravel())))
+        squares = np.square(np.array(self.decode_all(problem, outputs)) - truth).sum(axis=2)
+        costs = np.minimum(1.0, squares / cost_radius(truth, self.reference)[:, np.newaxis] ** 2)
         return 1.0 - costs.mean(axis=1), 1
 
 
