@@ -7,7 +7,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils import estimator_checks
 
 import maxmargin
-from maxmargin import Tree
+from maxmargin import CandidateSVM, Tree
 from maxmargin.estimators import all_estimators
 from maxmargin.testing import check_estimator
 from tests.toy import Labels, label_data
@@ -99,6 +99,49 @@ def test_there_is_data_for_every_estimator():
 @pytest.mark.parametrize("name", CASES)
 def test_estimator(name):
     check_estimator(*make(name))
+
+
+class ChangesItsArguments(CandidateSVM):
+    def fit(self, X, y, sample_weight=None, **options):
+        self.max_passes = 500
+        return super().fit(X, y, sample_weight, **options)
+
+
+class WorstFirst(CandidateSVM):
+    def predict_topk(self, X, k):
+        return [(outputs[::-1], scores[::-1]) for outputs, scores in super().predict_topk(X, k)]
+
+
+class TooEarly(CandidateSVM):
+    def _learn(self, X, y, **data):
+        self._encoder, problem = super()._learn(X, y, **data)
+        self._w = np.zeros(2)
+        return self._encoder, problem
+
+
+class Deaf(CandidateSVM):
+    def fit(self, X, y, sample_weight=None, *, callback=None, **options):
+        return super().fit(X, y, sample_weight, **options)
+
+
+class Forgetful(CandidateSVM):
+    def _start(self, encoder, problem):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (ChangesItsArguments, "fit changes a constructor argument"),
+        (WorstFirst, "the scores of example 0 rise"),
+        (TooEarly, "a failed fit changes"),
+        (Deaf, "a callback that raises does not raise"),
+        (Forgetful, "a warm start begins where a cold one does"),
+    ],
+)
+def test_broken_models_are_found(broken, message):
+    with pytest.raises(AssertionError, match=message):
+        check_estimator(broken(random_state=0), *candidates(np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("name", CASES)
