@@ -103,7 +103,7 @@ def test_estimator(name):
 
 class ChangesItsArguments(CandidateSVM):
     def fit(self, X, y, sample_weight=None, **options):
-        self.max_passes = 500
+        self.n_jobs = 1
         return super().fit(X, y, sample_weight, **options)
 
 
