@@ -58,7 +58,7 @@ def run_dataset(name: str, part: str, seconds: float, n_sentences: int | None) -
     model = ChainSVM(C=C, fit_bias=False)
     few = model._encode(X[:20], y[:20]).problem
     task = model._encode(X, y)
-    model._take_on(task)
+    model._encoder = task.encoder
 
     def f1(w: np.ndarray) -> float:
         model._set_weights(w)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_count", "check_positive", "check_share"]
+__all__ = ["check_choice", "check_cost", "check_count", "check_positive", "check_share"]
 
 
 def check_positive(name: str, value: Any, allow_infinite: bool = False) -> None:
@@ -16,6 +16,12 @@ def check_positive(name: str, value: Any, allow_infinite: bool = False) -> None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not (is_number and value > 0 and (value < np.inf or (allow_infinite and value == np.inf))):
         raise ValueError(f"{name} must be a positive number, not {value!r}.")
+
+
+def check_cost(name: str, value: Any) -> None:
+    """Raise unless `value` is a finite number that is not negative."""
+    if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
+        raise ValueError(f"{name} must be a number, 0 or more, not {value!r}.")
 
 
 def check_share(name: str, value: Any) -> None:

@@ -63,9 +63,22 @@ def _class_weights(class_weight: Any, classes: np.ndarray, label_counts: np.ndar
     return weights
 
 
-def position_costs(cost: Any, lengths: np.ndarray, position_weight: np.ndarray | None = None) -> np.ndarray:
-    """The scales of the positions of all sequences: their weights, divided by the length for "normalized_hamming"."""
-    scales = np.ones(lengths.sum()) if position_weight is None else np.asarray(position_weight, dtype=np.float64)
+def labelling_costs(
+    cost: Any,
+    class_weight: Any,
+    classes: np.ndarray,
+    labels: np.ndarray,
+    lengths: np.ndarray,
+    position_weight: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix of costs and the scales of the positions of all examples; zeros where there is no cost.
+
+    Scales are the weights of positions, divided by the number of positions for "normalized_hamming".
+    """
+    if cost is None:
+        return np.zeros((len(classes), len(classes))), np.zeros(len(labels))
+    matrix = label_costs(cost, classes, np.bincount(labels), class_weight)
+    scales = np.ones(len(labels)) if position_weight is None else position_weight
     if isinstance(cost, str) and cost == "normalized_hamming":
         scales = scales / np.repeat(lengths, lengths)
-    return scales
+    return matrix, scales

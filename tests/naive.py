@@ -60,17 +60,6 @@ def blocks_of(problem):
     return table(sequences, golds, len(problem.penalty))
 
 
-def tree_features(tree, y, n_labels):
-    """The joint feature map of a tree and its labels: nodes (F, L), then edges (1 + F_edge, child, parent), flat."""
-    nodes = np.zeros((tree.features.shape[1], n_labels))
-    edges = np.zeros((1 + tree.edge_features.shape[1], n_labels, n_labels))
-    for row, label in zip(tree.features, y, strict=True):
-        nodes[:, label] += row
-    for (parent, child), row in zip(tree.edges, tree.edge_features, strict=True):
-        edges[:, y[child], y[parent]] += [1, *row]
-    return np.concatenate([nodes.ravel(), edges.ravel()])
-
-
 def graph_features(graph, y):
     """The joint feature map of a graph and labels 0 and 1: of the nodes of label 1, then minus those of cut edges."""
     nodes, edges, edge_features = graph
@@ -200,3 +189,14 @@ def box_table(images, golds):
         phi = [x[y[0] : y[2], y[1] : y[3]].sum(axis=(0, 1)) for y in (gold, *outputs)]
         blocks.append((phi[0] - np.array(phi[1:]), np.array([1 - box_iou(gold, y) for y in outputs])))
     return blocks
+
+
+def tree_features(tree, y, n_labels):
+    """The joint feature map, from its definition: nodes (F, L), then edges (1 + F_edge, child, parent), flat."""
+    nodes = np.zeros((tree.features.shape[1], n_labels))
+    edges = np.zeros((1 + tree.edge_features.shape[1], n_labels, n_labels))
+    for row, label in zip(tree.features, y, strict=True):
+        nodes[:, label] += row
+    for (parent, child), row in zip(tree.edges, tree.edge_features, strict=True):
+        edges[:, y[child], y[parent]] += [1, *row]
+    return np.concatenate([nodes.ravel(), edges.ravel()])

@@ -170,7 +170,7 @@ class LabelsByArgmax:
         return sorted(map(np.array, Labels().outputs(x)), key=value, reverse=True)[:k]
 
 
-def data(n=6):
+def label_data(n=6):
     """Examples for `Labels`: a label for the sign of each coordinate, and one for that of their sum."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 2))

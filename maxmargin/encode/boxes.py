@@ -5,16 +5,61 @@ Every check of the user's images and boxes is here: what passes is safe for the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import Bunch
 
-from maxmargin.encode.features import row_features
-from maxmargin.encode.rows import Rows, stack_rows
+from maxmargin.encode.base import RowEncoder, by_row
+from maxmargin.encode.features import append_constant, row_features
+from maxmargin.encode.rows import Rows, check_examples, check_truths, stack_rows
+from maxmargin.metrics import iou
+from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.boxes import BoxProblem
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoxEncoder(RowEncoder):
+    """The encoder of images with one box each."""
+
+    are_words: bool
+    smallest: np.ndarray  # (2,) the least height and width of a box
+
+    @classmethod
+    def learn(cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, min_size: Any) -> tuple[BoxEncoder, BoxProblem]:
+        """The encoder and the problem of training images; arguments are those of `BoxSVM`."""
+        cells = stack_cells(X, dtype=dtype)
+        smallest = check_min_size(min_size, cells.shapes)
+        boxes = check_boxes(y, cells.shapes, smallest)
+        encoder = cls.of(cells.rows, dtype, has_bias=fit_bias, are_words=cells.are_words, smallest=smallest)
+        rows = encoder.stored(cells.rows, append_constant)
+        return encoder, box_problem(rows, cells.shapes, boxes, smallest, dtype)
+
+    def problem(self, X: Any, y: Any = None) -> BoxProblem:
+        cells = stack_cells(X, self.n_features_in, self.are_words, self.dtype)
+        check_min_size(tuple(self.smallest.tolist()), cells.shapes)
+        rows = self.stored(cells.rows, append_constant)
+        problem = box_problem(rows, cells.shapes, None, self.smallest, self.dtype)
+        return problem if y is None else problem._replace(boxes=check_boxes(y, cells.shapes, np.ones(2, np.int64)))
+
+    def layout(self, problem: BoxProblem) -> tuple[Any, ...]:
+        return problem.shapes, problem.boxes
+
+    def names(self, w: np.ndarray) -> Bunch:
+        return Bunch(cells=w[: self.n_features_in], **({"bias": w[-1]} if self.has_bias else {}))
+
+    def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
+        return outputs.values.reshape(-1, 4)
+
+    def arrange(self, problem: BoxProblem, parts: Blocks) -> list[np.ndarray]:
+        cells = by_row(parts, problem.offsets, 1)
+        return [column.reshape(shape) for column, shape in zip(cells, problem.shapes, strict=True)]
+
+    def judge(self, problem: BoxProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        return iou(problem.boxes, outputs.values.reshape(-1, 4)), 1
 
 
 class Cells(NamedTuple):
@@ -43,10 +88,7 @@ def stack_cells(X: Any, n_features: int | None = None, are_words: bool | None = 
     >>> cells.rows.matrix.shape, cells.shapes.tolist()
     ((10, 5), [[2, 3], [4, 1]])
     """
-    if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, str):
-        raise TypeError(f"X must be a list of images, not a {type(X).__name__}.")
-    if len(X) == 0:
-        raise ValueError("X must hold at least one image, but it is empty.")
+    check_examples(X, "images", "image")
     grids = [_as_grid(x, f"X[{i}]") for i, x in enumerate(X)]
     if are_words is None:
         are_words = grids[0].ndim == 2
@@ -121,10 +163,7 @@ def check_min_size(min_size: Any, shapes: np.ndarray) -> np.ndarray:
 
 def check_boxes(y: Any, shapes: np.ndarray, smallest: np.ndarray) -> np.ndarray:
     """Check one box per image and stack them."""
-    if not hasattr(y, "__len__"):
-        raise TypeError("y must be a list with one box (top, left, bottom, right) per image.")
-    if len(y) != len(shapes):
-        raise ValueError(f"X has {len(shapes)} images, but y has {len(y)} boxes.")
+    check_truths(y, len(shapes), "one box (top, left, bottom, right) per image", "image")
     boxes = np.zeros((len(y), 4), np.int32)
     for i, (box, (height, width)) in enumerate(zip(y, shapes, strict=True)):
         sides = np.asarray(box)

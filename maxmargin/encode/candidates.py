@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.features import row_features
-from maxmargin.encode.rows import Rows, stack_rows
+from maxmargin.encode.rows import Rows, check_truths, flatten_weights, stack_rows
+from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.candidates import CandidateProblem
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CandidateEncoder(RowEncoder):
+    """The encoder of candidate sets."""
+
+    @classmethod
+    def learn(cls, X: Any, y: Any, *, dtype: Any, costs: Any = None) -> tuple[CandidateEncoder, CandidateProblem]:
+        """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""
+        rows = stack_candidates(X, dtype=dtype)
+        labels = true_candidates(y, rows)
+        encoder = cls.of(rows, dtype)
+        return encoder, candidate_problem(encoder.stored(rows), labels, candidate_costs(costs, labels, rows), dtype)
+
+    def problem(self, X: Any, y: Any = None) -> CandidateProblem:
+        rows = stack_candidates(X, self.n_features_in, self.dtype)
+        labels = np.zeros(len(rows.lengths)) if y is None else true_candidates(y, rows)
+        return candidate_problem(self.stored(rows), labels, np.zeros(rows.offsets[-1]), self.dtype)
+
+    def layout(self, problem: CandidateProblem) -> tuple[Any, ...]:
+        return (problem.offsets,)
+
+    def decode(self, problem: Any, i: int, rows: np.ndarray) -> list[int]:
+        return rows[:, 0].tolist()
+
+    def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
+        return outputs.values
+
+    def judge(self, problem: CandidateProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        return outputs.values == problem.labels, 1
 
 
 def stack_candidates(X: Any, n_features: int | None = None, dtype: Any = np.float64) -> Rows:
@@ -22,11 +55,7 @@ def stack_candidates(X: Any, n_features: int | None = None, dtype: Any = np.floa
 
 def true_candidates(y: Any, rows: Rows) -> np.ndarray:
     """Check the indices of the true candidates."""
-    n = len(rows.lengths)
-    if isinstance(y, str) or not hasattr(y, "__len__"):
-        raise TypeError("y must be a list with the index of the true candidate of each example.")
-    if len(y) != n:
-        raise ValueError(f"X has {n} candidate sets, but y has {len(y)} entries.")
+    check_truths(y, len(rows.lengths), "the index of the true candidate of each example", "candidate set")
     for i, (index, size) in enumerate(zip(y, rows.lengths, strict=True)):
         if not isinstance(index, Integral) or isinstance(index, (bool, np.bool_)):
             raise TypeError(f"y[{i}] must be the index of a candidate, an integer, not {index!r}.")
@@ -37,22 +66,14 @@ def true_candidates(y: Any, rows: Rows) -> np.ndarray:
 
 def candidate_costs(costs: Any, labels: np.ndarray, rows: Rows) -> np.ndarray:
     """Check the costs of all candidates and concatenate them; by default 1 for all but the true ones."""
+    flat = flatten_weights(costs, rows.lengths, "costs", "candidate set")
     truth = rows.offsets[:-1] + labels
     if costs is None:
-        flat = np.ones(rows.offsets[-1])
         flat[truth] = 0
-        return flat
-    if len(costs) != len(labels):
-        raise ValueError(f"X has {len(labels)} candidate sets, but costs has {len(costs)} entries.")
-    arrays = [np.asarray(cost, np.float64) for cost in costs]
-    for i, (cost, size) in enumerate(zip(arrays, rows.lengths, strict=True)):
-        if cost.shape != (size,):
-            raise ValueError(f"costs[{i}] must hold {size} numbers, one per candidate of X[{i}].")
-        if not (np.isfinite(cost).all() and (cost >= 0).all()):
-            raise ValueError(f"costs[{i}] must be finite and non-negative.")
-        if cost[labels[i]] != 0:
-            raise ValueError(f"costs[{i}] must be zero for the true candidate {labels[i]}, not {cost[labels[i]]:g}.")
-    return np.concatenate(arrays)
+    if flat[truth].any():
+        i = int(np.flatnonzero(flat[truth])[0])
+        raise ValueError(f"costs[{i}] must be zero for the true candidate {labels[i]}, not {flat[truth[i]]:g}.")
+    return flat
 
 
 def candidate_problem(rows: Rows, labels: np.ndarray, costs: np.ndarray, dtype: Any) -> CandidateProblem:

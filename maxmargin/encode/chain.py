@@ -2,18 +2,90 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import Bunch
 
-from maxmargin.encode.features import append_columns
-from maxmargin.encode.rows import Rows
+from maxmargin.costs import labelling_costs
+from maxmargin.encode.base import LabellingEncoder
+from maxmargin.encode.features import append_columns, row_features
+from maxmargin.encode.rows import Rows, flatten_labels, flatten_weights, locate, stack_rows
 from maxmargin.features import SparseFeatures
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chain import ChainProblem
 from maxmargin.structures.observed_chain import ObservedChainProblem, Pairs
 
 BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChainEncoder(LabellingEncoder):
+    """The encoder of sequences."""
+
+    penalty: np.ndarray  # (L, L) potentials of transitions before any weight
+    pairs: Pairs | None = None  # those that have a weight, if not all do
+
+    @classmethod
+    def learn(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        dtype: Any,
+        fit_bias: bool,
+        allowed_transitions: Any,
+        with_grams: bool,
+        cost: Any = None,
+        class_weight: Any = None,
+        only_observed: bool = False,
+        lengths: Any = None,
+        position_weight: Any = None,
+    ) -> tuple[ChainEncoder, Any]:
+        """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
+        rows = stack_rows(X, lengths, dtype=dtype)
+        classes, labels = np.unique(flatten_labels(y, rows, is_stacked=lengths is not None), return_inverse=True)
+        penalty = transition_penalties(allowed_transitions, classes, dtype)
+        check_feasible(penalty, rows.lengths)
+        check_gold_allowed(labels, penalty, rows, classes)
+        weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
+        costs = labelling_costs(cost, class_weight, classes, labels, rows.lengths, weights)
+        encoder = cls.of(rows, dtype, has_bias=fit_bias, classes=classes, penalty=penalty, stores_sparse=only_observed)
+        rows = encoder.stored(rows, append_biases)
+        features, n_features = row_features(rows, dtype, with_grams=with_grams), rows.matrix.shape[1]
+        if only_observed:
+            encoder = replace(encoder, pairs=observed_pairs(features, rows, n_features, labels, len(classes)))
+        return encoder, chain_problem(features, rows, n_features, labels, *costs, penalty, encoder.pairs)
+
+    def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> Any:
+        rows = stack_rows(X, lengths, self.n_features_in, self.dtype)
+        check_feasible(self.penalty, rows.lengths)
+        labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
+        costs = labelling_costs(None, None, self.classes, labels, rows.lengths)
+        rows = self.stored(rows, append_biases)
+        features, n_features = row_features(rows, self.dtype), rows.matrix.shape[1]
+        return chain_problem(features, rows, n_features, labels, *costs, self.penalty, self.pairs)
+
+    def layout(self, problem: Any) -> tuple[Any, ...]:
+        return (problem.offsets,)
+
+    def names(self, w: np.ndarray) -> Bunch:
+        n_labels, width = len(self.classes), self.n_features_in
+        if self.pairs is None:
+            table, transitions = w[: -(n_labels**2)].reshape(-1, n_labels), w[-(n_labels**2) :]
+            named = Bunch(emissions=table[:width], transitions=transitions.reshape(n_labels, n_labels))
+            biases = table[width:]
+        else:
+            start, labels, sources, targets = self.pairs
+            table = sp.csr_array((w[: labels.size], labels, start), (len(start) - 1, n_labels))
+            named = Bunch(emissions=table[:width], transitions=np.zeros((n_labels, n_labels), w.dtype))
+            named.transitions[sources, targets] = w[labels.size :]
+            biases = table[width:].toarray()
+        if self.has_bias:
+            named.update(zip(BIASES, biases, strict=True))
+        return named
 
 
 def append_biases(rows: Rows) -> Rows:
@@ -56,7 +128,7 @@ def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.nd
     return np.where(mask, 0, IMPOSSIBLE).astype(dtype)
 
 
-def check_feasible(penalty: np.ndarray, lengths: np.ndarray, name: str = "X") -> None:
+def check_feasible(penalty: np.ndarray, lengths: np.ndarray) -> None:
     """Raise where no labelling of some sequence avoids the forbidden transitions."""
     allowed = penalty == 0
     reachable = np.ones(len(penalty), bool)
@@ -64,10 +136,9 @@ def check_feasible(penalty: np.ndarray, lengths: np.ndarray, name: str = "X") ->
         reachable = allowed[reachable].any(axis=0)
         if (
             not reachable.any()
-        ):  # a path longer than the number of labels contains a cycle, so there is one of any length
-            example = int(np.flatnonzero(lengths >= length)[0])
-            length = lengths[example]
-            raise ValueError(f"allowed_transitions leaves no labelling for {name}[{example}], of length {length}.")
+        ):  # paths longer than the number of labels contain a cycle, so there are some of any length
+            i = int(np.flatnonzero(lengths >= length)[0])
+            raise ValueError(f"allowed_transitions leaves no labelling for X[{i}], of length {lengths[i]}.")
 
 
 def check_gold_allowed(labels: np.ndarray, penalty: np.ndarray, rows: Rows, classes: np.ndarray) -> None:
@@ -76,7 +147,7 @@ def check_gold_allowed(labels: np.ndarray, penalty: np.ndarray, rows: Rows, clas
     is_forbidden[rows.offsets[1:-1] - 1] = False  # from one sequence to the next
     if is_forbidden.any():
         token = int(np.flatnonzero(is_forbidden)[0])
-        example = int(np.searchsorted(rows.offsets, token, side="right") - 1)
+        example, _ = locate(token, rows.offsets)
         before, after = (classes[labels[t]].item() for t in (token, token + 1))
         raise ValueError(f"y[{example}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
 

@@ -5,17 +5,21 @@ Every check of the user's images and poses is here: what passes is safe for the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.utils import Bunch
 
+from maxmargin.encode.base import Encoder, by_row
+from maxmargin.encode.edges import check_parents, children_first
 from maxmargin.encode.features import WRITABLE
-from maxmargin.encode.tree import check_edges, children_first
+from maxmargin.encode.rows import check_examples, check_truths, stack_rows
 from maxmargin.features import DenseFeatures
 from maxmargin.features.base import Gram
-from maxmargin.structures.deformable import DeformableProblem
+from maxmargin.runtime.blocks import Blocks
+from maxmargin.structures.deformable import N_STATISTICS, DeformableProblem
 
 LEAST_SCALE = 1.0  # of displacements, in cells
 
@@ -38,6 +42,66 @@ class Grids(NamedTuple):
     shapes: np.ndarray  # (n, 2) height and width
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DeformableEncoder(Encoder):
+    """The encoder of images with a pose each."""
+
+    published = ("n_features_in", "n_joints", "anchor", "scale")
+
+    n_features_in: int
+    n_joints: int
+    skeleton: Skeleton
+    reference: Any = field(compare=False)  # of costs, which also judge predictions
+
+    anchor = property(lambda self: self.skeleton.anchor)
+    scale = property(lambda self: self.skeleton.scale)
+
+    @classmethod
+    def learn(
+        cls, X: Any, y: Any, *, dtype: Any, edges: Any, n_types: int, reference: Any, joint_weight: Any = None
+    ) -> tuple[DeformableEncoder, DeformableProblem]:
+        """The encoder and the problem of training images; arguments are those of `DeformableSVM`."""
+        grids = stack_grids(X, dtype=dtype)
+        cells = stack_poses(y, grids)
+        n, n_joints, _ = cells.shape
+        joint_cost = check_joint_weight(joint_weight, n, n_joints) / n_joints
+        skeleton, types = make_skeleton(edges, cells, n_types, dtype)
+        problem = deformable_problem(grids, skeleton, cells, types, joint_cost, cost_radius(cells, reference))
+        encoder = cls(n_features_in=problem.n_features, n_joints=n_joints, skeleton=skeleton, reference=reference)
+        return encoder, problem
+
+    def problem(self, X: Any, y: Any = None) -> DeformableProblem:
+        grids = stack_grids(X, self.n_features_in, self.anchor.dtype)
+        n = len(grids.shapes)
+        cells = np.zeros((n, self.n_joints, 2), np.int64) if y is None else stack_poses(y, grids, self.n_joints)
+        types = np.zeros((n, len(self.skeleton.edges)), np.int64)
+        return deformable_problem(grids, self.skeleton, cells, types, np.zeros((n, self.n_joints)), np.ones(n))
+
+    def layout(self, problem: DeformableProblem) -> tuple[Any, ...]:
+        return problem.offsets, problem.width, problem.outputs
+
+    def names(self, w: np.ndarray) -> Bunch:
+        n_edges, n_types, _ = self.anchor.shape
+        n_edge_weights = n_edges * n_types * N_STATISTICS
+        edges = w[w.size - n_edge_weights :].reshape(n_edges, n_types, N_STATISTICS)
+        unary = w[: w.size - n_edge_weights].reshape(-1, self.n_joints)
+        return Bunch(unary=unary, springs=edges[:, :, :4], types=edges[:, :, 4])
+
+    def decode(self, problem: DeformableProblem, i: int, rows: np.ndarray) -> np.ndarray:
+        y, x = np.divmod(rows[:, : self.n_joints].astype(np.int64), problem.width[i])
+        return np.stack([x, y], axis=2)
+
+    def arrange(self, problem: DeformableProblem, parts: Blocks) -> list[np.ndarray]:
+        cells = by_row(parts, problem.offsets, self.n_joints)
+        return [table.reshape(-1, width, self.n_joints) for table, width in zip(cells, problem.width, strict=True)]
+
+    def judge(self, problem: DeformableProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        truth = np.array(self.decode_all(problem, outputs._replace(values=problem.outputs.ravel())))
+        squares = np.square(np.array(self.decode_all(problem, outputs)) - truth).sum(axis=2)
+        costs = np.minimum(1.0, squares / cost_radius(truth, self.reference)[:, np.newaxis] ** 2)
+        return 1.0 - costs.mean(axis=1), 1
+
+
 def stack_grids(X: Any, n_features: int | None = None, dtype: Any = np.float64) -> Grids:
     """Check grids of features and put them one after the other.
 
@@ -54,23 +118,13 @@ def stack_grids(X: Any, n_features: int | None = None, dtype: Any = np.float64) 
     >>> stack_grids([np.zeros((2, 3, 5)), np.zeros((1, 4, 5))]).offsets
     array([ 0,  6, 10])
     """
-    if not isinstance(X, (Sequence, np.ndarray)):
-        raise TypeError(f"X must be a list of (H, W, F) arrays, not a {type(X).__name__}.")
-    if len(X) == 0:
-        raise ValueError("X must hold at least one image, but it is empty.")
+    check_examples(X, "(H, W, F) arrays", "image")
     grids = [np.asarray(x) for x in X]
-    width = np.shape(grids[0])[-1:] if n_features is None else (n_features,)
     for i, grid in enumerate(grids):
         if grid.ndim != 3 or grid.dtype.kind not in "biuf" or 0 in grid.shape:
             raise ValueError(f"X[{i}] must be an (H, W, F) array of numbers, none of them zero, not {_describe(grid)}.")
-        if grid.shape[2:] != width:
-            source = "X[0] has" if n_features is None else "the model was fitted with"
-            raise ValueError(f"X[{i}] has {grid.shape[2]} features, but {source} {width[0]}.")
-        if not (np.abs(grid) <= np.finfo(dtype).max).all():
-            raise ValueError(f"X[{i}] contains NaN, infinity or a number too large for {np.dtype(dtype).name}.")
-    shapes = np.array([grid.shape[:2] for grid in grids])
-    matrix = np.concatenate([grid.reshape(-1, grid.shape[2]) for grid in grids])
-    return Grids(matrix, np.concatenate([[0], np.cumsum(shapes.prod(axis=1))]), shapes)
+    rows = stack_rows([grid.reshape(-1, grid.shape[2]) for grid in grids], None, n_features, dtype)
+    return Grids(rows.matrix, rows.offsets, np.array([grid.shape[:2] for grid in grids]))
 
 
 def _describe(array: np.ndarray) -> str:
@@ -79,11 +133,7 @@ def _describe(array: np.ndarray) -> str:
 
 def stack_poses(y: Any, grids: Grids, n_joints: int | None = None) -> np.ndarray:
     """Check poses, (J, 2) arrays of the x and y of each joint, and round them to cells: (n, J, 2) integers."""
-    n = len(grids.shapes)
-    if isinstance(y, str) or not hasattr(y, "__len__"):
-        raise TypeError("y must be a list with one (J, 2) array of positions per image.")
-    if len(y) != n:
-        raise ValueError(f"X has {n} images, but y has {len(y)}.")
+    check_truths(y, len(grids.shapes), "one (J, 2) array of positions per image", "image")
     poses = [np.asarray(pose) for pose in y]
     expected = (len(poses[0]) if poses[0].ndim else 0) if n_joints is None else n_joints
     for i, pose in enumerate(poses):
@@ -118,7 +168,7 @@ def make_skeleton(edges: Any, cells: np.ndarray, n_types: int, dtype: Any) -> tu
     the skeleton and (n, E) the types of the true poses
     """
     n, n_joints, _ = cells.shape
-    ends = check_edges(edges, "the skeleton", n_joints)
+    ends = check_parents(edges, "the skeleton", n_joints)
     parent = np.full(n_joints, -1)
     parent[ends[:, 1]] = ends[:, 0]
     order = children_first(parent, np.array([0, n_joints]), "the skeleton")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import Bunch
 
+from maxmargin.costs import label_costs
+from maxmargin.encode.base import LabellingEncoder, by_row
+from maxmargin.encode.edges import check_edge_features, check_edges, first_repeated, show
 from maxmargin.encode.features import append_constant, row_features
-from maxmargin.encode.rows import Rows, stack_rows
+from maxmargin.encode.rows import Rows, check_examples, flatten_labels, flatten_weights, stack_rows
+from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.graph_cut import GraphCutProblem
 
 
@@ -24,6 +29,70 @@ class Graphs(NamedTuple):
     def ends_in_all(self) -> np.ndarray:
         """The ends of edges with nodes counted over all graphs."""
         return self.ends + np.repeat(self.nodes.offsets[:-1], self.edges.lengths)[:, np.newaxis]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraphCutEncoder(LabellingEncoder):
+    """The encoder of graphs of two labels."""
+
+    published = ("classes", "n_features_in", "n_edge_features_in")
+
+    n_edge_features_in: int
+
+    @classmethod
+    def learn(
+        cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, cost: Any, class_weight: Any, node_weight: Any = None
+    ) -> tuple[GraphCutEncoder, GraphCutProblem]:
+        """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
+        graphs = stack_graphs(X, dtype=dtype)
+        classes, labels = np.unique(flatten_labels(y, graphs.nodes, "graph"), return_inverse=True)
+        if len(classes) != 2:
+            raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
+        encoder = cls.of(
+            graphs.nodes, dtype, has_bias=fit_bias, classes=classes, n_edge_features_in=graphs.edges.matrix.shape[1]
+        )
+        costs = wrong_label_costs(graphs, labels, classes, cost, class_weight, node_weight)
+        return encoder, encoder._assemble(graphs, labels, costs, for_training=True)
+
+    def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:
+        graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in, self.dtype)
+        weights = flatten_weights(node_weight, graphs.nodes.lengths, "node_weight", "graph")
+        return self._assemble(graphs, self.truth(y, graphs.nodes, "graph"), weights)
+
+    def _assemble(
+        self, graphs: Graphs, labels: np.ndarray, costs: np.ndarray, for_training: bool = False
+    ) -> GraphCutProblem:
+        graphs = graphs._replace(nodes=self.stored(graphs.nodes))
+        return graph_problem(graphs, labels, costs, self.dtype, with_bias=self.has_bias, for_training=for_training)
+
+    def layout(self, problem: GraphCutProblem) -> tuple[Any, ...]:
+        return problem.offsets, problem.ends, problem.labels
+
+    def names(self, w: np.ndarray) -> Bunch:
+        width = self.n_features_in
+        bias = {"bias": w[width : width + 1]} if self.has_bias else {}
+        return Bunch(nodes=w[:width], edges=w[-self.n_edge_features_in :], **bias)
+
+    def arrange(self, problem: GraphCutProblem, parts: Blocks) -> list[np.ndarray]:
+        return [table.reshape(2, -1).T for table in by_row(parts, problem.offsets, 2)]  # stored label by label
+
+    def importance(self, problem: GraphCutProblem) -> np.ndarray:
+        return problem.cost.astype(np.float64)
+
+
+def wrong_label_costs(
+    graphs: Graphs, labels: np.ndarray, classes: np.ndarray, cost: Any, class_weight: Any, node_weight: Any
+) -> np.ndarray:
+    """The cost of the wrong label of every node; arguments are those of `GraphCutSVM`."""
+    scales = flatten_weights(node_weight, graphs.nodes.lengths, "node_weight", "graph")
+    by_class = np.bincount(labels, scales, minlength=2)
+    if not by_class.all():
+        raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
+    costs = label_costs(cost, classes, by_class, class_weight)
+    if isinstance(cost, str) and cost == "normalized_hamming":
+        totals = np.add.reduceat(scales, graphs.nodes.offsets[:-1])
+        scales = scales / np.repeat(np.where(totals > 0, totals, 1), graphs.nodes.lengths)
+    return scales * costs[labels, 1 - labels]
 
 
 def stack_graphs(
@@ -45,10 +114,7 @@ def stack_graphs(
     >>> graphs.nodes.offsets.tolist(), graphs.ends.tolist(), graphs.edges.matrix.tolist()
     ([0, 2, 3], [[0, 1]], [[1.0]])
     """
-    if not isinstance(X, (Sequence, np.ndarray)):
-        raise TypeError(f"X must be a list of graphs, not a {type(X).__name__}.")
-    if len(X) == 0:
-        raise ValueError("X must hold at least one graph, but it is empty.")
+    check_examples(X, "graphs", "graph")
     for i, graph in enumerate(X):
         if not isinstance(graph, (tuple, list)) or len(graph) not in (2, 3):
             raise TypeError(f"X[{i}] must be a pair (nodes, edges) or a triple (nodes, edges, edge features).")
@@ -59,75 +125,43 @@ def stack_graphs(
             raise ValueError(f"X[{i}] has no nodes.")
     nodes = stack_rows([graph[0] for graph in X], None, n_features, dtype)
     ends = [
-        _as_ends(graph[1], int(n_nodes), i) for i, (graph, n_nodes) in enumerate(zip(X, nodes.lengths, strict=True))
+        _as_ends(graph[1], f"X[{i}]", int(size)) for i, (graph, size) in enumerate(zip(X, nodes.lengths, strict=True))
     ]
     rows = [
-        _as_edge_rows(graph[2], pairs, i) if len(graph) == 3 else np.ones((len(pairs), 1))
+        _as_edge_rows(graph[2] if len(graph) == 3 else np.ones(len(pairs)), pairs, i, dtype)
         for i, (graph, pairs) in enumerate(zip(X, ends, strict=True))
     ]
-    width = next((row.shape[1] for row, pairs in zip(rows, ends, strict=True) if len(pairs)), 1)
-    if n_edge_features is not None:
-        if width != n_edge_features and any(len(pairs) for pairs in ends):
-            raise ValueError(f"X has {width} edge features, but the model was fitted with {n_edge_features}.")
-        width = n_edge_features
-    for i, (row, pairs) in enumerate(zip(rows, ends, strict=True)):
-        if len(pairs) and row.shape[1] != width:
+    width = next((row.shape[1] for row in rows if len(row)), n_edge_features or 1)
+    if n_edge_features is not None and width != n_edge_features:
+        raise ValueError(f"X has {width} edge features, but the model was fitted with {n_edge_features}.")
+    for i, row in enumerate(rows):
+        if len(row) and row.shape[1] != width:
             raise ValueError(f"X[{i}] has {row.shape[1]} edge features, but others have {width}.")
-        _check_edge_rows(row, pairs, i, dtype)
     offsets = np.concatenate([[0], np.cumsum([len(pairs) for pairs in ends])])
-    matrix = np.concatenate([row.reshape(len(row), width) if len(row) else np.empty((0, width)) for row in rows])
+    matrix = np.concatenate([row.reshape(len(row), width) for row in rows])
     return Graphs(nodes, np.concatenate(ends), Rows(matrix, offsets))
 
 
-def _as_ends(edges: Any, n_nodes: int, i: int) -> np.ndarray:
-    ends = np.asarray(edges)
-    if ends.size == 0:
-        return np.empty((0, 2), np.int64)
-    if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
-        raise ValueError(f"The edges of X[{i}] must be an (E, 2) array of integers, pairs of nodes.")
-    ends = ends.astype(np.int64)
-    is_missing = ((ends < 0) | (ends >= n_nodes)).any(axis=1)
-    if is_missing.any():
-        e = int(np.flatnonzero(is_missing)[0])
-        raise ValueError(f"Edge {e} of X[{i}] is {_pair(ends[e])}, but the nodes are 0 to {n_nodes - 1}.")
+def _as_ends(edges: Any, name: str, n_nodes: int) -> np.ndarray:
+    ends = check_edges(edges, name, n_nodes)
     is_loop = ends[:, 0] == ends[:, 1]
     if is_loop.any():
         e = int(np.flatnonzero(is_loop)[0])
-        raise ValueError(f"Edge {e} of X[{i}] joins node {ends[e, 0]} to itself.")
-    keys = ends.min(axis=1) * n_nodes + ends.max(axis=1)
-    order = np.argsort(keys, kind="stable")
-    repeats = np.flatnonzero(np.diff(keys[order]) == 0)
-    if repeats.size:
-        e, again = (int(order[repeats[0] + k]) for k in (0, 1))
-        raise ValueError(f"Edges {e} and {again} of X[{i}], {_pair(ends[e])} and {_pair(ends[again])}, are the same.")
+        raise ValueError(f"Edge {e} of {name} joins node {ends[e, 0]} to itself.")
+    repeated = first_repeated(ends.min(axis=1) * n_nodes + ends.max(axis=1))
+    if repeated:
+        e, again = repeated
+        raise ValueError(f"Edges {e} and {again} of {name}, {show(ends[e])} and {show(ends[again])}, are the same.")
     return ends
 
 
-def _pair(ends: np.ndarray) -> str:
-    return f"({ends[0]}, {ends[1]})"
-
-
-def _as_edge_rows(features: Any, ends: np.ndarray, i: int) -> np.ndarray:
-    rows = np.asarray(features)
-    if rows.ndim == 1:
-        rows = rows[:, np.newaxis]
-    if rows.ndim != 2 or (rows.size and rows.dtype.kind not in "biuf"):
-        raise TypeError(f"The edge features of X[{i}] must be an (E, G) array of numbers.")
-    if len(rows) != len(ends):
-        raise ValueError(f"X[{i}] has {len(ends)} edges, but {len(rows)} rows of edge features.")
-    if len(ends) and rows.shape[1] == 0:
-        raise ValueError(f"X[{i}] must have at least one edge feature.")
-    return rows.astype(np.float64)
-
-
-def _check_edge_rows(rows: np.ndarray, ends: np.ndarray, i: int, dtype: Any) -> None:
-    is_bad = ~((rows >= 0) & (rows <= np.finfo(dtype).max))
-    if is_bad.any():
-        e, g = (int(k) for k in np.argwhere(is_bad)[0])
-        raise ValueError(
-            f"Feature {g} of edge {e} of X[{i}], {_pair(ends[e])}, is {rows[e, g]:.3g}: edge features must be finite "
-            "and not negative."
-        )
+def _as_edge_rows(features: Any, ends: np.ndarray, i: int, dtype: Any) -> np.ndarray:
+    rows = check_edge_features(features, len(ends), i, dtype)
+    if (rows < 0).any():
+        e, g = np.argwhere(rows < 0)[0].tolist()
+        edge = f"edge {e} of X[{i}], {show(ends[e])}"
+        raise ValueError(f"Feature {g} of {edge}, is {rows[e, g]:.3g}, but edge features must not be negative.")
+    return rows
 
 
 def graph_problem(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.features import row_features
-from maxmargin.encode.rows import Rows, as_stored, stack_rows
+from maxmargin.encode.rows import Rows, check_examples, check_truths, flatten_weights, stack_rows
+from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.matching import MatchingProblem
 
 
@@ -26,6 +28,40 @@ class Pairs(NamedTuple):
         return np.concatenate([[0], np.cumsum(self.n_left)])
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MatchingEncoder(RowEncoder):
+    """The encoder of pairs of nodes."""
+
+    @classmethod
+    def learn(
+        cls, X: Any, y: Any, *, dtype: Any, wrong_cost: float, missed_cost: float, link_weight: Any = None
+    ) -> tuple[MatchingEncoder, MatchingProblem]:
+        """The encoder and the problem of training data; arguments are those of `MatchingSVM`."""
+        pairs = stack_pairs(X, dtype=dtype)
+        matches = true_matches(y, pairs)
+        costs = matching_costs(matches, link_weights(link_weight, pairs), wrong_cost, missed_cost, pairs)
+        encoder = cls.of(pairs.rows, dtype)
+        pairs = pairs._replace(rows=encoder.stored(pairs.rows))
+        return encoder, matching_problem(pairs, matches, costs, dtype)
+
+    def problem(self, X: Any, y: Any = None) -> MatchingProblem:
+        pairs = stack_pairs(X, self.n_features_in, self.dtype)
+        n_left, n_pairs = pairs.left_offsets[-1], pairs.rows.offsets[-1]
+        matches = np.zeros(n_left) if y is None else true_matches(y, pairs)
+        pairs = pairs._replace(rows=self.stored(pairs.rows))
+        return matching_problem(pairs, matches, np.zeros(n_pairs + n_left), self.dtype)
+
+    def layout(self, problem: MatchingProblem) -> tuple[Any, ...]:
+        return problem.left_offsets, problem.n_right
+
+    def arrange(self, problem: MatchingProblem, parts: Blocks) -> list[np.ndarray]:
+        sizes = zip(np.diff(problem.left_offsets), problem.n_right, super().arrange(problem, parts), strict=True)
+        return [np.column_stack([part[: n * m].reshape(n, m), part[n * m :]]) for n, m, part in sizes]
+
+    def judge(self, problem: MatchingProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        return outputs.values == problem.matches, np.diff(problem.left_offsets)
+
+
 def stack_pairs(X: Any, n_features: int | None = None, dtype: Any = np.float64) -> Pairs:
     """Check the features of pairs and stack them.
 
@@ -36,8 +72,7 @@ def stack_pairs(X: Any, n_features: int | None = None, dtype: Any = np.float64) 
     n_features : the expected F
     dtype : what the values will be stored as
     """
-    if sp.issparse(X) or not isinstance(X, (Sequence, np.ndarray)):
-        raise TypeError(f"X must be a list of (n, m, F) arrays, one per example, not a {type(X).__name__}.")
+    check_examples(X, "(n, m, F) arrays, one per example", "pair of sides")
     matrices, shapes = [], []
     for i, x in enumerate(X):
         matrix, shape = _as_pairs(x, f"X[{i}]")
@@ -74,11 +109,7 @@ def _as_pairs(x: Any, name: str) -> tuple[Any, tuple[int, int]]:
 
 def true_matches(y: Any, pairs: Pairs) -> np.ndarray:
     """Check matchings and concatenate the right nodes of all left nodes, -1 for none."""
-    n = len(pairs.n_left)
-    if isinstance(y, str) or not hasattr(y, "__len__"):
-        raise TypeError("y must be a list with one matching per example.")
-    if len(y) != n:
-        raise ValueError(f"X has {n} examples, but y has {len(y)}.")
+    check_truths(y, len(pairs.n_left), "one matching per example", "example")
     sizes = zip(y, pairs.n_left, pairs.n_right, strict=True)
     return np.concatenate([_as_match(links, a, b, f"y[{i}]") for i, (links, a, b) in enumerate(sizes)])
 
@@ -124,18 +155,8 @@ def _repeated(values: np.ndarray) -> int:
 
 def link_weights(link_weight: Any, pairs: Pairs) -> np.ndarray:
     """Check the weights of wrong links and concatenate them."""
-    n = len(pairs.n_left)
-    if link_weight is None:
-        return np.ones(pairs.rows.offsets[-1])
-    if len(link_weight) != n:
-        raise ValueError(f"X has {n} examples, but link_weight has {len(link_weight)}.")
-    arrays = [np.asarray(weight, np.float64) for weight in link_weight]
-    for i, (weight, *shape) in enumerate(zip(arrays, pairs.n_left, pairs.n_right, strict=True)):
-        if weight.shape != tuple(shape):
-            raise ValueError(f"link_weight[{i}] must have the shape {tuple(map(int, shape))}, not {weight.shape}.")
-        if not (np.isfinite(weight).all() and (weight >= 0).all()):
-            raise ValueError(f"link_weight[{i}] must be finite and non-negative.")
-    return np.concatenate([weight.ravel() for weight in arrays])
+    shapes = np.column_stack([pairs.n_left, pairs.n_right])
+    return flatten_weights(link_weight, shapes, "link_weight", "example")
 
 
 def matching_costs(matches: np.ndarray, weights: np.ndarray, wrong: float, missed: float, pairs: Pairs) -> np.ndarray:
@@ -166,8 +187,3 @@ def matching_problem(pairs: Pairs, matches: np.ndarray, costs: np.ndarray, dtype
         costs=costs.astype(dtype),
         n_features=pairs.rows.matrix.shape[1],
     )
-
-
-def stored_pairs(pairs: Pairs, sparse: bool) -> Pairs:
-    """The pairs with their rows as a CSR or as a dense matrix."""
-    return pairs._replace(rows=as_stored(pairs.rows, sparse))

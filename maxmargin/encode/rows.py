@@ -27,13 +27,28 @@ class Rows(NamedTuple):
         return np.diff(self.offsets)
 
 
+def check_examples(X: Any, kind: str, noun: str) -> None:
+    """Raise unless X is a list, of `kind` in messages, with at least one entry, `noun` in messages."""
+    if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, str):
+        raise TypeError(f"X must be a list of {kind}, not a {type(X).__name__}.")
+    if len(X) == 0:
+        raise ValueError(f"X must hold at least one {noun}, but it is empty.")
+
+
+def check_truths(y: Any, n: int, kind: str, noun: str) -> None:
+    """Raise unless y is a list of n entries, `kind` in messages, for what they call `noun`."""
+    if isinstance(y, str) or not hasattr(y, "__len__") or not hasattr(y, "__iter__"):
+        raise TypeError(f"y must be a list with {kind}.")
+    if len(y) != n:
+        raise ValueError(f"X has {n} {noun}s, but y has {len(y)}.")
+
+
 def stack_rows(
     X: Any,
     lengths: Any = None,
     n_features: int | None = None,
     dtype: Any = np.float64,
     *,
-    name: str = "X",
     noun: str = "sequence",
     may_be_empty: bool = False,
 ) -> Rows:
@@ -45,7 +60,6 @@ def stack_rows(
     lengths : the numbers of rows of the sequences in a stacked X
     n_features : the expected F
     dtype : what the values will be stored as
-    name : of the argument, in messages: "X", or "X_dev" with "lengths_dev"
     noun : what messages call an entry of X
     may_be_empty : whether an entry may have no rows
 
@@ -56,51 +70,41 @@ def stack_rows(
     >>> rows.matrix.shape, rows.offsets.tolist()
     ((3, 2), [0, 2, 3])
     """
-    rows = _stack_list(X, name, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths, name)
+    rows = _stack_list(X, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths)
     width = rows.matrix.shape[1]
     if n_features is not None and width != n_features:
-        raise ValueError(f"{name} has {width} features, but the model was fitted with {n_features}.")
+        raise ValueError(f"X has {width} features, but the model was fitted with {n_features}.")
     if width == 0:
-        raise ValueError(f"{name} must have at least one feature, but its rows are empty.")
-    check_finite(rows, dtype, name)
+        raise ValueError("X must have at least one feature, but its rows are empty.")
+    check_finite(rows, dtype)
     return rows
 
 
-def _stack_list(X: Any, name: str, noun: str, may_be_empty: bool) -> Rows:
+def _stack_list(X: Any, noun: str, may_be_empty: bool) -> Rows:
     if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
-        lengths = name.replace("X", "lengths")
-        raise ValueError(
-            f"{name} is one matrix: pass {lengths}, the numbers of rows of its sequences, or a list of matrices."
-        )
-    if not isinstance(X, (Sequence, np.ndarray)):
-        raise TypeError(f"{name} must be a list of matrices, or one matrix with lengths, not a {type(X).__name__}.")
-    if len(X) == 0:
-        raise ValueError(f"{name} must hold at least one {noun}, but it is empty.")
-    matrices = [_as_matrix(x, f"{name}[{i}]") for i, x in enumerate(X)]
+        raise ValueError("X is one matrix: pass lengths, the numbers of rows of its sequences, or a list of matrices.")
+    check_examples(X, "matrices, or one matrix with lengths", noun)
+    matrices = [_as_matrix(x, f"X[{i}]") for i, x in enumerate(X)]
     for i, matrix in enumerate(matrices):
         if matrix.shape[0] == 0 and not may_be_empty:
-            raise ValueError(f"{name}[{i}] is empty: a {noun} needs at least one row.")
+            raise ValueError(f"X[{i}] is empty: a {noun} needs at least one row.")
         if matrix.shape[1] != matrices[0].shape[1]:
-            raise ValueError(f"{name}[{i}] has {matrix.shape[1]} features, but {name}[0] has {matrices[0].shape[1]}.")
+            raise ValueError(f"X[{i}] has {matrix.shape[1]} features, but X[0] has {matrices[0].shape[1]}.")
     offsets = np.concatenate([[0], np.cumsum([matrix.shape[0] for matrix in matrices])])
     if any(sp.issparse(matrix) for matrix in matrices):
         return Rows(sp.csr_array(sp.vstack(matrices, format="csr")), offsets)
     return Rows(np.concatenate(matrices), offsets)
 
 
-def _cut_matrix(X: Any, lengths: Any, name: str) -> Rows:
+def _cut_matrix(X: Any, lengths: Any) -> Rows:
     if isinstance(X, Sequence) and any(getattr(x, "ndim", 0) == 2 for x in X):
-        raise ValueError(
-            f"{name} is a list of matrices: leave out {name.replace('X', 'lengths')}, which cut one matrix."
-        )
-    matrix = _as_matrix(X, name)
+        raise ValueError("X is a list of matrices: leave out lengths, which cut one matrix.")
+    matrix = _as_matrix(X, "X")
     counts = np.asarray(lengths)
     if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iu" or (counts < 1).any():
-        raise ValueError(f"{name.replace('X', 'lengths')} must be a list of positive integers, one per sequence.")
+        raise ValueError("lengths must be a list of positive integers, one per sequence.")
     if counts.sum() != matrix.shape[0]:
-        raise ValueError(
-            f"{name.replace('X', 'lengths')} add up to {counts.sum()}, but {name} has {matrix.shape[0]} rows."
-        )
+        raise ValueError(f"lengths add up to {counts.sum()}, but X has {matrix.shape[0]} rows.")
     return Rows(matrix, np.concatenate([[0], np.cumsum(counts)]))
 
 
@@ -143,7 +147,7 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
     return Rows(sp.vstack(pieces, format="csr"), rows.offsets)
 
 
-def check_finite(rows: Rows, dtype: Any, name: str = "X") -> None:
+def check_finite(rows: Rows, dtype: Any) -> None:
     """Raise where a row holds NaN, infinity or a number that `dtype` cannot hold."""
     values = rows.matrix.data if sp.issparse(rows.matrix) else rows.matrix
     limit = float(np.finfo(dtype).max)
@@ -157,24 +161,30 @@ def check_finite(rows: Rows, dtype: Any, name: str = "X") -> None:
         row = np.flatnonzero(is_bad.any(axis=1))[0]
     value = float(values[is_bad][0])
     what = f"{value:.3g}, too large for {np.dtype(dtype).name}" if np.isfinite(value) else "NaN or infinity"
-    example = np.searchsorted(rows.offsets, row, side="right") - 1
-    raise ValueError(f"{name}[{example}] contains {what}, in row {row - rows.offsets[example]}.")
+    example, place = locate(row, rows.offsets)
+    raise ValueError(f"X[{example}] contains {what}, in row {place}.")
 
 
-def flatten_labels(y: Any, rows: Rows, *, is_stacked: bool = False, name: str = "y") -> np.ndarray:
-    """Check sequences of labels against those of rows and concatenate them."""
-    n, X = len(rows.offsets) - 1, name.replace("y", "X")
+def locate(row: Any, offsets: np.ndarray) -> tuple[int, int]:
+    """The example that a row belongs to, and its place there."""
+    example = int(np.searchsorted(offsets, row, side="right") - 1)
+    return example, int(row - offsets[example])
+
+
+def flatten_labels(y: Any, rows: Rows, noun: str = "sequence", *, is_stacked: bool = False) -> np.ndarray:
+    """Check sequences of labels against those of rows, `noun` in messages, and concatenate them."""
+    n = len(rows.lengths)
     is_flat = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object
-    if is_stacked and len(y) == rows.offsets[-1] and (is_flat or all(np.ndim(label) == 0 for label in y)):
-        return _as_labels(list(y), name)
-    if len(y) != n:
-        raise ValueError(f"{X} has {n} sequences, but {name} has {len(y)}.")
-    sequences = [_as_labels(labels, f"{name}[{i}]") for i, labels in enumerate(y)]
+    is_long = is_stacked and hasattr(y, "__len__") and len(y) == rows.offsets[-1]
+    if is_long and (is_flat or all(np.ndim(label) == 0 for label in y)):
+        return _as_labels(list(y), "y")
+    check_truths(y, n, f"one sequence of labels per {noun} of X", noun)
+    sequences = [_as_labels(labels, f"y[{i}]") for i, labels in enumerate(y)]
     for i, (labels, length) in enumerate(zip(sequences, rows.lengths, strict=True)):
         if len(labels) != length:
-            raise ValueError(f"{name}[{i}] has {len(labels)} labels, but {X}[{i}] has {length} rows.")
+            raise ValueError(f"y[{i}] has {len(labels)} labels, but X[{i}] has {length} rows.")
         if (labels.dtype.kind == "U") != (sequences[0].dtype.kind == "U"):
-            raise TypeError(f"{name}[{i}] holds labels of another type than {name}[0].")
+            raise TypeError(f"y[{i}] holds labels of another type than y[0].")
     return np.concatenate(sequences)
 
 
@@ -189,17 +199,29 @@ def _as_labels(labels: Any, name: str) -> np.ndarray:
     return array
 
 
-def flatten_weights(weights: Any, rows: Rows, name: str) -> np.ndarray:
-    """Check non-negative weights of every position, given like the labels, and concatenate them."""
-    if len(weights) != len(rows.offsets) - 1:
-        raise ValueError(f"X has {len(rows.offsets) - 1} sequences, but {name} has {len(weights)}.")
+def find_labels(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The indices of labels in the sorted `classes`, -1 for those that are not there."""
+    are_numbers = labels.dtype.kind in "biuf"
+    if are_numbers != (classes.dtype.kind in "biuf"):
+        return np.full(len(labels), -1, np.int32)
+    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return np.where(classes[codes] == labels, codes, -1).astype(np.int32)
+
+
+def flatten_weights(weights: Any, shapes: Any, name: str, noun: str) -> np.ndarray:
+    """Check non-negative weights, an array of the given shape per example, and concatenate them; by default 1."""
+    shapes = np.reshape(shapes, (len(shapes), -1))
+    if weights is None:
+        return np.ones(shapes.prod(axis=1).sum())
+    if len(weights) != len(shapes):
+        raise ValueError(f"X has {len(shapes)} {noun}s, but {name} has {len(weights)}.")
     arrays = [np.asarray(weight, dtype=np.float64) for weight in weights]
-    for i, (weight, length) in enumerate(zip(arrays, rows.lengths, strict=True)):
-        if weight.shape != (length,):
-            raise ValueError(f"{name}[{i}] must hold {length} numbers, one per row of X[{i}].")
+    for i, (weight, shape) in enumerate(zip(arrays, shapes, strict=True)):
+        if weight.shape != (expected := tuple(shape.tolist())):
+            raise ValueError(f"{name}[{i}] must have the shape {expected}, to go with X[{i}], but has {weight.shape}.")
         if not (np.isfinite(weight).all() and (weight >= 0).all()):
             raise ValueError(f"{name}[{i}] must be finite and non-negative.")
-    return np.concatenate(arrays)
+    return np.concatenate([weight.ravel() for weight in arrays])
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
@@ -212,43 +234,3 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
         raise ValueError("sample_weight must be finite and non-negative, and not all zero.")
     return weights
-
-
-def encode_labels(
-    labels: np.ndarray, classes: np.ndarray, rows: Rows, name: str = "y", origin: str = "was not seen in fit"
-) -> np.ndarray:
-    """The indices of labels in the sorted `classes`; unknown labels raise."""
-    codes = _find_labels(labels, classes)
-    if (codes < 0).any():
-        token = int(np.flatnonzero(codes < 0)[0])
-        example = np.searchsorted(rows.offsets, token, side="right") - 1
-        raise ValueError(f"{name}[{example}] contains the label {labels[token].item()!r}, which {origin}.")
-    return codes
-
-
-def encode_truth(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """As `encode_labels`, to compare with predictions: unknown labels, which are never predicted, are -1."""
-    codes = _find_labels(labels, classes)
-    if (codes < 0).all():
-        raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")
-    return codes
-
-
-def _find_labels(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    same_kind = labels.dtype.kind == classes.dtype.kind or {labels.dtype.kind, classes.dtype.kind} <= set("biu")
-    if not same_kind:
-        return np.full(len(labels), -1, np.int32)
-    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    return np.where(classes[codes] == labels, codes, -1).astype(np.int32)
-
-
-def split(flat: np.ndarray, rows: Rows) -> list[np.ndarray]:
-    """Cut an array with one entry per row into one array per sequence."""
-    return np.split(flat, rows.offsets[1:-1])
-
-
-def check_labels_given(y: Any, name: str = "y") -> None:
-    """Raise if there are no labels at all."""
-    if isinstance(y, str) or not hasattr(y, "__len__") or not hasattr(y, "__iter__"):
-        X = name.replace("y", "X")
-        raise TypeError(f"{name} must be a list with one sequence of labels per sequence of {X}.")

@@ -6,13 +6,17 @@ Every check of the user's trees is here: what passes is safe for the kernels.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
+from sklearn.utils import Bunch
 
+from maxmargin.costs import labelling_costs
+from maxmargin.encode.base import LabellingEncoder
+from maxmargin.encode.edges import check_edge_features, check_parents, children_first
 from maxmargin.encode.features import append_columns, row_features
-from maxmargin.encode.rows import Rows, stack_rows
+from maxmargin.encode.rows import Rows, check_examples, flatten_labels, locate, stack_rows
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.tree import TreeProblem
 
@@ -58,6 +62,51 @@ class Trees(NamedTuple):
         return 0 if self.edge_rows is None else self.edge_rows.shape[1]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TreeEncoder(LabellingEncoder):
+    """The encoder of trees."""
+
+    n_edge_features: int
+
+    @classmethod
+    def learn(
+        cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, with_grams: bool, cost: Any = None, class_weight: Any = None
+    ) -> tuple[TreeEncoder, TreeProblem]:
+        """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""
+        trees = stack_trees(X, dtype=dtype)
+        classes, labels = np.unique(flatten_labels(y, trees.rows, "tree"), return_inverse=True)
+        penalty = label_penalties(trees, classes, dtype)
+        check_gold_allowed(labels, penalty, trees.rows, classes)
+        costs = labelling_costs(cost, class_weight, classes, labels, trees.rows.lengths)
+        encoder = cls.of(trees.rows, dtype, has_bias=fit_bias, classes=classes, n_edge_features=trees.n_edge_features)
+        return encoder, encoder._assemble(trees, labels, costs, penalty, with_grams)
+
+    def problem(self, X: Any, y: Any = None) -> TreeProblem:
+        trees = stack_trees(X, self.n_features_in, self.n_edge_features, self.dtype)
+        labels = self.truth(y, trees.rows, "tree")
+        costs = labelling_costs(None, None, self.classes, labels, trees.rows.lengths)
+        return self._assemble(trees, labels, costs, label_penalties(trees, self.classes, self.dtype), False)
+
+    def _assemble(self, trees: Trees, labels: np.ndarray, costs: Any, penalty: np.ndarray, grams: bool) -> TreeProblem:
+        trees = trees._replace(rows=self.stored(trees.rows))
+        return tree_problem(trees, labels, costs[0], costs[1], penalty, with_bias=self.has_bias, for_training=grams)
+
+    def layout(self, problem: TreeProblem) -> tuple[Any, ...]:
+        return problem.offsets, problem.parent, problem.kind, problem.kind_offsets, problem.penalty
+
+    def names(self, w: np.ndarray) -> Bunch:
+        n_labels, width = len(self.classes), self.n_features_in
+        n_node_weights = w.size - (1 + self.n_edge_features) * n_labels**2
+        nodes = w[:n_node_weights].reshape(-1, n_labels)
+        edges = w[n_node_weights:].reshape(-1, n_labels, n_labels).transpose(0, 2, 1)  # stored child by parent
+        named = Bunch(emissions=nodes[:width], transitions=edges[0])
+        if self.n_edge_features:
+            named.edges = edges[1:]
+        if self.has_bias:
+            named.update(zip(BIASES, nodes[width:], strict=True))
+        return named
+
+
 def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | None = None, dtype: Any = float) -> Trees:
     """Check trees and put them one after the other.
 
@@ -75,10 +124,7 @@ def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | No
     >>> trees.parent.tolist(), trees.order.tolist()
     ([1, -1, 1], [0, 2, 1])
     """
-    if not isinstance(X, (Sequence, np.ndarray)):
-        raise TypeError(f"X must be a list of trees, not a {type(X).__name__}.")
-    if len(X) == 0:
-        raise ValueError("X must hold at least one tree, but it is empty.")
+    check_examples(X, "trees", "tree")
     for i, tree in enumerate(X):
         if not isinstance(tree, tuple) or not 2 <= len(tree) <= 4:
             raise TypeError(f"X[{i}] must be a Tree, or a tuple (features, edges), not a {type(tree).__name__}.")
@@ -86,7 +132,7 @@ def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | No
             raise ValueError(f"X[{i}] has no nodes: a tree needs at least one.")
     trees = [Tree(*tree) for tree in X]
     rows = stack_rows([tree.features for tree in trees], n_features=n_features, dtype=dtype)
-    edges = [check_edges(tree.edges, f"X[{i}]", rows.lengths[i]) for i, tree in enumerate(trees)]
+    edges = [check_parents(tree.edges, f"X[{i}]", int(rows.lengths[i])) for i, tree in enumerate(trees)]
     parent = np.full(rows.offsets[-1], -1, np.int64)
     for ends, lo in zip(edges, rows.offsets[:-1], strict=True):
         parent[lo + ends[:, 1]] = ends[:, 0]
@@ -94,65 +140,6 @@ def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | No
     return Trees(
         rows, parent, order, _edge_rows(trees, edges, rows, n_edge_features, dtype), [tree.allowed for tree in trees]
     )
-
-
-def check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
-    """Check the edges of a tree, pairs of parent and child; cycles are found by `children_first`."""
-    ends = np.asarray(edges)
-    if ends.size == 0:
-        return np.zeros((0, 2), np.int64)
-    if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
-        raise ValueError(f"The edges of {name} must be pairs of integers: the parent and the child of each edge.")
-    is_missing = (ends < 0) | (ends >= n_nodes)
-    if is_missing.any():
-        raise ValueError(f"An edge of {name} names node {ends[is_missing][0]}, but its nodes are 0 to {n_nodes - 1}.")
-    order = np.argsort(ends[:, 1], kind="stable")
-    is_repeated = np.diff(ends[order, 1]) == 0
-    if is_repeated.any():
-        k = int(np.flatnonzero(is_repeated)[0])
-        (first, child), (second, _) = ends[order[k : k + 2]].tolist()
-        if first == second:
-            raise ValueError(f"{name} has the edge ({first}, {child}) twice.")
-        raise ValueError(
-            f"Node {child} of {name} has two parents, {first} and {second}: edges run from parent to child."
-        )
-    return ends.astype(np.int64)
-
-
-def children_first(parent: np.ndarray, offsets: np.ndarray, name: str = "X[{}]") -> np.ndarray:
-    """The nodes of each tree, deepest first; raise where edges form a cycle.
-
-    Parameters
-    ----------
-    parent : (N,) the parents of the nodes of all trees, counted from 0 in each, -1 for roots
-    offsets : (n + 1,) the nodes of tree i are offsets[i]:offsets[i + 1]
-    name : what to call tree {} in messages
-    """
-    lengths = np.diff(offsets)
-    first = np.repeat(offsets[:-1], lengths)
-    everyone = np.arange(len(parent))
-    ancestor = np.where(parent < 0, everyone, parent + first)  # roots point at themselves
-    depth = (parent >= 0).astype(np.int64)
-    for _ in range(int(lengths.max()).bit_length()):  # pointers of twice the length each time
-        depth += depth[ancestor]
-        ancestor = ancestor[ancestor]
-    is_cyclic = parent[ancestor] >= 0
-    if is_cyclic.any():
-        node = int(np.flatnonzero(is_cyclic)[0])
-        cycle = [int(ancestor[node] - first[node])]  # far enough up to be on the cycle
-        while (above := int(parent[first[node] + cycle[-1]])) != cycle[0]:
-            cycle.append(above)
-        example = int(np.searchsorted(offsets, node, side="right") - 1)
-        raise ValueError(
-            f"The edges of {name.format(example)} form a cycle through {_some(sorted(cycle))}, "
-            "but must form a tree or a forest."
-        )
-    return np.lexsort((everyone, -depth, first)) - first
-
-
-def _some(nodes: list[int]) -> str:
-    shown = ", ".join(str(node) for node in nodes[:5])
-    return f"node{'s' if len(nodes) > 1 else ''} {shown}{', ...' if len(nodes) > 5 else ''}"
 
 
 def _edge_rows(
@@ -170,16 +157,9 @@ def _edge_rows(
             continue
         if tree.edge_features is None:
             raise ValueError(f"X[{i}] has no edge features, but {f'X[{given[0]}] has' if given else 'fit had'} some.")
-        dense = tree.edge_features.toarray() if sp.issparse(tree.edge_features) else tree.edge_features
-        values = np.asarray(dense)
-        if values.ndim != 2 or values.dtype.kind not in "biuf" or len(values) != len(ends):
-            raise ValueError(
-                f"The edge features of X[{i}] must be a matrix of numbers with {len(ends)} rows, one per edge."
-            )
+        values = check_edge_features(tree.edge_features, len(ends), i, dtype)
         if width is not None and values.shape[1] != width:
             raise ValueError(f"X[{i}] has {values.shape[1]} features per edge, but {width} are expected.")
-        if not (np.abs(values.astype(np.float64)) <= np.finfo(dtype).max).all():
-            raise ValueError(f"The edge features of X[{i}] contain NaN, infinity or a number too large.")
         if stacked is None:
             width = values.shape[1]
             stacked = np.zeros((rows.offsets[-1], width))
@@ -244,11 +224,9 @@ def check_gold_allowed(labels: np.ndarray, penalty: np.ndarray, rows: Rows, clas
     is_forbidden = penalty[np.arange(len(labels)), labels] != 0
     if is_forbidden.any():
         node = int(np.flatnonzero(is_forbidden)[0])
-        example = int(np.searchsorted(rows.offsets, node, side="right") - 1)
-        raise ValueError(
-            f"y[{example}] has the label {classes[labels[node]].item()!r} at node {node - rows.offsets[example]}, "
-            "which is not allowed there."
-        )
+        example, place = locate(node, rows.offsets)
+        label = classes[labels[node]].item()
+        raise ValueError(f"y[{example}] has the label {label!r} at node {place}, which is not allowed there.")
 
 
 def tree_problem(

@@ -1,31 +1,32 @@
 """The estimators: scikit-learn shells around encoders, solvers and inference."""
 
-from maxmargin.estimators.boxes import BoxSVM
-from maxmargin.estimators.candidates import CandidateCRF, CandidateSVM
-from maxmargin.estimators.chain_crf import ChainCRF
-from maxmargin.estimators.chain_svm import ChainSVM
-from maxmargin.estimators.custom import StructuredSVM
-from maxmargin.estimators.deformable import DeformableSVM
-from maxmargin.estimators.graph_cut import GraphCutSVM, graph_cut
-from maxmargin.estimators.matching import MatchingSVM
-from maxmargin.estimators.multiclass import MulticlassSVM
-from maxmargin.estimators.path import Path, regularization_path
-from maxmargin.estimators.tree import TreeCRF, TreeSVM
+from __future__ import annotations
 
-__all__ = [
-    "BoxSVM",
-    "CandidateCRF",
-    "CandidateSVM",
-    "ChainCRF",
-    "ChainSVM",
-    "DeformableSVM",
-    "GraphCutSVM",
-    "MatchingSVM",
-    "MulticlassSVM",
-    "Path",
-    "StructuredSVM",
-    "TreeCRF",
-    "TreeSVM",
-    "graph_cut",
-    "regularization_path",
-]
+from typing import Any
+
+import maxmargin
+
+__all__ = ["all_estimators"]
+
+
+def all_estimators() -> dict[str, type]:
+    """The classes of all estimators by name: those among the public names.
+
+    Examples
+    --------
+    >>> from maxmargin.estimators import all_estimators
+    >>> sorted(all_estimators())[:3]
+    ['BoxSVM', 'CandidateCRF', 'CandidateSVM']
+    """
+    from maxmargin.estimators.base import StructuredModel
+
+    public = {name: getattr(maxmargin, name) for name in maxmargin.__all__}
+    return {
+        name: value for name, value in public.items() if isinstance(value, type) and issubclass(value, StructuredModel)
+    }
+
+
+def __getattr__(name: str) -> Any:
+    if maxmargin._PUBLIC.get(name, "").startswith(f"{__name__}."):
+        return getattr(maxmargin, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,41 +1,77 @@
-"""What all estimators share: running the solver, keeping its result, and continuing from it."""
+"""What all estimators share: arguments, training, predictions and scores."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import inference
+from maxmargin.checks import check_count, check_positive
+from maxmargin.encode.base import Encoder, same
+from maxmargin.encode.bounds import bounds_by_name
+from maxmargin.encode.rows import check_sample_weight
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
-from maxmargin.problem import new_weights
-from maxmargin.runtime.blocks import Blocks
+from maxmargin.problem import new_weights, part_sizes
 from maxmargin.solvers import find_solver
+from maxmargin.solvers.held_out import HeldOut
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Task(NamedTuple):
-    """What an estimator asks of a solver."""
+    """Training data as a solver sees it, the bounds of its weights, and how to read other data."""
 
+    encoder: Encoder
     problem: Any
-    sample_weight: np.ndarray | None
-    start: Any
     lower: np.ndarray | None
     upper: np.ndarray | None
-    fitted: dict[str, Any]  # attributes that predictions need, set once the weights are there
-    options: Mapping[str, Any] = MappingProxyType({})  # further arguments of the solver
 
 
+@estimator
 class StructuredModel(BaseEstimator):
     """Base of all models.
 
-    Subclasses define the constructor arguments read here: C, solver, tol, max_passes, time_limit, warm_start, n_jobs,
-    random_state, verbose and dtype; and how examples become a problem (`_encode`, `_problem`) and rows of integers
-    become outputs (`_decode`).
+    Subclasses say how to learn an encoder from training data (`_learn`). What they predict, and how it is scored, is
+    in the encoder.
     """
+
+    C: float = parameter(
+        "float",
+        "Inverse strength of the regularization; infinite for none, where the solver can do without.",
+        default=1.0,
+    )
+    solver: Any = parameter(
+        "str or Solver",
+        "The optimizer, by its name or as a `Solver` with options, such as ``BCFW(averaging=True)`` or "
+        "``LBFGS(memory=20)``.",
+        default="auto",
+    )
+    tol: float = parameter("float", "Relative duality gap, (primal - dual) / primal, at which to stop.", default=1e-3)
+    max_passes: float = parameter("float", "Passes over the examples after which to stop.", default=1000)
+    time_limit: float | None = parameter("float", "Seconds after which to stop.", default=None)
+    patience: int = parameter(
+        "int",
+        "With held-out data, the number of certificates without a better score there after which `fit` stops.",
+        default=10,
+    )
+    warm_start: bool = parameter(
+        "bool",
+        "Continue from the solution of the previous `fit`, if the examples are of the same sizes and kinds; else start "
+        "afresh.",
+        default=False,
+    )
+    n_jobs: int | None = parameter("int", "Threads of passes over all examples; None is 1, -1 all cores.", default=None)
+    random_state: Any = parameter(
+        "int, RandomState or Generator", "Seed, of the order of the examples for instance.", default=None
+    )
+    verbose: int = parameter("int", "Print the trace as it grows.", default=0)
 
     _loss = "hinge"  # what it minimises; models with a choice have an argument, `loss`
 
@@ -46,138 +82,190 @@ class StructuredModel(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _check_parameters(self) -> None:
-        for name in ("C", "tol", "max_passes", "time_limit"):
-            value = getattr(self, name)
-            is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-            is_finite_enough = is_number and (value < np.inf or name == "C")
-            if not (value is None and name == "time_limit") and not (is_finite_enough and value > 0):
-                raise ValueError(f"{name} must be a positive number, not {value!r}.")
-        if np.dtype(self.dtype) not in (np.float32, np.float64):
-            raise ValueError(f"dtype must be float32 or float64, not {self.dtype!r}.")
-        if isinstance(self.random_state, str):
-            raise ValueError(f"random_state must be a seed or a generator, not {self.random_state!r}.")
-        is_count = isinstance(self.n_jobs, Integral) and self.n_jobs != 0
-        if not (self.n_jobs is None or is_count):
-            raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
-        find_solver(self.solver, self._find_loss())
+    # --- training -------------------------------------------------------------------------------------------------
 
-    def _find_loss(self) -> Loss:
-        return find_loss(getattr(self, "loss", self._loss))
-
-    def _encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
-        """Check all input, keep what predictions need, and put the optimization problem together."""
-        raise NotImplementedError
-
-    def _set_weights(self, w: np.ndarray) -> None:
-        """Take on trained weights."""
-        self._w = w
-        self.coef_ = w
-
-    def _problem(self, X: Any) -> Any:
-        """Check new examples and put their problem together; its true outputs and costs are never looked at."""
-        raise NotImplementedError
-
-    def _decode(self, problem: Any, i: int, output: np.ndarray) -> Any:
-        """An output of example i as users know it, from its row of integers."""
-        raise NotImplementedError
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    @documents_fit()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
         Parameters
         ----------
         X : the examples
         y : their true outputs
-        sample_weight : (n,) weights of the examples' losses
-
-        Returns
-        -------
-        self
         """
-        self._set_weights(self._solve(self._encode(X, y, sample_weight)))
+        return self._fit(X, y, sample_weight, **options)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        data: Mapping[str, Any] = NOTHING,
+        data_dev: Mapping[str, Any] = NOTHING,
+        *,
+        X_dev: Any = None,
+        y_dev: Any = None,
+        callback: Any = None,
+    ) -> Self:
+        """Train on examples, of which `data` and `data_dev` say more; a fit that fails leaves the model as it was."""
+        encoder, problem, lower, upper = self._encode(X, y, **data)
+        result = find_solver(self.solver, self._find_loss()).solve(
+            problem,
+            self.C,
+            self._sample_weight(sample_weight, problem, y),
+            loss=self._find_loss(),
+            start=self._start(encoder, problem),
+            lower=lower,
+            upper=upper,
+            tol=self.tol,
+            max_passes=self.max_passes,
+            time_limit=self.time_limit,
+            n_jobs=self.n_jobs,
+            random_state=as_seed(self.random_state),
+            verbose=self.verbose,
+            callback=callback,
+            held_out=self._held_out(encoder, X_dev, y_dev, data_dev),
+            **self._solver_options(),
+        )
+        self._encoder: Any = encoder
+        self._set_weights(result.w)
+        self.trace_ = result.trace
+        self.status_ = result.status
+        self.n_iter_ = int(np.ceil(result.trace.passes[-1]))
+        self._dual = result.dual if self.warm_start else None
+        self._layout: Any = encoder.layout(problem)
         return self
+
+    def _check_parameters(self) -> None:
+        for name in ("C", "tol", "max_passes"):
+            check_positive(name, getattr(self, name), allow_infinite=name == "C")
+        if self.time_limit is not None:
+            check_positive("time_limit", self.time_limit)
+        check_count("patience", self.patience)
+        if isinstance(self.random_state, str):
+            raise ValueError(f"random_state must be a seed or a generator, not {self.random_state!r}.")
+        if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
+            raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
+        find_solver(self.solver, self._find_loss())
+
+    def _find_loss(self) -> Loss:
+        return find_loss(getattr(self, "loss", self._loss))
+
+    def _solver_options(self) -> dict[str, Any]:
+        """Further arguments of the solver."""
+        return {}
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
+        """Check training data; return the encoder and the problem."""
+        raise NotImplementedError
+
+    def _named_bounds(self, encoder: Any) -> Any:
+        """Bounds of the weights by the names of `coef_`."""
+        return getattr(self, "bounds", None)
+
+    def _encode(self, X: Any, y: Any, **data: Any) -> Task:
+        """Check all arguments and training data, and put the optimization problem together."""
+        self._check_parameters()
+        encoder, problem = self._learn(X, y, **data)
+        bounds = bounds_by_name(self._named_bounds(encoder), new_weights(problem).size, encoder.names)
+        return Task(encoder, problem, *bounds)
+
+    def _sample_weight(self, sample_weight: Any, problem: Any, y: Any) -> np.ndarray | None:
+        return check_sample_weight(sample_weight, len(part_sizes(problem)))
+
+    def _start(self, encoder: Encoder, problem: Any) -> Any:
+        """Where a warm start begins: at the last solution, if it is one of a problem of the same kind."""
+        is_same = self.warm_start and hasattr(self, "_layout") and self._encoder == encoder
+        if not (is_same and same(self._layout, encoder.layout(problem))):
+            return None
+        return self._w if self._dual is None else self._dual
+
+    def _held_out(self, encoder: Any, X: Any, y: Any, data: Mapping[str, Any]) -> HeldOut | None:
+        if (X is None) != (y is None):
+            raise ValueError("X_dev and y_dev must be given together.")
+        if X is None:
+            return None
+        try:
+            problem = encoder.problem(X, y, **data)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"In the held-out data, X_dev and y_dev: {error}") from error
+
+        def score(w: np.ndarray) -> float:
+            return encoder.score(problem, inference.best_outputs(problem, w, self.n_jobs))
+
+        return HeldOut(score, self.patience)
+
+    def _set_weights(self, w: np.ndarray) -> None:
+        """Become a model of these weights."""
+        self._w = w
+        for name, value in self._encoder.attributes(w).items():
+            setattr(self, name, value)
+
+    # --- predictions ----------------------------------------------------------------------------------------------
+
+    def _problem(self, X: Any, **data: Any) -> Any:
+        """The problem of new examples."""
+        check_is_fitted(self)
+        return self._encoder.problem(X, **data)
+
+    def _problem_with_truth(self, X: Any, y: Any, **data: Any) -> Any:
+        """The problem of new examples whose true outputs are known."""
+        if y is None:
+            raise TypeError("y must hold the true outputs of X, but it is None.")
+        return self._problem(X, y=y, **data)
 
     def predict(self, X: Any) -> Any:
         """The best output of each example.
 
         Parameters
         ----------
-        X : as in `fit`
+        X : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        a list or array of outputs like y
         """
-        problem = self._problem(X)
-        outputs = inference.best_outputs(problem, self._w, self.n_jobs)
-        return [self._decode(problem, i, y) for i, y in enumerate(per_example(outputs))]
+        return self._predict(self._problem(X))
+
+    def _predict(self, problem: Any) -> Any:
+        return self._encoder.decode_all(problem, inference.best_outputs(problem, self._w, self.n_jobs))
 
     def predict_topk(self, X: Any, k: int) -> list[tuple[Any, np.ndarray]]:
         """The k best outputs of each example, best first, with their scores; all where there are fewer than k.
 
         Parameters
         ----------
-        X : as in `fit`
+        X : as in `fit`, with lengths where there are any
         k : the number of outputs
 
         Returns
         -------
         list of pairs: outputs, (k,) array of scores
         """
-        k, problem = check_k(k), self._problem(X)
-        best = inference.best_k_outputs(problem, self._w, k, self.n_jobs)
-        return [([self._decode(problem, i, y) for y in outputs], scores) for i, (outputs, scores) in enumerate(best)]
+        return self._predict_topk(self._problem(X), k)
 
-    def _solve(self, task: Task) -> np.ndarray:
-        """Run the solver, keep its trace, status and, for a warm start, its dual point; return the weights."""
-        loss, start = self._find_loss(), task.start
-        if isinstance(start, np.ndarray) and start.size != new_weights(task.problem).size:
-            start = None  # fit_bias was another one
-        result = find_solver(self.solver, loss).solve(
-            task.problem,
-            self.C,
-            task.sample_weight,
-            loss=loss,
-            start=start,
-            lower=task.lower,
-            upper=task.upper,
-            tol=self.tol,
-            max_passes=self.max_passes,
-            time_limit=self.time_limit,
-            n_jobs=self.n_jobs,
-            random_state=self._seed(),
-            verbose=self.verbose,
-            **task.options,
-        )
-        self._take_on(task)
-        self.trace_ = result.trace
-        self.status_ = result.status
-        self.n_iter_ = int(np.ceil(result.trace.passes[-1]))
-        self._dual = result.dual if self.warm_start else None
-        return result.w
+    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
+        check_count("k", k)
+        best = inference.best_k_outputs(problem, self._w, int(k), self.n_jobs)
+        return [(self._encoder.decode(problem, i, outputs), scores) for i, (outputs, scores) in enumerate(best)]
 
-    def _last_point(self) -> Any:
-        """Where the last fit ended, for a solver to go on from: its dual point or its weights."""
-        return self._w if self._dual is None else self._dual
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """How good predictions are, on average: the share of them that are right, unless said otherwise.
 
-    def _take_on(self, task: Task) -> None:
-        """Become the model of a task, whose weights follow."""
-        for name, value in task.fitted.items():
-            setattr(self, name, value)
+        Labels that were not seen in `fit` are never predicted and count as wrong.
 
-    def _seed(self) -> Any:
-        return as_seed(self.random_state)
+        Parameters
+        ----------
+        X, y : as in `fit`, with lengths where there are any
+        sample_weight : (n,) weights of the examples
+        """
+        return self._score(self._problem_with_truth(X, y), sample_weight)
+
+    def _score(self, problem: Any, sample_weight: Any) -> float:
+        weights = check_sample_weight(sample_weight, len(part_sizes(problem)))
+        return self._encoder.score(problem, inference.best_outputs(problem, self._w, self.n_jobs), weights)
 
 
 def as_seed(random_state: Any) -> Any:
     """What NumPy's generators take, from what scikit-learn takes."""
     return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state
-
-
-def per_example(blocks: Blocks) -> list[np.ndarray]:
-    """The block of each example."""
-    return np.split(blocks.values, blocks.start[1:-1])
-
-
-def check_k(k: Any) -> int:
-    """Check the number of outputs asked of `predict_topk`."""
-    if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
-        raise ValueError(f"k must be a positive integer, not {k!r}.")
-    return int(k)

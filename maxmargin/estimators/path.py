@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.estimators.base import as_seed
 from maxmargin.losses import NAMED
 from maxmargin.problem import n_examples
 from maxmargin.solvers import BCFW, Solver, find_solver
@@ -236,20 +237,21 @@ def regularization_path(
     if (X_dev is None) != (y_dev is None):
         raise ValueError("X_dev and y_dev must be given together.")
 
-    problem, estimator = model, None
+    problem, estimator, held_out = model, None, None
     if hasattr(model, "_encode"):
         from sklearn.base import clone
 
         estimator = clone(model)
         if estimator._find_loss().name != "hinge":
             raise ValueError(f"A path needs a model of the hinge loss, which {type(model).__name__} is not.")
-        task = estimator._encode(X, y, sample_weight, **data)
+        task = estimator._encode(X, y, **data)
         if task.lower is not None or task.upper is not None:
             raise ValueError(f"A path takes no bounds of the weights, which this {type(model).__name__} has.")
-        estimator._take_on(task)
-        problem, sample_weight = task.problem, task.sample_weight
+        estimator._encoder, problem = task.encoder, task.problem
+        held_out = estimator._held_out(task.encoder, X_dev, y_dev, {})
+        sample_weight = estimator._sample_weight(sample_weight, problem, y)
         n_jobs = estimator.n_jobs if n_jobs is None else n_jobs
-        random_state = estimator._seed() if random_state is None else random_state
+        random_state = as_seed(estimator.random_state) if random_state is None else random_state
     elif X_dev is not None:
         raise ValueError("X_dev and y_dev need an estimator, not a problem.")
     follower = PathFollower(
@@ -263,10 +265,8 @@ def regularization_path(
     with Interruptible(path):
         for point in points:
             path._append(point)
-            if estimator is not None:
-                estimator._set_weights(point.w)
-                if X_dev is not None:
-                    path.scores.append(estimator.score(X_dev, y_dev))
+            if held_out is not None:
+                path.scores.append(held_out.score(point.w))
             if verbose:
                 print(path.line(), flush=True)
             if path.interrupted or point.status is Status.TIMEOUT:

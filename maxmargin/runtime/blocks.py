@@ -29,8 +29,3 @@ def as_blocks(arrays: Blocks | Sequence[Any], dtype: Any) -> Blocks:
         return Blocks(arrays.astype(dtype).ravel(), arrays.shape[1] * np.arange(len(arrays) + 1))
     start = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
     return Blocks(np.concatenate([*arrays, np.zeros(0, dtype)]).astype(dtype), start)
-
-
-def per_example(blocks: Blocks) -> list[np.ndarray]:
-    """The block of each example."""
-    return np.split(blocks.values, blocks.start[1:-1])

@@ -104,8 +104,8 @@ def test_bad_input(words):
         ChainCRF(solver="bcfw").fit(X, y)
     with pytest.raises(ValueError, match="A path needs a model of the hinge loss, which ChainCRF is not"):
         regularization_path(ChainCRF(), X, y)
-    with pytest.raises(ValueError, match=r"y\[0\] contains the label 'z', which was not seen in fit"):
-        ChainCRF(tol=0.1).fit(X, y).log_likelihood(X[:1], [["z"] * len(X[0])])
+    with pytest.raises(ValueError, match=r"y\[1\] contains a label that was not seen in fit, at position 0\."):
+        ChainCRF(tol=0.1).fit(X, y).log_likelihood(X[:2], [y[0], ["z", *y[1][1:]]])
     for ratio in (-0.1, 1.5, "half"):
         with pytest.raises(ValueError, match="l1_ratio must be a number from 0 to 1"):
             ChainCRF(l1_ratio=ratio).fit(X, y)
@@ -275,17 +275,25 @@ def test_bad_held_out_data(words):
     model = ChainCRF(tol=0.1)
     with pytest.raises(ValueError, match="X_dev and y_dev must be given together"):
         model.fit(X, y, X_dev=X)
-    with pytest.raises(ValueError, match=r"y_dev\[0\] contains the label 'z', which is not a label in y"):
+    with pytest.raises(
+        ValueError, match=r"In the held-out data, X_dev and y_dev: y contains no label that was seen in fit"
+    ):
         model.fit(X, y, X_dev=X[:1], y_dev=[["z"] * len(X[0])])
-    with pytest.raises(ValueError, match="X_dev has 2 features, but the model was fitted with 3"):
+    with pytest.raises(ValueError, match="X_dev and y_dev: X has 2 features, but the model was fitted with 3"):
         model.fit(X, y, X_dev=[np.zeros((2, 2))], y_dev=[["a", "b"]])
-    with pytest.raises(ValueError, match=r"y_dev\[0\] has 1 labels, but X_dev\[0\] has 2 rows"):
+    with pytest.raises(ValueError, match=r"y\[0\] has 1 labels, but X\[0\] has 2 rows"):
         model.fit(X, y, X_dev=[np.zeros((2, 3))], y_dev=[["a"]])
-    with pytest.raises(ValueError, match="lengths_dev add up to 3, but X_dev has 2 rows"):
+    with pytest.raises(ValueError, match="X_dev and y_dev: lengths add up to 3, but X has 2 rows"):
         model.fit(X, y, X_dev=np.zeros((2, 3)), y_dev=["a", "b"], lengths_dev=[3])
     with pytest.raises(ValueError, match="patience must be an integer, at least 1, not 0"):
         ChainCRF(patience=0).fit(X, y, X_dev=X, y_dev=y)
     assert not hasattr(model, "coef_")
+
+
+def test_held_out_labels_that_training_lacks_are_wrong(words):
+    X, y = words
+    fitted = ChainCRF(tol=1e-3).fit(X, y, X_dev=X[:2], y_dev=[y[0], ["z"] * len(y[1])])
+    assert 0 < fitted.trace_.dev_score.max() <= len(y[0]) / (len(y[0]) + len(y[1]))
 
 
 def test_marginals_of_an_svm_are_those_of_its_scores(words):

@@ -1,11 +1,5 @@
-import pickle
-
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score
-from sklearn.utils import estimator_checks
 
 from maxmargin import BCFW, DeformableSVM, Status
 
@@ -35,7 +29,7 @@ def poses():
 
 @pytest.fixture(scope="module")
 def model(poses):
-    return DeformableSVM(EDGES, n_types=2, C=10.0, tol=0.01, random_state=0).fit(*poses)
+    return DeformableSVM(edges=EDGES, n_types=2, C=10.0, tol=0.01, random_state=0).fit(*poses)
 
 
 def test_learns_and_certifies(model, poses):
@@ -86,26 +80,13 @@ def test_predictions_have_the_best_scores(model, poses):
 
 def test_joint_weights_references_and_warm_starts(poses):
     X, y = poses
-    blind = DeformableSVM(EDGES, random_state=0, C=0.1).fit(X, y, joint_weight=np.zeros((30, 3)))
-    seeing = DeformableSVM(EDGES, random_state=0, C=0.1).fit(X, y)
+    blind = DeformableSVM(edges=EDGES, random_state=0, C=0.1).fit(X, y, joint_weight=np.zeros((30, 3)))
+    seeing = DeformableSVM(edges=EDGES, random_state=0, C=0.1).fit(X, y)
     assert 5 * np.abs(blind.coef_.unary).max() < np.abs(seeing.coef_.unary).max()  # mistakes cost nothing
-    warm = DeformableSVM(EDGES, reference=(0, 1), tol=0.05, warm_start=True, random_state=0).fit(X, y)
+    warm = DeformableSVM(edges=EDGES, reference=(0, 1), tol=0.05, warm_start=True, random_state=0).fit(X, y)
     assert warm.n_iter_ > 0
     assert warm.fit(X, y).n_iter_ == 0
     assert warm.fit(X[:20], y[:20]).status_ is Status.OPTIMAL
-
-
-def test_scikit_learn(poses):
-    X, y = poses
-    model = DeformableSVM(EDGES, tol=0.2, random_state=0)
-    assert cross_val_score(clone(model), X, y, cv=2).shape == (2,)
-    before = model.get_params()
-    fitted = clone(model).fit(X, y, sample_weight=np.ones(30))
-    assert fitted.get_params() == before
-    assert pickle.loads(pickle.dumps(fitted)).score(X, y) == fitted.score(X, y)
-    estimator_checks.check_parameters_default_constructible("DeformableSVM", model)
-    with pytest.raises(NotFittedError):
-        clone(model).predict(X)
 
 
 # --- bad input ------------------------------------------------------------------------------------------------------
@@ -122,7 +103,7 @@ POSE = np.zeros((3, 2), int)
         ([GRID, GRID[0]], [POSE] * 2, r"X\[1\] must be an \(H, W, F\) array of numbers, none of them zero, not .*"),
         ([GRID, GRID[:0]], [POSE] * 2, r"X\[1\] must be an \(H, W, F\) array of numbers, none of them zero, not .*"),
         ([GRID, GRID[:, :, :1]], [POSE] * 2, r"X\[1\] has 1 features, but X\[0\] has 2."),
-        ([GRID, GRID * np.nan], [POSE] * 2, r"X\[1\] contains NaN, infinity or a number too large for float32."),
+        ([GRID, GRID * np.nan], [POSE] * 2, r"X\[1\] contains NaN or infinity, in row 0."),
         ([GRID], [POSE] * 2, "X has 1 images, but y has 2."),
         ([GRID], None, r"y must be a list with one \(J, 2\) array of positions per image."),
         ([GRID] * 2, [POSE, POSE[:2]], r"y\[1\] must be a \(3, 2\) array of numbers, not one of shape \(2, 2\) .*"),
@@ -138,24 +119,23 @@ POSE = np.zeros((3, 2), int)
 )
 def test_bad_data(X, y, message):
     with pytest.raises((ValueError, TypeError), match=f"^{message}$"):
-        DeformableSVM(EDGES).fit(X, y)
+        DeformableSVM(edges=EDGES).fit(X, y)
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"edges": [(0, 3)]}, "An edge of the skeleton names node 3, but its nodes are 0 to 2."),
+        ({"edges": [(0, 3)]}, r"Edge 0 of the skeleton is \(0, 3\), but the nodes are 0 to 2."),
         ({"edges": [(0, 1), (0, 1)]}, r"the skeleton has the edge \(0, 1\) twice."),
         ({"edges": [(0, 1), (1, 0)]}, "The edges of the skeleton form a cycle through nodes 0, 1, but must form .*"),
         (
             {"edges": [(0, 1), (2, 1)]},
             "Node 1 of the skeleton has two parents, 0 and 2: edges run .*",
         ),
-        ({"n_types": 0}, "n_types must be a positive integer, not 0."),
+        ({"n_types": 0}, "n_types must be an integer, at least 1, not 0."),
         ({"n_types": 3}, "n_types must be between 1 and the number of images, 2, not 3."),
         ({"min_stiffness": 0.0}, "min_stiffness must be a positive number, not 0.0."),
         ({"reference": (0, 5)}, r"reference must be two joints, from 0 to 2, not \(0, 5\)."),
-        ({"C": -1}, "C must be a positive number, not -1."),
         ({"solver": "lbfgs"}, "solver must be a Solver of the hinge loss or one of .*, not 'lbfgs'."),
     ],
 )
@@ -166,8 +146,8 @@ def test_bad_parameters(parameters, message):
 
 def test_bad_weights_and_predictions(model):
     with pytest.raises(ValueError, match=r"joint_weight must have the shape \(2, 3\), but has \(3,\)"):
-        DeformableSVM(EDGES, solver=BCFW()).fit([GRID] * 2, [POSE] * 2, joint_weight=[1, 1, 1])
+        DeformableSVM(edges=EDGES, solver=BCFW()).fit([GRID] * 2, [POSE] * 2, joint_weight=[1, 1, 1])
     with pytest.raises(ValueError, match="joint_weight must be finite and non-negative"):
-        DeformableSVM(EDGES).fit([GRID] * 2, [POSE] * 2, joint_weight=-np.ones((2, 3)))
-    with pytest.raises(ValueError, match=r"X\[0\] has 3 features, but the model was fitted with 2"):
+        DeformableSVM(edges=EDGES).fit([GRID] * 2, [POSE] * 2, joint_weight=-np.ones((2, 3)))
+    with pytest.raises(ValueError, match="X has 3 features, but the model was fitted with 2"):
         model.predict([np.ones((4, 5, 3))])

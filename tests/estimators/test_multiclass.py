@@ -113,12 +113,27 @@ def test_bad_options(flowers, options, message):
         MulticlassSVM(**options).fit(*flowers)
 
 
-def test_a_failed_fit_changes_nothing(flowers):
-    X, y = flowers
-    model = MulticlassSVM(random_state=0).fit(X, y)
-    before = model.predict(X)
-    with pytest.raises(ValueError, match="sample_weight must hold 2 numbers"):
-        model.fit(np.ones((2, 3)), ["a", "b"], [1.0])
-    assert np.array_equal(model.predict(X), before)
+def test_numbers_too_large(flowers):
+    model = MulticlassSVM(random_state=0, tol=0.1).fit(*flowers)
     with pytest.raises(ValueError, match=r"3.4e\+39, too large for float32, in row 0"):
         model.predict(np.full((1, 4), 3.4e39))
+
+
+def test_names_of_features_are_those_of_the_last_fit(flowers):
+    pandas = pytest.importorskip("pandas")
+    X, y = flowers
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    model = MulticlassSVM(random_state=0, tol=0.1).fit(frame, y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame.rename(columns={"a": "z"}))
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+
+
+def test_unseen_classes_are_wrong(flowers):
+    X, y = flowers
+    model = MulticlassSVM(random_state=0, tol=0.1).fit(X, y)
+    assert model.score(X[:2], ["rose", "rose"]) == 0
+    assert model.score(X[:2], ["rose", model.predict(X[1:2])[0]]) == 0.5
+    fitted = MulticlassSVM(random_state=0, tol=0.1).fit(X, y, X_dev=X.tolist(), y_dev=y.tolist())
+    assert fitted.trace_.dev_score.max() == fitted.score(X, y)

@@ -4,7 +4,7 @@ import pytest
 from maxmargin import BCFW, LBFGS, CustomProblem, FrankWolfe, Status
 from maxmargin.testing import check_solver, check_structure
 from tests import naive
-from tests.toy import Labels, LabelsByArgmax, data
+from tests.toy import Labels, LabelsByArgmax, label_data
 
 
 class OnlyArgmax:
@@ -20,7 +20,7 @@ def all_rows(problem):
 
 @pytest.fixture(scope="module")
 def optimum():
-    X, Y = data()
+    X, Y = label_data()
     blocks = []
     for x, truth in zip(X, Y, strict=True):
         phi = np.array([Labels().features(x, y) for y in Labels().outputs(x)])
@@ -31,13 +31,13 @@ def optimum():
 
 @pytest.mark.parametrize("model", [Labels(), LabelsByArgmax()])
 def test_oracles_equal_enumeration(model):
-    problem = CustomProblem(model, *data())
+    problem = CustomProblem(model, *label_data())
     check_structure(problem, all_rows(problem), k=10)  # more than there are outputs
 
 
 @pytest.mark.parametrize("steps", ["fw", "pairwise", "away"])
 def test_bcfw_reaches_the_optimum(steps, optimum):
-    problem = CustomProblem(LabelsByArgmax(), *data())
+    problem = CustomProblem(LabelsByArgmax(), *label_data())
     tol = 1e-2 if steps == "fw" else 1e-4
     result = BCFW(steps=steps).solve(problem, 0.5, tol=tol, random_state=0)
     assert result.status is Status.OPTIMAL
@@ -46,18 +46,18 @@ def test_bcfw_reaches_the_optimum(steps, optimum):
 
 def test_negative_parts_are_kept_by_frank_wolfe_steps(optimum):
     """Features are of either sign, so mean parts are, too."""
-    problem = CustomProblem(Labels(), *data())
+    problem = CustomProblem(Labels(), *label_data())
     check_solver(BCFW(), problem, optimum, C=0.5, tol=2e-2)
 
 
 def test_other_solvers():
-    problem = CustomProblem(Labels(), *data())
+    problem = CustomProblem(Labels(), *label_data())
     assert FrankWolfe().solve(problem, tol=0.1).status is Status.OPTIMAL
     assert LBFGS().solve(problem).status is Status.OPTIMAL
 
 
 def test_only_the_oracles_of_the_model_are_there():
-    problem = CustomProblem(OnlyArgmax(), *data())
+    problem = CustomProblem(OnlyArgmax(), *label_data())
     check_structure(problem, all_rows(problem))
     with pytest.raises(TypeError, match="LBFGS needs the exp oracle for the log loss, which CustomProblem"):
         LBFGS().solve(problem)

@@ -22,7 +22,6 @@ from maxmargin.problem import (
 )
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
-from tests.naive import tree_features
 
 
 def random_tree(rng, size, n_edge_features, integer=False, sparse=False):
@@ -198,8 +197,8 @@ def trained():
         gold = problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
         scale = problem.node_cost[problem.offsets[i] : problem.offsets[i + 1]]
         every = list(naive.labellings(len(gold), 2))
-        truth = tree_features(tree, gold, 2)
-        psi = np.array([truth - tree_features(tree, y, 2) for y in every])
+        truth = naive.tree_features(tree, gold, 2)
+        psi = np.array([truth - naive.tree_features(tree, y, 2) for y in every])
         blocks.append((psi, np.array([naive.chain_cost(gold, y, problem.cost_matrix, scale) for y in every])))
     lower, upper = np.full(14, -np.inf), np.full(14, 0.1)
     lower[6:] = 0.0

@@ -21,7 +21,7 @@ def bounds_by_name(
 
     Examples
     --------
-    >>> from maxmargin.estimators.bounds import bounds_by_name
+    >>> from maxmargin.encode.bounds import bounds_by_name
     >>> bounds_by_name({"b": (0, None)}, 2, lambda w: {"a": w[:1], "b": w[1:]})
     (array([-inf,   0.]), array([inf, inf]))
     """

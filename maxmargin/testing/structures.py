@@ -1,23 +1,8 @@
-"""Checks for structures and solvers, the library's own and yours.
-
-`check_structure` tests every generic that a problem implements against the others, against enumeration where you
-provide it, and compiled against interpreted. `check_solver` tests a solver's certificates, limits and determinism.
-Both raise `AssertionError` with a sentence that says what is wrong.
-
-Examples
---------
->>> from maxmargin.solvers import BCFW
->>> from maxmargin.testing import check_solver, check_structure, toy_chains
->>> problem = toy_chains(n=4, n_labels=3, random_state=0)
->>> check_structure(problem)
->>> check_solver(BCFW(), problem)
-"""
+"""Checks of structures: every generic against the others, against enumeration, and compiled against interpreted."""
 
 from __future__ import annotations
 
 import contextlib
-import inspect
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -27,15 +12,9 @@ from maxmargin import problem as generics
 from maxmargin.encode.chain import chain_problem
 from maxmargin.encode.features import row_features
 from maxmargin.encode.rows import Rows
-from maxmargin.losses import find_loss
-from maxmargin.runtime.dispatch import interpreted, kernel, runs_compiled, supports
-from maxmargin.runtime.passes import Scratch, bind
-from maxmargin.solvers import Solver
-from maxmargin.solvers.objective import Objective
+from maxmargin.runtime.dispatch import interpreted, runs_compiled, supports
 from maxmargin.structures.chain import ChainProblem
-from maxmargin.trace import Status
-
-__all__ = ["Caller", "check_solver", "check_structure", "toy_chains"]
+from maxmargin.testing.caller import Caller
 
 
 def toy_chains(
@@ -56,114 +35,6 @@ def toy_chains(
     signal = rows.matrix @ rng.normal(size=(n_features, n_labels))
     labels = np.argmax(signal + rng.normal(size=signal.shape), axis=1)
     return chain_problem(features, rows, n_features, labels, costs, np.ones(n_tokens), penalty)
-
-
-class Caller:
-    """Calls generics on one problem as kernels do: compiled, if its type is.
-
-    Parameters
-    ----------
-    problem : the problem
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from maxmargin.problem import max_oracle, part_sizes, workspace
-    >>> from maxmargin.testing import Caller, toy_chains
-    >>> problem = toy_chains(n=1, max_length=1)
-    >>> y = np.zeros(1, np.int32)
-    >>> Caller(problem)(max_oracle, 0, np.array([2.0, 3.0, 1.0, *np.zeros(9)]), y, workspace(problem, 1)), y.tolist()
-    (3.0, [1])
-    """
-
-    def __init__(self, problem: Any) -> None:
-        self.problem = bind(problem)
-        self._dtype = generics.new_weights(problem).dtype
-        self._packed: tuple[Any, Any] = None, None  # a workspace and the scratch space that it is in
-
-    def __call__(self, generic: Any, *args: Any) -> Any:
-        if self.problem.table is None:
-            return generic(self.problem, *args)
-        if list(inspect.signature(generic).parameters)[-1] == "work":
-            args = *args[:-1], self._scratch(args[-1])
-        return _COMPILED[generic](self.problem, *args)
-
-    def _scratch(self, work: Any) -> Any:
-        if self._packed[1] is None or self._packed[0] is not work:
-            reals, integers = np.zeros(0, self._dtype), np.zeros(0, np.int32)
-            scratch = Scratch(reals, reals, integers, integers, reals, np.zeros(0), work)
-            self._packed = work, self.problem.pack(scratch)
-        return self._packed[1]
-
-
-@kernel
-def _scores(problem, w, i, theta):
-    generics.scores(problem, w, i, theta)
-
-
-@kernel
-def _spread(problem, w, i, delta, scale):
-    generics.spread(problem, w, i, delta, scale)
-
-
-@kernel
-def _squared_norm(problem, i, delta, scratch):
-    return generics.squared_norm(problem, i, delta, scratch.work)
-
-
-@kernel
-def _augment(problem, i, theta):
-    generics.augment(problem, i, theta)
-
-
-@kernel
-def _add_output(problem, i, y, scale, mu):
-    generics.add_output(problem, i, y, scale, mu)
-
-
-@kernel
-def _score_output(problem, i, theta, y):
-    return generics.score_output(problem, i, theta, y)
-
-
-@kernel
-def _max_oracle(problem, i, theta, y, scratch):
-    return generics.max_oracle(problem, i, theta, y, scratch.work)
-
-
-@kernel
-def _topk_oracle(problem, i, theta, outputs, values, scratch):
-    return generics.topk_oracle(problem, i, theta, outputs, values, scratch.work)
-
-
-@kernel
-def _exp_oracle(problem, i, theta, mu, scratch):
-    return generics.exp_oracle(problem, i, theta, mu, scratch.work)
-
-
-@kernel
-def _sample_oracle(problem, i, theta, draws, outputs, scratch):
-    generics.sample_oracle(problem, i, theta, draws, outputs, scratch.work)
-
-
-@kernel
-def _max_marginals(problem, i, theta, out, scratch):
-    generics.max_marginals(problem, i, theta, out, scratch.work)
-
-
-_COMPILED: dict[Any, Any] = {
-    generics.scores: _scores,
-    generics.spread: _spread,
-    generics.squared_norm: _squared_norm,
-    generics.augment: _augment,
-    generics.add_output: _add_output,
-    generics.score_output: _score_output,
-    generics.max_oracle: _max_oracle,
-    generics.topk_oracle: _topk_oracle,
-    generics.exp_oracle: _exp_oracle,
-    generics.sample_oracle: _sample_oracle,
-    generics.max_marginals: _max_marginals,
-}
 
 
 def check_structure(
@@ -296,58 +167,3 @@ class _Example:
         parts = np.array([self.parts(y) for y in outputs], np.float64)
         is_close = np.abs(parts.mean(axis=0) - mu) <= 6 * parts.std(axis=0) / np.sqrt(n) + 12 / n
         assert is_close.all(), f"example {self.i}: samples of sample_oracle have other means than exp_oracle"
-
-
-def check_solver(
-    solver: Solver, problem: Any, optimum: float | None = None, C: float = 1.0, tol: float = 1e-3, loss: Any = None
-) -> None:
-    """Check the certificates, limits and determinism of a solver on a problem it solves in seconds.
-
-    Parameters
-    ----------
-    solver : the solver
-    problem : a small problem
-    optimum : the known minimum of the objective
-    C : inverse strength of the regularization
-    tol : the relative gap to solve to
-    loss : the loss, by default that of the solver
-    """
-
-    def solve(**limits: Any) -> Any:
-        return solver.solve(problem, C, loss=loss, random_state=0, **limits)
-
-    result = solve(tol=tol, max_passes=2e4)
-    trace, eps = result.trace, 1e-9 if result.w.dtype == np.float64 else 1e-5
-    assert result.status is Status.OPTIMAL, f"stopped early: {result.status}"
-    assert (trace.gap >= 0).all(), "a duality gap is negative"
-    assert trace.gap[-1] <= tol * trace.primal[-1], "OPTIMAL, but the gap is above tol"
-    assert (np.diff(trace.primal) <= 0).all(), "the best primal value rises"
-    assert (np.diff(trace.dual) >= 0).all(), "the best dual value falls"
-    assert (np.diff(trace.oracle_calls) > 0).all(), "certificates without oracle calls"
-
-    primal = Objective(problem, C, loss=find_loss(loss or solver.default_loss)).evaluate(result.w).value
-    assert np.isclose(primal, trace.primal[-1], rtol=eps), (
-        f"the weights have the objective {primal}, not the traced one"
-    )
-    if optimum is not None:
-        slack = eps * abs(optimum)
-        assert (trace.primal >= optimum - slack).all(), f"a primal value is below the optimum {optimum}"
-        assert (trace.dual <= optimum + slack).all(), f"a dual value is above the optimum {optimum}"
-
-    again = solve(tol=tol, max_passes=2e4)
-    assert np.array_equal(result.w, again.w), "the same seed gives other weights"
-    if result.dual is not None:
-        warm = solve(start=result.dual, tol=max(10 * tol, 1e-2))
-        assert warm.trace.passes[-1] <= 1, "a warm start at a solution makes passes"
-    else:
-        warm = solve(start=result.w, tol=1e-12, max_passes=1)
-        assert warm.trace.primal[-1] <= trace.primal[0], "a warm start at a solution is lost"
-    short = solve(tol=1e-12, max_passes=1)
-    assert short.status in (Status.MAX_PASSES, Status.OPTIMAL), f"max_passes ignored: {short.status}"
-    assert short.trace.passes[-1] <= 1, "more passes than max_passes"
-    began = time.perf_counter()
-    solve(tol=1e-12, max_passes=1e9, time_limit=0.2)
-    assert time.perf_counter() - began < 10, "time_limit ignored"
-    stopped = solve(tol=1e-12, max_passes=1e5, callback=lambda trace: True)
-    assert stopped.status is Status.INTERRUPTED, "a callback that returns True does not stop the solver"
-    assert len(stopped.trace) == 1, "a callback that returns True does not stop the solver at once"

@@ -1,0 +1,145 @@
+"""What turns examples into problems, in training and prediction alike, and weights into named parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from maxmargin.encode.rows import Rows, as_stored, find_labels, flatten_labels, is_better_sparse
+from maxmargin.runtime.blocks import Blocks
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values, arrays or tuples of such are equal."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a is b or np.array_equal(a, b)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """What a model must remember of its training data to read other data, and to name its weights.
+
+    Each structure has its own, with a classmethod `learn` that makes one, and the problem, of training data. Encoders
+    are equal if weights mean the same to both, whatever they are stored as.
+    """
+
+    published: ClassVar[tuple[str, ...]] = ()  # fields that are attributes of fitted models, with an underscore
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(
+            same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self) if f.compare
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def problem(self, X: Any, y: Any = None) -> Any:
+        """Check other examples and put their problem together; with true outputs y, to compare predictions with.
+
+        Costs and what else only training needs are left out.
+        """
+        raise NotImplementedError
+
+    def names(self, w: np.ndarray) -> Any:
+        """The parts of the weights by their names, as views."""
+        return w
+
+    def attributes(self, w: np.ndarray) -> dict[str, Any]:
+        """The attributes of a model with these weights."""
+        return {"coef_": self.names(w), **{f"{name}_": getattr(self, name) for name in self.published}}
+
+    def layout(self, problem: Any) -> tuple[Any, ...]:
+        """What a dual point depends on besides the encoder: one of another layout would give false certificates."""
+        raise NotImplementedError
+
+    def decode(self, problem: Any, i: int, rows: np.ndarray) -> Any:
+        """Outputs of example i as users know them, from rows of integers."""
+        return rows
+
+    def decode_all(self, problem: Any, outputs: Blocks) -> Any:
+        """One output per example as users know them."""
+        rows = np.split(outputs.values, outputs.start[1:-1])
+        return [self.decode(problem, i, row[np.newaxis])[0] for i, row in enumerate(rows)]
+
+    def arrange(self, problem: Any, parts: Blocks) -> Any:
+        """Numbers of all parts, such as marginals, in the shapes that users know."""
+        return np.split(parts.values, parts.start[1:-1])
+
+    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        """How good outputs are, compared with the true ones: numbers, and how many of them each example has."""
+        raise NotImplementedError
+
+    def importance(self, problem: Any) -> Any:
+        """The weights of these numbers."""
+        return 1.0
+
+    def score(self, problem: Any, outputs: Blocks, sample_weight: np.ndarray | None = None) -> float:
+        """The weighted mean of how good outputs are."""
+        merit, sizes = self.judge(problem, outputs)
+        weights = np.broadcast_to(self.importance(problem), merit.shape)
+        if sample_weight is not None:
+            weights = weights * np.repeat(sample_weight, sizes)
+        return float(np.average(merit, weights=weights))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowEncoder(Encoder):
+    """What structures share whose features are rows of numbers."""
+
+    published: ClassVar[tuple[str, ...]] = ("n_features_in",)
+
+    n_features_in: int
+    dtype: np.dtype = field(compare=False)
+    stores_sparse: bool = field(compare=False)
+    has_bias: bool = False
+
+    @classmethod
+    def of(cls, rows: Rows, dtype: Any, *, stores_sparse: bool = False, **fields: Any) -> Self:
+        """The encoder of training rows, which stores others in the same way."""
+        is_sparse = stores_sparse or is_better_sparse(rows)
+        return cls(n_features_in=rows.matrix.shape[1], dtype=np.dtype(dtype), stores_sparse=is_sparse, **fields)
+
+    def stored(self, rows: Rows, append_bias: Callable[[Rows], Rows] | None = None) -> Rows:
+        """Rows, dense or sparse as those of training, with the features of biases if there are any."""
+        rows = as_stored(rows, self.stores_sparse)
+        return append_bias(rows) if self.has_bias and append_bias else rows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabellingEncoder(RowEncoder):
+    """What structures share whose outputs are labels, one per row."""
+
+    published: ClassVar[tuple[str, ...]] = ("classes", "n_features_in")
+
+    classes: np.ndarray
+
+    def truth(self, y: Any, rows: Rows, noun: str, *, is_stacked: bool = False) -> np.ndarray:
+        """The numbers of true labels, -1 for those that were not seen in training; zeros where there are none."""
+        if y is None:
+            return np.zeros(rows.offsets[-1], np.int32)
+        labels = flatten_labels(y, rows, noun, is_stacked=is_stacked)
+        codes = find_labels(labels, self.classes)
+        if (codes < 0).all():
+            raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")
+        return codes
+
+    def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
+        return self.classes[rows]
+
+    def decode_all(self, problem: Any, outputs: Blocks) -> list[np.ndarray]:
+        return np.split(self.classes[outputs.values], outputs.start[1:-1])
+
+    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        return outputs.values == problem.labels, np.diff(problem.offsets)
+
+    def arrange(self, problem: Any, parts: Blocks) -> Any:
+        return by_row(parts, problem.offsets, len(self.classes))
+
+
+def by_row(parts: Blocks, offsets: np.ndarray, width: int) -> list[np.ndarray]:
+    """The first parts of each example as a table of `width` columns with a row for each of its rows."""
+    sizes = width * np.diff(offsets)
+    return [parts.values[at : at + size].reshape(-1, width) for at, size in zip(parts.start[:-1], sizes, strict=True)]

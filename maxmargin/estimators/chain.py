@@ -1,0 +1,254 @@
+"""Structural SVMs and conditional random fields on sequences."""
+
+from __future__ import annotations
+
+from typing import Any, Self, Unpack
+
+import numpy as np
+
+from maxmargin import inference
+from maxmargin.checks import check_count, check_share
+from maxmargin.encode.chain import ChainEncoder
+from maxmargin.estimators.base import as_seed
+from maxmargin.estimators.families import LabelCRF, LabelModel, LabelSVM
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
+
+
+class SequenceOptions(FitOptions, total=False):
+    """The arguments that `fit` takes by keyword."""
+
+    lengths: Any
+    lengths_dev: Any
+
+
+@estimator
+class ChainModel(LabelModel):
+    """What the models of sequences share."""
+
+    fit_bias: bool = parameter(
+        "bool",
+        "Add three weights per label: for every position, for the first and for the last of a sequence.",
+        default=True,
+    )
+    allowed_transitions: Any = parameter(
+        "set of pairs of labels or (L, L) boolean array",
+        "The transitions a labelling may use, from the first label (row) to the second (column); None allows all.",
+        default=None,
+    )
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[ChainEncoder, Any]:
+        return ChainEncoder.learn(
+            X,
+            y,
+            dtype=self.dtype,
+            fit_bias=self.fit_bias,
+            allowed_transitions=self.allowed_transitions,
+            with_grams=self._find_loss().smoothing is None,
+            **data,
+        )
+
+    @documents_fit("lengths", "lengths_dev")
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[SequenceOptions]) -> Self:
+        """Train on sequences.
+
+        Parameters
+        ----------
+        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`
+        y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
+        lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
+        """
+        return self._fit_sequences(X, y, sample_weight, {}, **options)
+
+    def _fit_sequences(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        data: Any,
+        lengths: Any = None,
+        lengths_dev: Any = None,
+        **options: Any,
+    ) -> Self:
+        return self._fit(X, y, sample_weight, {"lengths": lengths, **data}, {"lengths": lengths_dev}, **options)
+
+    def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        return self._predict(self._problem(X, lengths=lengths))
+
+    def predict_topk(self, X: Any, k: int, *, lengths: Any = None) -> list[tuple[np.ndarray, np.ndarray]]:
+        return self._predict_topk(self._problem(X, lengths=lengths), k)
+
+    def decision_function(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        return self._decision_function(self._problem(X, lengths=lengths))
+
+    def predict_marginals(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        return self._predict_marginals(self._problem(X, lengths=lengths))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
+        return self._score(self._problem_with_truth(X, y, lengths=lengths), sample_weight)
+
+
+@estimator
+class ChainSVM(LabelSVM, ChainModel):
+    """Structural SVM for sequence labelling: a max-margin Markov chain of emissions and transitions.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
+    and certifies how far from the optimum it can at most be.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The labels, sorted.
+    coef_ : Bunch
+        The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_bias`, ``bias``, ``first`` and ``last``
+        (L,).
+    n_features_in_ : int
+        The number of features F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import ChainSVM
+    >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[1, 2]], np.eye(3)[[0, 1]]]
+    >>> y = [["a", "b", "c"], ["b", "c"], ["a", "b"]]
+    >>> model = ChainSVM(C=10.0, random_state=0).fit(X, y)
+    >>> model.predict([np.eye(3)[[0, 1]]])
+    [array(['a', 'b'], dtype='<U1')]
+    >>> labels, scores = model.predict_topk([np.eye(3)[[0, 1]]], k=2)[0]
+    >>> labels[0].tolist(), bool(scores[0] > scores[1])
+    (['a', 'b'], True)
+    >>> model.status_.name
+    'OPTIMAL'
+    """
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[ChainEncoder, Any]:
+        return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
+
+    @documents_fit("lengths", "lengths_dev")
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        position_weight: Any = None,
+        **options: Unpack[SequenceOptions],
+    ) -> Self:
+        """Train on sequences.
+
+        Parameters
+        ----------
+        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`
+        y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
+        lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
+        position_weight : list of (T_i,) weights of the positions in the cost
+        """
+        return self._fit_sequences(X, y, sample_weight, {"position_weight": position_weight}, **options)
+
+
+@estimator
+class ChainCRF(LabelCRF, ChainModel):
+    """Linear-chain conditional random field: p(y) ~ exp(score(y)), with emissions and transitions.
+
+    Minimises lambda {l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2} + (1/n) sum_i weight_i {-log p(y_i)}, lambda =
+    1/(n C), and certifies how far from the optimum it can at most be. In terms of CRFsuite's c1 and c2,
+    C = 1/(c1 + 2 c2) and l1_ratio = c1/(c1 + 2 c2).
+
+    Attributes
+    ----------
+    classes_, coef_, n_features_in_ : as those of `ChainSVM`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import ChainCRF
+    >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[1, 2]], np.eye(3)[[0, 1]]]
+    >>> y = [["a", "b", "c"], ["b", "c"], ["a", "b"]]
+    >>> model = ChainCRF(C=10.0).fit(X, y)
+    >>> model.predict([np.eye(3)[[0, 1]]])
+    [array(['a', 'b'], dtype='<U1')]
+    >>> model.predict_marginals([np.eye(3)[[0, 1]]])[0].shape
+    (2, 3)
+    """
+
+    l1_ratio: float = parameter(
+        "float",
+        "The share of the L1 norm in the regularization, from 0 to 1: it makes weights exactly zero. Needs the solver "
+        '"lbfgs", which is OWL-QN then.',
+        default=0.0,
+    )
+    only_observed: bool = parameter(
+        "bool",
+        "Have weights only for the pairs of a feature and a label, and of two successive labels, that occur in the "
+        "training sequences, as CRFsuite does by default; all others are zero. Takes less memory and time on text, "
+        "where most features go with one or two labels. Rows are then stored sparse.",
+        default=False,
+    )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_share("l1_ratio", self.l1_ratio)
+
+    def _solver_options(self) -> dict[str, Any]:
+        return {"l1_ratio": float(self.l1_ratio)}
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[ChainEncoder, Any]:
+        return super()._learn(X, y, only_observed=self.only_observed, **data)
+
+    def log_likelihood(self, X: Any, y: Any, *, lengths: Any = None) -> np.ndarray:
+        return self._log_likelihood(self._problem_with_truth(X, y, lengths=lengths))
+
+    def confidence(self, X: Any, *, lengths: Any = None) -> np.ndarray:
+        """The probability p(y_i | x_i) of the predicted labelling of each sequence as a whole.
+
+        That of another labelling is exp of its `log_likelihood`; those of single labels are the `predict_marginals`.
+        A long sequence has very many labellings that differ in a few places, so that even the best is improbable.
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`
+
+        Returns
+        -------
+        (n,) array
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxmargin import ChainCRF
+        >>> model = ChainCRF(C=100.0).fit([np.eye(2), np.eye(2)[::-1]], [["a", "b"], ["b", "a"]])
+        >>> unclear = np.array([[0.5, 0.5], [0.5, 0.5]])
+        >>> sure, unsure = model.confidence([np.eye(2), unclear])
+        >>> bool(sure > 0.9 > unsure)
+        True
+        """
+        problem = self._problem(X, lengths=lengths)
+        predicted = inference.best_outputs(problem, self._w, self.n_jobs).values
+        return np.exp(self._log_likelihood(problem._replace(labels=predicted)))
+
+    def sample(self, X: Any, n_samples: int = 1, random_state: Any = None, *, lengths: Any = None) -> list[np.ndarray]:
+        """Independent labellings of each sequence, drawn from p(y_i | x_i).
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`
+        n_samples : the number of labellings of each sequence
+        random_state : int, RandomState or Generator, default=None
+            Seed of the draws.
+
+        Returns
+        -------
+        list of (n_samples, T_i) arrays of labels
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxmargin import ChainCRF
+        >>> model = ChainCRF().fit([np.eye(2), np.eye(2)[::-1]], [["a", "b"], ["b", "a"]])
+        >>> model.sample([np.eye(2)], n_samples=5, random_state=0)[0].shape
+        (5, 2)
+        """
+        check_count("n_samples", n_samples)
+        problem = self._problem(X, lengths=lengths)
+        rng = np.random.default_rng(as_seed(random_state))
+        samples = inference.samples(problem, self._w, n_samples, rng, self.n_jobs)
+        return [self.classes_[outputs] for outputs in samples]

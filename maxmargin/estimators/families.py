@@ -1,0 +1,144 @@
+"""Families of estimators: of arrays and of labels, with marginals and max-marginals, SVMs and CRFs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin import inference
+from maxmargin.encode.rows import locate
+from maxmargin.estimators.base import StructuredModel
+from maxmargin.estimators.parameters import estimator, parameter
+
+
+@estimator
+class ArrayModel(StructuredModel):
+    """Base of models of the library's structures, whose features are arrays."""
+
+    dtype: Any = parameter(
+        '{"float32", "float64"}',
+        "Precision of training; certificates are summed in float64 in either.",
+        default="float32",
+    )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if np.dtype(self.dtype) not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, not {self.dtype!r}.")
+
+
+class WithMaxMarginals(StructuredModel):
+    """A model whose structure has max-marginals."""
+
+    def decision_function(self, X: Any) -> Any:
+        """Max-marginals: for each part that an output may have, the score of the best output that has it.
+
+        The parts of the prediction have the highest ones, up to ties; differences say how much score it takes to change
+        it.
+
+        Parameters
+        ----------
+        X : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        list with an array per example: (T_i, L) for labels, in the order of `classes_`; (K_i,) for candidates;
+        (n_i, m_i + 1) for links, with nodes that have none in the last column; (H_i, W_i, J) for joints
+        """
+        return self._decision_function(self._problem(X))
+
+    def _decision_function(self, problem: Any) -> Any:
+        return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs))
+
+
+class WithMarginals(StructuredModel):
+    """A model whose structure has marginals."""
+
+    def predict_marginals(self, X: Any) -> Any:
+        """The probabilities of parts under p(y) ~ exp(score(y)): not calibrated unless the model was trained as a CRF.
+
+        Parameters
+        ----------
+        X : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        list with an array per example: (T_i, L) for labels, in the order of `classes_`; (K_i,) for candidates;
+        (H_i, W_i) for cells that may be inside a box, in O(H_i^2 W_i^2) time. For classes, one (n, L) array.
+        """
+        return self._predict_marginals(self._problem(X))
+
+    def _predict_marginals(self, problem: Any) -> Any:
+        return self._encoder.arrange(problem, inference.marginals(problem, self._w, self.n_jobs)[0])
+
+
+@estimator
+class SVM:
+    """What structural SVMs have in common."""
+
+    loss: Any = parameter(
+        '{"hinge", "smooth_hinge"} or Loss',
+        'The hinge loss above or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.',
+        default="hinge",
+    )
+
+
+@estimator
+class CRF:
+    """What conditional random fields have in common."""
+
+    _loss = "log"
+
+    solver: Any = "lbfgs"
+    dtype: Any = "float64"
+
+
+@estimator
+class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
+    """A model of labels."""
+
+
+@estimator
+class LabelSVM(SVM):
+    """What structural SVMs on labels have in common."""
+
+    cost: Any = parameter(
+        '{"hamming", "normalized_hamming"} or (L, L) array',
+        "Cost of a labelling: the number of wrong labels, the same divided by the number of positions, or the sum of "
+        "the entries [true label, predicted label] of a matrix in the order of `classes_`.",
+        default="hamming",
+    )
+    class_weight: Any = parameter('dict or "balanced"', "Factors of the cost by true label.", default=None)
+    bounds: Any = parameter(
+        "dict",
+        'Bounds of weights by the names of `coef_`, such as ``{"transitions": (0, None)}``: pairs of a lower and an '
+        "upper bound, each None, a number or an array like that part of the weights.",
+        default=None,
+    )
+
+
+@estimator
+class LabelCRF(CRF, LabelModel):
+    """What conditional random fields of labels have in common."""
+
+    def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
+        """Log p(y_i | x_i) of a labelling of each example.
+
+        Parameters
+        ----------
+        X, y : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        (n,) array
+        """
+        return self._log_likelihood(self._problem_with_truth(X, y))
+
+    def _log_likelihood(self, problem: Any) -> np.ndarray:
+        is_unknown = problem.labels < 0
+        if is_unknown.any():
+            example, place = locate(np.flatnonzero(is_unknown)[0], problem.offsets)
+            raise ValueError(f"y[{example}] contains a label that was not seen in fit, at position {place}.")
+        _, log_partition = inference.marginals(problem, self._w, self.n_jobs)
+        return inference.scores_of(problem, self._w, self.n_jobs) - log_partition

@@ -1,0 +1,120 @@
+"""Generics called one by one from Python, compiled as kernels call them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from maxmargin import problem as generics
+from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.passes import Scratch, bind
+
+
+class Caller:
+    """Calls generics on one problem as kernels do: compiled, if its type is.
+
+    Parameters
+    ----------
+    problem : the problem
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.problem import max_oracle, part_sizes, workspace
+    >>> from maxmargin.testing import Caller, toy_chains
+    >>> problem = toy_chains(n=1, max_length=1)
+    >>> y = np.zeros(1, np.int32)
+    >>> Caller(problem)(max_oracle, 0, np.array([2.0, 3.0, 1.0, *np.zeros(9)]), y, workspace(problem, 1)), y.tolist()
+    (3.0, [1])
+    """
+
+    def __init__(self, problem: Any) -> None:
+        self.problem = bind(problem)
+        self._dtype = generics.new_weights(problem).dtype
+        self._packed: tuple[Any, Any] = None, None  # a workspace and the scratch space that it is in
+
+    def __call__(self, generic: Any, *args: Any) -> Any:
+        if self.problem.table is None:
+            return generic(self.problem, *args)
+        if list(inspect.signature(generic).parameters)[-1] == "work":
+            args = *args[:-1], self._scratch(args[-1])
+        return _COMPILED[generic](self.problem, *args)
+
+    def _scratch(self, work: Any) -> Any:
+        if self._packed[1] is None or self._packed[0] is not work:
+            reals, integers = np.zeros(0, self._dtype), np.zeros(0, np.int32)
+            scratch = Scratch(reals, reals, integers, integers, reals, np.zeros(0), work)
+            self._packed = work, self.problem.pack(scratch)
+        return self._packed[1]
+
+
+@kernel
+def _scores(problem, w, i, theta):
+    generics.scores(problem, w, i, theta)
+
+
+@kernel
+def _spread(problem, w, i, delta, scale):
+    generics.spread(problem, w, i, delta, scale)
+
+
+@kernel
+def _squared_norm(problem, i, delta, scratch):
+    return generics.squared_norm(problem, i, delta, scratch.work)
+
+
+@kernel
+def _augment(problem, i, theta):
+    generics.augment(problem, i, theta)
+
+
+@kernel
+def _add_output(problem, i, y, scale, mu):
+    generics.add_output(problem, i, y, scale, mu)
+
+
+@kernel
+def _score_output(problem, i, theta, y):
+    return generics.score_output(problem, i, theta, y)
+
+
+@kernel
+def _max_oracle(problem, i, theta, y, scratch):
+    return generics.max_oracle(problem, i, theta, y, scratch.work)
+
+
+@kernel
+def _topk_oracle(problem, i, theta, outputs, values, scratch):
+    return generics.topk_oracle(problem, i, theta, outputs, values, scratch.work)
+
+
+@kernel
+def _exp_oracle(problem, i, theta, mu, scratch):
+    return generics.exp_oracle(problem, i, theta, mu, scratch.work)
+
+
+@kernel
+def _sample_oracle(problem, i, theta, draws, outputs, scratch):
+    generics.sample_oracle(problem, i, theta, draws, outputs, scratch.work)
+
+
+@kernel
+def _max_marginals(problem, i, theta, out, scratch):
+    generics.max_marginals(problem, i, theta, out, scratch.work)
+
+
+_COMPILED: dict[Any, Any] = {
+    generics.scores: _scores,
+    generics.spread: _spread,
+    generics.squared_norm: _squared_norm,
+    generics.augment: _augment,
+    generics.add_output: _add_output,
+    generics.score_output: _score_output,
+    generics.max_oracle: _max_oracle,
+    generics.topk_oracle: _topk_oracle,
+    generics.exp_oracle: _exp_oracle,
+    generics.sample_oracle: _sample_oracle,
+    generics.max_marginals: _max_marginals,
+}
