@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from maxmargin.runtime import interpreted
+
 settings.register_profile("default", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
 
@@ -30,3 +32,10 @@ def words():
         X.append(np.eye(3)[labels] + 0.6 * rng.normal(size=(len(labels), 3)))
         y.append([["a", "b", "c"][label] for label in labels])
     return X, y
+
+
+@pytest.fixture
+def interpreted_kernels():
+    """Kernels run as Python, where compiling them is not the point."""
+    with interpreted():
+        yield

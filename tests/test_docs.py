@@ -9,19 +9,12 @@ from pathlib import Path
 import pytest
 
 import maxmargin
-import maxmargin.runtime.dispatch
 
 ROOT = Path(__file__).parents[1]
 
 
 def python_blocks(path):
     return re.findall(r"^```python\n(.*?)^```", path.read_text(), flags=re.MULTILINE | re.DOTALL)
-
-
-@pytest.fixture
-def interpreted(monkeypatch):
-    """Kernels run as Python: to compile them for every structure takes long, and other tests do."""
-    monkeypatch.setattr(maxmargin.runtime.dispatch, "_implemented", {})
 
 
 def run_blocks(name):
@@ -41,13 +34,13 @@ def test_the_code_of_the_readme_runs():
 
 
 @pytest.mark.parametrize("name", ["docs/guide.md", "docs/solvers.md"])
-def test_the_code_of_a_page_runs(name, interpreted):
+def test_the_code_of_a_page_runs(name, interpreted_kernels):
     found = ends(run_blocks(name))
     assert maxmargin.Status.OPTIMAL in found
     assert maxmargin.Status.DIVERGED not in found
 
 
-def test_the_classes_of_the_extending_page_run(interpreted):
+def test_the_classes_of_the_extending_page_run(interpreted_kernels):
     assert run_blocks("docs/extending.md")["result"].status is maxmargin.Status.OPTIMAL
 
 
@@ -62,6 +55,6 @@ MODULES = [module.name for module in pkgutil.walk_packages(maxmargin.__path__, "
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples(name, interpreted):
+def test_docstring_examples(name, interpreted_kernels):
     failed, _ = doctest.testmod(importlib.import_module(name))
     assert failed == 0

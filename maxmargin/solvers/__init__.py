@@ -2,54 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import maxmargin
 from maxmargin.losses import Loss
-from maxmargin.solvers.auto import Auto
-from maxmargin.solvers.bcfw import BCFW
-from maxmargin.solvers.casimir import Casimir
-from maxmargin.solvers.frank_wolfe import FrankWolfe
-from maxmargin.solvers.lbfgs import LBFGS
-from maxmargin.solvers.n_slack import NSlack
-from maxmargin.solvers.one_slack import OneSlack
-from maxmargin.solvers.perceptron import Perceptron
 from maxmargin.solvers.run import Result
-from maxmargin.solvers.sgd import SGD
 from maxmargin.solvers.solver import Solver
-from maxmargin.solvers.svrg import SVRG
 
-__all__ = [
-    "BCFW",
-    "LBFGS",
-    "SGD",
-    "SVRG",
-    "Auto",
-    "Casimir",
-    "FrankWolfe",
-    "NSlack",
-    "OneSlack",
-    "Perceptron",
-    "Result",
-    "Solver",
-    "find_solver",
-]
+__all__ = ["Result", "Solver", "all_solvers", "find_solver"]
 
-_NAMED: dict[str, Solver] = {
-    "auto": Auto(),
-    "bcfw": BCFW(),
-    "frank-wolfe": FrankWolfe(),
-    "casimir": Casimir(),
-    "svrg": SVRG(),
-    "sgd": SGD(),
-    "lbfgs": LBFGS(),
-    "one-slack": OneSlack(),
-    "n-slack": NSlack(),
-    "perceptron": Perceptron(),
-}
+
+def all_solvers() -> dict[str, Solver]:
+    """The solvers with their default options, by the names that estimators know them by.
+
+    Examples
+    --------
+    >>> from maxmargin.solvers import all_solvers
+    >>> all_solvers()["frank-wolfe"]
+    FrankWolfe()
+    """
+    names = [name for name, home in maxmargin._PUBLIC.items() if home.startswith(f"{__name__}.")]
+    return {_in_words(name): getattr(maxmargin, name)() for name in names}
+
+
+def _in_words(name: str) -> str:
+    """The name of a class in lower case, with hyphens between words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
 def find_solver(solver: Any, loss: Loss | None = None) -> Solver:
-    """The solver of the given name, or `solver` itself if it is one; raises if it minimises another loss.
+    """The solver of the given name, or `solver` itself if it is one; raises if it does not minimise the loss.
 
     Examples
     --------
@@ -57,9 +40,15 @@ def find_solver(solver: Any, loss: Loss | None = None) -> Solver:
     >>> find_solver("frank-wolfe")
     FrankWolfe()
     """
-    found = _NAMED.get(solver) if isinstance(solver, str) else solver
+    found = all_solvers().get(solver) if isinstance(solver, str) else solver
     if not isinstance(found, Solver) or (loss is not None and not found.takes(loss)):
-        fitting = [name for name, known in _NAMED.items() if loss is None or known.takes(loss)]
+        fitting = [name for name, known in all_solvers().items() if loss is None or known.takes(loss)]
         kind = "Solver" if loss is None else f"Solver of the {loss.name} loss"
         raise ValueError(f"solver must be a {kind} or one of {', '.join(fitting)}, not {solver!r}.")
     return found
+
+
+def __getattr__(name: str) -> Any:
+    if maxmargin._PUBLIC.get(name, "").startswith(f"{__name__}."):
+        return getattr(maxmargin, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

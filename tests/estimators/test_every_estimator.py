@@ -6,90 +6,12 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils import estimator_checks
 
-import maxmargin
-from maxmargin import CandidateSVM, Tree
+from maxmargin import CandidateSVM
 from maxmargin.estimators import all_estimators
 from maxmargin.testing import check_estimator
-from tests.toy import Labels, label_data
+from tests.small import CASES, candidates, make
 
-
-def chains(rng):
-    y = [rng.integers(0, 3, length) for length in (4, 3, 2, 3, 1, 2, 3, 2)]
-    X = [np.eye(3)[labels] + 0.4 * rng.normal(size=(len(labels), 3)) for labels in y]
-    return X, [np.array(["a", "b", "c"])[labels] for labels in y], [np.eye(2)]
-
-
-def trees(rng):
-    X, y, _ = chains(rng)
-    return [Tree(x, [(0, child) for child in range(1, len(x))]) for x in X], y, [(np.eye(2), [(0, 1)])]
-
-
-def graphs(rng):
-    y = [np.arange(size) % 2 for size in (3, 2, 4, 3, 2, 1, 3, 2)]
-    X = [(labels[:, None] - 0.5 + 0.4 * rng.normal(size=(len(labels), 2)), [(0, 1)][: len(labels) - 1]) for labels in y]
-    return X, y, [(np.eye(3), [(0, 1)])]
-
-
-def candidates(rng):
-    X = [rng.normal(size=(rng.integers(2, 5), 2)) for _ in range(8)]
-    return X, [int(np.argmax(x[:, 0] + 0.2 * rng.normal(size=len(x)))) for x in X], [np.eye(3)]
-
-
-def classes(rng):
-    y = np.arange(12) % 3
-    return np.eye(3)[y] + 0.3 * rng.normal(size=(12, 3)), np.array(["a", "b", "c"])[y], np.eye(2)
-
-
-def matchings(rng):
-    y = [np.array(match) for match in ([0, 1], [1, -1], [-1], [2, 0], [1], [0, -1], [1, 0], [0])]
-    X = [np.eye(3)[match] + 0.3 * rng.normal(size=(len(match), 3)) for match in y]
-    return [np.dstack([x, np.ones_like(x)]) for x in X], y, [np.ones((2, 2, 3))]
-
-
-def boxes(rng):
-    y = [(0, 0, 2, 2), (1, 1, 3, 3), (0, 1, 2, 3), (1, 0, 3, 2), (0, 0, 3, 2), (1, 1, 2, 3), (0, 0, 1, 3), (0, 2, 3, 3)]
-    X = [0.5 * rng.normal(size=(3, 3, 2)) - 1 for _ in y]
-    for x, (top, left, bottom, right) in zip(X, y, strict=True):
-        x[top:bottom, left:right] += 2
-    return X, y, [np.ones((2, 2, 3))]
-
-
-def poses(rng):
-    y = [np.array([[x, 1], [x + 1, 2]]) for x in (0, 1, 2, 1, 0, 2, 1, 0)]
-    X = [0.5 * rng.normal(size=(3, 4, 2)) for _ in y]
-    for x, pose in zip(X, y, strict=True):
-        x[pose[:, 1], pose[:, 0]] += 2 * np.eye(2)
-    return X, y, [np.ones((3, 4, 3))]
-
-
-def own(rng):
-    return *label_data(8), None
-
-
-CASES = {
-    "BoxSVM": ({}, boxes),
-    "CandidateCRF": ({}, candidates),
-    "CandidateSVM": ({}, candidates),
-    "ChainCRF": ({}, chains),
-    "ChainSVM": ({}, chains),
-    "DeformableSVM": ({"edges": [(0, 1)], "tol": 0.01}, poses),
-    "GraphCutSVM": ({}, graphs),
-    "MatchingSVM": ({}, matchings),
-    "MulticlassSVM": ({}, classes),
-    "StructuredSVM": ({"model": Labels()}, own),
-    "TreeCRF": ({}, trees),
-    "TreeSVM": ({}, trees),
-}
-
-
-@pytest.fixture(autouse=True)
-def interpreted(monkeypatch):
-    monkeypatch.setattr(maxmargin.runtime.dispatch, "_implemented", {})
-
-
-def make(name):
-    options, data = CASES[name]
-    return all_estimators()[name](random_state=0, **options), *data(np.random.default_rng(0))
+pytestmark = pytest.mark.usefixtures("interpreted_kernels")
 
 
 def test_there_is_data_for_every_estimator():

@@ -239,7 +239,7 @@ def test_bad_parameters_and_predictions(svm, trees):
     with pytest.raises(ValueError, match="cost must be one of hamming, normalized_hamming or a matrix, not 'edit'"):
         TreeSVM(cost="edit").fit(GOOD, LABELS)
     with pytest.raises(
-        ValueError, match="solver must be a Solver of the log loss or one of auto, casimir, svrg, sgd, lbfgs"
+        ValueError, match="solver must be a Solver of the log loss or one of auto, casimir, lbfgs, sgd, svrg"
     ):
         TreeCRF(solver=BCFW()).fit(GOOD, LABELS)
     with pytest.raises(ValueError, match=r"X\[0\] has no edge features, but fit had some"):
