@@ -57,7 +57,7 @@ def interpreted() -> Iterator[None]:
     >>> from maxmargin.runtime import interpreted
     >>> from maxmargin.testing import toy_chains
     >>> with interpreted():
-    ...     result = BCFW().solve(toy_chains())
+    ...     result = BCFW(steps="pairwise").solve(toy_chains())
     >>> result.status.name
     'OPTIMAL'
     """
