@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -68,6 +69,10 @@ class Passes:
             work=workspace(self.problem, self.n_best),
         )
         return self.problem.pack(scratch)
+
+    def clock(self) -> float:
+        """Seconds of work: of this thread, not disturbed by what else the machine does, or of all that pass at once."""
+        return time.thread_time() if len(self.ranges) == 1 else len(self.ranges) * time.perf_counter()
 
     def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call the kernel ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""

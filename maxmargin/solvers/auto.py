@@ -13,6 +13,7 @@ from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Result, Run
 from maxmargin.solvers.solver import Solver
 
+ENOUGH_SECONDS = 0.005  # of a pass: in less, there is nothing to save, and times are mostly noise
 EXPENSIVE = 3.0  # an oracle that takes this many times the rest of a step is worth a cache
 CACHED_OUTPUTS = 50
 FEW_EXAMPLES = 20  # too few to sample by gaps: visit all
@@ -56,9 +57,14 @@ class Auto(Solver):
         """
         oracle = max(state.certificate_seconds - state.sum_seconds, 1e-9)
         ratio = oracle / max(state.step_seconds - oracle, 1e-9)
-        cache = CACHED_OUTPUTS if ratio >= EXPENSIVE else 0
+        is_long = state.certificate_seconds * state.run.objective.n >= ENOUGH_SECONDS
+        cache = CACHED_OUTPUTS if is_long and ratio >= EXPENSIVE else 0
+        reason = (
+            f"the oracle takes about {1e6 * oracle:.2g} microseconds, {ratio:.2g} times the rest of a step; a cache "
+            f"pays off from {EXPENSIVE:g} times"
+        )
         state.run.notes.append(
-            f"Chose steps='pairwise', sampling='{sampling}', cache={cache}: the oracle takes about {1e6 * oracle:.2g} "
-            f"microseconds, {ratio:.2g} times the rest of a step; a cache pays off from {EXPENSIVE:g} times."
+            f"Chose steps='pairwise', sampling='{sampling}', cache={cache}: "
+            f"{reason if is_long else 'a pass takes next to no time'}."
         )
         return cache

@@ -120,7 +120,7 @@ def test_bad_arguments(arguments, message):
 
 
 def test_unknown_solver():
-    with pytest.raises(ValueError, match=r"solver must be a Solver or one of auto, bcfw, .*, perceptron, not 'newton'"):
+    with pytest.raises(ValueError, match=r"solver must be a Solver or one of auto, bcfw, .*, svrg, not 'newton'"):
         find_solver("newton")
 
 
