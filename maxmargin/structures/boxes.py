@@ -13,22 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import problem as generics
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
-from maxmargin.problem import (
-    add_output,
-    augment,
-    exp_oracle,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    spread,
-    squared_norm,
-    topk_oracle,
-    true_outputs,
-    workspace,
-)
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
@@ -88,22 +74,22 @@ def truth_of(problem, i):
     return (problem.boxes[i, 0], problem.boxes[i, 1], problem.boxes[i, 2], problem.boxes[i, 3])
 
 
-@implements(true_outputs, BoxProblem)
+@implements(generics.true_outputs, BoxProblem)
 def true_boxes(problem):
     return problem.boxes
 
 
-@implements(new_weights, BoxProblem)
+@implements(generics.new_weights, BoxProblem)
 def new_box_weights(problem):
     return np.zeros_like(problem.weights)
 
 
-@implements(part_sizes, BoxProblem)
+@implements(generics.part_sizes, BoxProblem)
 def box_part_sizes(problem):
     return np.diff(problem.offsets) + 1
 
 
-@implements(workspace, BoxProblem)
+@implements(generics.workspace, BoxProblem)
 def box_workspace(problem, n_best):
     size = (int(np.prod(problem.shapes + 1, axis=1).max()),)
     height, width = (int(side) for side in problem.shapes.max(axis=0))
@@ -128,31 +114,31 @@ def box_workspace(problem, n_best):
     )
 
 
-@implements(scores, BoxProblem)
+@implements(generics.scores, BoxProblem)
 def box_scores(problem, w, i, theta):
     cells = matrix(theta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
     score_rows(problem.features, matrix(w, 0, w.size, 1), problem.offsets[i], problem.offsets[i + 1], cells)
     theta[cells.shape[0]] = 0
 
 
-@implements(spread, BoxProblem)
+@implements(generics.spread, BoxProblem)
 def spread_boxes(problem, w, i, delta, scale):
     cells = matrix(delta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
     spread_rows(problem.features, matrix(w, 0, w.size, 1), problem.offsets[i], problem.offsets[i + 1], cells, scale)
 
 
-@implements(squared_norm, BoxProblem)
+@implements(generics.squared_norm, BoxProblem)
 def box_squared_norm(problem, i, delta, work):
     cells = matrix(delta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
     return squared_norm_rows(problem.features, i, problem.offsets[i], problem.offsets[i + 1], cells, work.spread)
 
 
-@implements(augment, BoxProblem)
+@implements(generics.augment, BoxProblem)
 def augment_boxes(problem, i, theta):
     theta[problem.offsets[i + 1] - problem.offsets[i]] += 1
 
 
-@implements(add_output, BoxProblem)
+@implements(generics.add_output, BoxProblem)
 def add_box(problem, i, y, scale, mu):
     cells = matrix(mu, 0, problem.shapes[i, 0], problem.shapes[i, 1])
     for row in range(y[0], y[2]):
@@ -161,7 +147,7 @@ def add_box(problem, i, y, scale, mu):
     mu[cells.size] += scale * box_cost(truth_of(problem, i), y[0], y[1], y[2], y[3])
 
 
-@implements(score_output, BoxProblem)
+@implements(generics.score_output, BoxProblem)
 def score_box(problem, i, theta, y):
     cells = matrix(theta, 0, problem.shapes[i, 0], problem.shapes[i, 1])
     total = theta[cells.size] * box_cost(truth_of(problem, i), y[0], y[1], y[2], y[3])
@@ -171,7 +157,7 @@ def score_box(problem, i, theta, y):
     return total
 
 
-@implements(max_oracle, BoxProblem)
+@implements(generics.max_oracle, BoxProblem)
 def max_box(problem, i, theta, y, work):
     search(load_image(problem, i, theta, work), work.heap, work.best, work.scores[:1])
     for side in range(4):
@@ -179,7 +165,7 @@ def max_box(problem, i, theta, y, work):
     return work.scores[0]
 
 
-@implements(topk_oracle, BoxProblem)
+@implements(generics.topk_oracle, BoxProblem)
 def topk_boxes(problem, i, theta, outputs, values, work):
     count = search(load_image(problem, i, theta, work), work.heap, outputs, work.scores[: values.size])
     for k in range(count):
@@ -187,7 +173,7 @@ def topk_boxes(problem, i, theta, outputs, values, work):
     return count
 
 
-@implements(exp_oracle, BoxProblem)
+@implements(generics.exp_oracle, BoxProblem)
 def exp_boxes(problem, i, theta, mu, work):
     """By enumeration of all boxes, O(H^2 W^2): for grids of up to some thousand cells."""
     image = load_image(problem, i, theta, work)

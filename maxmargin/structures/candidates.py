@@ -11,23 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import problem as generics
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
-from maxmargin.problem import (
-    add_output,
-    augment,
-    exp_oracle,
-    max_marginals,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    spread,
-    squared_norm,
-    topk_oracle,
-    true_outputs,
-    workspace,
-)
 from maxmargin.runtime.dispatch import implements
 from maxmargin.runtime.threads import aligned
 
@@ -48,42 +33,42 @@ class CandidateWork(NamedTuple):
     spread: np.ndarray  # (F,)
 
 
-@implements(true_outputs, CandidateProblem)
+@implements(generics.true_outputs, CandidateProblem)
 def true_choices(problem):
     return problem.labels[:, np.newaxis]
 
 
-@implements(new_weights, CandidateProblem)
+@implements(generics.new_weights, CandidateProblem)
 def new_candidate_weights(problem):
     return np.zeros(problem.n_features, problem.costs.dtype)
 
 
-@implements(part_sizes, CandidateProblem)
+@implements(generics.part_sizes, CandidateProblem)
 def candidate_part_sizes(problem):
     return np.diff(problem.offsets)
 
 
-@implements(workspace, CandidateProblem)
+@implements(generics.workspace, CandidateProblem)
 def candidate_workspace(problem, n_best):
     return CandidateWork(spread=aligned((problem.n_features,), problem.costs.dtype))
 
 
-@implements(scores, CandidateProblem)
+@implements(generics.scores, CandidateProblem)
 def candidate_scores(problem, w, i, theta):
     score_parts(problem.features, w, problem.offsets[i], problem.offsets[i + 1], theta)
 
 
-@implements(spread, CandidateProblem)
+@implements(generics.spread, CandidateProblem)
 def spread_candidates(problem, w, i, delta, scale):
     spread_parts(problem.features, w, problem.offsets[i], problem.offsets[i + 1], delta, scale)
 
 
-@implements(squared_norm, CandidateProblem)
+@implements(generics.squared_norm, CandidateProblem)
 def candidate_squared_norm(problem, i, delta, work):
     return squared_norm_parts(problem.features, problem.offsets[i], problem.offsets[i + 1], delta, work.spread)
 
 
-@implements(augment, CandidateProblem)
+@implements(generics.augment, CandidateProblem)
 def augment_candidates(problem, i, theta):
     lo = problem.offsets[i]
     for k in range(theta.size):
@@ -93,23 +78,23 @@ def augment_candidates(problem, i, theta):
 # What follows holds for every problem whose outputs are one choice among parts: `maxmargin.structures.multiclass`, too.
 
 
-@implements(add_output, CandidateProblem)
+@implements(generics.add_output, CandidateProblem)
 def add_choice(problem, i, y, scale, mu):
     mu[y[0]] += scale
 
 
-@implements(score_output, CandidateProblem)
+@implements(generics.score_output, CandidateProblem)
 def score_choice(problem, i, theta, y):
     return theta[y[0]]
 
 
-@implements(max_oracle, CandidateProblem)
+@implements(generics.max_oracle, CandidateProblem)
 def best_choice(problem, i, theta, y, work):
     y[0] = np.argmax(theta)
     return theta[y[0]]
 
 
-@implements(topk_oracle, CandidateProblem)
+@implements(generics.topk_oracle, CandidateProblem)
 def best_k_choices(problem, i, theta, outputs, values, work):
     count = 0
     for k in range(theta.size):
@@ -126,7 +111,7 @@ def best_k_choices(problem, i, theta, outputs, values, work):
     return count
 
 
-@implements(exp_oracle, CandidateProblem)
+@implements(generics.exp_oracle, CandidateProblem)
 def softmax_of_choices(problem, i, theta, mu, work):
     top = np.float64(theta[np.argmax(theta)])
     total = 0.0
@@ -138,7 +123,7 @@ def softmax_of_choices(problem, i, theta, mu, work):
     return top + math.log(total)
 
 
-@implements(max_marginals, CandidateProblem)
+@implements(generics.max_marginals, CandidateProblem)
 def scores_of_choices(problem, i, theta, out, work):
     for k in range(theta.size):
         out[k] = theta[k]

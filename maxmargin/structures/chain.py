@@ -11,25 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import problem as generics
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    add_output,
-    augment,
-    exp_oracle,
-    max_marginals,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    sample_oracle,
-    score_output,
-    scores,
-    spread,
-    squared_norm,
-    topk_oracle,
-    true_outputs,
-    workspace,
-)
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
@@ -77,24 +61,24 @@ def nodes_and_pairs(problem, i, parts):
     return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_labels, n_labels)
 
 
-@implements(true_outputs, ChainProblem)
+@implements(generics.true_outputs, ChainProblem)
 def true_labellings(problem):
     return Blocks(problem.labels, problem.offsets)
 
 
-@implements(new_weights, ChainProblem)
+@implements(generics.new_weights, ChainProblem)
 def new_chain_weights(problem):
     n_labels = problem.penalty.shape[0]
     return np.zeros((problem.n_features + n_labels) * n_labels, problem.penalty.dtype)
 
 
-@implements(part_sizes, ChainProblem)
+@implements(generics.part_sizes, ChainProblem)
 def chain_part_sizes(problem):
     n_labels = problem.penalty.shape[0]
     return (np.diff(problem.offsets) + n_labels) * n_labels
 
 
-@implements(workspace, ChainProblem)
+@implements(generics.workspace, ChainProblem)
 def chain_workspace(problem, n_best):
     n_labels = problem.penalty.shape[0]
     needs_spread = np.any(problem.features.gram.start < 0)
@@ -118,7 +102,7 @@ def chain_tables(offsets: np.ndarray, penalty: np.ndarray, n_best: int) -> dict[
     }
 
 
-@implements(scores, ChainProblem)
+@implements(generics.scores, ChainProblem)
 def chain_scores(problem, w, i, theta):
     emissions, transitions = emissions_and_transitions(problem, w)
     nodes, pairs = nodes_and_pairs(problem, i, theta)
@@ -128,7 +112,7 @@ def chain_scores(problem, w, i, theta):
             pairs[a, b] = transitions[a, b] + problem.penalty[a, b]
 
 
-@implements(spread, ChainProblem)
+@implements(generics.spread, ChainProblem)
 def spread_chain(problem, w, i, delta, scale):
     emissions, transitions = emissions_and_transitions(problem, w)
     nodes, pairs = nodes_and_pairs(problem, i, delta)
@@ -139,7 +123,7 @@ def spread_chain(problem, w, i, delta, scale):
             transitions[a, b] += step * pairs[a, b]
 
 
-@implements(squared_norm, ChainProblem)
+@implements(generics.squared_norm, ChainProblem)
 def chain_squared_norm(problem, i, delta, work):
     nodes, pairs = nodes_and_pairs(problem, i, delta)
     lo = problem.offsets[i]
@@ -150,7 +134,7 @@ def chain_squared_norm(problem, i, delta, work):
     return total
 
 
-@implements(augment, ChainProblem)
+@implements(generics.augment, ChainProblem)
 def augment_chain(problem, i, theta):
     nodes, _ = nodes_and_pairs(problem, i, theta)
     lo = problem.offsets[i]
@@ -161,7 +145,7 @@ def augment_chain(problem, i, theta):
             nodes[t, label] += scale * problem.cost_matrix[true_label, label]
 
 
-@implements(add_output, ChainProblem)
+@implements(generics.add_output, ChainProblem)
 def add_labelling(problem, i, y, scale, mu):
     nodes, pairs = nodes_and_pairs(problem, i, mu)
     for t in range(nodes.shape[0]):
@@ -170,7 +154,7 @@ def add_labelling(problem, i, y, scale, mu):
             pairs[y[t - 1], y[t]] += scale
 
 
-@implements(score_output, ChainProblem)
+@implements(generics.score_output, ChainProblem)
 def score_labelling(problem, i, theta, y):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     total = 0.0
@@ -181,21 +165,21 @@ def score_labelling(problem, i, theta, y):
     return total
 
 
-@implements(max_oracle, ChainProblem)
+@implements(generics.max_oracle, ChainProblem)
 def max_chain(problem, i, theta, y, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
     return chain_dp.backtrack(pairs, work.forward, work.arrivals, nodes.shape[0], y)
 
 
-@implements(topk_oracle, ChainProblem)
+@implements(generics.topk_oracle, ChainProblem)
 def topk_chain(problem, i, theta, outputs, values, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
     return chain_dp.k_best(pairs, work.forward, work.arrivals, nodes.shape[0], outputs, values, work.branches)
 
 
-@implements(exp_oracle, ChainProblem)
+@implements(generics.exp_oracle, ChainProblem)
 def exp_chain(problem, i, theta, mu, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     means, counts = nodes_and_pairs(problem, i, mu)
@@ -206,13 +190,13 @@ def exp_chain(problem, i, theta, mu, work):
     return log_z
 
 
-@implements(sample_oracle, ChainProblem)
+@implements(generics.sample_oracle, ChainProblem)
 def sample_chain(problem, i, theta, draws, outputs, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     chain_sums.sample_paths(nodes, pairs, draws, outputs, work.forward, work.arrivals, work.factors, work.extent)
 
 
-@implements(max_marginals, ChainProblem)
+@implements(generics.max_marginals, ChainProblem)
 def chain_max_marginals(problem, i, theta, out, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     best, _ = nodes_and_pairs(problem, i, out)

@@ -23,24 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import problem as generics
 from maxmargin.features import score_rows, spread_rows
 from maxmargin.features.base import row_is_zero
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    add_output,
-    augment,
-    max_marginals,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    spread,
-    squared_norm,
-    topk_oracle,
-    true_outputs,
-    workspace,
-)
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
@@ -118,25 +104,25 @@ def spring(row, edges, u, v):
     return squares + edges[row, 1] * u + edges[row, 3] * v + edges[row, 4]
 
 
-@implements(true_outputs, DeformableProblem)
+@implements(generics.true_outputs, DeformableProblem)
 def true_poses(problem):
     return problem.outputs
 
 
-@implements(new_weights, DeformableProblem)
+@implements(generics.new_weights, DeformableProblem)
 def new_deformable_weights(problem):
     n_edges, n_types, _ = problem.anchor.shape
     size = problem.n_features * problem.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
     return np.zeros(size, problem.joint_cost.dtype)
 
 
-@implements(part_sizes, DeformableProblem)
+@implements(generics.part_sizes, DeformableProblem)
 def deformable_part_sizes(problem):
     n_edges, n_types, _ = problem.anchor.shape
     return np.diff(problem.offsets) * problem.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
 
 
-@implements(workspace, DeformableProblem)
+@implements(generics.workspace, DeformableProblem)
 def deformable_workspace(problem, n_best):
     n_edges, n_joints, dtype = problem.parent.size, problem.joint_cost.shape[1], problem.joint_cost.dtype
     n_cells = np.diff(problem.offsets)
@@ -156,7 +142,7 @@ def deformable_workspace(problem, n_best):
     )
 
 
-@implements(scores, DeformableProblem)
+@implements(generics.scores, DeformableProblem)
 def deformable_scores(problem, w, i, theta):
     cell_weights, edge_weights = cell_and_edge_weights(problem, w)
     cells, edges = cells_and_edges(problem, i, theta)
@@ -176,7 +162,7 @@ def spread_cells(problem, weights, i, cells, scale):
             spread_rows(problem.features, weights, at, at + 1, cells[t : t + 1], scale)
 
 
-@implements(spread, DeformableProblem)
+@implements(generics.spread, DeformableProblem)
 def spread_deformable(problem, w, i, delta, scale):
     cell_weights, edge_weights = cell_and_edge_weights(problem, w)
     cells, edges = cells_and_edges(problem, i, delta)
@@ -187,7 +173,7 @@ def spread_deformable(problem, w, i, delta, scale):
         edge_weights[row, 4] += scale * edges[row, 4]
 
 
-@implements(squared_norm, DeformableProblem)
+@implements(generics.squared_norm, DeformableProblem)
 def deformable_squared_norm(problem, i, delta, work):
     cells, edges = cells_and_edges(problem, i, delta)
     spread_cells(problem, work.spread, i, cells, 1.0)
@@ -202,7 +188,7 @@ def deformable_squared_norm(problem, i, delta, work):
     return total
 
 
-@implements(augment, DeformableProblem)
+@implements(generics.augment, DeformableProblem)
 def augment_deformable(problem, i, theta):
     cells, _ = cells_and_edges(problem, i, theta)
     width = problem.width[i]
@@ -214,7 +200,7 @@ def augment_deformable(problem, i, theta):
             cells[t, j] += problem.joint_cost[i, j] * min(1.0, (dx * dx + dy * dy) / squared_radius)
 
 
-@implements(add_output, DeformableProblem)
+@implements(generics.add_output, DeformableProblem)
 def add_pose(problem, i, y, scale, mu):
     cells, edges = cells_and_edges(problem, i, mu)
     n_joints = cells.shape[1]
@@ -231,7 +217,7 @@ def add_pose(problem, i, y, scale, mu):
         edges[row, 4] += scale
 
 
-@implements(score_output, DeformableProblem)
+@implements(generics.score_output, DeformableProblem)
 def score_pose(problem, i, theta, y):
     cells, edges = cells_and_edges(problem, i, theta)
     n_joints = cells.shape[1]
@@ -303,7 +289,7 @@ def best_cell(belief, j, n_cells):
     return best
 
 
-@implements(max_oracle, DeformableProblem)
+@implements(generics.max_oracle, DeformableProblem)
 def max_pose(problem, i, theta, y, work):
     cells, edges = cells_and_edges(problem, i, theta)
     pass_upwards(problem, i, cells, edges, work)
@@ -327,7 +313,7 @@ def decode(problem, n_cells, n_joints, y, work):
     return total
 
 
-@implements(topk_oracle, DeformableProblem)
+@implements(generics.topk_oracle, DeformableProblem)
 def topk_poses(problem, i, theta, outputs, values, work):
     """As `tree_dp.k_best`: choices are made for the roots, then along the edges from the roots down."""
     cells, edges = cells_and_edges(problem, i, theta)
@@ -376,7 +362,7 @@ def topk_poses(problem, i, theta, outputs, values, work):
     return values.size
 
 
-@implements(max_marginals, DeformableProblem)
+@implements(generics.max_marginals, DeformableProblem)
 def deformable_max_marginals(problem, i, theta, out, work):
     cells, edges = cells_and_edges(problem, i, theta)
     best, _ = cells_and_edges(problem, i, out)

@@ -15,22 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import problem as generics
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
-from maxmargin.problem import (
-    add_output,
-    augment,
-    max_marginals,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    spread,
-    squared_norm,
-    topk_oracle,
-    true_outputs,
-    workspace,
-)
+from maxmargin.problem import max_oracle, score_output
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
@@ -104,22 +91,22 @@ def arcs(problem, i):
     return problem.first[lo:hi], problem.head[begin:end], problem.sister[begin:end]
 
 
-@implements(true_outputs, GraphCutProblem)
+@implements(generics.true_outputs, GraphCutProblem)
 def true_cuts(problem):
     return Blocks(problem.labels, problem.offsets)
 
 
-@implements(new_weights, GraphCutProblem)
+@implements(generics.new_weights, GraphCutProblem)
 def new_graph_weights(problem):
     return np.zeros(problem.n_features + problem.n_edge_features, problem.cost.dtype)
 
 
-@implements(part_sizes, GraphCutProblem)
+@implements(generics.part_sizes, GraphCutProblem)
 def graph_part_sizes(problem):
     return 2 * np.diff(problem.offsets) + np.diff(problem.edge_offsets)
 
 
-@implements(workspace, GraphCutProblem)
+@implements(generics.workspace, GraphCutProblem)
 def graph_workspace(problem, n_best):
     n_nodes, n_edges = np.diff(problem.offsets).max(), np.diff(problem.edge_offsets).max()
     dtype = problem.cost.dtype
@@ -134,7 +121,7 @@ def graph_workspace(problem, n_best):
     )
 
 
-@implements(scores, GraphCutProblem)
+@implements(generics.scores, GraphCutProblem)
 def graph_scores(problem, w, i, theta):
     n_nodes, n_edges = sizes(problem, i)
     for p in range(n_nodes):
@@ -148,7 +135,7 @@ def graph_scores(problem, w, i, theta):
         score_rows(problem.edge_features, of_edges, problem.edge_offsets[i], problem.edge_offsets[i + 1], cuts)
 
 
-@implements(spread, GraphCutProblem)
+@implements(generics.spread, GraphCutProblem)
 def spread_graph(problem, w, i, delta, scale):
     n_nodes, n_edges = sizes(problem, i)
     of_nodes = matrix(w, 0, problem.n_features, 1)
@@ -159,7 +146,7 @@ def spread_graph(problem, w, i, delta, scale):
     spread_rows(problem.edge_features, of_edges, problem.edge_offsets[i], problem.edge_offsets[i + 1], cuts, scale)
 
 
-@implements(squared_norm, GraphCutProblem)
+@implements(generics.squared_norm, GraphCutProblem)
 def graph_squared_norm(problem, i, delta, work):
     n_nodes, n_edges = sizes(problem, i)
     lo = problem.offsets[i]
@@ -170,7 +157,7 @@ def graph_squared_norm(problem, i, delta, work):
     return total + squared_norm_rows(problem.edge_features, i, begin, begin + n_edges, cuts, work.edge_spread)
 
 
-@implements(augment, GraphCutProblem)
+@implements(generics.augment, GraphCutProblem)
 def augment_graph(problem, i, theta):
     n_nodes, _ = sizes(problem, i)
     labels = problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
@@ -179,7 +166,7 @@ def augment_graph(problem, i, theta):
         theta[(1 - labels[p]) * n_nodes + p] += cost[p]
 
 
-@implements(add_output, GraphCutProblem)
+@implements(generics.add_output, GraphCutProblem)
 def add_cut(problem, i, y, scale, mu):
     n_nodes, n_edges = sizes(problem, i)
     ends = problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]  # loops over a slice are fast
@@ -190,7 +177,7 @@ def add_cut(problem, i, y, scale, mu):
             mu[2 * n_nodes + e] += scale
 
 
-@implements(score_output, GraphCutProblem)
+@implements(generics.score_output, GraphCutProblem)
 def score_cut(problem, i, theta, y):
     n_nodes, n_edges = sizes(problem, i)
     ends = problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]  # loops over a slice are fast
@@ -281,14 +268,14 @@ def loss_of_flip(problem, i, flow, p, label, limit):
     return loss
 
 
-@implements(max_oracle, GraphCutProblem)
+@implements(generics.max_oracle, GraphCutProblem)
 def max_cut(problem, i, theta, y, work):
     cut(problem, i, theta, work, work.fixed[0, :0], capacity_scale(problem, i, theta))
     read_labels(problem, i, work.flow, y)
     return score_output(problem, i, theta, y)
 
 
-@implements(max_marginals, GraphCutProblem)
+@implements(generics.max_marginals, GraphCutProblem)
 def graph_max_marginals(problem, i, theta, out, work):
     n_nodes, _ = sizes(problem, i)
     scale = capacity_scale(problem, i, theta)
@@ -299,7 +286,7 @@ def graph_max_marginals(problem, i, theta, out, work):
         out[(1 - label) * n_nodes + p] = best - loss_of_flip(problem, i, work.flow, p, label, FORCE) / scale
 
 
-@implements(topk_oracle, GraphCutProblem)
+@implements(generics.topk_oracle, GraphCutProblem)
 def topk_cuts(problem, i, theta, outputs, values, work):
     """Best max-marginal first (*Smoother*, Algorithm 10; Yanover, Weiss 2004), exact with ties, too.
 

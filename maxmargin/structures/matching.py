@@ -11,22 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import problem as generics
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
-from maxmargin.problem import (
-    add_output,
-    augment,
-    max_marginals,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    spread,
-    squared_norm,
-    topk_oracle,
-    true_outputs,
-    workspace,
-)
+from maxmargin.problem import max_oracle, score_output
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
@@ -70,22 +57,22 @@ def shape_of(problem, i):
     return problem.left_offsets[i + 1] - problem.left_offsets[i], problem.n_right[i]
 
 
-@implements(true_outputs, MatchingProblem)
+@implements(generics.true_outputs, MatchingProblem)
 def true_matchings(problem):
     return Blocks(problem.matches, problem.left_offsets)
 
 
-@implements(new_weights, MatchingProblem)
+@implements(generics.new_weights, MatchingProblem)
 def new_matching_weights(problem):
     return np.zeros(problem.n_features, problem.costs.dtype)
 
 
-@implements(part_sizes, MatchingProblem)
+@implements(generics.part_sizes, MatchingProblem)
 def matching_part_sizes(problem):
     return np.diff(problem.pair_offsets) + np.diff(problem.left_offsets)
 
 
-@implements(workspace, MatchingProblem)
+@implements(generics.workspace, MatchingProblem)
 def matching_workspace(problem, n_best):
     n_left, n_pairs = np.diff(problem.left_offsets).max(), np.diff(problem.pair_offsets).max()
     return MatchingWork(
@@ -95,7 +82,7 @@ def matching_workspace(problem, n_best):
     )
 
 
-@implements(scores, MatchingProblem)
+@implements(generics.scores, MatchingProblem)
 def matching_scores(problem, w, i, theta):
     n_left, n_right = shape_of(problem, i)
     score_parts(problem.features, w, problem.pair_offsets[i], problem.pair_offsets[i + 1], theta)
@@ -103,18 +90,18 @@ def matching_scores(problem, w, i, theta):
         theta[n_left * n_right + v] = 0
 
 
-@implements(spread, MatchingProblem)
+@implements(generics.spread, MatchingProblem)
 def spread_matching(problem, w, i, delta, scale):
     spread_parts(problem.features, w, problem.pair_offsets[i], problem.pair_offsets[i + 1], delta, scale)
 
 
-@implements(squared_norm, MatchingProblem)
+@implements(generics.squared_norm, MatchingProblem)
 def matching_squared_norm(problem, i, delta, work):
     lo, hi = problem.pair_offsets[i], problem.pair_offsets[i + 1]
     return squared_norm_parts(problem.features, lo, hi, delta, work.spread)
 
 
-@implements(augment, MatchingProblem)
+@implements(generics.augment, MatchingProblem)
 def augment_matching(problem, i, theta):
     start = problem.pair_offsets[i] + problem.left_offsets[i]
     for p in range(theta.size):
@@ -127,14 +114,14 @@ def part_of(v, z, n_left, n_right):
     return n_left * n_right + v if z == NOBODY else v * n_right + z
 
 
-@implements(add_output, MatchingProblem)
+@implements(generics.add_output, MatchingProblem)
 def add_matching(problem, i, y, scale, mu):
     n_left, n_right = shape_of(problem, i)
     for v in range(n_left):
         mu[part_of(v, y[v], n_left, n_right)] += scale
 
 
-@implements(score_output, MatchingProblem)
+@implements(generics.score_output, MatchingProblem)
 def score_matching(problem, i, theta, y):
     n_left, n_right = shape_of(problem, i)
     total = 0.0
@@ -153,7 +140,7 @@ def fill_costs(cost, unmatched, theta):
         unmatched[v] = -theta[n_left * n_right + v]
 
 
-@implements(max_oracle, MatchingProblem)
+@implements(generics.max_oracle, MatchingProblem)
 def best_matching(problem, i, theta, y, work):
     n_left, n_right = shape_of(problem, i)
     cost = matrix(work.assignment.cost, 0, n_left, n_right)
@@ -162,7 +149,7 @@ def best_matching(problem, i, theta, y, work):
     return score_output(problem, i, theta, y)
 
 
-@implements(max_marginals, MatchingProblem)
+@implements(generics.max_marginals, MatchingProblem)
 def matching_max_marginals(problem, i, theta, out, work):
     n_left, n_right = shape_of(problem, i)
     y = work.match
@@ -174,7 +161,7 @@ def matching_max_marginals(problem, i, theta, out, work):
             out[part_of(v, z, n_left, n_right)] = best - extra_cost(cost, y, v, z, work.assignment)
 
 
-@implements(topk_oracle, MatchingProblem)
+@implements(generics.topk_oracle, MatchingProblem)
 def best_k_matchings(problem, i, theta, outputs, values, work):
     """Best-max-marginal-first (Yanover and Weiss 2003): split the set whose second best assignment is the best.
 

@@ -10,23 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import problem as generics
 from maxmargin.features import score_rows, spread_rows
-from maxmargin.problem import (
-    add_output,
-    augment,
-    exp_oracle,
-    max_marginals,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    spread,
-    squared_norm,
-    topk_oracle,
-    true_outputs,
-    workspace,
-)
 from maxmargin.runtime.dispatch import implements
 from maxmargin.runtime.views import matrix
 from maxmargin.structures import candidates
@@ -42,35 +27,35 @@ class MulticlassProblem(NamedTuple):
     n_features: int
 
 
-@implements(new_weights, MulticlassProblem)
+@implements(generics.new_weights, MulticlassProblem)
 def new_class_weights(problem):
     return np.zeros(problem.n_features * len(problem.cost_matrix), problem.cost_matrix.dtype)
 
 
-@implements(part_sizes, MulticlassProblem)
+@implements(generics.part_sizes, MulticlassProblem)
 def class_part_sizes(problem):
     return np.full(problem.labels.size, len(problem.cost_matrix))
 
 
-@implements(workspace, MulticlassProblem)
+@implements(generics.workspace, MulticlassProblem)
 def class_workspace(problem, n_best):
     return None
 
 
-@implements(scores, MulticlassProblem)
+@implements(generics.scores, MulticlassProblem)
 def class_scores(problem, w, i, theta):
     n_classes = theta.size
     score_rows(problem.features, matrix(w, 0, problem.n_features, n_classes), i, i + 1, matrix(theta, 0, 1, n_classes))
 
 
-@implements(spread, MulticlassProblem)
+@implements(generics.spread, MulticlassProblem)
 def spread_classes(problem, w, i, delta, scale):
     n_classes = delta.size
     weights = matrix(w, 0, problem.n_features, n_classes)
     spread_rows(problem.features, weights, i, i + 1, matrix(delta, 0, 1, n_classes), scale)
 
 
-@implements(squared_norm, MulticlassProblem)
+@implements(generics.squared_norm, MulticlassProblem)
 def class_squared_norm(problem, i, delta, work):
     total = 0.0
     for k in range(delta.size):
@@ -78,16 +63,16 @@ def class_squared_norm(problem, i, delta, work):
     return problem.squared_norms[i] * total
 
 
-@implements(augment, MulticlassProblem)
+@implements(generics.augment, MulticlassProblem)
 def augment_classes(problem, i, theta):
     for k in range(theta.size):
         theta[k] += problem.cost_matrix[problem.labels[i], k]
 
 
-implements(true_outputs, MulticlassProblem)(candidates.true_choices)
-implements(add_output, MulticlassProblem)(candidates.add_choice)
-implements(score_output, MulticlassProblem)(candidates.score_choice)
-implements(max_oracle, MulticlassProblem)(candidates.best_choice)
-implements(topk_oracle, MulticlassProblem)(candidates.best_k_choices)
-implements(exp_oracle, MulticlassProblem)(candidates.softmax_of_choices)
-implements(max_marginals, MulticlassProblem)(candidates.scores_of_choices)
+implements(generics.true_outputs, MulticlassProblem)(candidates.true_choices)
+implements(generics.add_output, MulticlassProblem)(candidates.add_choice)
+implements(generics.score_output, MulticlassProblem)(candidates.score_choice)
+implements(generics.max_oracle, MulticlassProblem)(candidates.best_choice)
+implements(generics.topk_oracle, MulticlassProblem)(candidates.best_k_choices)
+implements(generics.exp_oracle, MulticlassProblem)(candidates.softmax_of_choices)
+implements(generics.max_marginals, MulticlassProblem)(candidates.scores_of_choices)

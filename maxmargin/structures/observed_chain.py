@@ -13,7 +13,7 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.features.sparse import entry
-from maxmargin.problem import new_weights, scores, spread, squared_norm, workspace
+from maxmargin.problem import new_weights, spread
 from maxmargin.runtime.dispatch import implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.structures import chain
@@ -75,18 +75,18 @@ for shared, implementation in (
     implements(shared, ObservedChainProblem)(implementation)
 
 
-@implements(new_weights, ObservedChainProblem)
+@implements(generics.new_weights, ObservedChainProblem)
 def new_observed_weights(problem):
     return np.zeros(problem.pairs.labels.size + problem.pairs.sources.size, problem.penalty.dtype)
 
 
-@implements(workspace, ObservedChainProblem)
+@implements(generics.workspace, ObservedChainProblem)
 def observed_workspace(problem, n_best):
     tables = chain.chain_tables(problem.offsets, problem.penalty, n_best)
     return ObservedChainWork(**tables, spread=aligned((new_weights(problem).size,), problem.penalty.dtype))
 
 
-@implements(scores, ObservedChainProblem)
+@implements(generics.scores, ObservedChainProblem)
 def observed_scores(problem, w, i, theta):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     features, ends, labels = problem.features, problem.ends, problem.pairs.labels
@@ -105,7 +105,7 @@ def observed_scores(problem, w, i, theta):
         pairs[problem.pairs.sources[k], problem.pairs.targets[k]] += w[labels.size + k]
 
 
-@implements(spread, ObservedChainProblem)
+@implements(generics.spread, ObservedChainProblem)
 def spread_observed(problem, w, i, delta, scale):
     nodes, pairs = nodes_and_pairs(problem, i, delta)
     features, ends, labels = problem.features, problem.ends, problem.pairs.labels
@@ -120,7 +120,7 @@ def spread_observed(problem, w, i, delta, scale):
         w[labels.size + k] += step * pairs[problem.pairs.sources[k], problem.pairs.targets[k]]
 
 
-@implements(squared_norm, ObservedChainProblem)
+@implements(generics.squared_norm, ObservedChainProblem)
 def observed_squared_norm(problem, i, delta, work):
     spread(problem, work.spread, i, delta, 1.0)
     features = problem.features

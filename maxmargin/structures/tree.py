@@ -12,24 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import problem as generics
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    add_output,
-    augment,
-    exp_oracle,
-    max_marginals,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    spread,
-    squared_norm,
-    topk_oracle,
-    true_outputs,
-    workspace,
-)
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
@@ -107,25 +92,25 @@ def forest_of(problem, i):
     return Forest(problem.parent[lo:hi], problem.kind[lo:hi], problem.order[lo:hi])
 
 
-@implements(true_outputs, TreeProblem)
+@implements(generics.true_outputs, TreeProblem)
 def true_tree_labels(problem):
     return Blocks(problem.labels, problem.offsets)
 
 
-@implements(new_weights, TreeProblem)
+@implements(generics.new_weights, TreeProblem)
 def new_tree_weights(problem):
     n_labels = problem.penalty.shape[1]
     size = problem.n_features * n_labels + problem.n_edge_features * n_labels * n_labels
     return np.zeros(size, problem.penalty.dtype)
 
 
-@implements(part_sizes, TreeProblem)
+@implements(generics.part_sizes, TreeProblem)
 def tree_part_sizes(problem):
     n_labels = problem.penalty.shape[1]
     return np.diff(problem.offsets) * n_labels + np.diff(problem.kind_offsets) * n_labels * n_labels
 
 
-@implements(workspace, TreeProblem)
+@implements(generics.workspace, TreeProblem)
 def tree_workspace(problem, n_best):
     n_labels = problem.penalty.shape[1]
     longest = np.diff(problem.offsets).max()
@@ -146,7 +131,7 @@ def tree_workspace(problem, n_best):
     )
 
 
-@implements(scores, TreeProblem)
+@implements(generics.scores, TreeProblem)
 def tree_scores(problem, w, i, theta):
     node_weights, edge_weights = node_and_edge_weights(problem, w)
     nodes, kinds = nodes_and_kinds(problem, i, theta)
@@ -160,7 +145,7 @@ def tree_scores(problem, w, i, theta):
                 nodes[t, label] += problem.penalty[lo + t, label]
 
 
-@implements(spread, TreeProblem)
+@implements(generics.spread, TreeProblem)
 def spread_tree(problem, w, i, delta, scale):
     node_weights, edge_weights = node_and_edge_weights(problem, w)
     nodes, kinds = nodes_and_kinds(problem, i, delta)
@@ -169,7 +154,7 @@ def spread_tree(problem, w, i, delta, scale):
     spread_rows(problem.edge_features, edge_weights, lo, problem.kind_offsets[i + 1], kinds, scale)
 
 
-@implements(squared_norm, TreeProblem)
+@implements(generics.squared_norm, TreeProblem)
 def tree_squared_norm(problem, i, delta, work):
     nodes, kinds = nodes_and_kinds(problem, i, delta)
     lo = problem.offsets[i]
@@ -180,7 +165,7 @@ def tree_squared_norm(problem, i, delta, work):
     )
 
 
-@implements(augment, TreeProblem)
+@implements(generics.augment, TreeProblem)
 def augment_tree(problem, i, theta):
     nodes, _ = nodes_and_kinds(problem, i, theta)
     lo = problem.offsets[i]
@@ -191,7 +176,7 @@ def augment_tree(problem, i, theta):
             nodes[t, label] += scale * problem.cost_matrix[true_label, label]
 
 
-@implements(add_output, TreeProblem)
+@implements(generics.add_output, TreeProblem)
 def add_labelling(problem, i, y, scale, mu):
     nodes, pairs = nodes_and_pairs(problem, i, mu)
     lo = problem.offsets[i]
@@ -203,7 +188,7 @@ def add_labelling(problem, i, y, scale, mu):
             table[y[t], y[problem.parent[lo + t]]] += scale
 
 
-@implements(score_output, TreeProblem)
+@implements(generics.score_output, TreeProblem)
 def score_labelling(problem, i, theta, y):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     lo = problem.offsets[i]
@@ -229,19 +214,19 @@ def best_scores(problem, i, theta, work):
     return pairs, forest, belief
 
 
-@implements(max_oracle, TreeProblem)
+@implements(generics.max_oracle, TreeProblem)
 def max_tree(problem, i, theta, y, work):
     pairs, forest, belief = best_scores(problem, i, theta, work)
     return tree_dp.decode(pairs, forest, belief, work.message, y)
 
 
-@implements(topk_oracle, TreeProblem)
+@implements(generics.topk_oracle, TreeProblem)
 def topk_tree(problem, i, theta, outputs, values, work):
     pairs, forest, belief = best_scores(problem, i, theta, work)
     return tree_dp.k_best(pairs, forest, belief, work.message, outputs, values, work.branches)
 
 
-@implements(exp_oracle, TreeProblem)
+@implements(generics.exp_oracle, TreeProblem)
 def exp_tree(problem, i, theta, mu, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     means, counts = nodes_and_pairs(problem, i, mu)
@@ -250,7 +235,7 @@ def exp_tree(problem, i, theta, mu, work):
     return tree_dp.sum_product(nodes, pairs, forest, means, counts, belief, work.message, work.factors, work.extents)
 
 
-@implements(max_marginals, TreeProblem)
+@implements(generics.max_marginals, TreeProblem)
 def tree_max_marginals(problem, i, theta, out, work):
     pairs, forest, belief = best_scores(problem, i, theta, work)
     best, _ = nodes_and_pairs(problem, i, out)
