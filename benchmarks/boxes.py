@@ -68,12 +68,13 @@ def measure(shape, kind):
 
     from maxmargin.encode.boxes import box_problem, stack_cells
     from maxmargin.problem import max_oracle, workspace
+    from maxmargin.testing import Caller
 
     rng = np.random.default_rng(0)
     cells, boxes = zip(*(images(shape, kind, rng) for _ in range(N_IMAGES)), strict=True)
     stacked, weight = stack_cells([c[:, :, None] for c in cells]), 10.0 * (kind == "object, with costs")
     problem = box_problem(stacked.rows, stacked.shapes, np.array(boxes), np.ones(2, np.int64), "float64")
-    oracle, peer = max_oracle.compiled[type(problem)], exhaustive_search()
+    call, peer = Caller(problem), exhaustive_search()
     work, y, sums, best = workspace(problem, 1), np.zeros(4, np.int32), np.zeros(shape[1] + 1), np.zeros(4, np.int32)
 
     def seconds(function, *args):
@@ -87,9 +88,9 @@ def measure(shape, kind):
     rows = []
     for i in range(N_IMAGES):
         theta = np.append(cells[i].ravel(), weight)
-        ours, score = seconds(oracle, problem, i, theta, y, work)
+        ours, score = seconds(call, max_oracle, i, theta, y, work)
         work.heap.counts[:] = 0
-        oracle(problem, i, theta, y, work)
+        call(max_oracle, i, theta, y, work)
         theirs, expected = seconds(peer, cells[i], weight, boxes[i], sums, best)
         assert np.isclose(score, expected), "the two searches differ"
         rows.append([1e3 * ours, 1e3 * theirs, theirs / ours, *work.heap.counts])

@@ -123,14 +123,15 @@ def watched(solver: Any, log: Log) -> Any:
     from maxmargin.solvers import Solver, find_solver
 
     class Watched(Solver):
-        losses = find_solver(solver).losses
+        def takes(self, loss: Any) -> bool:
+            return find_solver(solver).takes(loss)
 
         def solve(self, problem: Any, *args: Any, **options: Any) -> Any:
             def note(_: Any) -> None:
                 log.clock.append(time.process_time())
 
             log.problem, log.began = problem, time.process_time()
-            log.result = find_solver(solver).solve(problem, *args, **options, callback=note)
+            log.result = find_solver(solver).solve(problem, *args, **{**options, "callback": note})
             return log.result
 
     return Watched()

@@ -51,6 +51,7 @@ def time_cuts(kind: str, smoothness: float, side: int, repeats: int) -> dict[str
 
     from maxmargin import problem as generics
     from maxmargin.encode.graph_cut import graph_problem, stack_graphs
+    from maxmargin.testing import Caller
 
     potentials, edges, weights = make_grid(kind, smoothness, side, 0)
     n = side * side
@@ -59,17 +60,17 @@ def time_cuts(kind: str, smoothness: float, side: int, repeats: int) -> dict[str
     problem = graph_problem(graphs, nothing, nothing, "float64", with_bias=False, for_training=False)
     theta, y = np.concatenate([nothing, potentials, -weights]), np.zeros(n, np.int32)
     work = generics.workspace(problem, 1)
-    oracle = generics.max_oracle.compiled[type(problem)]
+    call = Caller(problem)
 
     def cold() -> float:
         work.last[:] = 0
-        return oracle(problem, 0, theta, y, work)
+        return call(generics.max_oracle, 0, theta, y, work)
 
     value = cold()
     figures = {
         "grid": f"{kind}, smoothness {smoothness:g}, {side}x{side}",
         "ours": least_milliseconds(cold, repeats),
-        "again": least_milliseconds(lambda: oracle(problem, 0, theta, y, work), repeats),
+        "again": least_milliseconds(lambda: call(generics.max_oracle, 0, theta, y, work), repeats),
         "scipy": time_scipy(potentials, edges, weights, repeats),
         "pymaxflow": None,
     }

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
-from maxmargin.problem import max_marginals, max_oracle, topk_oracle, workspace
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.problem import max_marginals, max_oracle, topk_oracle
+from maxmargin.runtime import kernel
+from maxmargin.runtime.passes import Passes
 
 SIZES = (10, 20, 50, 100, 200)
 N_PROBLEMS = 20
@@ -24,24 +25,24 @@ ENOUGH_SECONDS = 0.2
 
 
 @kernel
-def solve_all(problem, thetas, y, work):
+def solve_all(problem, thetas, y, scratch):
     """Call the oracle on every row of potentials: from compiled code, as solvers do."""
     total = 0.0
     for k in range(len(thetas)):
-        total += max_oracle(problem, 0, thetas[k], y, work)
+        total += max_oracle(problem, 0, thetas[k], y, scratch.work)
     return total
 
 
 @kernel
-def max_marginals_of_all(problem, thetas, out, work):
+def max_marginals_of_all(problem, thetas, out, scratch):
     for k in range(len(thetas)):
-        max_marginals(problem, 0, thetas[k], out, work)
+        max_marginals(problem, 0, thetas[k], out, scratch.work)
 
 
 @kernel
-def solve_all_k(problem, thetas, outputs, values, work):
+def solve_all_k(problem, thetas, outputs, values, scratch):
     for k in range(len(thetas)):
-        topk_oracle(problem, 0, thetas[k], outputs, values, work)
+        topk_oracle(problem, 0, thetas[k], outputs, values, scratch.work)
 
 
 def microseconds(call: Callable[[], Any]) -> float:
@@ -68,18 +69,20 @@ def measure(size: int) -> dict[str, float]:
     thetas = np.hstack([tables.reshape(N_PROBLEMS, -1), alone])
     pairs = stack_pairs([np.zeros((size, size, 1))])
     problem = matching_problem(pairs, np.zeros(size), np.zeros(size * size + size), "float64")
-    work, y, out = workspace(problem, N_BEST), np.zeros(size, np.int32), np.zeros(thetas.shape[1])
+    passes = Passes(problem, n_best=N_BEST)
+    bound, scratch = passes.problem, passes.scratches[0]
+    y, out = np.zeros(size, np.int32), np.zeros(thetas.shape[1])
     outputs, values = np.zeros((N_BEST, size), np.int32), np.zeros(N_BEST)
 
     def solve_with_scipy() -> float:
         return sum(table[linear_sum_assignment(table, maximize=True)].sum() for table in tables)
 
-    assert np.isclose(solve_all(problem, thetas, y, work), solve_with_scipy())
+    assert np.isclose(solve_all(bound, thetas, y, scratch), solve_with_scipy())
     return {
         "scipy": microseconds(lambda: [linear_sum_assignment(table, maximize=True) for table in tables]),
-        "max oracle": microseconds(lambda: solve_all(problem, thetas, y, work)),
-        "max-marginals": microseconds(lambda: max_marginals_of_all(problem, thetas, out, work)),
-        f"{N_BEST} best": microseconds(lambda: solve_all_k(problem, thetas, outputs, values, work)),
+        "max oracle": microseconds(lambda: solve_all(bound, thetas, y, scratch)),
+        "max-marginals": microseconds(lambda: max_marginals_of_all(bound, thetas, out, scratch)),
+        f"{N_BEST} best": microseconds(lambda: solve_all_k(bound, thetas, outputs, values, scratch)),
     }
 
 
