@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.runtime.dispatch import generic, helper, kernel
+from maxmargin.runtime.dispatch import generic, helper
 
 
 @generic
@@ -43,6 +43,11 @@ def dot_row(features, t, dense):
 @generic
 def clear_row(features, t, dense):
     """Set `dense` to zero where x_t is not; return the sum of squares of what was there."""
+
+
+@generic
+def fill_gram(features, offsets, start, values, width):
+    """Write the Gram matrix of each example i whose start[i] >= 0 from there on; called from Python only."""
 
 
 class Gram(NamedTuple):
@@ -115,19 +120,5 @@ def gram_blocks(features: Any, offsets: np.ndarray, n_entries: np.ndarray, width
     ends = np.cumsum(sizes)
     start = np.where(wanted, ends - sizes, -1)
     values = np.empty(int(ends[-1]) if len(ends) else 0)
-    _fill_gram(features, offsets, start, values, np.zeros(width))
+    fill_gram(features, offsets, start, values, width)
     return Gram(values, start)
-
-
-@kernel
-def _fill_gram(features, offsets, start, values, dense):
-    for i in range(start.size):
-        if start[i] < 0:
-            continue
-        lo = offsets[i]
-        n = offsets[i + 1] - lo
-        for t in range(n):
-            add_row(features, lo + t, 1.0, dense)
-            for u in range(n):
-                values[start[i] + t * n + u] = dot_row(features, lo + u, dense)
-            clear_row(features, lo + t, dense)

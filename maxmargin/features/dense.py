@@ -11,6 +11,7 @@ from maxmargin.features.base import (
     add_row,
     clear_row,
     dot_row,
+    fill_gram,
     gram_squared_norm,
     score_rows,
     spread_rows,
@@ -91,3 +92,10 @@ def clear_dense_row(features, t, dense):
         squares += dense[f] * dense[f]
         dense[f] = 0
     return squares
+
+
+@implements(fill_gram, DenseFeatures)
+def fill_dense_gram(features, offsets, start, values, width):
+    for i in np.flatnonzero(start >= 0):
+        rows = features.rows[offsets[i] : offsets[i + 1]].astype(np.float64)
+        values[start[i] : start[i] + len(rows) ** 2] = (rows @ rows.T).ravel()

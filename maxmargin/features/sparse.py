@@ -11,13 +11,14 @@ from maxmargin.features.base import (
     add_row,
     clear_row,
     dot_row,
+    fill_gram,
     gram_squared_norm,
     row_is_zero,
     score_rows,
     spread_rows,
     squared_norm_rows,
 )
-from maxmargin.runtime.dispatch import generic, implements
+from maxmargin.runtime.dispatch import generic, implements, kernel
 
 
 class SparseFeatures(NamedTuple):
@@ -131,3 +132,23 @@ def clear_sparse_row(features, t, dense):
         squares += value * value
         dense[features.indices[p]] = 0
     return squares
+
+
+@implements(fill_gram, SparseFeatures, BinaryFeatures)
+def fill_sparse_gram(features, offsets, start, values, width):
+    multiply_rows(features, offsets, start, values, np.zeros(width))
+
+
+@kernel
+def multiply_rows(features, offsets, start, values, dense):
+    """As `fill_gram`; `dense` holds zeros, before and after."""
+    for i in range(start.size):
+        if start[i] < 0:
+            continue
+        lo = offsets[i]
+        n = offsets[i + 1] - lo
+        for t in range(n):
+            add_row(features, lo + t, 1.0, dense)
+            for u in range(n):
+                values[start[i] + t * n + u] = dot_row(features, lo + u, dense)
+            clear_row(features, lo + t, dense)
