@@ -75,7 +75,7 @@ class BCFW(Solver):
         run, certificate = state.run, None
         run.is_estimated = not self.exact_gaps
         if state.is_warm and self.exact_gaps:
-            yield (certificate := state.certify())
+            yield (certificate := run.or_start(state.certify()))
         n_passes = 1
         while True:
             for k in range(n_passes):
@@ -184,7 +184,8 @@ class BlockState:
     def estimate(self) -> Certificate:
         """As `certify`, with the last known block gaps in place of exact ones."""
         dual = self.rebuild()
-        return Certificate(self.run.w, dual + float(self.gaps.sum()), dual)
+        self.global_gap = float(self.gaps.sum())
+        return Certificate(self.run.w, dual + self.global_gap, dual)
 
     def certify(self) -> Certificate:
         """Rebuild, then bound the objective by one oracle pass, which also refreshes the block gaps."""

@@ -75,8 +75,6 @@ class Perceptron(Solver):
                 if run.must_stop:
                     break
             w = run.w - lag / max(run.n_steps, 1) if self.averaging else run.w
-            if run.verdict is Status.SEPARATED:
-                w = run.w  # every prediction of these weights is right
             found = run.evaluate(w)
             yield Certificate(w.astype(run.w.dtype), found.value, bound.add(found.cost, found.gradient))
             n_passes = self.gap_every

@@ -10,17 +10,17 @@ import numpy as np
 
 from maxmargin.solvers.active_sets import DualPoint, copied, no_sets
 from maxmargin.solvers.bounds import project
-from maxmargin.solvers.objective import Evaluation, Objective
+from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.trace import Status, Trace
 
 
 class Result(NamedTuple):
-    """What a solver returns.
+    """What a solver returns; passed as `start`, a solver goes on from there.
 
     Attributes
     ----------
     w : the weights of the lowest objective found or, with held-out data, of the highest score there
-    dual : the last dual point, its mean parts and active sets, of solvers that keep one: pass it as `start` to continue
+    dual : the last dual point, its mean parts and active sets, of solvers that keep one
     trace : one row per certificate
     status : why the solver stopped
     """
@@ -128,9 +128,10 @@ class Run:
         self.dual = DualPoint(objective.gold_means(), no_sets())
         v, value = objective.at(self.dual.means)
         is_usable = False
-        if isinstance(self.start, DualPoint):
-            self._check_start()
-            point = copied(self.start, objective.passes.dtype)
+        given = self.start.dual if isinstance(self.start, Result) else self.start
+        if isinstance(given, DualPoint):
+            self._check_sizes(given)
+            point = copied(given, objective.passes.dtype)
             start, reached = objective.at(point.means)
             is_usable = reached >= value and (bool(point.sets.sizes.size) or not needs_sets)
         if is_usable:
@@ -140,11 +141,19 @@ class Run:
         self._place(v)
         return is_usable
 
-    def _check_start(self) -> None:
-        sizes, passes = self.start.sets.sizes, self.objective.passes
+    def _check_sizes(self, point: DualPoint) -> None:
+        sizes, passes = point.sets.sizes, self.objective.passes
         has_same_outputs = not sizes.size or np.array_equal(sizes, passes.output_sizes)
-        if not (has_same_outputs and np.array_equal(np.diff(self.start.means.start), passes.part_sizes)):
+        if not (has_same_outputs and np.array_equal(np.diff(point.means.start), passes.part_sizes)):
             raise ValueError("start must be a dual point of this problem, but its examples have other sizes.")
+
+    def or_start(self, certificate: Certificate) -> Certificate:
+        """A certificate of the weights of the `Result` given as start, if there is one and they are better."""
+        if not isinstance(self.start, Result):
+            return certificate
+        w = self.start_weights().astype(self.w.dtype)
+        primal = self.evaluate(w, with_gradient=False).value
+        return certificate._replace(w=w, primal=primal) if primal < certificate.primal else certificate
 
     def rebuild(self) -> float:
         """Recompute w from the mean parts in float64, against drift, and return the dual value there."""
@@ -172,7 +181,7 @@ class Run:
         if start is None:
             start = np.zeros(self.w.size)
         elif isinstance(start, DualPoint):
-            self._check_start()
+            self._check_sizes(start)
             if self.objective.regularization == 0:
                 raise ValueError("start must be weights, not a dual point, which has none without L2 regularization.")
             start, _ = self.objective.at(start.means)

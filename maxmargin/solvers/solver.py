@@ -85,7 +85,7 @@ class Solver:
         sample_weight : (n,) weights of the examples
         loss : "hinge", "smooth_hinge", "log" or a `Loss`; by default the one that the solver is made for
         l1_ratio : the share of the L1 norm in the regularization, from 0 to 1
-        start : where to start from: the `dual` of an earlier `Result` or, for primal solvers, weights
+        start : where to start from: the `Result` of an earlier run, its dual point or, for primal solvers, weights
         lower, upper : bounds of the weights, numbers or arrays with one entry per weight
         tol : stop at this relative duality gap, (primal - dual) / primal
         abs_tol : stop at this absolute duality gap, too

@@ -327,3 +327,22 @@ def test_time_limits_hold_for_slow_oracles():
     result = BCFW().solve(sleepy, tol=1e-9, time_limit=4.0, random_state=0)
     assert time.perf_counter() - began < 5.0
     assert result.status is Status.TIMEOUT
+
+
+@pytest.mark.parametrize("steps", ["fw", "pairwise"])
+def test_estimated_gaps_use_the_cache(steps):
+    """The rule of cache hits needs the sum of all gaps, which estimates know, too."""
+    solver = BCFW(steps=steps, sampling="gap", cache=10, exact_gaps=False)
+    result = solver.solve(toy_chains(n=20, n_labels=4, max_length=5), 10.0, tol=1e-4, max_passes=50, random_state=0)
+    assert result.trace.cache_hits[-1] > 0
+
+
+def test_a_warm_start_from_a_result_keeps_its_weights():
+    """The best weights are not always those of the last dual point."""
+    problem, solver = toy_chains(n=20, n_labels=4, max_length=5, random_state=1), BCFW(steps="pairwise")
+    for seed in range(5):
+        result = solver.solve(problem, 10.0, tol=0.05, random_state=seed)
+        again = solver.solve(problem, 10.0, tol=0.05, start=result, random_state=seed)
+        assert again.trace.passes[-1] == 0
+        assert again.trace.primal[-1] <= result.trace.primal[-1]
+        assert np.array_equal(again.w, result.w)

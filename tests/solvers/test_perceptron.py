@@ -48,8 +48,15 @@ def test_mistake_bound(random_state):
     assert all(np.argmax(p @ result.w) == 0 for p in toy.phi)
 
 
+def test_averages_are_returned_of_separated_examples_too(problem):
+    average, last = (Perceptron(averaging=a).solve(problem, max_passes=1000, random_state=0) for a in (True, False))
+    assert average.status is last.status is Status.SEPARATED
+    assert average.trace.passes[-1] == last.trace.passes[-1]
+    assert not np.allclose(average.w, last.w)
+
+
 def test_separated_weights_predict_every_example(problem):
-    result = Perceptron().solve(problem, max_passes=1000, random_state=0)
+    result = Perceptron(averaging=False).solve(problem, max_passes=1000, random_state=0)
     assert result.status is Status.SEPARATED
     for psi, costs in blocks_of(problem):
         assert (psi[costs > 0] @ result.w > 0).all()
