@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,48 @@ class Status(enum.Enum):
     INTERRUPTED = "the fit was interrupted before the duality gap reached tol"
     DIVERGED = "the objective was not finite; the weights are the last good ones"
     SEPARATED = "a pass over the examples made no mistake"
+    HELD_OUT = "the weights of the highest held-out score were kept, whose duality gap is above tol"
     EARLY_STOPPED = "the held-out score has not risen for as many certificates as patience allows"
     STALLED = "the solver can make no further progress in this precision"
     ESTIMATED = "the last known block gaps add up to less than tol; no exact certificate was asked for"
     INEXACT = "the duality gap reached tol, but the oracle is not exact, so the gap proves nothing"
+
+
+class Certified(NamedTuple):
+    """What is proven of the weights that a solver returns.
+
+    Attributes
+    ----------
+    primal : their objective
+    dual : a lower bound of the lowest objective there is
+    gap : primal - dual: they are at most this far from the optimum
+
+    Examples
+    --------
+    >>> from maxmargin.trace import Certified
+    >>> Certified(2.0, 1.5).gap
+    0.5
+    >>> print(Certified(2.0, 1.5))
+    objective 2, at most 0.5 (25 %) above the optimum
+    """
+
+    primal: float
+    dual: float
+
+    @property
+    def gap(self) -> float:
+        """How far from the optimum the weights can at most be."""
+        return max(self.primal - self.dual, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the objective."""
+        return self.gap / abs(self.primal) if self.primal else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"objective {self.primal:.6g}, at most {self.gap:.2g} ({100 * self.relative_gap:.2g} %) above the optimum"
+        )
 
 
 COLUMNS = ("passes", "oracle_calls", "seconds", "primal", "dual", "gap", "cache_hits", "cache_misses", "dev_score")
@@ -39,9 +77,9 @@ class Trace:
     passes : passes over the training examples
     oracle_calls : calls of the oracle so far, those of the certificates included
     seconds : wall-clock time so far
-    primal : the lowest objective found so far, that of the weights a fit returns
+    primal : the lowest objective found so far; that of the weights a fit returns is in its `certificate_`
     dual : the highest lower bound found so far
-    gap : primal - dual; the weights are at most this far from the optimum
+    gap : primal - dual; the weights of the lowest objective are at most this far from the optimum
     cache_hits, cache_misses : steps so far for which a cached output saved a call of the oracle, or did not
     dev_score : the score of the weights on held-out data, NaN where there is none
     notes : what else is to be said, such as the choices of an automatic solver

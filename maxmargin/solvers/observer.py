@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Result, Run
-from maxmargin.trace import Status, Trace
+from maxmargin.trace import Certified, Status, Trace
 
 
 class Observer:
@@ -30,7 +30,7 @@ class Observer:
         self.callback = callback
         self.trace = Trace(notes=run.notes)
         self.best, self.lowest = run.w, np.inf
-        self.is_optimal = False
+        self.primals: list[float] = []  # of all certificates
 
     def __call__(self, certificate: Certificate) -> bool:
         """Take note of a certificate; return whether to stop."""
@@ -40,6 +40,7 @@ class Observer:
             return True
         if certificate.primal < self.lowest or self.keeps_last:
             self.best, self.lowest = certificate.w.copy(), certificate.primal
+        self.primals.append(certificate.primal)
         trace.append(
             passes=run.passes,
             oracle_calls=run.oracle_calls,
@@ -57,13 +58,21 @@ class Observer:
             run.interrupted = True
         if self.held_out is not None and self.held_out.is_exhausted:
             run.verdict = Status.EARLY_STOPPED
-        primal, gap = trace.last("primal"), trace.last("gap")
-        self.is_optimal = bool(np.isfinite(gap) and gap <= run.target(primal))
-        return self.is_optimal or run.must_stop
+        return self._is_enough(Certified(self.lowest, trace.last("dual"))) or run.must_stop
+
+    def _is_enough(self, certified: Certified) -> bool:
+        return bool(np.isfinite(certified.gap) and certified.gap <= self.run.target(certified.primal))
 
     def result(self) -> Result:
         """What the run has led to."""
-        run, status = self.run, self.run.status(self.is_optimal)
+        run, dual = self.run, self.trace.last("dual")
+        was_solved = self._is_enough(Certified(self.lowest, dual))
+        if self.held_out is not None:
+            self.best, self.lowest = self.held_out.best, self.primals[self.held_out.at]
+            run.notes.append(self.held_out.summary)
+        certified = Certified(float(self.lowest), float(dual))
+        status = Status.HELD_OUT if was_solved and not self._is_enough(certified) else None
+        status = status or run.status(self._is_enough(certified))
         if run.wrong_outputs:
             run.notes.append(f"The oracle returned an output worse than the true one {run.wrong_outputs} times.")
         if run.n_inexact:
@@ -71,10 +80,7 @@ class Observer:
                 f"The smoothed maximum of {run.n_inexact} examples took max_k outputs and is only a bound: raise max_k "
                 "or lower mu."
             )
-        if self.held_out is not None:
-            self.best = self.held_out.best
-            run.notes.append(self.held_out.summary)
         if self.verbose:
             ending = [] if self.held_out is None else [self.held_out.summary]
             print(*ending, f"{status.name}: {status.value}.", sep="\n", flush=True)
-        return Result(self.best, run.dual, self.trace, status)
+        return Result(self.best, run.dual, self.trace, status, certified)

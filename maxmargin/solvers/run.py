@@ -11,7 +11,7 @@ import numpy as np
 from maxmargin.solvers.active_sets import DualPoint, copied, no_sets
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
-from maxmargin.trace import Status, Trace
+from maxmargin.trace import Certified, Status, Trace
 
 
 class Result(NamedTuple):
@@ -22,13 +22,15 @@ class Result(NamedTuple):
     w : the weights of the lowest objective found or, with held-out data, of the highest score there
     dual : the last dual point, its mean parts and active sets, of solvers that keep one
     trace : one row per certificate
-    status : why the solver stopped
+    status : why the solver stopped, which is true of these weights
+    certificate : what is proven of these weights: their objective, a lower bound of the optimum, and the gap
     """
 
     w: np.ndarray
     dual: Any
     trace: Trace
     status: Status
+    certificate: Certified
 
 
 class Run:
