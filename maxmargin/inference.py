@@ -13,6 +13,7 @@ from maxmargin.problem import (
     gold,
     max_marginals,
     max_oracle,
+    new_weights,
     sample_oracle,
     score_output,
     scores,
@@ -28,7 +29,7 @@ def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Bloc
     """The output of the highest score of every example."""
     passes = Passes(problem, n_jobs)
     outputs = new_blocks(passes.output_sizes, np.int32)
-    passes.run(_decode, w, passes.part_sizes, outputs)
+    passes.run(_decode, _checked(passes, w), passes.part_sizes, outputs)
     return outputs
 
 
@@ -39,7 +40,7 @@ def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = Non
     outputs = new_blocks(passes.output_sizes * k, np.int32)
     values = np.zeros((n, k), passes.dtype)
     counts = np.zeros(n, np.int64)
-    passes.run(_decode_k, w, passes.part_sizes, outputs, values, counts)
+    passes.run(_decode_k, _checked(passes, w), passes.part_sizes, outputs, values, counts)
     return [
         (outputs.values[outputs.start[i] : outputs.start[i + 1]].reshape(k, -1)[: counts[i]], values[i, : counts[i]])
         for i in range(n)
@@ -50,7 +51,7 @@ def best_through_parts(problem: Any, w: np.ndarray, n_jobs: int | None = None) -
     """For every example the max-marginals of its parts."""
     passes = Passes(problem, n_jobs)
     best = new_blocks(passes.part_sizes, passes.dtype)
-    passes.run(_best_through, w, best)
+    passes.run(_best_through, _checked(passes, w), best)
     return best
 
 
@@ -59,7 +60,7 @@ def marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[B
     passes = Passes(problem, n_jobs)
     means = new_blocks(passes.part_sizes, passes.dtype)
     log_partition = np.zeros(passes.n)
-    passes.run(_marginals, w, means, log_partition)
+    passes.run(_marginals, _checked(passes, w), means, log_partition)
     return means, log_partition
 
 
@@ -69,7 +70,7 @@ def samples(problem: Any, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int |
     sizes = passes.output_sizes
     outputs = new_blocks(sizes * n_samples, np.int32)
     draws = rng.random(outputs.values.size)
-    passes.run(_sample, w, passes.part_sizes, sizes, n_samples, draws, outputs)
+    passes.run(_sample, _checked(passes, w), passes.part_sizes, sizes, n_samples, draws, outputs)
     return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.start[1:-1])]
 
 
@@ -77,8 +78,16 @@ def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndar
     """The scores of the true outputs."""
     passes = Passes(problem, n_jobs)
     values = np.zeros(passes.n)
-    passes.run(_score_gold, w, passes.part_sizes, values)
+    passes.run(_score_gold, _checked(passes, w), passes.part_sizes, values)
     return values
+
+
+def _checked(passes: Passes, w: np.ndarray) -> np.ndarray:
+    """Weights in the dtype of the problem; raises if they are not as many as it has."""
+    size = new_weights(passes.problem).size
+    if np.shape(w) != (size,):
+        raise ValueError(f"w must hold {size} weights, but has the shape {np.shape(w)}.")
+    return np.ascontiguousarray(w, passes.dtype)
 
 
 @kernel

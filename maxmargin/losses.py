@@ -18,6 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.problem import (
     IMPOSSIBLE,
@@ -78,10 +80,13 @@ class Loss:
     def __new__(cls, smoothing: str | None = None, *args: Any, **options: Any) -> Loss:
         """The class of a loss says how it is attained."""
         check_choice("smoothing", smoothing, (None, *SMOOTHINGS))
-        kinds = {None: MaxLoss, "l2": TopKLoss, "entropy": ExpLoss}
-        return super().__new__(kinds[smoothing] if cls is Loss else cls)
+        return super().__new__(_KINDS[smoothing] if cls is Loss else cls)
 
     def __post_init__(self) -> None:
+        if type(self) in _KINDS.values() and type(self) is not _KINDS[self.smoothing]:
+            raise ValueError("smoothing cannot be replaced: make a new Loss.")
+        if not isinstance(self.margin, (bool, np.bool_)):
+            raise ValueError(f"margin must be True or False, not {self.margin!r}.")
         check_positive("mu", self.mu)
         object.__setattr__(self, "mu", float(self.mu))
         check_count("k", self.k)
@@ -131,6 +136,8 @@ class ExpLoss(Loss):
 
     oracle = "exp"
 
+
+_KINDS: dict[str | None, type[Loss]] = {None: MaxLoss, "l2": TopKLoss, "entropy": ExpLoss}
 
 NAMED = {"hinge": Loss(), "smooth_hinge": Loss("l2"), "log": Loss("entropy", margin=False)}
 

@@ -135,7 +135,13 @@ ORACLES = {"max": max_oracle, "topk": topk_oracle, "exp": exp_oracle}
 
 def truth_of(problem: Any) -> Blocks:
     """The true outputs of all examples."""
-    return problem.truth if isinstance(problem, Bound) else as_blocks(true_outputs(problem), np.int32)
+    if isinstance(problem, Bound):
+        return problem.truth
+    given = true_outputs(problem)
+    first = given.values if isinstance(given, Blocks) else np.asarray(given[0] if len(given) else [])
+    if not first.size or first.ndim == 0 or first.dtype.kind not in "iu":
+        raise ValueError("true_outputs must hold a row of integers for every example, of which there is at least one.")
+    return as_blocks(given, np.int32)
 
 
 def n_examples(problem: Any) -> int:

@@ -7,7 +7,7 @@ in memory, made of 8-byte words.
 
     number, bool      one word
     array             its address, then its shape, one word per axis; C-contiguous
-    NamedTuple        its own words, in place; so is a frozen dataclass, without its fields that hold text
+    NamedTuple        its own words, in place; so is a dataclass, without its fields that hold text or None
     Packed            the address of its block, which compiled code can only pass on (`OPAQUE`)
 
 Compiled code takes the address of a block, of the type `Stored`, and loads the fields it uses. Nothing writes to a
@@ -66,13 +66,18 @@ MARGIN = 1  # of a loss
 class Stored(types.Type):
     """The address of a block that holds a NamedTuple."""
 
+    owners: ClassVar[dict[str, type]] = {}  # Numba takes types of one name for the same
+
     def __init__(self, cls: type, names: tuple[str, ...], kinds: tuple[types.Type, ...]) -> None:
         self.instance_class = cls
         self.names = names
         self.kinds = kinds
         fields = [f"{name}:{kind}" for name, kind in zip(names, kinds, strict=True)]
         digest = hashlib.sha256(f"{cls.__module__}.{cls.__qualname__}({', '.join(fields)})".encode()).hexdigest()[:12]
-        super().__init__(f"{cls.__name__}@{digest}")
+        name = f"{cls.__name__}@{digest}"
+        while self.owners.setdefault(name, cls) is not cls:  # defined once more, as in a notebook
+            name += "'"
+        super().__init__(name)
 
     def field(self, name: str) -> tuple[int, types.Type]:
         """The first word and the type of a field."""
@@ -124,6 +129,8 @@ class Packed:
         self.address = self.block.ctypes.data
 
     def __getattr__(self, name: str) -> Any:
+        if name == "value":  # not there yet
+            raise AttributeError(name)
         return getattr(self.value, name)
 
 
@@ -131,13 +138,16 @@ _kinds: dict[Any, types.Type] = {}
 
 
 def array_kind(array: np.ndarray, name: str) -> types.Type:
-    """The type of an array, which must be C-contiguous and writable."""
+    """The type of an array, which must be C-contiguous, of numbers that the processor knows."""
     key = (array.dtype, array.ndim)
     kind = _kinds.get(key)
     if kind is None:
+        if array.dtype.kind not in "biuf" or not array.dtype.isnative or array.dtype.itemsize not in (1, 2, 4, 8):
+            raise TypeError(f"{name} must be an array of numbers, but its dtype is {array.dtype}.")
+        if array.dtype == np.float16:
+            raise TypeError(f"{name} must not be of dtype float16, which compiled code does not know.")
         kind = _kinds[key] = types.Array(from_dtype(array.dtype), array.ndim, "C")
-    flags = array.flags
-    if not (flags.c_contiguous and flags.aligned):
+    if not (array.flags.c_contiguous and array.flags.aligned):
         raise TypeError(f"{name} must be a C-contiguous array: compiled code takes no other.")
     return kind
 
@@ -162,7 +172,7 @@ def _write(value: Any, words: list[int], name: str) -> types.Type:
     if isinstance(value, (bool, np.bool_)):
         words.append(int(value))
         return types.boolean
-    if isinstance(value, (int, np.integer)):
+    if isinstance(value, (int, np.integer)) and -(2**63) <= value < 2**63:
         words.append(int(value))
         return types.int64
     if isinstance(value, (float, np.floating)):
@@ -172,7 +182,7 @@ def _write(value: Any, words: list[int], name: str) -> types.Type:
 
 
 def _field_names(value: Any) -> tuple[str, ...]:
-    """The fields that compiled code can read: all of a NamedTuple, those of a dataclass that hold no text."""
+    """The fields that compiled code can read: all of a NamedTuple, of a dataclass those without text or None."""
     if hasattr(value, "_fields"):
         return value._fields
     return tuple(field.name for field in fields(value) if not isinstance(getattr(value, field.name), str | None))
@@ -322,8 +332,10 @@ class Interface:
                 if not args or not isinstance(args[0], Table):
                     return None
                 kinds = [kind(args[0].dtype) for kind in arguments]
+                if len(args) != 1 + len(kinds) or kws:
+                    raise errors.TypingError(f"{function.signature} takes {1 + len(kinds)} arguments, in this order.")
                 for found, kind in zip(args[1:], kinds, strict=True):
-                    if isinstance(kind, types.Array) and (found.dtype, found.ndim) != (kind.dtype, kind.ndim):
+                    if isinstance(kind, types.Array) and found != kind and found != kind.copy(readonly=True):
                         raise errors.TypingError(f"{function.signature} takes a {kind}, not a {found}.")
                 return signature(function.result(args[0].dtype), args[0], *kinds)
 
@@ -333,7 +345,11 @@ class Interface:
         def _call(context, builder, sig, args):
             kinds = [OPAQUE, *sig.args[1:]]
             pointer = context.call_conv.get_function_type(sig.return_type, kinds).as_pointer()
-            callee = builder.inttoptr(_load(builder, args[0], slot), pointer)
+            address = _load(builder, args[0], slot)
+            with cgutils.if_unlikely(builder, cgutils.is_null(builder, address)):
+                message = f"{function.__name__} is not in the table: the kernel calls it by a name that was not found."
+                context.call_conv.return_user_exc(builder, RuntimeError, (message,))
+            callee = builder.inttoptr(address, pointer)
             values = [_load_address(builder, args[0], BLOCK), *args[1:]]
             status, value = context.call_conv.call_function(builder, callee, sig.return_type, kinds, values)
             with cgutils.if_unlikely(builder, status.is_error):

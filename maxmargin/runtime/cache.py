@@ -3,14 +3,16 @@
 Numba's own cache (``cache=True``) watches the file that defines a function: it returns stale code when a function
 elsewhere changes, and compiles anew when a docstring does. Here an entry is a file whose name holds the function, the
 types of its arguments, and a stamp: of the bytecode, constants and names of every function that it reaches, of the
-implementations of generics that its types select, of the interfaces, and of this room, which lays out memory. So an
-entry is never stale, two processes never disagree on an index, and an edit recompiles what it touches.
+implementations of generics that its types select, of the interfaces, and of this room, which lays out memory. So two
+processes never disagree on an index, and an edit recompiles what it touches. What is not watched: functions that are
+given to Numba by ``overload`` or ``intrinsic`` outside this room; delete the cache after an edit of one.
 """
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import enum
 import functools
 import hashlib
 import os
@@ -29,7 +31,7 @@ from numba.core import caching, config, serialize
 
 from maxmargin.runtime.abi import Interface, Stored
 
-_CONSTANTS = (int, float, complex, str, bytes, tuple, frozenset, type(None), type(Ellipsis), np.generic, np.dtype)
+_CONSTANTS = (int, float, complex, str, bytes, frozenset, type(None), type(Ellipsis), np.generic, np.dtype)
 
 
 class Reach:
@@ -48,52 +50,84 @@ class Reach:
 
     def __init__(self, function: Callable, classes: Iterable[type] = ()) -> None:
         self.classes = [*classes]
-        self.generics: set[Any] = set()
+        self.generics: list[Any] = []
         self._seen: set[Any] = set()
-        self._parts: set[str] = set()
-        self._visit(function, ())
-        self.digest = hashlib.sha256("\n".join(sorted(self._parts)).encode()).hexdigest()
+        self._hash = hashlib.sha256()
+        self._visit("", function, ())
+        self.digest = self._hash.hexdigest()
 
-    def _visit(self, value: Any, names: tuple[str, ...]) -> None:
-        value = getattr(value, "py_func", value)  # what Numba has compiled
-        if isinstance(value, python_types.ModuleType):
-            for name in names:
-                if hasattr(value, name) and (value.__name__, name) not in self._seen:
-                    self._seen.add((value.__name__, name))
-                    self._visit(getattr(value, name), names)
-        elif hasattr(value, "implementations"):
+    def _note(self, *values: Any) -> None:
+        self._hash.update(repr(values).encode())
+
+    def _visit(self, name: str, value: Any, names: tuple[str, ...]) -> None:
+        """Take note of what `name` stands for in code that has these names."""
+        self._note(name)
+        if hasattr(value, "py_func"):  # what Numba has compiled
+            self._note(_plain(value.targetoptions))
+            value = value.py_func
+        if hasattr(value, "implementations"):
             self._visit_generic(value)
         elif isinstance(value, python_types.FunctionType):
             self._visit_function(value)
+        elif isinstance(value, (python_types.ModuleType, type)):
+            self._visit_attributes(value, names)
         elif isinstance(value, np.ndarray):
-            self._parts.add(f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}")
+            self._note(value.dtype, value.shape, hashlib.sha256(value.tobytes()).hexdigest())
+        elif isinstance(value, enum.Enum):
+            self._note(type(value).__qualname__, value.name, value.value)
+        elif isinstance(value, (tuple, list)):
+            for k, item in enumerate(value):
+                self._visit(str(k), item, names)
         elif isinstance(value, _CONSTANTS):
-            self._parts.add(repr(value))
-        else:  # a class, or a function of another library
-            self._parts.add(f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value))}")
+            self._note(type(value).__name__, _plain(value))
+        else:  # a function of another library
+            self._note(getattr(value, "__module__", ""), getattr(value, "__qualname__", type(value).__qualname__))
+
+    def _visit_attributes(self, owner: Any, names: tuple[str, ...]) -> None:
+        self._note(owner.__name__)
+        for name in names:
+            if hasattr(owner, name) and (owner, name) not in self._seen:
+                self._seen.add((owner, name))
+                self._visit(name, getattr(owner, name), names)
 
     def _visit_generic(self, function: Any) -> None:
-        self.generics.add(function)
-        self._parts.add(f"{function.__module__}.{function.__name__}")
+        self._note(function.__module__, function.__name__)
+        if function not in self.generics:
+            self.generics.append(function)
         for cls in self.classes:
             if cls in function.implementations:
-                self._parts.add(f"{function.__name__} of {cls.__module__}.{cls.__qualname__}")
-                self._visit(function.implementations[cls], ())
+                self._visit(f"{cls.__module__}.{cls.__qualname__}", function.implementations[cls], ())
 
     def _visit_function(self, function: Any) -> None:
+        self._note(function.__module__, function.__qualname__)
         if function in self._seen:
             return
         self._seen.add(function)
-        self._parts.add(f"{function.__module__}.{function.__qualname__}: {_code_digest(function)}")
-        for code in _codes(function.__code__):
-            for name in code.co_names:
-                if name in function.__globals__:
-                    self._parts.add(f"{function.__qualname__} names {name}")
-                    self._visit(function.__globals__[name], code.co_names)
-        for cell in function.__closure__ or ():
-            self._visit(cell.cell_contents, ())
-        for default in function.__defaults__ or ():
-            self._visit(default, ())
+        self._note(_plain(getattr(function, "options", {})))
+        codes = [*_codes(function.__code__)]
+        names = tuple(name for code in codes for name in code.co_names)
+        for code in codes:
+            constants = [c for c in code.co_consts if not isinstance(c, python_types.CodeType)]
+            if code is function.__code__ and constants and constants[0] == function.__doc__:
+                constants = constants[1:]
+            variables = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+            self._note(code.co_code, variables, _plain(constants))
+        for name in names:
+            if name in function.__globals__:
+                self._visit(name, function.__globals__[name], names)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            self._visit(name, cell.cell_contents, names)
+        for k, default in enumerate(function.__defaults__ or ()):
+            self._visit(f"default {k}", default, names)
+
+
+def _plain(value: Any) -> Any:
+    """A value whose text is the same in every process: sets are sorted."""
+    if isinstance(value, (set, frozenset)):
+        return "set", sorted(map(repr, value))
+    if isinstance(value, dict):
+        return sorted((key, _plain(item)) for key, item in value.items())
+    return tuple(map(_plain, value)) if isinstance(value, (tuple, list)) else value
 
 
 def _codes(code: Any) -> Iterator[Any]:
@@ -102,16 +136,6 @@ def _codes(code: Any) -> Iterator[Any]:
     for constant in code.co_consts:
         if isinstance(constant, python_types.CodeType):
             yield from _codes(constant)
-
-
-def _code_digest(function: Any) -> str:
-    """A hash of what a function does, whatever its docstring, comments and place in the file."""
-    digest = hashlib.sha256()
-    for code in _codes(function.__code__):
-        constants = [c for c in code.co_consts if not isinstance(c, python_types.CodeType) and c != function.__doc__]
-        digest.update(code.co_code)
-        digest.update(repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, constants)).encode())
-    return digest.hexdigest()
 
 
 @functools.cache
@@ -181,10 +205,14 @@ class KernelCache:
         classes = [*classes_of(kinds)]
         if any(cls.__module__ == "__main__" or "<locals>" in cls.__qualname__ for cls in classes):
             return None  # another process has another class of that name
-        signature = hashlib.sha256(repr((str(sig), codegen.magic_tuple())).encode()).hexdigest()[:16]
+        cells = [
+            cell.cell_contents for cell in self.function.__closure__ or ()
+        ]  # which tell kernels of a factory apart
+        closure = [_plain(value) for value in cells if isinstance(value, _CONSTANTS)]
+        place = str(sig), codegen.magic_tuple(), _surroundings(), closure
+        signature = hashlib.sha256(repr(place).encode()).hexdigest()[:16]
         interfaces = [interface.description for interface in Interface.named.values()]
-        options = [(name, sorted(value) if isinstance(value, set) else value) for name, value in self.options.items()]
-        parts = Reach(self.function, classes).digest, _surroundings(), interfaces, sorted(options, key=str)
+        parts = Reach(self.function, classes).digest, interfaces, _plain(self.options)
         stamp = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
         name = f"{self.function.__module__}.{self.function.__qualname__}".replace("<", "").replace(">", "")
         return Path(self._implementation.locator.get_cache_path()) / f"{name}-{signature}-{stamp}.kernel"

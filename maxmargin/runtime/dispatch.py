@@ -24,7 +24,7 @@ import numpy as np
 from numba.core import config, errors
 from numba.extending import overload, register_jitable
 
-from maxmargin.runtime.abi import FunctionTable, Interface, Packed, kind_of
+from maxmargin.runtime.abi import OPAQUE, FunctionTable, Interface, Packed, kind_of
 from maxmargin.runtime.cache import KernelCache, Reach
 
 __all__ = ["generic", "helper", "implements", "interpreted", "kernel", "supports"]
@@ -128,7 +128,11 @@ def generic(declaration: Callable | None = None, *, interface: Interface | None 
 
 def helper(function: Callable | None = None, **options: Any) -> Callable:
     """Let compiled code call a function, which stays a plain function in Python; `options` go to ``numba.njit``."""
-    decorate = register_jitable(**{**_INNER, **options})
+
+    def decorate(function: Callable) -> Callable:
+        function.options = options  # type: ignore[attr-defined]
+        return register_jitable(**{**_INNER, **options})(function)
+
     return decorate if function is None else decorate(function)
 
 
@@ -145,6 +149,8 @@ def implements(function: Callable, *classes: type, **options: Any) -> Callable[[
     parameter is the instance of the class.
     """
     expected = list(inspect.signature(function).parameters)
+    if options and function.interface is None:  # type: ignore[attr-defined]
+        raise TypeError(f"{function.__name__} is compiled as part of what calls it: it takes no options.")
 
     def register(implementation: Callable) -> Callable:
         found = list(inspect.signature(implementation).parameters)
@@ -181,9 +187,14 @@ class Bound:
         """Scratch space, with a workspace of the problem in it, as kernels take it."""
         if self.table is None:
             return scratch
-        work = Packed(_Nothing() if scratch.work is None else scratch.work)
-        self.table.work = work.kind
-        return Packed(scratch._replace(work=work))
+        work = _Nothing() if scratch.work is None else scratch.work
+        if not isinstance(work, tuple):
+            raise TypeError(f"workspace must return a NamedTuple of arrays, or None, not a {type(work).__name__}.")
+        packed = Packed(work)
+        if self.table.work not in (OPAQUE, packed.kind):  # which its functions were compiled for
+            raise TypeError("workspace must always return the same NamedTuple, with arrays of the same dtypes.")
+        self.table.work = packed.kind
+        return Packed(scratch._replace(work=packed))
 
 
 class _Nothing(NamedTuple):
@@ -264,7 +275,7 @@ def _compiled(function: Callable, signature: Any, **options: Any) -> Any:
     key = function, str(options)
     dispatcher = _dispatchers.get(key)
     if dispatcher is None:
-        dispatcher = _dispatchers[key] = _make_dispatcher(function, options)
+        dispatcher = _dispatchers.setdefault(key, _make_dispatcher(function, options))
     kinds = getattr(signature, "args", signature)
     found = dispatcher.overloads.get(kinds)
     if found is None:

@@ -24,7 +24,7 @@ def matrix(flat: np.ndarray, start: int, n_rows: int, n_columns: int) -> np.ndar
 class _Matrix(AbstractTemplate):
     def generic(self, args, kws):
         flat = args[0]
-        if isinstance(flat, types.Array):
+        if isinstance(flat, types.Array) and flat.layout == "C":
             return signature(types.Array(flat.dtype, 2, "C"), flat, types.intp, types.intp, types.intp)
         return None
 

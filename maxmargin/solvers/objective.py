@@ -23,7 +23,7 @@ import numpy as np
 
 from maxmargin.checks import check_positive, check_share
 from maxmargin.losses import NAMED, Loss, attain, clear, copy_into, potentials
-from maxmargin.problem import accumulate, add_output, augment, gold, n_examples, new_weights
+from maxmargin.problem import accumulate, add_output, augment, gold, n_examples, new_weights, score_output
 from maxmargin.runtime.blocks import Blocks, new_blocks
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.passes import Passes
@@ -231,12 +231,13 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
         delta = scratch.delta[: sizes[i]]
         true_output = gold(problem, i)
         truth = potentials(problem, loss, w, i, theta)
+        least = score_output(problem, i, theta, true_output)
         if point.values.size > 0:
             values[i, GAP] = -inner(theta, point.values[point.start[i] : point.start[i + 1]])
         h, top, mean, is_exact = attain(loss, problem, i, theta, delta, scratch)
-        is_wrong = is_below(top, truth)
+        is_wrong = is_below(top, least)
         if is_wrong:
-            h = top = mean = truth
+            h = top = mean = least
             clear(delta)
             add_output(problem, i, true_output, 1.0, delta)
         if means.values.size > 0:

@@ -53,7 +53,8 @@ class OneSlack(Solver):
         cuts, cache = Cuts(objective), Cache(objective, self.cache)
         w, primal, dual = run.start_weights(), np.inf, 0.0
         while True:
-            found = cache.evaluate(w) if self.cache and np.isfinite(primal) else None
+            uses_cache = self.cache and np.isfinite(primal) and not (run.interrupted or run.timed_out)
+            found = cache.evaluate(w) if uses_cache else None
             if found is not None and found.value - dual > CACHE_FRACTION * (primal - dual):
                 run.count(calls=0, hits=objective.n)
             else:

@@ -38,6 +38,7 @@ from maxmargin.solvers.solver import Solver
 DECAY, CONSTANT, SQRT, INVERSE = range(4)
 SCHEDULES = {"decay": DECAY, "constant": CONSTANT, "sqrt": SQRT, "inverse": INVERSE}
 TRIAL = 1000  # steps for which a first step size is tried
+MOST_TRIALS = 40
 WORTHWHILE = 0.999  # of the losses: what another step size must at least save
 
 
@@ -124,7 +125,9 @@ class SGD(Solver):
         lowest, factor = losses(best), 2.0
         if (value := losses(best / 2)) < WORTHWHILE * lowest:
             best, lowest, factor = best / 2, value, 0.5
-        while (value := losses(best * factor)) < WORTHWHILE * lowest:
+        for _ in range(MOST_TRIALS):  # losses that vanish fall with every shorter step
+            if not (value := losses(best * factor)) < WORTHWHILE * lowest:
+                break
             best, lowest = best * factor, value
         return best
 

@@ -42,7 +42,7 @@ def value_of(toy, w, C, loss):
 def test_a_loss_is_honoured_or_refused(toy, solver, loss):
     options = {"loss": loss, "tol": 1e-3, "max_passes": 30, "random_state": 0}
     if not solver.takes(loss):
-        with pytest.raises(ValueError, match="minimises the .* loss, not the .* loss"):
+        with pytest.raises(ValueError, match=r"minimises the .* loss, not the .* loss"):
             solver.solve(toy, 2.0, **options)
         return
     result = solver.solve(toy, 2.0, **options)
