@@ -11,20 +11,7 @@ import numpy as np
 def bounds_by_name(
     bounds: Any, n_weights: int, name_weights: Callable[[np.ndarray], Any]
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """The lower and upper bounds of all weights, or None and None.
-
-    Parameters
-    ----------
-    bounds : None, or pairs of a lower and an upper bound by name, each None, a number or an array like that part
-    n_weights : the number of weights
-    name_weights : the parts of a vector of weights by their names, as views
-
-    Examples
-    --------
-    >>> from maxmargin.encode.bounds import bounds_by_name
-    >>> bounds_by_name({"b": (0, None)}, 2, lambda w: {"a": w[:1], "b": w[1:]})
-    (array([-inf,   0.]), array([inf, inf]))
-    """
+    """The lower and upper bounds of all weights, from those of parts of them by their names; or None and None."""
     if bounds is None:
         return None, None
     limits = np.full(n_weights, -np.inf), np.full(n_weights, np.inf)

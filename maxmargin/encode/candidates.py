@@ -26,12 +26,21 @@ class CandidateEncoder(RowEncoder):
         rows = stack_candidates(X, dtype=dtype)
         labels = true_candidates(y, rows)
         encoder = cls.of(rows, dtype)
-        return encoder, candidate_problem(encoder.stored(rows), labels, candidate_costs(costs, labels, rows), dtype)
+        return encoder, encoder._assemble(rows, labels, candidate_costs(costs, labels, rows))
 
     def problem(self, X: Any, y: Any = None) -> CandidateProblem:
         rows = stack_candidates(X, self.n_features_in, self.dtype)
         labels = np.zeros(len(rows.lengths)) if y is None else true_candidates(y, rows)
-        return candidate_problem(self.stored(rows), labels, np.zeros(rows.offsets[-1]), self.dtype)
+        return self._assemble(rows, labels, np.zeros(rows.offsets[-1]))
+
+    def _assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> CandidateProblem:
+        return CandidateProblem(
+            features=row_features(self.stored(rows), self.dtype),
+            offsets=rows.offsets.astype(np.int64),
+            labels=labels.astype(np.int32),
+            costs=costs.astype(self.dtype),
+            n_features=self.n_features_in,
+        )
 
     def layout(self, problem: CandidateProblem) -> tuple[Any, ...]:
         return (problem.offsets,)
@@ -74,14 +83,3 @@ def candidate_costs(costs: Any, labels: np.ndarray, rows: Rows) -> np.ndarray:
         i = int(np.flatnonzero(flat[truth])[0])
         raise ValueError(f"costs[{i}] must be zero for the true candidate {labels[i]}, not {flat[truth[i]]:g}.")
     return flat
-
-
-def candidate_problem(rows: Rows, labels: np.ndarray, costs: np.ndarray, dtype: Any) -> CandidateProblem:
-    """Put the checked parts together."""
-    return CandidateProblem(
-        features=row_features(rows, dtype),
-        offsets=rows.offsets.astype(np.int64),
-        labels=labels.astype(np.int32),
-        costs=costs.astype(dtype),
-        n_features=rows.matrix.shape[1],
-    )

@@ -54,19 +54,16 @@ class ChainEncoder(LabellingEncoder):
         costs = labelling_costs(cost, class_weight, classes, labels, rows.lengths, weights)
         encoder = cls.of(rows, dtype, has_bias=fit_bias, classes=classes, penalty=penalty, stores_sparse=only_observed)
         rows = encoder.stored(rows, append_biases)
-        features, n_features = row_features(rows, dtype, with_grams=with_grams), rows.matrix.shape[1]
         if only_observed:
-            encoder = replace(encoder, pairs=observed_pairs(features, rows, n_features, labels, len(classes)))
-        return encoder, chain_problem(features, rows, n_features, labels, *costs, penalty, encoder.pairs)
+            encoder = replace(encoder, pairs=observed_pairs(rows, labels, len(classes)))
+        return encoder, chain_problem(rows, labels, *costs, penalty, encoder.pairs, with_grams=with_grams)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> Any:
         rows = stack_rows(X, lengths, self.n_features_in, self.dtype)
         check_feasible(self.penalty, rows.lengths)
         labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
         costs = labelling_costs(None, None, self.classes, labels, rows.lengths)
-        rows = self.stored(rows, append_biases)
-        features, n_features = row_features(rows, self.dtype), rows.matrix.shape[1]
-        return chain_problem(features, rows, n_features, labels, *costs, self.penalty, self.pairs)
+        return chain_problem(self.stored(rows, append_biases), labels, *costs, self.penalty, self.pairs)
 
     def layout(self, problem: Any) -> tuple[Any, ...]:
         return (problem.offsets,)
@@ -98,13 +95,7 @@ def append_biases(rows: Rows) -> Rows:
 
 
 def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.ndarray:
-    """The potentials of transitions before any weight: zero, or IMPOSSIBLE for those that are not allowed.
-
-    Parameters
-    ----------
-    allowed : None for all; an (L, L) boolean matrix, from the row's to the column's label in the order of `classes`;
-        or a collection of pairs of labels
-    """
+    """The potentials of transitions before any weight: zero, or IMPOSSIBLE for those that are not allowed."""
     n_labels = len(classes)
     if allowed is None:
         return np.zeros((n_labels, n_labels), dtype)
@@ -132,11 +123,10 @@ def check_feasible(penalty: np.ndarray, lengths: np.ndarray) -> None:
     """Raise where no labelling of some sequence avoids the forbidden transitions."""
     allowed = penalty == 0
     reachable = np.ones(len(penalty), bool)
+    # Paths longer than the number of labels contain a cycle, so there are some of any length.
     for length in range(2, int(min(lengths.max(), len(penalty) + 1)) + 1):
         reachable = allowed[reachable].any(axis=0)
-        if (
-            not reachable.any()
-        ):  # paths longer than the number of labels contain a cycle, so there are some of any length
+        if not reachable.any():
             i = int(np.flatnonzero(lengths >= length)[0])
             raise ValueError(f"allowed_transitions leaves no labelling for X[{i}], of length {lengths[i]}.")
 
@@ -152,10 +142,10 @@ def check_gold_allowed(labels: np.ndarray, penalty: np.ndarray, rows: Rows, clas
         raise ValueError(f"y[{example}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
 
 
-def observed_pairs(features: Any, rows: Rows, n_features: int, labels: np.ndarray, n_labels: int) -> Pairs:
+def observed_pairs(rows: Rows, labels: np.ndarray, n_labels: int) -> Pairs:
     """The pairs of a feature and a label, and of two successive labels, that occur in sequences of sparse rows."""
-    is_seen = np.zeros((n_features, n_labels), bool)
-    is_seen[features.indices, np.repeat(labels, np.diff(features.indptr))] = True
+    is_seen = np.zeros((rows.matrix.shape[1], n_labels), bool)
+    is_seen[rows.matrix.indices, np.repeat(labels, np.diff(rows.matrix.indptr))] = True
     follows = np.ones(len(labels), bool)
     follows[rows.offsets[:-1]] = False
     is_transition = np.zeros((n_labels, n_labels), bool)
@@ -170,43 +160,39 @@ def observed_pairs(features: Any, rows: Rows, n_features: int, labels: np.ndarra
 
 
 def chain_problem(
-    features: Any,
     rows: Rows,
-    n_features: int,
     labels: np.ndarray,
     costs: np.ndarray,
     scales: np.ndarray,
-    penalty: Any,
+    penalty: np.ndarray,
     pairs: Pairs | None = None,
+    *,
+    with_grams: bool = False,
 ) -> Any:
     """Put the checked parts together, in the dtype of `penalty`; with `pairs`, only those have a weight."""
     dtype = penalty.dtype
-    shared = {
-        "features": features,
+    shared: dict[str, Any] = {
         "offsets": rows.offsets.astype(np.int64),
         "labels": labels.astype(np.int32),
         "token_cost": scales.astype(dtype),
         "cost_matrix": np.ascontiguousarray(costs, dtype),
         "penalty": np.ascontiguousarray(penalty),
     }
-    if pairs is not None:
-        spans, ends = _spans(features, pairs)
-        return ObservedChainProblem(**{**shared, "features": spans}, ends=ends, pairs=pairs)
-    return ChainProblem(**shared, n_features=n_features)
-
-
-def _spans(features: Any, pairs: Pairs) -> tuple[Any, np.ndarray]:
-    """Features whose entries hold the first weight of their feature in place of its number, and where these end.
-
-    The entries of a row are sorted by the number of weights: then loops over these are of similar length, and a pass
-    takes a third less time.
-    """
+    features = row_features(rows, dtype, with_grams=with_grams)
+    if pairs is None:
+        return ChainProblem(features=features, n_features=rows.matrix.shape[1], **shared)
+    # Entries hold the first weight of their feature in place of its number, and `ends` says where these end. Those of
+    # a row are sorted by the number of weights: then loops over these are of similar length, and a pass takes a third
+    # less time.
     starts, ends = pairs.start[features.indices], pairs.start[features.indices + 1]
-    values = features.values.copy() if isinstance(features, SparseFeatures) else None
+    arrays = [starts, ends]
+    if isinstance(features, SparseFeatures):
+        features = features._replace(values=features.values.copy())
+        arrays.append(features.values)
     row = np.repeat(np.arange(len(features.indptr) - 1, dtype=np.int32), np.diff(features.indptr))
     for lo in range(0, len(row), 500_000):  # less memory than all at once; a row that is cut is sorted in two parts
         part = slice(lo, lo + 500_000)
         order = np.lexsort((ends[part] - starts[part], row[part]))
-        for array in (starts, ends) if values is None else (starts, ends, values):
+        for array in arrays:
             array[part] = array[part][order]
-    return features._replace(indices=starts, **({} if values is None else {"values": values})), ends
+    return ObservedChainProblem(features=features._replace(indices=starts), ends=ends, pairs=pairs, **shared)

@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.rows import locate
+from maxmargin.encode.rows import check_array, locate
 
 
 def check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
     """Check edges, pairs of nodes that are there."""
-    ends = np.asarray(edges)
-    if ends.size == 0:
-        return np.zeros((0, 2), np.int64)
-    if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
-        raise ValueError(f"The edges of {name} must be an (E, 2) array of integers, pairs of nodes.")
+    kind = "an (E, 2) array of integers, pairs of nodes"
+    ends = check_array(edges, f"The edges of {name}", kind, (None, 2), (0,), dtypes="iu").reshape(-1, 2)
     is_missing = ((ends < 0) | (ends >= n_nodes)).any(axis=1)
     if is_missing.any():
         e = int(np.flatnonzero(is_missing)[0])
@@ -52,28 +49,20 @@ def check_parents(edges: Any, name: str, n_nodes: int) -> np.ndarray:
 
 def check_edge_features(features: Any, n_edges: int, i: int, dtype: Any) -> np.ndarray:
     """Check the features of the edges of example i, a row per edge; a flat array is one feature."""
-    rows = features.toarray() if sp.issparse(features) else np.asarray(features)
+    kind = f"a matrix of numbers with {n_edges} rows, one per edge"
+    table = features.toarray() if sp.issparse(features) else features
+    rows = check_array(table, f"The edge features of X[{i}]", kind, (n_edges, None), (n_edges,)).astype(np.float64)
     if rows.ndim == 1:
         rows = rows[:, np.newaxis]
-    if rows.ndim != 2 or (rows.size and rows.dtype.kind not in "biuf") or len(rows) != n_edges:
-        raise ValueError(f"The edge features of X[{i}] must be a matrix of numbers with {n_edges} rows, one per edge.")
     if n_edges and rows.shape[1] == 0:
         raise ValueError(f"X[{i}] must have at least one edge feature.")
-    rows = rows.astype(np.float64)
     if not (np.abs(rows) <= np.finfo(dtype).max).all():
         raise ValueError(f"The edge features of X[{i}] contain NaN, infinity or a number too large.")
     return rows
 
 
 def children_first(parent: np.ndarray, offsets: np.ndarray, name: str = "X[{}]") -> np.ndarray:
-    """The nodes of each tree, deepest first; raise where edges form a cycle.
-
-    Parameters
-    ----------
-    parent : (N,) the parents of the nodes of all trees, counted from 0 in each, -1 for roots
-    offsets : (n + 1,) the nodes of tree i are offsets[i]:offsets[i + 1]
-    name : what to call tree {} in messages
-    """
+    """The nodes of each tree, deepest first, from their parents, -1 for roots; raise where edges form a cycle."""
     lengths = np.diff(offsets)
     first = np.repeat(offsets[:-1], lengths)
     everyone = np.arange(len(parent))
@@ -89,13 +78,9 @@ def children_first(parent: np.ndarray, offsets: np.ndarray, name: str = "X[{}]")
         while (above := int(parent[first[node] + cycle[-1]])) != cycle[0]:
             cycle.append(above)
         example, _ = locate(node, offsets)
+        shown = ", ".join(map(str, sorted(cycle)[:5])) + (", ..." if len(cycle) > 5 else "")
+        nodes = f"node{'s' if len(cycle) > 1 else ''} {shown}"
         raise ValueError(
-            f"The edges of {name.format(example)} form a cycle through {_some(sorted(cycle))}, "
-            "but must form a tree or a forest."
+            f"The edges of {name.format(example)} form a cycle through {nodes}, but must form a tree or a forest."
         )
     return np.lexsort((everyone, -depth, first)) - first
-
-
-def _some(nodes: list[int]) -> str:
-    shown = ", ".join(str(node) for node in nodes[:5])
-    return f"node{'s' if len(nodes) > 1 else ''} {shown}{', ...' if len(nodes) > 5 else ''}"

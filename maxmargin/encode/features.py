@@ -15,36 +15,25 @@ WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all ker
 
 
 def row_features(rows: Rows, dtype: Any, *, with_grams: bool = False) -> Any:
-    """Store rows as features.
-
-    Parameters
-    ----------
-    rows : the checked rows of all examples
-    dtype : float32 or float64
-    with_grams : compute Gram matrices, by which structures of many rows find the norms of directions; they are part of
-        training on the hinge loss
-    """
-    features, n_entries = _store(rows, dtype)
+    """Store rows as features; with Gram matrices, by which training on the hinge loss finds norms of directions."""
+    # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
+    matrix, gram = rows.matrix, Gram(np.empty(0), np.zeros(len(rows.lengths), np.int64))
+    if sp.issparse(matrix):
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        indptr = np.require(matrix.indptr, np.int64, WRITABLE)
+        indices = np.require(matrix.indices, np.int32, WRITABLE)
+        n_entries = np.diff(indptr[rows.offsets])
+        if (matrix.data == 1).all():
+            features: Any = BinaryFeatures(indptr, indices, gram)
+        else:
+            features = SparseFeatures(indptr, indices, np.require(matrix.data, dtype, WRITABLE), gram)
+    else:
+        features, n_entries = DenseFeatures(np.require(matrix, dtype, WRITABLE), gram), rows.lengths * matrix.shape[1]
     if not with_grams:
         return features
-    return features._replace(gram=gram_blocks(features, rows.offsets, n_entries, rows.matrix.shape[1]))
-
-
-def _store(rows: Rows, dtype: Any) -> tuple[Any, np.ndarray]:
-    """The features, and the number of stored entries of each example."""
-    # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
-    matrix, gram = rows.matrix, Gram(np.empty(0), np.zeros(len(rows.offsets) - 1, np.int64))
-    if not sp.issparse(matrix):
-        return DenseFeatures(np.require(matrix, dtype, WRITABLE), gram), rows.lengths * matrix.shape[1]
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    indptr = np.require(matrix.indptr, np.int64, WRITABLE)
-    indices = np.require(matrix.indices, np.int32, WRITABLE)
-    n_entries = np.diff(indptr[rows.offsets])
-    if (matrix.data == 1).all():
-        return BinaryFeatures(indptr, indices, gram), n_entries
-    return SparseFeatures(indptr, indices, np.require(matrix.data, dtype, WRITABLE), gram), n_entries
+    return features._replace(gram=gram_blocks(features, rows.offsets, n_entries, matrix.shape[1]))
 
 
 def append_columns(rows: Rows, columns: np.ndarray) -> Rows:

@@ -35,12 +35,27 @@ def check_examples(X: Any, kind: str, noun: str) -> None:
         raise ValueError(f"X must hold at least one {noun}, but it is empty.")
 
 
-def check_truths(y: Any, n: int, kind: str, noun: str) -> None:
-    """Raise unless y is a list of n entries, `kind` in messages, for what they call `noun`."""
+def check_truths(y: Any, n: int, kind: str, noun: str, name: str = "y") -> None:
+    """Raise unless y, `name` in messages, is a list of n entries, `kind` in messages, for what they call `noun`."""
     if isinstance(y, str) or not hasattr(y, "__len__") or not hasattr(y, "__iter__"):
-        raise TypeError(f"y must be a list with {kind}.")
+        raise TypeError(f"{name} must be a list with {kind}.")
     if len(y) != n:
-        raise ValueError(f"X has {n} {noun}s, but y has {len(y)}.")
+        raise ValueError(f"X has {n} {noun}s, but {name} has {len(y)}.")
+
+
+def check_array(x: Any, name: str, kind: str, *shapes: tuple[int | None, ...], dtypes: str = "biuf") -> np.ndarray:
+    """Raise unless x is an array, `kind` in messages, of one of these shapes, with None for any length, and dtypes."""
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise ValueError(f"{name} must be {kind}, but its rows have different lengths.") from None
+    fits = any(
+        len(shape) == array.ndim and all(size in (None, found) for size, found in zip(shape, array.shape, strict=True))
+        for shape in shapes
+    )
+    if not fits or (array.size and array.dtype.kind not in dtypes):
+        raise ValueError(f"{name} must be {kind}, not one of shape {array.shape} and dtype {array.dtype}.")
+    return array
 
 
 def stack_rows(
@@ -52,23 +67,9 @@ def stack_rows(
     noun: str = "sequence",
     may_be_empty: bool = False,
 ) -> Rows:
-    """Check sequences of feature rows and stack them.
+    """Check a list of matrices, or one with `lengths`, and stack their rows, of `n_features` numbers within `dtype`.
 
-    Parameters
-    ----------
-    X : a list of (T_i, F) arrays or sparse matrices, or one (N, F) matrix together with `lengths`
-    lengths : the numbers of rows of the sequences in a stacked X
-    n_features : the expected F
-    dtype : what the values will be stored as
-    noun : what messages call an entry of X
-    may_be_empty : whether an entry may have no rows
-
-    Examples
-    --------
-    >>> from maxmargin.encode.rows import stack_rows
-    >>> rows = stack_rows([[[1.0, 0.0], [0.0, 2.0]], [[3.0, 0.0]]])
-    >>> rows.matrix.shape, rows.offsets.tolist()
-    ((3, 2), [0, 2, 3])
+    Messages call an entry of X `noun`; it may have no rows if said so.
     """
     rows = _stack_list(X, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths)
     width = rows.matrix.shape[1]
@@ -87,7 +88,7 @@ def _stack_list(X: Any, noun: str, may_be_empty: bool) -> Rows:
     matrices = [_as_matrix(x, f"X[{i}]") for i, x in enumerate(X)]
     for i, matrix in enumerate(matrices):
         if matrix.shape[0] == 0 and not may_be_empty:
-            raise ValueError(f"X[{i}] is empty: a {noun} needs at least one row.")
+            raise ValueError(f"X[{i}] is empty: every {noun} needs at least one row.")
         if matrix.shape[1] != matrices[0].shape[1]:
             raise ValueError(f"X[{i}] has {matrix.shape[1]} features, but X[0] has {matrices[0].shape[1]}.")
     offsets = np.concatenate([[0], np.cumsum([matrix.shape[0] for matrix in matrices])])
@@ -127,6 +128,11 @@ def _as_matrix(x: Any, name: str) -> Any:
     if x.dtype == np.float16:  # which SciPy cannot store
         x = x.astype(np.float32)
     return x.tocsr() if sp.issparse(x) else x
+
+
+def stack_grids(grids: Sequence[np.ndarray], n_features: int | None, dtype: Any) -> Rows:
+    """The cells of (H, W, F) arrays, row by row."""
+    return stack_rows([grid.reshape(-1, grid.shape[2]) for grid in grids], None, n_features, dtype, noun="image")
 
 
 def is_better_sparse(rows: Rows) -> bool:
@@ -213,8 +219,7 @@ def flatten_weights(weights: Any, shapes: Any, name: str, noun: str) -> np.ndarr
     shapes = np.reshape(shapes, (len(shapes), -1))
     if weights is None:
         return np.ones(shapes.prod(axis=1).sum())
-    if len(weights) != len(shapes):
-        raise ValueError(f"X has {len(shapes)} {noun}s, but {name} has {len(weights)}.")
+    check_truths(weights, len(shapes), f"one array of weights per {noun}", noun, name)
     arrays = [np.asarray(weight, dtype=np.float64) for weight in weights]
     for i, (weight, shape) in enumerate(zip(arrays, shapes, strict=True)):
         if weight.shape != (expected := tuple(shape.tolist())):

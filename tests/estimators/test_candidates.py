@@ -91,7 +91,13 @@ GOOD = [[[1.0, 2.0], [0.0, 1.0]], [[1.0, 1.0]]]
     ("X", "y", "options", "error", "message"),
     [
         ([], [], {}, ValueError, "X must hold at least one candidate set, but it is empty"),
-        ([GOOD[0], np.zeros((0, 2))], [0, 0], {}, ValueError, r"X\[1\] is empty: a candidate set needs at least one"),
+        (
+            [GOOD[0], np.zeros((0, 2))],
+            [0, 0],
+            {},
+            ValueError,
+            r"X\[1\] is empty: every candidate set needs",
+        ),
         ([GOOD[0], [[1.0]]], [0, 0], {}, ValueError, r"X\[1\] has 1 features, but X\[0\] has 2"),
         ([GOOD[0], [[1.0, np.nan]]], [0, 0], {}, ValueError, r"X\[1\] contains NaN or infinity, in row 0"),
         (np.eye(2), [0, 0], {}, ValueError, "X must be a list of matrices, the candidates of each example"),
