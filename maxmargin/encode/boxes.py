@@ -35,15 +35,15 @@ class BoxEncoder(RowEncoder):
         smallest = check_min_size(min_size, shapes)
         boxes = check_boxes(y, shapes, smallest)
         encoder = cls.of(rows, dtype, has_bias=fit_bias, are_words=sp.issparse(rows.matrix), smallest=smallest)
-        return encoder, encoder._assemble(rows, shapes, boxes, with_grams=True)
+        return encoder, encoder.assemble(rows, shapes, boxes, with_grams=True)
 
     def problem(self, X: Any, y: Any = None) -> BoxProblem:
         rows, shapes = stack_cells(X, self.n_features_in, self.are_words, self.dtype)
         check_min_size(tuple(self.smallest.tolist()), shapes)
         truths = [(0, 0, 1, 1)] * len(shapes) if y is None else y
-        return self._assemble(rows, shapes, check_boxes(truths, shapes, np.ones(2, np.int64)), with_grams=False)
+        return self.assemble(rows, shapes, check_boxes(truths, shapes, np.ones(2, np.int64)), with_grams=False)
 
-    def _assemble(self, rows: Rows, shapes: np.ndarray, boxes: np.ndarray, *, with_grams: bool) -> BoxProblem:
+    def assemble(self, rows: Rows, shapes: np.ndarray, boxes: np.ndarray, *, with_grams: bool) -> BoxProblem:
         rows = self.stored(rows, append_constant)
         return BoxProblem(
             features=row_features(rows, self.dtype, with_grams=with_grams),

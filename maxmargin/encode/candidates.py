@@ -26,14 +26,14 @@ class CandidateEncoder(RowEncoder):
         rows = stack_candidates(X, dtype=dtype)
         labels = true_candidates(y, rows)
         encoder = cls.of(rows, dtype)
-        return encoder, encoder._assemble(rows, labels, candidate_costs(costs, labels, rows))
+        return encoder, encoder.assemble(rows, labels, candidate_costs(costs, labels, rows))
 
     def problem(self, X: Any, y: Any = None) -> CandidateProblem:
         rows = stack_candidates(X, self.n_features_in, self.dtype)
         labels = np.zeros(len(rows.lengths)) if y is None else true_candidates(y, rows)
-        return self._assemble(rows, labels, np.zeros(rows.offsets[-1]))
+        return self.assemble(rows, labels, np.zeros(rows.offsets[-1]))
 
-    def _assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> CandidateProblem:
+    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> CandidateProblem:
         return CandidateProblem(
             features=row_features(self.stored(rows), self.dtype),
             offsets=rows.offsets.astype(np.int64),

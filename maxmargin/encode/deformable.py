@@ -56,16 +56,16 @@ class DeformableEncoder(Encoder):
             reference=reference,
         )
         joint_cost = joint_weight.reshape(n, n_joints) / n_joints
-        return encoder, encoder._assemble(rows, shapes, cells, types, joint_cost, cost_radius(cells, reference))
+        return encoder, encoder.assemble(rows, shapes, cells, types, joint_cost, cost_radius(cells, reference))
 
     def problem(self, X: Any, y: Any = None) -> DeformableProblem:
         rows, shapes = stack_images(X, self.n_features_in, self.anchor.dtype)
         n = len(shapes)
         cells = np.zeros((n, self.n_joints, 2), np.int64) if y is None else stack_poses(y, shapes, self.n_joints)
         types = np.zeros((n, len(self.edges)), np.int64)
-        return self._assemble(rows, shapes, cells, types, np.zeros((n, self.n_joints)), np.ones(n))
+        return self.assemble(rows, shapes, cells, types, np.zeros((n, self.n_joints)), np.ones(n))
 
-    def _assemble(
+    def assemble(
         self, rows: Rows, shapes: np.ndarray, cells: np.ndarray, types: Any, joint_cost: np.ndarray, radius: np.ndarray
     ) -> DeformableProblem:
         """Put the checked parts together: true cells and types, weights of joints' costs, and where these are full."""

@@ -1,13 +1,58 @@
-"""Checks of edges between the nodes of trees, graphs and skeletons."""
+"""Edges between the nodes of trees, graphs and skeletons, and their checks."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.rows import check_array, locate
+from maxmargin.encode.rows import Rows, check_array, locate, stack_rows
+
+
+class Graphs(NamedTuple):
+    """Checked graphs or trees, one after the other: their nodes, the ends of edges, and rows of edge features."""
+
+    nodes: Rows
+    ends: np.ndarray  # (M, 2) int64, nodes counted from the first one of their graph
+    edges: Rows
+
+    @property
+    def ends_in_all(self) -> np.ndarray:
+        """The ends of edges with nodes counted over all graphs."""
+        return self.ends + np.repeat(self.nodes.offsets[:-1], self.edges.lengths)[:, np.newaxis]
+
+
+def join_graphs(
+    parts: Sequence[tuple[Any, Any, Any]],
+    noun: str,
+    check: Callable[[Any, str, int], np.ndarray],
+    n_features: int | None,
+    n_edge_features: int | None,
+    dtype: Any,
+    *,
+    with_constant: bool = False,
+) -> Graphs:
+    """Check nodes, edges and edge features of examples and stack them.
+
+    The function `check` is that of edges. Where edge features are None there are none, or a constant if said so.
+    """
+    nodes = stack_rows([rows for rows, _, _ in parts], None, n_features, dtype, noun=noun)
+    pairs, tables, width = [], [], n_edge_features
+    for i, (_, edges, features) in enumerate(parts):
+        ends = check(edges, f"X[{i}]", int(nodes.lengths[i]))
+        missing = np.ones((len(ends), int(with_constant)))
+        table = missing if features is None else check_edge_features(features, len(ends), i, dtype)
+        if len(ends):
+            width = table.shape[1] if width is None else width
+            if table.shape[1] != width:
+                raise ValueError(f"X[{i}] has {table.shape[1]} features per edge, but {width} are expected.")
+            tables.append(table)
+        pairs.append(ends)
+    matrix = np.concatenate(tables) if tables else np.zeros((0, int(with_constant) if width is None else width))
+    offsets = np.concatenate([[0], np.cumsum([len(ends) for ends in pairs])])
+    return Graphs(nodes, np.concatenate(pairs), Rows(matrix, offsets))
 
 
 def check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:

@@ -36,15 +36,15 @@ class MatchingEncoder(RowEncoder):
             links[has_link, match[has_link]] = 0
             blocks += [links.ravel(), misses]
         encoder = cls.of(rows, dtype)
-        return encoder, encoder._assemble(rows, sides, matches, np.concatenate(blocks))
+        return encoder, encoder.assemble(rows, sides, matches, np.concatenate(blocks))
 
     def problem(self, X: Any, y: Any = None) -> MatchingProblem:
         rows, sides = stack_pairs(X, self.n_features_in, self.dtype)
         n_left = sides[:, 0].sum()
         matches = [np.zeros(n_left)] if y is None else true_matches(y, sides)
-        return self._assemble(rows, sides, matches, np.zeros(rows.offsets[-1] + n_left))
+        return self.assemble(rows, sides, matches, np.zeros(rows.offsets[-1] + n_left))
 
-    def _assemble(self, rows: Rows, sides: np.ndarray, matches: list[np.ndarray], costs: np.ndarray) -> MatchingProblem:
+    def assemble(self, rows: Rows, sides: np.ndarray, matches: list[np.ndarray], costs: np.ndarray) -> MatchingProblem:
         return MatchingProblem(
             features=row_features(self.stored(rows), self.dtype),
             pair_offsets=rows.offsets.astype(np.int64),

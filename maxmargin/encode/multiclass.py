@@ -30,7 +30,7 @@ class MulticlassEncoder(LabellingEncoder):
         classes, labels = np.unique(y, return_inverse=True)
         costs = label_costs("hamming" if cost is None else cost, classes, np.bincount(labels))
         encoder = cls.of(rows, dtype, has_bias=fit_intercept, classes=classes, feature_names_in=feature_names)
-        return encoder, encoder._assemble(rows, labels, costs)
+        return encoder, encoder.assemble(rows, labels, costs)
 
     def problem(self, X: Any, y: Any = None) -> MulticlassProblem:
         n, n_classes = np.shape(X)[0], len(self.classes)
@@ -39,9 +39,9 @@ class MulticlassEncoder(LabellingEncoder):
         if y is not None:
             check_truths(y, n, "one class per example", "example")
             labels = find_labels(np.asarray(y), self.classes)
-        return self._assemble(rows, labels, np.zeros((n_classes, n_classes)))
+        return self.assemble(rows, labels, np.zeros((n_classes, n_classes)))
 
-    def _assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> MulticlassProblem:
+    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> MulticlassProblem:
         rows = self.stored(rows, append_constant)  # whose weight is the intercept
         matrix = rows.matrix
         squares = matrix.multiply(matrix) if self.stores_sparse else np.square(matrix, dtype=np.float64)
