@@ -45,7 +45,6 @@ class DeformableEncoder(Encoder):
         n, n_joints, _ = cells.shape
         joint_weight = flatten_weights(joint_weight, np.full(n, n_joints), "joint_weight", "image")
         ends = check_parents(edges, "the skeleton", n_joints)
-        upward_edges(ends, n_joints)  # raises where there is a cycle
         anchor, scale, types = typical_ways(cells[:, ends[:, 1]] - cells[:, ends[:, 0]], n_types)
         encoder = cls(
             n_features_in=rows.matrix.shape[1],
@@ -72,6 +71,9 @@ class DeformableEncoder(Encoder):
         dtype, width = self.anchor.dtype, np.ascontiguousarray(shapes[:, 1])
         flat = cells[:, :, 1] * width[:, np.newaxis] + cells[:, :, 0]
         parent, child = np.ascontiguousarray(self.edges.T, np.int32)
+        parents = np.full(self.n_joints, -1)
+        parents[child] = parent
+        place = np.argsort(children_first(parents, np.array([0, self.n_joints]), "the skeleton"))  # of each joint
         return DeformableProblem(
             features=row_features(rows, dtype),
             offsets=rows.offsets.astype(np.int64),
@@ -81,8 +83,8 @@ class DeformableEncoder(Encoder):
             radius=radius.astype(dtype),
             parent=parent,
             child=child,
-            upward=upward_edges(self.edges, self.n_joints).astype(np.int32),
-            roots=np.setdiff1d(np.arange(self.n_joints), child).astype(np.int32),
+            upward=np.argsort(place[child]).astype(np.int32),  # each edge after those below it
+            roots=np.flatnonzero(parents < 0).astype(np.int32),
             anchor=self.anchor,
             scale=self.scale,
             n_features=self.n_features_in,
@@ -141,14 +143,6 @@ def stack_poses(y: Any, shapes: np.ndarray, n_joints: int | None = None) -> np.n
         size = "{1} x {0}".format(*shapes[i])
         raise ValueError(f"y[{i}] has joint {joint} at {place}, outside of its grid of {size} cells.")
     return cells
-
-
-def upward_edges(edges: np.ndarray, n_joints: int) -> np.ndarray:
-    """The edges of a skeleton, each after those below it; raise where they form a cycle."""
-    parent = np.full(n_joints, -1)
-    parent[edges[:, 1]] = edges[:, 0]
-    place = np.argsort(children_first(parent, np.array([0, n_joints]), "the skeleton"))  # of each joint
-    return np.argsort(place[edges[:, 1]])
 
 
 def typical_ways(ways: np.ndarray, n_types: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

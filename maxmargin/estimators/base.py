@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin import inference
 from maxmargin.checks import check_count, check_positive
 from maxmargin.encode.base import Encoder, same
-from maxmargin.encode.bounds import bounds_by_name
 from maxmargin.encode.rows import check_sample_weight
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
@@ -84,7 +83,7 @@ class StructuredModel(BaseEstimator):
 
     # --- training -------------------------------------------------------------------------------------------------
 
-    @documents_fit()
+    @documents_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
@@ -167,8 +166,7 @@ class StructuredModel(BaseEstimator):
         """Check all arguments and training data, and put the optimization problem together."""
         self._check_parameters()
         encoder, problem = self._learn(X, y, **data)
-        bounds = bounds_by_name(self._named_bounds(encoder), new_weights(problem).size, encoder.names)
-        return Task(encoder, problem, *bounds)
+        return Task(encoder, problem, *encoder.limits(self._named_bounds(encoder), new_weights(problem).size))
 
     def _sample_weight(self, sample_weight: Any, problem: Any, y: Any) -> np.ndarray | None:
         return check_sample_weight(sample_weight, len(part_sizes(problem)))

@@ -63,7 +63,7 @@ class GraphCutSVM(SVM, WithMaxMarginals, ArrayModel):
     )
     fit_bias: bool = parameter("bool", "Add a constant to the features of the nodes.", default=True)
 
-    @documents_fit()
+    @documents_fit
     def fit(
         self,
         X: Any,

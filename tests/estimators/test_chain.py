@@ -221,7 +221,7 @@ LABELS = [["a", "b"], ["b", "a"]]
         ([np.eye(2), sp.csr_array([[0, 0], [0, np.nan]])], LABELS, r"X\[1\] contains NaN or infinity, in row 1."),
         ([np.eye(2), np.eye(3)[:2]], LABELS, r"X\[1\] has 3 features, but X\[0\] has 2."),
         ([np.eye(2), [[1, 2], [3]]], LABELS, r"X\[1\] has rows of different widths; it must be a \(T, F\) matrix."),
-        ([np.eye(2), np.zeros((0, 2))], [["a", "b"], []], r"X\[1\] is empty: a sequence needs at least one row."),
+        ([np.eye(2), np.zeros((0, 2))], [["a", "b"], []], r"X\[1\] is empty: every sequence needs at least one row."),
         ([np.eye(2), np.ones(2)], LABELS, r"X\[1\] must be a \(T, F\) matrix, but has 1 dimension."),
         ([np.eye(2), np.eye(2) * 1j], LABELS, r"X\[1\] must hold numbers, but its dtype is complex128."),
         ([np.eye(2), []], LABELS, r"X\[1\] must be a \(T, F\) matrix, but is empty."),
