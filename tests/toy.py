@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.chain import append_biases, chain_problem
+from maxmargin.encode.chain import ChainEncoder, append_biases
 from maxmargin.encode.rows import Rows
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.solvers import BCFW, FrankWolfe
@@ -133,7 +133,13 @@ def random_chains(
     costs, scales = rng.integers(0, 3, (n_labels, n_labels)).astype(float), rng.random(n_tokens)
     np.fill_diagonal(costs, 0)
     rows = append_biases(rows) if with_bias else rows
-    return chain_problem(rows, labels, costs, scales, penalty, with_grams=True)
+    return chain_encoder(penalty).assemble(rows, labels, costs, scales, with_grams=True)
+
+
+def chain_encoder(penalty, pairs=None):
+    """An encoder of chains of three features, whose labels are numbers."""
+    storage = {"dtype": penalty.dtype, "stores_sparse": False}
+    return ChainEncoder(n_features_in=3, classes=np.arange(len(penalty)), penalty=penalty, pairs=pairs, **storage)
 
 
 class Labels:

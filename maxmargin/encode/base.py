@@ -7,9 +7,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 
-from maxmargin.encode.rows import Rows, as_stored, find_labels, flatten_labels, is_better_sparse
+from maxmargin.encode.checks import find_labels, flatten_labels
+from maxmargin.encode.rows import Rows, as_stored
 from maxmargin.runtime.blocks import Blocks
+
+# Dense rows with fewer non-zeros than this are stored sparse: scoring and updates then cost less.
+SPARSE_BELOW = 0.35
 
 
 def same(a: Any, b: Any) -> bool:
@@ -120,8 +125,9 @@ class RowEncoder(Encoder):
     @classmethod
     def of(cls, rows: Rows, dtype: Any, *, stores_sparse: bool = False, **fields: Any) -> Self:
         """The encoder of training rows, which stores others in the same way."""
-        is_sparse = stores_sparse or is_better_sparse(rows)
-        return cls(n_features_in=rows.matrix.shape[1], dtype=np.dtype(dtype), stores_sparse=is_sparse, **fields)
+        matrix = rows.matrix
+        is_sparse = stores_sparse or sp.issparse(matrix) or np.count_nonzero(matrix) < SPARSE_BELOW * matrix.size
+        return cls(n_features_in=matrix.shape[1], dtype=np.dtype(dtype), stores_sparse=is_sparse, **fields)
 
     def stored(self, rows: Rows, append_bias: Callable[[Rows], Rows] | None = None) -> Rows:
         """Rows, dense or sparse as those of training, with the features of biases if there are any."""
@@ -141,7 +147,7 @@ class LabellingEncoder(RowEncoder):
         """The numbers of true labels, -1 for those that were not seen in training; zeros where there are none."""
         if y is None:
             return np.zeros(rows.offsets[-1], np.int32)
-        labels = flatten_labels(y, rows, noun, is_stacked=is_stacked)
+        labels = flatten_labels(y, rows.lengths, noun, is_stacked=is_stacked)
         codes = find_labels(labels, self.classes)
         if (codes < 0).all():
             raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")

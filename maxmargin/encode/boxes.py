@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from maxmargin.encode.base import RowEncoder, by_row
-from maxmargin.encode.features import append_constant, row_features
-from maxmargin.encode.rows import Rows, check_array, check_examples, check_truths, stack_grids
+from maxmargin.encode.checks import check_array, check_examples, check_truths
+from maxmargin.encode.rows import Rows, append_constant, row_features, stack_grids
 from maxmargin.metrics import iou
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.boxes import BoxProblem
@@ -81,9 +81,7 @@ def stack_cells(
     expected = grids[0].ndim == 2 if are_words is None else are_words
     for i, grid in enumerate(grids):
         if grid.ndim == 2 and grid.dtype.kind not in "iu":
-            raise TypeError(
-                f"X[{i}] has 2 dimensions, so it must hold visual words, integers, but its dtype is {grid.dtype}."
-            )
+            raise TypeError(f"X[{i}] has 2 dimensions, so it must hold visual words, integers, not {grid.dtype}.")
         if (grid.ndim == 2) != expected:
             found, other = ("word map", "feature array")[:: 1 if grid.ndim == 2 else -1]
             where = "X[0] is" if are_words is None else "the model was fitted on"
@@ -121,10 +119,8 @@ def check_min_size(min_size: Any, shapes: np.ndarray) -> np.ndarray:
     too_small = (shapes < smallest).any(axis=1)
     if too_small.any():
         i = int(np.flatnonzero(too_small)[0])
-        raise ValueError(
-            f"X[{i}] has {shapes[i, 0]} x {shapes[i, 1]} cells, too few for a box of min_size "
-            f"{smallest[0]} x {smallest[1]}."
-        )
+        size, least = ("{} x {}".format(*pair) for pair in (shapes[i], smallest))
+        raise ValueError(f"X[{i}] has {size} cells, too few for a box of min_size {least}.")
     return smallest
 
 

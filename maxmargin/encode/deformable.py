@@ -13,9 +13,9 @@ from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
 from maxmargin.encode.base import Encoder, by_row
+from maxmargin.encode.checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.edges import check_parents, children_first
-from maxmargin.encode.features import row_features
-from maxmargin.encode.rows import Rows, check_array, check_examples, check_truths, flatten_weights, stack_grids
+from maxmargin.encode.rows import Rows, row_features, stack_grids
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.deformable import N_STATISTICS, DeformableProblem
 
@@ -43,7 +43,8 @@ class DeformableEncoder(Encoder):
         rows, shapes = stack_images(X, dtype=dtype)
         cells = stack_poses(y, shapes)
         n, n_joints, _ = cells.shape
-        joint_weight = flatten_weights(joint_weight, np.full(n, n_joints), "joint_weight", "image")
+        weights = flatten_weights(joint_weight, np.full(n, n_joints), "joint_weight", "image")
+        joint_cost = weights.reshape(n, n_joints) / n_joints
         ends = check_parents(edges, "the skeleton", n_joints)
         anchor, scale, types = typical_ways(cells[:, ends[:, 1]] - cells[:, ends[:, 0]], n_types)
         encoder = cls(
@@ -54,7 +55,6 @@ class DeformableEncoder(Encoder):
             scale=scale.astype(dtype),
             reference=reference,
         )
-        joint_cost = joint_weight.reshape(n, n_joints) / n_joints
         return encoder, encoder.assemble(rows, shapes, cells, types, joint_cost, cost_radius(cells, reference))
 
     def problem(self, X: Any, y: Any = None) -> DeformableProblem:
@@ -118,8 +118,7 @@ class DeformableEncoder(Encoder):
 def stack_images(X: Any, n_features: int | None = None, dtype: Any = np.float64) -> tuple[Rows, np.ndarray]:
     """Check images and stack their cells, row by row; with the shapes of the grids."""
     check_examples(X, "(H, W, F) arrays", "image")
-    kind = "an (H, W, F) array of numbers"
-    grids = [check_array(x, f"X[{i}]", kind, (None, None, None)) for i, x in enumerate(X)]
+    grids = [check_array(x, f"X[{i}]", "an (H, W, F) array of numbers", (None,) * 3) for i, x in enumerate(X)]
     return stack_grids(grids, n_features, dtype), np.array([grid.shape[:2] for grid in grids], np.int64)
 
 

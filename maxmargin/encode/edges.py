@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.rows import Rows, check_array, locate, stack_rows
+from maxmargin.encode.checks import check_array, locate
+from maxmargin.encode.rows import Rows, stack_rows
 
 
 class Graphs(NamedTuple):
@@ -34,10 +35,7 @@ def join_graphs(
     *,
     with_constant: bool = False,
 ) -> Graphs:
-    """Check nodes, edges and edge features of examples and stack them.
-
-    The function `check` is that of edges. Where edge features are None there are none, or a constant if said so.
-    """
+    """Check nodes, edges, by `check`, and edge features, none or a constant where they are None, and stack them."""
     nodes = stack_rows([rows for rows, _, _ in parts], None, n_features, dtype, noun=noun)
     pairs, tables, width = [], [], n_edge_features
     for i, (_, edges, features) in enumerate(parts):
@@ -62,13 +60,8 @@ def check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
     is_missing = ((ends < 0) | (ends >= n_nodes)).any(axis=1)
     if is_missing.any():
         e = int(np.flatnonzero(is_missing)[0])
-        raise ValueError(f"Edge {e} of {name} is {show(ends[e])}, but the nodes are 0 to {n_nodes - 1}.")
+        raise ValueError(f"Edge {e} of {name} is {tuple(ends[e].tolist())}, but the nodes are 0 to {n_nodes - 1}.")
     return ends.astype(np.int64)
-
-
-def show(ends: np.ndarray) -> str:
-    """An edge in messages."""
-    return f"({ends[0]}, {ends[1]})"
 
 
 def first_repeated(keys: np.ndarray) -> tuple[int, int] | None:
@@ -94,15 +87,15 @@ def check_parents(edges: Any, name: str, n_nodes: int) -> np.ndarray:
 
 def check_edge_features(features: Any, n_edges: int, i: int, dtype: Any) -> np.ndarray:
     """Check the features of the edges of example i, a row per edge; a flat array is one feature."""
-    kind = f"a matrix of numbers with {n_edges} rows, one per edge"
     table = features.toarray() if sp.issparse(features) else features
-    rows = check_array(table, f"The edge features of X[{i}]", kind, (n_edges, None), (n_edges,)).astype(np.float64)
+    name, kind = f"The edge features of X[{i}]", f"a matrix of numbers with {n_edges} rows, one per edge"
+    rows = check_array(table, name, kind, (n_edges, None), (n_edges,)).astype(np.float64)
     if rows.ndim == 1:
         rows = rows[:, np.newaxis]
     if n_edges and rows.shape[1] == 0:
         raise ValueError(f"X[{i}] must have at least one edge feature.")
     if not (np.abs(rows) <= np.finfo(dtype).max).all():
-        raise ValueError(f"The edge features of X[{i}] contain NaN, infinity or a number too large.")
+        raise ValueError(f"{name} contain NaN, infinity or a number too large.")
     return rows
 
 

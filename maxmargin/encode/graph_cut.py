@@ -10,9 +10,9 @@ from sklearn.utils import Bunch
 
 from maxmargin.costs import label_costs
 from maxmargin.encode.base import LabellingEncoder, by_row
-from maxmargin.encode.edges import Graphs, check_edges, first_repeated, join_graphs, show
-from maxmargin.encode.features import append_constant, row_features
-from maxmargin.encode.rows import check_examples, flatten_labels, flatten_weights, locate
+from maxmargin.encode.checks import check_examples, flatten_labels, flatten_weights, locate
+from maxmargin.encode.edges import Graphs, check_edges, first_repeated, join_graphs
+from maxmargin.encode.rows import append_constant, row_features
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.graph_cut import GraphCutProblem
 
@@ -32,7 +32,7 @@ class GraphCutEncoder(LabellingEncoder):
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
         graphs = stack_graphs(X, dtype=dtype)
         nodes = graphs.nodes
-        classes, labels = np.unique(flatten_labels(y, nodes, "graph"), return_inverse=True)
+        classes, labels = np.unique(flatten_labels(y, nodes.lengths, "graph"), return_inverse=True)
         if len(classes) != 2:
             raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
         scales = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
@@ -50,11 +50,9 @@ class GraphCutEncoder(LabellingEncoder):
     def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:
         graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in, self.dtype)
         weights = flatten_weights(node_weight, graphs.nodes.lengths, "node_weight", "graph")
-        return self.assemble(graphs, self.truth(y, graphs.nodes, "graph"), weights)
+        return self.assemble(graphs, self.truth(y, graphs.nodes, "graph"), weights, with_grams=False)
 
-    def assemble(
-        self, graphs: Graphs, labels: np.ndarray, cost: np.ndarray, *, with_grams: bool = False
-    ) -> GraphCutProblem:
+    def assemble(self, graphs: Graphs, labels: np.ndarray, cost: np.ndarray, with_grams: bool) -> GraphCutProblem:
         """Put checked graphs, labels 0 and 1 of all nodes and costs of their wrong labels together."""
         nodes, edges = self.stored(graphs.nodes, append_constant), graphs.edges
         n, n_nodes, n_edges = len(nodes.lengths), int(nodes.offsets[-1]), len(graphs.ends)
@@ -118,7 +116,7 @@ def stack_graphs(
     if is_negative.any():
         row, g = np.argwhere(is_negative)[0].tolist()
         i, e = locate(row, graphs.edges.offsets)
-        edge = f"edge {e} of X[{i}], {show(graphs.ends[row])}"
+        edge = f"edge {e} of X[{i}], {tuple(graphs.ends[row].tolist())}"
         value = graphs.edges.matrix[row, g]
         raise ValueError(f"Feature {g} of {edge}, is {value:.3g}, but edge features must not be negative.")
     return graphs
@@ -133,6 +131,6 @@ def check_ends(edges: Any, name: str, n_nodes: int) -> np.ndarray:
         raise ValueError(f"Edge {e} of {name} joins node {ends[e, 0]} to itself.")
     repeated = first_repeated(ends.min(axis=1) * n_nodes + ends.max(axis=1))
     if repeated:
-        e, again = repeated
-        raise ValueError(f"Edges {e} and {again} of {name}, {show(ends[e])} and {show(ends[again])}, are the same.")
+        (e, again), (one, other) = repeated, map(tuple, ends[[*repeated]].tolist())
+        raise ValueError(f"Edges {e} and {again} of {name}, {one} and {other}, are the same.")
     return ends

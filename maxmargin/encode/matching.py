@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.encode.base import RowEncoder
+from maxmargin.encode.checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.edges import first_repeated
-from maxmargin.encode.features import row_features
-from maxmargin.encode.rows import Rows, check_array, check_examples, check_truths, flatten_weights, stack_rows
+from maxmargin.encode.rows import Rows, row_features, stack_rows
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.matching import MatchingProblem
 

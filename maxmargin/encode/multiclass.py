@@ -9,8 +9,8 @@ import numpy as np
 
 from maxmargin.costs import label_costs
 from maxmargin.encode.base import LabellingEncoder
-from maxmargin.encode.features import append_constant, row_features
-from maxmargin.encode.rows import Rows, check_truths, find_labels, stack_rows
+from maxmargin.encode.checks import check_truths, find_labels
+from maxmargin.encode.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.multiclass import MulticlassProblem
 

@@ -14,9 +14,9 @@ from sklearn.utils import Bunch
 
 from maxmargin.costs import labelling_costs
 from maxmargin.encode.base import LabellingEncoder
+from maxmargin.encode.checks import check_examples, flatten_labels, locate
 from maxmargin.encode.edges import Graphs, check_parents, children_first, join_graphs
-from maxmargin.encode.features import append_columns, row_features
-from maxmargin.encode.rows import Rows, check_examples, flatten_labels, locate
+from maxmargin.encode.rows import Rows, append_columns, row_features
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.tree import TreeProblem
 
@@ -60,7 +60,7 @@ class TreeEncoder(LabellingEncoder):
         """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""
         trees = stack_trees(X, dtype=dtype)
         nodes = trees.nodes
-        classes, labels = np.unique(flatten_labels(y, nodes, "tree"), return_inverse=True)
+        classes, labels = np.unique(flatten_labels(y, nodes.lengths, "tree"), return_inverse=True)
         penalty = label_penalties(X, nodes, classes, dtype)
         is_forbidden = penalty[np.arange(len(penalty)), labels[: len(penalty)]] != 0
         if is_forbidden.any():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
@@ -14,14 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin import inference
 from maxmargin.checks import check_count, check_positive
 from maxmargin.encode.base import Encoder, same
-from maxmargin.encode.rows import check_sample_weight
+from maxmargin.encode.checks import check_sample_weight
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
 from maxmargin.problem import new_weights, part_sizes
 from maxmargin.solvers import find_solver
 from maxmargin.solvers.held_out import HeldOut
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Task(NamedTuple):
@@ -99,15 +96,15 @@ class StructuredModel(BaseEstimator):
         X: Any,
         y: Any,
         sample_weight: Any,
-        data: Mapping[str, Any] = NOTHING,
-        data_dev: Mapping[str, Any] = NOTHING,
+        data: Mapping[str, Any] | None = None,
+        data_dev: Mapping[str, Any] | None = None,
         *,
         X_dev: Any = None,
         y_dev: Any = None,
         callback: Any = None,
     ) -> Self:
         """Train on examples, of which `data` and `data_dev` say more; a fit that fails leaves the model as it was."""
-        encoder, problem, lower, upper = self._encode(X, y, **data)
+        encoder, problem, lower, upper = self._encode(X, y, **(data or {}))
         result = find_solver(self.solver, self._find_loss()).solve(
             problem,
             self.C,
@@ -123,7 +120,7 @@ class StructuredModel(BaseEstimator):
             random_state=as_seed(self.random_state),
             verbose=self.verbose,
             callback=callback,
-            held_out=self._held_out(encoder, X_dev, y_dev, data_dev),
+            held_out=self._held_out(encoder, X_dev, y_dev, data_dev or {}),
             **self._solver_options(),
         )
         self._encoder: Any = encoder

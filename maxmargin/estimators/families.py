@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin import inference
-from maxmargin.encode.rows import locate
+from maxmargin.encode.checks import locate
 from maxmargin.estimators.base import StructuredModel
 from maxmargin.estimators.parameters import estimator, parameter
 

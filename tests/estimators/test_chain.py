@@ -231,7 +231,11 @@ LABELS = [["a", "b"], ["b", "a"]]
             r"X\[1\] must be a \(T, F\) matrix of numbers: .*FeatureHasher.*",
         ),
         ([[{"x": 1}, {"y": 1}]], LABELS[:1], r"X\[0\] must be a \(T, F\) matrix of numbers: .*DictVectorizer.*"),
-        (np.eye(2), ["a", "b"], "X is one matrix: pass lengths, .*"),
+        (
+            np.eye(2),
+            ["a", "b"],
+            "X is one matrix: pass a list of matrices, one per sequence, or the lengths of sequences.",
+        ),
         ([np.zeros((2, 0))], [["a", "b"]], "X must have at least one feature, but its rows are empty."),
         (GOOD, [["a", "b"], [1, 2]], r"y\[1\] holds labels of another type than y\[0\]."),
         (GOOD, [[0.5, 1.0], [1.0, 1.0]], r"y\[0\] must be a list of integers or of strings."),
