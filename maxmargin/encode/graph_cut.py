@@ -131,6 +131,6 @@ def check_ends(edges: Any, name: str, n_nodes: int) -> np.ndarray:
         raise ValueError(f"Edge {e} of {name} joins node {ends[e, 0]} to itself.")
     repeated = first_repeated(ends.min(axis=1) * n_nodes + ends.max(axis=1))
     if repeated:
-        (e, again), (one, other) = repeated, map(tuple, ends[[*repeated]].tolist())
-        raise ValueError(f"Edges {e} and {again} of {name}, {one} and {other}, are the same.")
+        one, other = map(tuple, ends[[*repeated]].tolist())
+        raise ValueError(f"Edges {repeated[0]} and {repeated[1]} of {name}, {one} and {other}, are the same.")
     return ends

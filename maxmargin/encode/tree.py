@@ -90,16 +90,18 @@ class TreeEncoder(LabellingEncoder):
         with_grams: bool = False,
     ) -> TreeProblem:
         """Put checked trees, true labels, costs of labels, weights of nodes and impossible labels together."""
-        nodes, (tops, children) = self.stored(trees.nodes), trees.ends_in_all.T
-        parent, example = np.full(len(labels), -1), np.repeat(np.arange(len(nodes.lengths)), trees.edges.lengths)
+        nodes = self.stored(trees.nodes)
+        tops, children = trees.ends_in_all.T
+        parent, kind = np.full((2, len(labels)), -1)
         parent[children] = trees.ends[:, 0]
         if self.has_bias:
             is_leaf = ~np.isin(np.arange(len(labels)), tops)
             nodes = append_columns(nodes, np.column_stack([np.ones(len(labels)), parent < 0, is_leaf]))
         # Edges of a tree that have the same features are of one kind, counted from 0 in each tree.
+        example = np.repeat(np.arange(len(nodes.lengths)), trees.edges.lengths)
         keys = np.column_stack([example, trees.edges.matrix + 0.0])  # -0.0 is 0.0
         distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
-        kind, kind_offsets = np.full(len(labels), -1), np.searchsorted(distinct[:, 0], np.arange(len(nodes.offsets)))
+        kind_offsets = np.searchsorted(distinct[:, 0], np.arange(len(nodes.offsets)))
         kind[children] = inverse.ravel() - kind_offsets[example]
         distinct[:, 0] = 1  # a feature of every edge, in place of the tree
         return TreeProblem(

@@ -296,11 +296,12 @@ def test_bad_parameters(parameters, message):
             {"position_weight": [[1.0, 1.0], [1.0]]},
             r"position_weight\[1\] must have the shape \(2,\), to go with X\[1\], but has \(1,\).",
         ),
+        ({"position_weight": 1.0}, "position_weight must be a list with one array of weights per sequence."),
         ({"position_weight": [[1.0, 1.0], [1.0, -1]]}, r"position_weight\[1\] must be finite and non-negative."),
     ],
 )
 def test_bad_weights(arguments, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}$"):
         ChainSVM().fit(GOOD, LABELS, **arguments)
 
 
