@@ -66,14 +66,14 @@ def measure(shape, kind):
     """Medians over some images: milliseconds of either search, nodes bounded and boxes scored."""
     import numpy as np
 
-    from maxmargin.encode.boxes import box_problem, stack_cells
+    from maxmargin.encode.boxes import BoxEncoder
     from maxmargin.problem import max_oracle, workspace
     from maxmargin.testing import Caller
 
     rng = np.random.default_rng(0)
     cells, boxes = zip(*(images(shape, kind, rng) for _ in range(N_IMAGES)), strict=True)
-    stacked, weight = stack_cells([c[:, :, None] for c in cells]), 10.0 * (kind == "object, with costs")
-    problem = box_problem(stacked.rows, stacked.shapes, np.array(boxes), np.ones(2, np.int64), "float64")
+    X, weight = [c[:, :, None] for c in cells], 10.0 * (kind == "object, with costs")
+    _, problem = BoxEncoder.learn(X, boxes, dtype="float64", fit_bias=False, min_size=1)
     call, peer = Caller(problem), exhaustive_search()
     work, y, sums, best = workspace(problem, 1), np.zeros(4, np.int32), np.zeros(shape[1] + 1), np.zeros(4, np.int32)
 

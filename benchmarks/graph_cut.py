@@ -53,14 +53,15 @@ def time_cuts(kind: str, smoothness: float, side: int, repeats: int) -> dict[str
     import numpy as np
 
     from maxmargin import problem as generics
-    from maxmargin.encode.graph_cut import graph_problem, stack_graphs
+    from maxmargin.encode.graph_cut import GraphCutEncoder
     from maxmargin.testing import Caller
 
     potentials, edges, weights = make_grid(kind, smoothness, side, 0)
     n = side * side
     nothing = np.zeros(n)
-    graphs = stack_graphs([(potentials[:, np.newaxis], edges, weights)])
-    problem = graph_problem(graphs, nothing, nothing, "float64", with_bias=False, for_training=False)
+    one = {"n_features_in": 1, "n_edge_features_in": 1}
+    encoder = GraphCutEncoder(dtype=np.dtype("float64"), stores_sparse=False, classes=np.arange(2), **one)
+    problem = encoder.problem([(potentials[:, np.newaxis], edges, weights)])._replace(cost=nothing)
     theta, y = np.concatenate([nothing, potentials, -weights]), np.zeros(n, np.int32)
     work = generics.workspace(problem, 1)
     call = Caller(problem)

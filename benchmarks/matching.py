@@ -62,13 +62,15 @@ def measure(size: int) -> dict[str, float]:
     """Microseconds of each contender on problems of one size."""
     from scipy.optimize import linear_sum_assignment
 
-    from maxmargin.encode.matching import matching_problem, stack_pairs
+    from maxmargin.encode.matching import MatchingEncoder
 
     tables = np.random.default_rng(0).random((N_PROBLEMS, size, size))
     alone = np.full((N_PROBLEMS, size), -10.0)  # everybody is matched
     thetas = np.hstack([tables.reshape(N_PROBLEMS, -1), alone])
-    pairs = stack_pairs([np.zeros((size, size, 1))])
-    problem = matching_problem(pairs, np.zeros(size), np.zeros(size * size + size), "float64")
+    nobody = [np.full(size, -1)]
+    _, problem = MatchingEncoder.learn(
+        [np.zeros((size, size, 1))], nobody, dtype="float64", wrong_cost=0.0, missed_cost=0.0
+    )
     passes = Passes(problem, n_best=N_BEST)
     bound, scratch = passes.problem, passes.scratches[0]
     y, out = np.zeros(size, np.int32), np.zeros(thetas.shape[1])

@@ -22,25 +22,19 @@ def make_problems(n_labels: int, dtype: str) -> dict[str, Any]:
     """The same chains as a `ChainProblem` and as a `TreeProblem` rooted at either end."""
     import numpy as np
 
-    from maxmargin.encode.chain import chain_problem
-    from maxmargin.encode.features import row_features
-    from maxmargin.encode.rows import Rows
-    from maxmargin.encode.tree import Trees, tree_problem
+    from maxmargin.encode.chain import ChainEncoder
+    from maxmargin.encode.tree import TreeEncoder
 
     rng = np.random.default_rng(0)
-    n_nodes = LENGTH * N_CHAINS
-    rows = Rows(rng.normal(size=(n_nodes, 8)), np.arange(0, n_nodes + 1, LENGTH))
-    labels, scales = rng.integers(0, n_labels, n_nodes), np.ones(n_nodes)
-    costs = 1.0 - np.eye(n_labels)
-    features = row_features(rows, dtype)
-    problems = {"chain": chain_problem(features, rows, 8, labels, costs, scales, np.zeros_like(costs, dtype))}
-    up, down = np.arange(1, LENGTH + 1), np.arange(-1, LENGTH - 1)
-    up[-1] = -1
-    for name, parent in (("tree, root last", up), ("tree, root first", down)):
-        order = np.argsort(-parent if parent is down else np.arange(LENGTH), kind="stable")
-        trees = Trees(rows, np.tile(parent, N_CHAINS), np.tile(order, N_CHAINS), None, [None] * N_CHAINS)
-        empty = np.zeros((0, n_labels), dtype)
-        problems[name] = tree_problem(trees, labels, costs, scales, empty, with_bias=False, for_training=False)
+    rows = rng.normal(size=(N_CHAINS, LENGTH, 8))
+    labels = rng.integers(0, n_labels, (N_CHAINS, LENGTH))
+    labels.flat[:n_labels] = range(n_labels)  # every label occurs
+    options = {"dtype": dtype, "fit_bias": False, "with_grams": False, "cost": "hamming"}
+    chains = ChainEncoder.learn([*rows], [*labels], allowed_transitions=None, **options)[1]
+    problems: dict[str, Any] = {"chain": chains}
+    up = np.column_stack([np.arange(1, LENGTH), np.arange(LENGTH - 1)])
+    for name, edges in (("tree, root last", up), ("tree, root first", up[:, ::-1])):
+        problems[name] = TreeEncoder.learn([(x, edges) for x in rows], [*labels], **options)[1]
     return problems
 
 

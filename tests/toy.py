@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.chain import append_biases, chain_problem
-from maxmargin.encode.features import row_features
+from maxmargin.encode.chain import ChainEncoder, append_biases
 from maxmargin.encode.rows import Rows
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.solvers import BCFW, FrankWolfe
@@ -125,7 +124,6 @@ def random_chains(
     n_tokens = sum(lengths)
     matrix = random_rows(rng, n_tokens, storage, integer)
     rows = Rows(matrix, np.concatenate([[0], np.cumsum(lengths)]))
-    features = row_features(append_biases(rows) if with_bias else rows, dtype, with_grams=True)
     penalty = np.zeros((n_labels, n_labels), dtype)
     if allowed is not None:
         penalty[~allowed] = IMPOSSIBLE
@@ -134,7 +132,14 @@ def random_chains(
         labels = rng.integers(0, n_labels, n_tokens)
     costs, scales = rng.integers(0, 3, (n_labels, n_labels)).astype(float), rng.random(n_tokens)
     np.fill_diagonal(costs, 0)
-    return chain_problem(features, rows, 3 + 3 * with_bias, labels, costs, scales, penalty)
+    rows = append_biases(rows) if with_bias else rows
+    return chain_encoder(penalty).assemble(rows, labels, costs, scales, with_grams=True)
+
+
+def chain_encoder(penalty, pairs=None):
+    """An encoder of chains of three features, whose labels are numbers."""
+    storage = {"dtype": penalty.dtype, "stores_sparse": False}
+    return ChainEncoder(n_features_in=3, classes=np.arange(len(penalty)), penalty=penalty, pairs=pairs, **storage)
 
 
 class Labels:

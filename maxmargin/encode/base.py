@@ -7,9 +7,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 
-from maxmargin.encode.rows import Rows, as_stored, find_labels, flatten_labels, is_better_sparse
+from maxmargin.encode.checks import find_labels, flatten_labels
+from maxmargin.encode.rows import Rows, as_stored
 from maxmargin.runtime.blocks import Blocks
+
+# Dense rows with fewer non-zeros than this are stored sparse: scoring and updates then cost less.
+SPARSE_BELOW = 0.35
 
 
 def same(a: Any, b: Any) -> bool:
@@ -46,6 +51,27 @@ class Encoder:
     def names(self, w: np.ndarray) -> Any:
         """The parts of the weights by their names, as views."""
         return w
+
+    def limits(self, bounds: Any, n_weights: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The lower and upper bounds of all weights, from those of parts of them by their names; or None and None."""
+        if bounds is None:
+            return None, None
+        limits = np.full(n_weights, -np.inf), np.full(n_weights, np.inf)
+        parts = [self.names(limit) for limit in limits]
+        for name, pair in bounds.items():
+            if name not in parts[0]:
+                raise ValueError(f"bounds names {name!r}, but the weights are {', '.join(parts[0])}.")
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                raise ValueError(f"bounds[{name!r}] must be a pair of a lower and an upper bound, not {pair!r}.")
+            for part, bound in zip(parts, pair, strict=True):
+                if bound is not None:
+                    shape = part[name].shape
+                    if np.shape(bound) not in ((), shape):
+                        raise ValueError(f"bounds[{name!r}] has the shape {np.shape(bound)}, but the part has {shape}.")
+                    part[name][...] = bound
+            if not (parts[0][name] <= parts[1][name]).all():
+                raise ValueError(f"bounds[{name!r}] must be numbers, the lower ones at most the upper ones.")
+        return limits
 
     def attributes(self, w: np.ndarray) -> dict[str, Any]:
         """The attributes of a model with these weights."""
@@ -99,8 +125,9 @@ class RowEncoder(Encoder):
     @classmethod
     def of(cls, rows: Rows, dtype: Any, *, stores_sparse: bool = False, **fields: Any) -> Self:
         """The encoder of training rows, which stores others in the same way."""
-        is_sparse = stores_sparse or is_better_sparse(rows)
-        return cls(n_features_in=rows.matrix.shape[1], dtype=np.dtype(dtype), stores_sparse=is_sparse, **fields)
+        matrix = rows.matrix
+        is_sparse = stores_sparse or sp.issparse(matrix) or np.count_nonzero(matrix) < SPARSE_BELOW * matrix.size
+        return cls(n_features_in=matrix.shape[1], dtype=np.dtype(dtype), stores_sparse=is_sparse, **fields)
 
     def stored(self, rows: Rows, append_bias: Callable[[Rows], Rows] | None = None) -> Rows:
         """Rows, dense or sparse as those of training, with the features of biases if there are any."""
@@ -120,7 +147,7 @@ class LabellingEncoder(RowEncoder):
         """The numbers of true labels, -1 for those that were not seen in training; zeros where there are none."""
         if y is None:
             return np.zeros(rows.offsets[-1], np.int32)
-        labels = flatten_labels(y, rows, noun, is_stacked=is_stacked)
+        labels = flatten_labels(y, rows.lengths, noun, is_stacked=is_stacked)
         codes = find_labels(labels, self.classes)
         if (codes < 0).all():
             raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")

@@ -7,11 +7,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.encode.base import RowEncoder
-from maxmargin.encode.features import row_features
-from maxmargin.encode.rows import Rows, check_truths, flatten_weights, stack_rows
+from maxmargin.encode.checks import check_truths, flatten_weights
+from maxmargin.encode.rows import Rows, row_features, stack_rows
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.candidates import CandidateProblem
 
@@ -23,15 +22,30 @@ class CandidateEncoder(RowEncoder):
     @classmethod
     def learn(cls, X: Any, y: Any, *, dtype: Any, costs: Any = None) -> tuple[CandidateEncoder, CandidateProblem]:
         """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""
-        rows = stack_candidates(X, dtype=dtype)
+        rows = stack_rows(X, dtype=dtype, noun="candidate set")
         labels = true_candidates(y, rows)
+        truth, flat = rows.offsets[:-1] + labels, flatten_weights(costs, rows.lengths, "costs", "candidate set")
+        if costs is None:
+            flat[truth] = 0
+        if flat[truth].any():
+            i = int(np.flatnonzero(flat[truth])[0])
+            raise ValueError(f"costs[{i}] must be zero for the true candidate {labels[i]}, not {flat[truth[i]]:g}.")
         encoder = cls.of(rows, dtype)
-        return encoder, candidate_problem(encoder.stored(rows), labels, candidate_costs(costs, labels, rows), dtype)
+        return encoder, encoder.assemble(rows, labels, flat)
 
     def problem(self, X: Any, y: Any = None) -> CandidateProblem:
-        rows = stack_candidates(X, self.n_features_in, self.dtype)
+        rows = stack_rows(X, None, self.n_features_in, self.dtype, noun="candidate set")
         labels = np.zeros(len(rows.lengths)) if y is None else true_candidates(y, rows)
-        return candidate_problem(self.stored(rows), labels, np.zeros(rows.offsets[-1]), self.dtype)
+        return self.assemble(rows, labels, np.zeros(rows.offsets[-1]))
+
+    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> CandidateProblem:
+        return CandidateProblem(
+            features=row_features(self.stored(rows), self.dtype),
+            offsets=rows.offsets.astype(np.int64),
+            labels=labels.astype(np.int32),
+            costs=costs.astype(self.dtype),
+            n_features=self.n_features_in,
+        )
 
     def layout(self, problem: CandidateProblem) -> tuple[Any, ...]:
         return (problem.offsets,)
@@ -46,13 +60,6 @@ class CandidateEncoder(RowEncoder):
         return outputs.values == problem.labels, 1
 
 
-def stack_candidates(X: Any, n_features: int | None = None, dtype: Any = np.float64) -> Rows:
-    """Check candidate sets, a list of (K_i, F) arrays or sparse matrices, and stack their rows."""
-    if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
-        raise ValueError("X must be a list of matrices, the candidates of each example, but it is one matrix.")
-    return stack_rows(X, None, n_features, dtype, noun="candidate set")
-
-
 def true_candidates(y: Any, rows: Rows) -> np.ndarray:
     """Check the indices of the true candidates."""
     check_truths(y, len(rows.lengths), "the index of the true candidate of each example", "candidate set")
@@ -62,26 +69,3 @@ def true_candidates(y: Any, rows: Rows) -> np.ndarray:
         if not 0 <= int(index) < size:
             raise ValueError(f"y[{i}] is {index}, but X[{i}] has only the candidates 0 to {size - 1}.")
     return np.asarray(y, np.int32)
-
-
-def candidate_costs(costs: Any, labels: np.ndarray, rows: Rows) -> np.ndarray:
-    """Check the costs of all candidates and concatenate them; by default 1 for all but the true ones."""
-    flat = flatten_weights(costs, rows.lengths, "costs", "candidate set")
-    truth = rows.offsets[:-1] + labels
-    if costs is None:
-        flat[truth] = 0
-    if flat[truth].any():
-        i = int(np.flatnonzero(flat[truth])[0])
-        raise ValueError(f"costs[{i}] must be zero for the true candidate {labels[i]}, not {flat[truth[i]]:g}.")
-    return flat
-
-
-def candidate_problem(rows: Rows, labels: np.ndarray, costs: np.ndarray, dtype: Any) -> CandidateProblem:
-    """Put the checked parts together."""
-    return CandidateProblem(
-        features=row_features(rows, dtype),
-        offsets=rows.offsets.astype(np.int64),
-        labels=labels.astype(np.int32),
-        costs=costs.astype(dtype),
-        n_features=rows.matrix.shape[1],
-    )

@@ -11,8 +11,8 @@ from sklearn.utils import Bunch
 
 from maxmargin.costs import labelling_costs
 from maxmargin.encode.base import LabellingEncoder
-from maxmargin.encode.features import append_columns, row_features
-from maxmargin.encode.rows import Rows, flatten_labels, flatten_weights, locate, stack_rows
+from maxmargin.encode.checks import check_array, flatten_labels, flatten_weights, locate
+from maxmargin.encode.rows import Rows, append_columns, row_features, stack_rows
 from maxmargin.features import SparseFeatures
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chain import ChainProblem
@@ -46,27 +46,62 @@ class ChainEncoder(LabellingEncoder):
     ) -> tuple[ChainEncoder, Any]:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
         rows = stack_rows(X, lengths, dtype=dtype)
-        classes, labels = np.unique(flatten_labels(y, rows, is_stacked=lengths is not None), return_inverse=True)
+        flat = flatten_labels(y, rows.lengths, "sequence", is_stacked=lengths is not None)
+        classes, labels = np.unique(flat, return_inverse=True)
         penalty = transition_penalties(allowed_transitions, classes, dtype)
         check_feasible(penalty, rows.lengths)
-        check_gold_allowed(labels, penalty, rows, classes)
+        is_forbidden = penalty[labels[:-1], labels[1:]] != 0
+        is_forbidden[rows.offsets[1:-1] - 1] = False  # from one sequence to the next
+        if is_forbidden.any():
+            token = int(np.flatnonzero(is_forbidden)[0])
+            before, after = classes[labels[token : token + 2]].tolist()
+            i, _ = locate(token, rows.offsets)
+            raise ValueError(f"y[{i}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
         weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
         costs = labelling_costs(cost, class_weight, classes, labels, rows.lengths, weights)
         encoder = cls.of(rows, dtype, has_bias=fit_bias, classes=classes, penalty=penalty, stores_sparse=only_observed)
         rows = encoder.stored(rows, append_biases)
-        features, n_features = row_features(rows, dtype, with_grams=with_grams), rows.matrix.shape[1]
         if only_observed:
-            encoder = replace(encoder, pairs=observed_pairs(features, rows, n_features, labels, len(classes)))
-        return encoder, chain_problem(features, rows, n_features, labels, *costs, penalty, encoder.pairs)
+            encoder = replace(encoder, pairs=observed_pairs(rows, labels, len(classes)))
+        return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> Any:
         rows = stack_rows(X, lengths, self.n_features_in, self.dtype)
         check_feasible(self.penalty, rows.lengths)
         labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
         costs = labelling_costs(None, None, self.classes, labels, rows.lengths)
-        rows = self.stored(rows, append_biases)
-        features, n_features = row_features(rows, self.dtype), rows.matrix.shape[1]
-        return chain_problem(features, rows, n_features, labels, *costs, self.penalty, self.pairs)
+        return self.assemble(self.stored(rows, append_biases), labels, *costs)
+
+    def assemble(
+        self, rows: Rows, labels: np.ndarray, costs: np.ndarray, scales: np.ndarray, *, with_grams: bool = False
+    ) -> Any:
+        """Put stored rows, true labels, costs of labels and weights of positions together."""
+        shared: dict[str, Any] = {
+            "offsets": rows.offsets.astype(np.int64),
+            "labels": labels.astype(np.int32),
+            "token_cost": scales.astype(self.dtype),
+            "cost_matrix": np.ascontiguousarray(costs, self.dtype),
+            "penalty": np.ascontiguousarray(self.penalty),
+        }
+        features = row_features(rows, self.dtype, with_grams=with_grams)
+        pairs = self.pairs
+        if pairs is None:
+            return ChainProblem(features=features, n_features=rows.matrix.shape[1], **shared)
+        # Entries hold the first weight of their feature in place of its number, and `ends` says where these end. Those
+        # of a row are sorted by the number of weights: then loops over these are of similar length, and a pass takes a
+        # third less time.
+        starts, ends = pairs.start[features.indices], pairs.start[features.indices + 1]
+        arrays = [starts, ends]
+        if isinstance(features, SparseFeatures):
+            features = features._replace(values=features.values.copy())
+            arrays.append(features.values)
+        row = np.repeat(np.arange(len(features.indptr) - 1, dtype=np.int32), np.diff(features.indptr))
+        for lo in range(0, len(row), 500_000):  # less memory than all at once; a row that is cut is sorted in two parts
+            part = slice(lo, lo + 500_000)
+            order = np.lexsort((ends[part] - starts[part], row[part]))
+            for array in arrays:
+                array[part] = array[part][order]
+        return ObservedChainProblem(features=features._replace(indices=starts), ends=ends, pairs=pairs, **shared)
 
     def layout(self, problem: Any) -> tuple[Any, ...]:
         return (problem.offsets,)
@@ -98,13 +133,7 @@ def append_biases(rows: Rows) -> Rows:
 
 
 def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.ndarray:
-    """The potentials of transitions before any weight: zero, or IMPOSSIBLE for those that are not allowed.
-
-    Parameters
-    ----------
-    allowed : None for all; an (L, L) boolean matrix, from the row's to the column's label in the order of `classes`;
-        or a collection of pairs of labels
-    """
+    """The potentials of transitions before any weight: zero, or IMPOSSIBLE for those that are not allowed."""
     n_labels = len(classes)
     if allowed is None:
         return np.zeros((n_labels, n_labels), dtype)
@@ -119,12 +148,8 @@ def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.nd
                     raise ValueError(f"allowed_transitions names {label!r}, which is not a label in y.")
             mask[index[before], index[after]] = True
     else:
-        mask = np.asarray(allowed)
-        if mask.dtype != bool or mask.shape != (n_labels, n_labels):
-            raise ValueError(
-                f"allowed_transitions must be a boolean matrix of shape ({n_labels}, {n_labels}) or a set of pairs of "
-                f"labels; it has dtype {mask.dtype} and shape {mask.shape}."
-            )
+        kind = f"a boolean matrix of shape ({n_labels}, {n_labels}) or a set of pairs of labels"
+        mask = check_array(allowed, "allowed_transitions", kind, (n_labels, n_labels), dtypes="b")
     return np.where(mask, 0, IMPOSSIBLE).astype(dtype)
 
 
@@ -132,30 +157,18 @@ def check_feasible(penalty: np.ndarray, lengths: np.ndarray) -> None:
     """Raise where no labelling of some sequence avoids the forbidden transitions."""
     allowed = penalty == 0
     reachable = np.ones(len(penalty), bool)
+    # Paths longer than the number of labels contain a cycle, so there are some of any length.
     for length in range(2, int(min(lengths.max(), len(penalty) + 1)) + 1):
         reachable = allowed[reachable].any(axis=0)
-        if (
-            not reachable.any()
-        ):  # paths longer than the number of labels contain a cycle, so there are some of any length
+        if not reachable.any():
             i = int(np.flatnonzero(lengths >= length)[0])
             raise ValueError(f"allowed_transitions leaves no labelling for X[{i}], of length {lengths[i]}.")
 
 
-def check_gold_allowed(labels: np.ndarray, penalty: np.ndarray, rows: Rows, classes: np.ndarray) -> None:
-    """Raise where the true labels use a forbidden transition."""
-    is_forbidden = penalty[labels[:-1], labels[1:]] != 0
-    is_forbidden[rows.offsets[1:-1] - 1] = False  # from one sequence to the next
-    if is_forbidden.any():
-        token = int(np.flatnonzero(is_forbidden)[0])
-        example, _ = locate(token, rows.offsets)
-        before, after = (classes[labels[t]].item() for t in (token, token + 1))
-        raise ValueError(f"y[{example}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
-
-
-def observed_pairs(features: Any, rows: Rows, n_features: int, labels: np.ndarray, n_labels: int) -> Pairs:
+def observed_pairs(rows: Rows, labels: np.ndarray, n_labels: int) -> Pairs:
     """The pairs of a feature and a label, and of two successive labels, that occur in sequences of sparse rows."""
-    is_seen = np.zeros((n_features, n_labels), bool)
-    is_seen[features.indices, np.repeat(labels, np.diff(features.indptr))] = True
+    is_seen = np.zeros((rows.matrix.shape[1], n_labels), bool)
+    is_seen[rows.matrix.indices, np.repeat(labels, np.diff(rows.matrix.indptr))] = True
     follows = np.ones(len(labels), bool)
     follows[rows.offsets[:-1]] = False
     is_transition = np.zeros((n_labels, n_labels), bool)
@@ -167,46 +180,3 @@ def observed_pairs(features: Any, rows: Rows, n_features: int, labels: np.ndarra
         sources=sources.astype(np.uint32),
         targets=targets.astype(np.uint32),
     )
-
-
-def chain_problem(
-    features: Any,
-    rows: Rows,
-    n_features: int,
-    labels: np.ndarray,
-    costs: np.ndarray,
-    scales: np.ndarray,
-    penalty: Any,
-    pairs: Pairs | None = None,
-) -> Any:
-    """Put the checked parts together, in the dtype of `penalty`; with `pairs`, only those have a weight."""
-    dtype = penalty.dtype
-    shared = {
-        "features": features,
-        "offsets": rows.offsets.astype(np.int64),
-        "labels": labels.astype(np.int32),
-        "token_cost": scales.astype(dtype),
-        "cost_matrix": np.ascontiguousarray(costs, dtype),
-        "penalty": np.ascontiguousarray(penalty),
-    }
-    if pairs is not None:
-        spans, ends = _spans(features, pairs)
-        return ObservedChainProblem(**{**shared, "features": spans}, ends=ends, pairs=pairs)
-    return ChainProblem(**shared, n_features=n_features)
-
-
-def _spans(features: Any, pairs: Pairs) -> tuple[Any, np.ndarray]:
-    """Features whose entries hold the first weight of their feature in place of its number, and where these end.
-
-    The entries of a row are sorted by the number of weights: then loops over these are of similar length, and a pass
-    takes a third less time.
-    """
-    starts, ends = pairs.start[features.indices], pairs.start[features.indices + 1]
-    values = features.values.copy() if isinstance(features, SparseFeatures) else None
-    row = np.repeat(np.arange(len(features.indptr) - 1, dtype=np.int32), np.diff(features.indptr))
-    for lo in range(0, len(row), 500_000):  # less memory than all at once; a row that is cut is sorted in two parts
-        part = slice(lo, lo + 500_000)
-        order = np.lexsort((ends[part] - starts[part], row[part]))
-        for array in (starts, ends) if values is None else (starts, ends, values):
-            array[part] = array[part][order]
-    return features._replace(indices=starts, **({} if values is None else {"values": values})), ends

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.encode.base import Encoder
+from maxmargin.encode.checks import check_truths
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.custom import CustomProblem
 
@@ -29,9 +30,9 @@ class CustomEncoder(Encoder):
 
     def problem(self, X: Any, y: Any = None) -> CustomProblem:
         problem = CustomProblem(self.model, X, None, self.n_features)
-        if y is not None and len(y) != len(problem.X):
-            raise ValueError(f"X has {len(problem.X)} examples, but y has {len(y)}.")
-        problem.Y = None if y is None else [*y]
+        if y is not None:
+            check_truths(y, len(problem.X), "one output per example", "example")
+            problem.Y = [*y]
         return problem
 
     def layout(self, problem: CustomProblem) -> tuple[Any, ...]:

@@ -6,40 +6,20 @@ Every check of the user's images and poses is here: what passes is safe for the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
 from maxmargin.encode.base import Encoder, by_row
+from maxmargin.encode.checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.edges import check_parents, children_first
-from maxmargin.encode.features import WRITABLE
-from maxmargin.encode.rows import check_examples, check_truths, stack_rows
-from maxmargin.features import DenseFeatures
-from maxmargin.features.base import Gram
+from maxmargin.encode.rows import Rows, row_features, stack_grids
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.deformable import N_STATISTICS, DeformableProblem
 
 LEAST_SCALE = 1.0  # of displacements, in cells
-
-
-class Skeleton(NamedTuple):
-    """The edges between joints, and how far apart their joints are on average."""
-
-    edges: np.ndarray  # (E, 2) parent and child
-    upward: np.ndarray  # (E,) the edges, each after those below it
-    roots: np.ndarray  # (R,) the joints that are no child
-    anchor: np.ndarray  # (E, K, 2) the mean ways from parent to child, in x and y, for each type
-    scale: np.ndarray  # (E, 2) the spread around them
-
-
-class Grids(NamedTuple):
-    """The cells of all images, one image after the other, row by row."""
-
-    matrix: np.ndarray  # (N, F)
-    offsets: np.ndarray  # (n + 1,)
-    shapes: np.ndarray  # (n, 2) height and width
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,32 +30,65 @@ class DeformableEncoder(Encoder):
 
     n_features_in: int
     n_joints: int
-    skeleton: Skeleton
+    edges: np.ndarray  # (E, 2) parent and child
+    anchor: np.ndarray  # (E, K, 2) the mean ways from parent to child, in x and y, for each type
+    scale: np.ndarray  # (E, 2) the spread around them
     reference: Any = field(compare=False)  # of costs, which also judge predictions
-
-    anchor = property(lambda self: self.skeleton.anchor)
-    scale = property(lambda self: self.skeleton.scale)
 
     @classmethod
     def learn(
         cls, X: Any, y: Any, *, dtype: Any, edges: Any, n_types: int, reference: Any, joint_weight: Any = None
     ) -> tuple[DeformableEncoder, DeformableProblem]:
         """The encoder and the problem of training images; arguments are those of `DeformableSVM`."""
-        grids = stack_grids(X, dtype=dtype)
-        cells = stack_poses(y, grids)
+        rows, shapes = stack_images(X, dtype=dtype)
+        cells = stack_poses(y, shapes)
         n, n_joints, _ = cells.shape
-        joint_cost = check_joint_weight(joint_weight, n, n_joints) / n_joints
-        skeleton, types = make_skeleton(edges, cells, n_types, dtype)
-        problem = deformable_problem(grids, skeleton, cells, types, joint_cost, cost_radius(cells, reference))
-        encoder = cls(n_features_in=problem.n_features, n_joints=n_joints, skeleton=skeleton, reference=reference)
-        return encoder, problem
+        weights = flatten_weights(joint_weight, np.full(n, n_joints), "joint_weight", "image")
+        joint_cost = weights.reshape(n, n_joints) / n_joints
+        ends = check_parents(edges, "the skeleton", n_joints)
+        anchor, scale, types = typical_ways(cells[:, ends[:, 1]] - cells[:, ends[:, 0]], n_types)
+        encoder = cls(
+            n_features_in=rows.matrix.shape[1],
+            n_joints=n_joints,
+            edges=ends,
+            anchor=anchor.astype(dtype),
+            scale=scale.astype(dtype),
+            reference=reference,
+        )
+        return encoder, encoder.assemble(rows, shapes, cells, types, joint_cost, cost_radius(cells, reference))
 
     def problem(self, X: Any, y: Any = None) -> DeformableProblem:
-        grids = stack_grids(X, self.n_features_in, self.anchor.dtype)
-        n = len(grids.shapes)
-        cells = np.zeros((n, self.n_joints, 2), np.int64) if y is None else stack_poses(y, grids, self.n_joints)
-        types = np.zeros((n, len(self.skeleton.edges)), np.int64)
-        return deformable_problem(grids, self.skeleton, cells, types, np.zeros((n, self.n_joints)), np.ones(n))
+        rows, shapes = stack_images(X, self.n_features_in, self.anchor.dtype)
+        n = len(shapes)
+        cells = np.zeros((n, self.n_joints, 2), np.int64) if y is None else stack_poses(y, shapes, self.n_joints)
+        types = np.zeros((n, len(self.edges)), np.int64)
+        return self.assemble(rows, shapes, cells, types, np.zeros((n, self.n_joints)), np.ones(n))
+
+    def assemble(
+        self, rows: Rows, shapes: np.ndarray, cells: np.ndarray, types: Any, joint_cost: np.ndarray, radius: np.ndarray
+    ) -> DeformableProblem:
+        """Put the checked parts together: true cells and types, weights of joints' costs, and where these are full."""
+        dtype, width = self.anchor.dtype, np.ascontiguousarray(shapes[:, 1])
+        flat = cells[:, :, 1] * width[:, np.newaxis] + cells[:, :, 0]
+        parent, child = np.ascontiguousarray(self.edges.T, np.int32)
+        parents = np.full(self.n_joints, -1)
+        parents[child] = parent
+        place = np.argsort(children_first(parents, np.array([0, self.n_joints]), "the skeleton"))  # of each joint
+        return DeformableProblem(
+            features=row_features(rows, dtype),
+            offsets=rows.offsets.astype(np.int64),
+            width=width,
+            outputs=np.ascontiguousarray(np.hstack([flat, types]), np.int32),
+            joint_cost=np.ascontiguousarray(joint_cost, dtype),
+            radius=radius.astype(dtype),
+            parent=parent,
+            child=child,
+            upward=np.argsort(place[child]).astype(np.int32),  # each edge after those below it
+            roots=np.flatnonzero(parents < 0).astype(np.int32),
+            anchor=self.anchor,
+            scale=self.scale,
+            n_features=self.n_features_in,
+        )
 
     def layout(self, problem: DeformableProblem) -> tuple[Any, ...]:
         return problem.offsets, problem.width, problem.outputs
@@ -102,151 +115,56 @@ class DeformableEncoder(Encoder):
         return 1.0 - costs.mean(axis=1), 1
 
 
-def stack_grids(X: Any, n_features: int | None = None, dtype: Any = np.float64) -> Grids:
-    """Check grids of features and put them one after the other.
-
-    Parameters
-    ----------
-    X : a list of (H_i, W_i, F) arrays
-    n_features : the expected F
-    dtype : what the values will be stored as
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from maxmargin.encode.deformable import stack_grids
-    >>> stack_grids([np.zeros((2, 3, 5)), np.zeros((1, 4, 5))]).offsets
-    array([ 0,  6, 10])
-    """
+def stack_images(X: Any, n_features: int | None = None, dtype: Any = np.float64) -> tuple[Rows, np.ndarray]:
+    """Check images and stack their cells, row by row; with the shapes of the grids."""
     check_examples(X, "(H, W, F) arrays", "image")
-    grids = [np.asarray(x) for x in X]
-    for i, grid in enumerate(grids):
-        if grid.ndim != 3 or grid.dtype.kind not in "biuf" or 0 in grid.shape:
-            raise ValueError(f"X[{i}] must be an (H, W, F) array of numbers, none of them zero, not {_describe(grid)}.")
-    rows = stack_rows([grid.reshape(-1, grid.shape[2]) for grid in grids], None, n_features, dtype)
-    return Grids(rows.matrix, rows.offsets, np.array([grid.shape[:2] for grid in grids]))
+    grids = [check_array(x, f"X[{i}]", "an (H, W, F) array of numbers", (None,) * 3) for i, x in enumerate(X)]
+    return stack_grids(grids, n_features, dtype), np.array([grid.shape[:2] for grid in grids], np.int64)
 
 
-def _describe(array: np.ndarray) -> str:
-    return f"one of shape {array.shape} and dtype {array.dtype}"
-
-
-def stack_poses(y: Any, grids: Grids, n_joints: int | None = None) -> np.ndarray:
+def stack_poses(y: Any, shapes: np.ndarray, n_joints: int | None = None) -> np.ndarray:
     """Check poses, (J, 2) arrays of the x and y of each joint, and round them to cells: (n, J, 2) integers."""
-    check_truths(y, len(grids.shapes), "one (J, 2) array of positions per image", "image")
-    poses = [np.asarray(pose) for pose in y]
-    expected = (len(poses[0]) if poses[0].ndim else 0) if n_joints is None else n_joints
-    for i, pose in enumerate(poses):
-        if pose.dtype.kind not in "iuf" or pose.shape != (expected, 2) or expected == 0:
-            raise ValueError(f"y[{i}] must be a ({expected or 'J'}, 2) array of numbers, not {_describe(pose)}.")
-        if not np.isfinite(pose).all():
+    check_truths(y, len(shapes), "one (J, 2) array of positions per image", "image")
+    poses: list[np.ndarray] = []
+    for i, pose in enumerate(y):
+        kind = f"a ({n_joints or 'J'}, 2) array of numbers"
+        poses.append(check_array(pose, f"y[{i}]", kind, (n_joints, 2), dtypes="iuf"))
+        n_joints = len(poses[0])
+        if n_joints == 0:
+            raise ValueError("y[0] must hold the position of at least one joint.")
+        if not np.isfinite(poses[i]).all():
             raise ValueError(f"y[{i}] contains NaN or infinity.")
     cells = np.rint(np.array(poses)).astype(np.int64)
-    is_outside = ((cells < 0) | (cells >= grids.shapes[:, np.newaxis, ::-1])).any(axis=2)
+    is_outside = ((cells < 0) | (cells >= shapes[:, np.newaxis, ::-1])).any(axis=2)
     if is_outside.any():
         i, joint = np.argwhere(is_outside)[0].tolist()
-        height, width = grids.shapes[i].tolist()
-        x, row = cells[i, joint].tolist()
-        raise ValueError(
-            f"y[{i}] has joint {joint} at x = {x}, y = {row}, outside of its grid of {width} x {height} cells."
-        )
+        place = "x = {}, y = {}".format(*cells[i, joint])
+        size = "{1} x {0}".format(*shapes[i])
+        raise ValueError(f"y[{i}] has joint {joint} at {place}, outside of its grid of {size} cells.")
     return cells
 
 
-def make_skeleton(edges: Any, cells: np.ndarray, n_types: int, dtype: Any) -> tuple[Skeleton, np.ndarray]:
-    """Check the edges between joints; find the typical ways along them in the true poses.
-
-    Parameters
-    ----------
-    edges : (E, 2) parent and child of each edge
-    cells : (n, J, 2) the true poses
-    n_types : clusters of ways from parent to child, each with an anchor of its own
-    dtype : of the anchors and scales
-
-    Returns
-    -------
-    the skeleton and (n, E) the types of the true poses
-    """
-    n, n_joints, _ = cells.shape
-    ends = check_parents(edges, "the skeleton", n_joints)
-    parent = np.full(n_joints, -1)
-    parent[ends[:, 1]] = ends[:, 0]
-    order = children_first(parent, np.array([0, n_joints]), "the skeleton")
-    place = np.argsort(order)  # of each joint
-    ways = (cells[:, ends[:, 1]] - cells[:, ends[:, 0]]).astype(np.float64)  # (n, E, 2)
+def typical_ways(ways: np.ndarray, n_types: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cluster the ways along each edge in the true poses: the means of types, the spread around them, and the types."""
+    n, n_edges, _ = ways.shape
     if not 1 <= n_types <= n:
         raise ValueError(f"n_types must be between 1 and the number of images, {n}, not {n_types}.")
-    anchor, types = np.zeros((len(ends), n_types, 2)), np.zeros((n, len(ends)), np.int64)
-    for e in range(len(ends)):
+    anchor, types = np.zeros((n_edges, n_types, 2)), np.zeros((n, n_edges), np.int64)
+    for e in range(n_edges):
         n_clusters = min(n_types, len(np.unique(ways[:, e], axis=0)))
-        clusters = KMeans(n_clusters, n_init=4, random_state=0).fit(ways[:, e])
+        clusters = KMeans(n_clusters, n_init=4, random_state=0).fit(ways[:, e].astype(np.float64))
         anchor[e, :n_clusters] = clusters.cluster_centers_
         anchor[e, n_clusters:] = clusters.cluster_centers_[0]
         types[:, e] = clusters.labels_
-    apart = ways - anchor[np.arange(len(ends)), types]
-    scale = np.maximum(np.sqrt((apart**2).mean(axis=0)), LEAST_SCALE)
-    upward = np.argsort(place[ends[:, 1]])
-    return Skeleton(ends, upward, np.flatnonzero(parent < 0), anchor.astype(dtype), scale.astype(dtype)), types
-
-
-def deformable_problem(
-    grids: Grids, skeleton: Skeleton, cells: np.ndarray, types: np.ndarray, joint_cost: np.ndarray, radius: np.ndarray
-) -> DeformableProblem:
-    """Put the checked parts together, in the dtype of the skeleton's anchors.
-
-    Parameters
-    ----------
-    grids : the images
-    skeleton : the edges
-    cells, types : (n, J, 2) and (n, E) the true outputs
-    joint_cost, radius : (n, J) weights of the joints' costs and (n,) distances at which they are full
-    """
-    dtype, n = skeleton.anchor.dtype, len(grids.shapes)
-    width = grids.shapes[:, 1]
-    flat = cells[:, :, 1] * width[:, np.newaxis] + cells[:, :, 0]
-    return DeformableProblem(
-        features=DenseFeatures(np.require(grids.matrix, dtype, WRITABLE), Gram(np.empty(0), np.zeros(n, np.int64))),
-        offsets=grids.offsets.astype(np.int64),
-        width=width.astype(np.int64),
-        outputs=np.ascontiguousarray(np.hstack([flat, types]), np.int32),
-        joint_cost=np.ascontiguousarray(joint_cost, dtype),
-        radius=radius.astype(dtype),
-        parent=skeleton.edges[:, 0].astype(np.int32),
-        child=skeleton.edges[:, 1].astype(np.int32),
-        upward=skeleton.upward.astype(np.int32),
-        roots=skeleton.roots.astype(np.int32),
-        anchor=skeleton.anchor,
-        scale=skeleton.scale,
-        n_features=grids.matrix.shape[1],
-    )
+    apart = ways - anchor[np.arange(n_edges), types]
+    return anchor, np.maximum(np.sqrt((apart**2).mean(axis=0)), LEAST_SCALE), types
 
 
 def cost_radius(cells: np.ndarray, reference: Any) -> np.ndarray:
-    """(n,) the distance from the true position at which a joint's cost is full, at least one cell.
-
-    Parameters
-    ----------
-    cells : (n, J, 2) the true poses
-    reference : two joints whose distance it is; None for a quarter of the diagonal of the box around the pose
-    """
+    """The distance from the true position at which the cost of a joint is full, in each image, at least one cell."""
     if reference is None:
-        radius = np.linalg.norm(np.ptp(cells, axis=1), axis=1) / 4
-    else:
-        joints = np.asarray(reference)
-        n_joints = cells.shape[1]
-        if joints.shape != (2,) or joints.dtype.kind not in "iu" or (joints < 0).any() or (joints >= n_joints).any():
-            raise ValueError(f"reference must be two joints, from 0 to {n_joints - 1}, not {reference!r}.")
-        radius = np.linalg.norm(cells[:, joints[0]] - cells[:, joints[1]], axis=1)
-    return np.maximum(radius, 1.0)
-
-
-def check_joint_weight(joint_weight: Any, n: int, n_joints: int) -> np.ndarray:
-    """Check the weights of the joints' costs, by default 1."""
-    if joint_weight is None:
-        return np.ones((n, n_joints))
-    weights = np.asarray(joint_weight, dtype=np.float64)
-    if weights.shape != (n, n_joints):
-        raise ValueError(f"joint_weight must have the shape ({n}, {n_joints}), but has {weights.shape}.")
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("joint_weight must be finite and non-negative.")
-    return weights
+        return np.maximum(np.linalg.norm(np.ptp(cells, axis=1), axis=1) / 4, 1.0)
+    joints, n_joints = np.asarray(reference), cells.shape[1]
+    if joints.shape != (2,) or joints.dtype.kind not in "iu" or (joints < 0).any() or (joints >= n_joints).any():
+        raise ValueError(f"reference must be two joints, from 0 to {n_joints - 1}, not {reference!r}.")
+    return np.maximum(np.linalg.norm(cells[:, joints[0]] - cells[:, joints[1]], axis=1), 1.0)

@@ -1,32 +1,67 @@
-"""Checks of edges between the nodes of trees, graphs and skeletons."""
+"""Edges between the nodes of trees, graphs and skeletons, and their checks."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.rows import locate
+from maxmargin.encode.checks import check_array, locate
+from maxmargin.encode.rows import Rows, stack_rows
+
+
+class Graphs(NamedTuple):
+    """Checked graphs or trees, one after the other: their nodes, the ends of edges, and rows of edge features."""
+
+    nodes: Rows
+    ends: np.ndarray  # (M, 2) int64, nodes counted from the first one of their graph
+    edges: Rows
+
+    @property
+    def ends_in_all(self) -> np.ndarray:
+        """The ends of edges with nodes counted over all graphs."""
+        return self.ends + np.repeat(self.nodes.offsets[:-1], self.edges.lengths)[:, np.newaxis]
+
+
+def join_graphs(
+    parts: Sequence[tuple[Any, Any, Any]],
+    noun: str,
+    check: Callable[[Any, str, int], np.ndarray],
+    n_features: int | None,
+    n_edge_features: int | None,
+    dtype: Any,
+    *,
+    with_constant: bool = False,
+) -> Graphs:
+    """Check nodes, edges, by `check`, and edge features, none or a constant where they are None, and stack them."""
+    nodes = stack_rows([rows for rows, _, _ in parts], None, n_features, dtype, noun=noun)
+    pairs, tables, width = [], [], n_edge_features
+    for i, (_, edges, features) in enumerate(parts):
+        ends = check(edges, f"X[{i}]", int(nodes.lengths[i]))
+        missing = np.ones((len(ends), int(with_constant)))
+        table = missing if features is None else check_edge_features(features, len(ends), i, dtype)
+        if len(ends):
+            width = table.shape[1] if width is None else width
+            if table.shape[1] != width:
+                raise ValueError(f"X[{i}] has {table.shape[1]} features per edge, but {width} are expected.")
+            tables.append(table)
+        pairs.append(ends)
+    matrix = np.concatenate(tables) if tables else np.zeros((0, int(with_constant) if width is None else width))
+    offsets = np.concatenate([[0], np.cumsum([len(ends) for ends in pairs])])
+    return Graphs(nodes, np.concatenate(pairs), Rows(matrix, offsets))
 
 
 def check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
     """Check edges, pairs of nodes that are there."""
-    ends = np.asarray(edges)
-    if ends.size == 0:
-        return np.zeros((0, 2), np.int64)
-    if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
-        raise ValueError(f"The edges of {name} must be an (E, 2) array of integers, pairs of nodes.")
+    kind = "an (E, 2) array of integers, pairs of nodes"
+    ends = check_array(edges, f"The edges of {name}", kind, (None, 2), (0,), dtypes="iu").reshape(-1, 2)
     is_missing = ((ends < 0) | (ends >= n_nodes)).any(axis=1)
     if is_missing.any():
         e = int(np.flatnonzero(is_missing)[0])
-        raise ValueError(f"Edge {e} of {name} is {show(ends[e])}, but the nodes are 0 to {n_nodes - 1}.")
+        raise ValueError(f"Edge {e} of {name} is {tuple(ends[e].tolist())}, but the nodes are 0 to {n_nodes - 1}.")
     return ends.astype(np.int64)
-
-
-def show(ends: np.ndarray) -> str:
-    """An edge in messages."""
-    return f"({ends[0]}, {ends[1]})"
 
 
 def first_repeated(keys: np.ndarray) -> tuple[int, int] | None:
@@ -52,28 +87,20 @@ def check_parents(edges: Any, name: str, n_nodes: int) -> np.ndarray:
 
 def check_edge_features(features: Any, n_edges: int, i: int, dtype: Any) -> np.ndarray:
     """Check the features of the edges of example i, a row per edge; a flat array is one feature."""
-    rows = features.toarray() if sp.issparse(features) else np.asarray(features)
+    table = features.toarray() if sp.issparse(features) else features
+    name, kind = f"The edge features of X[{i}]", f"a matrix of numbers with {n_edges} rows, one per edge"
+    rows = check_array(table, name, kind, (n_edges, None), (n_edges,)).astype(np.float64)
     if rows.ndim == 1:
         rows = rows[:, np.newaxis]
-    if rows.ndim != 2 or (rows.size and rows.dtype.kind not in "biuf") or len(rows) != n_edges:
-        raise ValueError(f"The edge features of X[{i}] must be a matrix of numbers with {n_edges} rows, one per edge.")
     if n_edges and rows.shape[1] == 0:
         raise ValueError(f"X[{i}] must have at least one edge feature.")
-    rows = rows.astype(np.float64)
     if not (np.abs(rows) <= np.finfo(dtype).max).all():
-        raise ValueError(f"The edge features of X[{i}] contain NaN, infinity or a number too large.")
+        raise ValueError(f"{name} contain NaN, infinity or a number too large.")
     return rows
 
 
 def children_first(parent: np.ndarray, offsets: np.ndarray, name: str = "X[{}]") -> np.ndarray:
-    """The nodes of each tree, deepest first; raise where edges form a cycle.
-
-    Parameters
-    ----------
-    parent : (N,) the parents of the nodes of all trees, counted from 0 in each, -1 for roots
-    offsets : (n + 1,) the nodes of tree i are offsets[i]:offsets[i + 1]
-    name : what to call tree {} in messages
-    """
+    """The nodes of each tree, deepest first, from their parents, -1 for roots; raise where edges form a cycle."""
     lengths = np.diff(offsets)
     first = np.repeat(offsets[:-1], lengths)
     everyone = np.arange(len(parent))
@@ -89,13 +116,9 @@ def children_first(parent: np.ndarray, offsets: np.ndarray, name: str = "X[{}]")
         while (above := int(parent[first[node] + cycle[-1]])) != cycle[0]:
             cycle.append(above)
         example, _ = locate(node, offsets)
+        shown = ", ".join(map(str, sorted(cycle)[:5])) + (", ..." if len(cycle) > 5 else "")
+        nodes = f"node{'s' if len(cycle) > 1 else ''} {shown}"
         raise ValueError(
-            f"The edges of {name.format(example)} form a cycle through {_some(sorted(cycle))}, "
-            "but must form a tree or a forest."
+            f"The edges of {name.format(example)} form a cycle through {nodes}, but must form a tree or a forest."
         )
     return np.lexsort((everyone, -depth, first)) - first
-
-
-def _some(nodes: list[int]) -> str:
-    shown = ", ".join(str(node) for node in nodes[:5])
-    return f"node{'s' if len(nodes) > 1 else ''} {shown}{', ...' if len(nodes) > 5 else ''}"

@@ -9,8 +9,8 @@ import numpy as np
 
 from maxmargin.costs import label_costs
 from maxmargin.encode.base import LabellingEncoder
-from maxmargin.encode.features import append_constant, row_features
-from maxmargin.encode.rows import Rows, as_stored, check_truths, find_labels, stack_rows
+from maxmargin.encode.checks import check_truths, find_labels
+from maxmargin.encode.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.multiclass import MulticlassProblem
 
@@ -26,24 +26,31 @@ class MulticlassEncoder(LabellingEncoder):
         cls, X: Any, y: np.ndarray, *, dtype: Any, fit_intercept: bool, cost: Any, feature_names: np.ndarray | None
     ) -> tuple[MulticlassEncoder, MulticlassProblem]:
         """The encoder and the problem of training data that scikit-learn has checked."""
-        rows = as_rows(X, None, dtype)
+        rows = stack_rows(X, np.ones(X.shape[0], np.int64), dtype=dtype)
         classes, labels = np.unique(y, return_inverse=True)
         costs = label_costs("hamming" if cost is None else cost, classes, np.bincount(labels))
         encoder = cls.of(rows, dtype, has_bias=fit_intercept, classes=classes, feature_names_in=feature_names)
-        return encoder, encoder._assemble(rows, labels, costs)
+        return encoder, encoder.assemble(rows, labels, costs)
 
     def problem(self, X: Any, y: Any = None) -> MulticlassProblem:
-        rows = as_rows(X, self.n_features_in, self.dtype)
-        n, n_classes = len(rows.lengths), len(self.classes)
+        n, n_classes = np.shape(X)[0], len(self.classes)
+        rows = stack_rows(X, np.ones(n, np.int64), self.n_features_in, self.dtype)
         labels = np.zeros(n)
         if y is not None:
             check_truths(y, n, "one class per example", "example")
             labels = find_labels(np.asarray(y), self.classes)
-        return self._assemble(rows, labels, np.zeros((n_classes, n_classes)))
+        return self.assemble(rows, labels, np.zeros((n_classes, n_classes)))
 
-    def _assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> MulticlassProblem:
-        return multiclass_problem(
-            rows, labels, costs, self.dtype, sparse=self.stores_sparse, with_intercept=self.has_bias
+    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> MulticlassProblem:
+        rows = self.stored(rows, append_constant)  # whose weight is the intercept
+        matrix = rows.matrix
+        squares = matrix.multiply(matrix) if self.stores_sparse else np.square(matrix, dtype=np.float64)
+        return MulticlassProblem(
+            features=row_features(rows, self.dtype),
+            labels=labels.astype(np.int32),
+            cost_matrix=np.ascontiguousarray(costs, self.dtype),
+            squared_norms=np.asarray(squares.sum(axis=1), np.float64),
+            n_features=matrix.shape[1],
         )
 
     def layout(self, problem: MulticlassProblem) -> tuple[Any, ...]:
@@ -66,27 +73,3 @@ class MulticlassEncoder(LabellingEncoder):
 
     def judge(self, problem: MulticlassProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
         return outputs.values == problem.labels, 1
-
-
-def as_rows(X: Any, n_features: int | None, dtype: Any) -> Rows:
-    """One row per example, each of which `dtype` can hold."""
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    return stack_rows(X, np.ones(n, np.int64), n_features, dtype)
-
-
-def multiclass_problem(
-    rows: Rows, labels: np.ndarray, costs: np.ndarray, dtype: Any, *, sparse: bool, with_intercept: bool
-) -> MulticlassProblem:
-    """Put the checked parts together; an intercept is the weight of one more feature, 1 everywhere."""
-    rows = as_stored(rows, sparse)
-    if with_intercept:
-        rows = append_constant(rows)
-    matrix = rows.matrix
-    squares = matrix.multiply(matrix) if sparse else np.square(matrix, dtype=np.float64)
-    return MulticlassProblem(
-        features=row_features(rows, dtype),
-        labels=labels.astype(np.int32),
-        cost_matrix=np.ascontiguousarray(costs, dtype),
-        squared_norms=np.asarray(squares.sum(axis=1), np.float64),
-        n_features=matrix.shape[1],
-    )

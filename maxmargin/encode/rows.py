@@ -1,7 +1,4 @@
-"""Sequences of feature rows and of labels.
-
-Every check of the user's data is here: what passes is safe for the kernels.
-"""
+"""Rows of features: checked, stacked, and stored as kernels read them."""
 
 from __future__ import annotations
 
@@ -11,8 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-# Dense rows with fewer non-zeros than this are stored sparse: scoring and updates then cost less.
-SPARSE_BELOW = 0.35
+from maxmargin.encode.checks import check_examples, locate
+from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
+from maxmargin.features.base import Gram, gram_blocks
+
+WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all kernels anew
 
 
 class Rows(NamedTuple):
@@ -27,22 +27,6 @@ class Rows(NamedTuple):
         return np.diff(self.offsets)
 
 
-def check_examples(X: Any, kind: str, noun: str) -> None:
-    """Raise unless X is a list, of `kind` in messages, with at least one entry, `noun` in messages."""
-    if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, str):
-        raise TypeError(f"X must be a list of {kind}, not a {type(X).__name__}.")
-    if len(X) == 0:
-        raise ValueError(f"X must hold at least one {noun}, but it is empty.")
-
-
-def check_truths(y: Any, n: int, kind: str, noun: str) -> None:
-    """Raise unless y is a list of n entries, `kind` in messages, for what they call `noun`."""
-    if isinstance(y, str) or not hasattr(y, "__len__") or not hasattr(y, "__iter__"):
-        raise TypeError(f"y must be a list with {kind}.")
-    if len(y) != n:
-        raise ValueError(f"X has {n} {noun}s, but y has {len(y)}.")
-
-
 def stack_rows(
     X: Any,
     lengths: Any = None,
@@ -52,23 +36,9 @@ def stack_rows(
     noun: str = "sequence",
     may_be_empty: bool = False,
 ) -> Rows:
-    """Check sequences of feature rows and stack them.
+    """Check a list of matrices, or one with `lengths`, and stack their rows, of `n_features` numbers within `dtype`.
 
-    Parameters
-    ----------
-    X : a list of (T_i, F) arrays or sparse matrices, or one (N, F) matrix together with `lengths`
-    lengths : the numbers of rows of the sequences in a stacked X
-    n_features : the expected F
-    dtype : what the values will be stored as
-    noun : what messages call an entry of X
-    may_be_empty : whether an entry may have no rows
-
-    Examples
-    --------
-    >>> from maxmargin.encode.rows import stack_rows
-    >>> rows = stack_rows([[[1.0, 0.0], [0.0, 2.0]], [[3.0, 0.0]]])
-    >>> rows.matrix.shape, rows.offsets.tolist()
-    ((3, 2), [0, 2, 3])
+    Messages call an entry of X `noun`; it may have no rows if said so.
     """
     rows = _stack_list(X, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths)
     width = rows.matrix.shape[1]
@@ -82,12 +52,12 @@ def stack_rows(
 
 def _stack_list(X: Any, noun: str, may_be_empty: bool) -> Rows:
     if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
-        raise ValueError("X is one matrix: pass lengths, the numbers of rows of its sequences, or a list of matrices.")
+        raise ValueError(f"X is one matrix: pass a list of matrices, one per {noun}, or the lengths of sequences.")
     check_examples(X, "matrices, or one matrix with lengths", noun)
     matrices = [_as_matrix(x, f"X[{i}]") for i, x in enumerate(X)]
     for i, matrix in enumerate(matrices):
         if matrix.shape[0] == 0 and not may_be_empty:
-            raise ValueError(f"X[{i}] is empty: a {noun} needs at least one row.")
+            raise ValueError(f"X[{i}] is empty: every {noun} needs at least one row.")
         if matrix.shape[1] != matrices[0].shape[1]:
             raise ValueError(f"X[{i}] has {matrix.shape[1]} features, but X[0] has {matrices[0].shape[1]}.")
     offsets = np.concatenate([[0], np.cumsum([matrix.shape[0] for matrix in matrices])])
@@ -129,10 +99,9 @@ def _as_matrix(x: Any, name: str) -> Any:
     return x.tocsr() if sp.issparse(x) else x
 
 
-def is_better_sparse(rows: Rows) -> bool:
-    """Whether rows are sparse, or dense with so few non-zeros that they are better stored sparse."""
-    matrix = rows.matrix
-    return sp.issparse(matrix) or np.count_nonzero(matrix) < SPARSE_BELOW * matrix.size
+def stack_grids(grids: Sequence[np.ndarray], n_features: int | None, dtype: Any) -> Rows:
+    """The cells of (H, W, F) arrays, row by row."""
+    return stack_rows([grid.reshape(-1, grid.shape[2]) for grid in grids], None, n_features, dtype, noun="image")
 
 
 def as_stored(rows: Rows, sparse: bool) -> Rows:
@@ -145,6 +114,41 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
     n_pieces = 1 + rows.matrix.size // 1_000_000
     pieces = [sp.csr_array(piece) for piece in np.array_split(rows.matrix, n_pieces)]
     return Rows(sp.vstack(pieces, format="csr"), rows.offsets)
+
+
+def row_features(rows: Rows, dtype: Any, *, with_grams: bool = False) -> Any:
+    """Store rows as features; with Gram matrices, by which training on the hinge loss finds norms of directions."""
+    # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
+    matrix, gram = rows.matrix, Gram(np.empty(0), np.zeros(len(rows.lengths), np.int64))
+    if sp.issparse(matrix):
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        indptr = np.require(matrix.indptr, np.int64, WRITABLE)
+        indices = np.require(matrix.indices, np.int32, WRITABLE)
+        n_entries = np.diff(indptr[rows.offsets])
+        if (matrix.data == 1).all():
+            features: Any = BinaryFeatures(indptr, indices, gram)
+        else:
+            features = SparseFeatures(indptr, indices, np.require(matrix.data, dtype, WRITABLE), gram)
+    else:
+        features, n_entries = DenseFeatures(np.require(matrix, dtype, WRITABLE), gram), rows.lengths * matrix.shape[1]
+    if not with_grams:
+        return features
+    return features._replace(gram=gram_blocks(features, rows.offsets, n_entries, matrix.shape[1]))
+
+
+def append_columns(rows: Rows, columns: np.ndarray) -> Rows:
+    """The rows, dense or sparse as they are, with more columns."""
+    columns = columns.astype(rows.matrix.dtype)
+    if sp.issparse(rows.matrix):
+        return rows._replace(matrix=sp.csr_array(sp.hstack([rows.matrix, sp.csr_array(columns)], format="csr")))
+    return rows._replace(matrix=np.hstack([rows.matrix, columns]))
+
+
+def append_constant(rows: Rows) -> Rows:
+    """The rows with one more column, of ones."""
+    return append_columns(rows, np.ones((rows.matrix.shape[0], 1)))
 
 
 def check_finite(rows: Rows, dtype: Any) -> None:
@@ -163,74 +167,3 @@ def check_finite(rows: Rows, dtype: Any) -> None:
     what = f"{value:.3g}, too large for {np.dtype(dtype).name}" if np.isfinite(value) else "NaN or infinity"
     example, place = locate(row, rows.offsets)
     raise ValueError(f"X[{example}] contains {what}, in row {place}.")
-
-
-def locate(row: Any, offsets: np.ndarray) -> tuple[int, int]:
-    """The example that a row belongs to, and its place there."""
-    example = int(np.searchsorted(offsets, row, side="right") - 1)
-    return example, int(row - offsets[example])
-
-
-def flatten_labels(y: Any, rows: Rows, noun: str = "sequence", *, is_stacked: bool = False) -> np.ndarray:
-    """Check sequences of labels against those of rows, `noun` in messages, and concatenate them."""
-    n = len(rows.lengths)
-    is_flat = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object
-    is_long = is_stacked and hasattr(y, "__len__") and len(y) == rows.offsets[-1]
-    if is_long and (is_flat or all(np.ndim(label) == 0 for label in y)):
-        return _as_labels(list(y), "y")
-    check_truths(y, n, f"one sequence of labels per {noun} of X", noun)
-    sequences = [_as_labels(labels, f"y[{i}]") for i, labels in enumerate(y)]
-    for i, (labels, length) in enumerate(zip(sequences, rows.lengths, strict=True)):
-        if len(labels) != length:
-            raise ValueError(f"y[{i}] has {len(labels)} labels, but X[{i}] has {length} rows.")
-        if (labels.dtype.kind == "U") != (sequences[0].dtype.kind == "U"):
-            raise TypeError(f"y[{i}] holds labels of another type than y[0].")
-    return np.concatenate(sequences)
-
-
-def _as_labels(labels: Any, name: str) -> np.ndarray:
-    array = np.asarray(labels)
-    if array.dtype.kind in "OU" and all(isinstance(label, str) for label in np.asarray(labels, dtype=object).flat):
-        array = array.astype(str)
-    elif array.dtype.kind == "U":  # NumPy has turned numbers into strings
-        array = array.astype(object)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "biuU"):
-        raise TypeError(f"{name} must be a list of integers or of strings.")
-    return array
-
-
-def find_labels(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The indices of labels in the sorted `classes`, -1 for those that are not there."""
-    are_numbers = labels.dtype.kind in "biuf"
-    if are_numbers != (classes.dtype.kind in "biuf"):
-        return np.full(len(labels), -1, np.int32)
-    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    return np.where(classes[codes] == labels, codes, -1).astype(np.int32)
-
-
-def flatten_weights(weights: Any, shapes: Any, name: str, noun: str) -> np.ndarray:
-    """Check non-negative weights, an array of the given shape per example, and concatenate them; by default 1."""
-    shapes = np.reshape(shapes, (len(shapes), -1))
-    if weights is None:
-        return np.ones(shapes.prod(axis=1).sum())
-    if len(weights) != len(shapes):
-        raise ValueError(f"X has {len(shapes)} {noun}s, but {name} has {len(weights)}.")
-    arrays = [np.asarray(weight, dtype=np.float64) for weight in weights]
-    for i, (weight, shape) in enumerate(zip(arrays, shapes, strict=True)):
-        if weight.shape != (expected := tuple(shape.tolist())):
-            raise ValueError(f"{name}[{i}] must have the shape {expected}, to go with X[{i}], but has {weight.shape}.")
-        if not (np.isfinite(weight).all() and (weight >= 0).all()):
-            raise ValueError(f"{name}[{i}] must be finite and non-negative.")
-    return np.concatenate([weight.ravel() for weight in arrays])
-
-
-def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
-    """Check the weights of the n examples."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight must hold {n} numbers, one per example, but has shape {weights.shape}.")
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise ValueError("sample_weight must be finite and non-negative, and not all zero.")
-    return weights

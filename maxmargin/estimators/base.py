@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
@@ -14,15 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin import inference
 from maxmargin.checks import check_count, check_positive
 from maxmargin.encode.base import Encoder, same
-from maxmargin.encode.bounds import bounds_by_name
-from maxmargin.encode.rows import check_sample_weight
+from maxmargin.encode.checks import check_sample_weight
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
 from maxmargin.problem import new_weights, part_sizes
 from maxmargin.solvers import find_solver
 from maxmargin.solvers.held_out import HeldOut
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Task(NamedTuple):
@@ -84,7 +80,7 @@ class StructuredModel(BaseEstimator):
 
     # --- training -------------------------------------------------------------------------------------------------
 
-    @documents_fit()
+    @documents_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
@@ -100,15 +96,15 @@ class StructuredModel(BaseEstimator):
         X: Any,
         y: Any,
         sample_weight: Any,
-        data: Mapping[str, Any] = NOTHING,
-        data_dev: Mapping[str, Any] = NOTHING,
+        data: Mapping[str, Any] | None = None,
+        data_dev: Mapping[str, Any] | None = None,
         *,
         X_dev: Any = None,
         y_dev: Any = None,
         callback: Any = None,
     ) -> Self:
         """Train on examples, of which `data` and `data_dev` say more; a fit that fails leaves the model as it was."""
-        encoder, problem, lower, upper = self._encode(X, y, **data)
+        encoder, problem, lower, upper = self._encode(X, y, **(data or {}))
         result = find_solver(self.solver, self._find_loss()).solve(
             problem,
             self.C,
@@ -124,7 +120,7 @@ class StructuredModel(BaseEstimator):
             random_state=as_seed(self.random_state),
             verbose=self.verbose,
             callback=callback,
-            held_out=self._held_out(encoder, X_dev, y_dev, data_dev),
+            held_out=self._held_out(encoder, X_dev, y_dev, data_dev or {}),
             **self._solver_options(),
         )
         self._encoder: Any = encoder
@@ -167,8 +163,7 @@ class StructuredModel(BaseEstimator):
         """Check all arguments and training data, and put the optimization problem together."""
         self._check_parameters()
         encoder, problem = self._learn(X, y, **data)
-        bounds = bounds_by_name(self._named_bounds(encoder), new_weights(problem).size, encoder.names)
-        return Task(encoder, problem, *bounds)
+        return Task(encoder, problem, *encoder.limits(self._named_bounds(encoder), new_weights(problem).size))
 
     def _sample_weight(self, sample_weight: Any, problem: Any, y: Any) -> np.ndarray | None:
         return check_sample_weight(sample_weight, len(part_sizes(problem)))

@@ -44,7 +44,7 @@ class BoxSVM(SVM, WithMarginals, ArrayModel):
     min_size: Any = parameter("int or (height, width)", "The smallest box to consider, in cells.", default=1)
     fit_bias: bool = parameter("bool", "Add a weight of every cell, whatever its features.", default=True)
 
-    @documents_fit()
+    @documents_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on images.
 

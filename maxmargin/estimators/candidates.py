@@ -16,7 +16,7 @@ class CandidateModel(WithMaxMarginals, WithMarginals, ArrayModel):
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[CandidateEncoder, Any]:
         return CandidateEncoder.learn(X, y, dtype=self.dtype, **data)
 
-    @documents_fit()
+    @documents_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on candidate sets.
 
@@ -55,7 +55,7 @@ class CandidateSVM(SVM, CandidateModel):
     ([0, 1, 0], [2])
     """
 
-    @documents_fit()
+    @documents_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None, **options: Unpack[FitOptions]
     ) -> Self:

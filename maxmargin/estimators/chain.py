@@ -14,22 +14,12 @@ from maxmargin.estimators.families import LabelCRF, LabelModel, LabelSVM
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
-class SequenceOptions(FitOptions, total=False):
-    """The arguments that `fit` takes by keyword."""
-
-    lengths: Any
-    lengths_dev: Any
-
-
 @estimator
 class ChainModel(LabelModel):
     """What the models of sequences share."""
 
-    fit_bias: bool = parameter(
-        "bool",
-        "Add three weights per label: for every position, for the first and for the last of a sequence.",
-        default=True,
-    )
+    _encoder_type = ChainEncoder
+
     allowed_transitions: Any = parameter(
         "set of pairs of labels or (L, L) boolean array",
         "The transitions a labelling may use, from the first label (row) to the second (column); None allows all.",
@@ -37,18 +27,19 @@ class ChainModel(LabelModel):
     )
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[ChainEncoder, Any]:
-        return ChainEncoder.learn(
-            X,
-            y,
-            dtype=self.dtype,
-            fit_bias=self.fit_bias,
-            allowed_transitions=self.allowed_transitions,
-            with_grams=self._find_loss().smoothing is None,
-            **data,
-        )
+        return super()._learn(X, y, allowed_transitions=self.allowed_transitions, **data)
 
-    @documents_fit("lengths", "lengths_dev")
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[SequenceOptions]) -> Self:
+    @documents_fit
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        lengths: Any = None,
+        lengths_dev: Any = None,
+        **options: Unpack[FitOptions],
+    ) -> Self:
         """Train on sequences.
 
         Parameters
@@ -57,19 +48,7 @@ class ChainModel(LabelModel):
         y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
         lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
         """
-        return self._fit_sequences(X, y, sample_weight, {}, **options)
-
-    def _fit_sequences(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        data: Any,
-        lengths: Any = None,
-        lengths_dev: Any = None,
-        **options: Any,
-    ) -> Self:
-        return self._fit(X, y, sample_weight, {"lengths": lengths, **data}, {"lengths": lengths_dev}, **options)
+        return self._fit(X, y, sample_weight, {"lengths": lengths}, {"lengths": lengths_dev}, **options)
 
     def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
         return self._predict(self._problem(X, lengths=lengths))
@@ -120,18 +99,17 @@ class ChainSVM(LabelSVM, ChainModel):
     'OPTIMAL'
     """
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[ChainEncoder, Any]:
-        return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
-
-    @documents_fit("lengths", "lengths_dev")
+    @documents_fit
     def fit(
         self,
         X: Any,
         y: Any,
         sample_weight: Any = None,
         *,
+        lengths: Any = None,
+        lengths_dev: Any = None,
         position_weight: Any = None,
-        **options: Unpack[SequenceOptions],
+        **options: Unpack[FitOptions],
     ) -> Self:
         """Train on sequences.
 
@@ -142,7 +120,8 @@ class ChainSVM(LabelSVM, ChainModel):
         lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
         position_weight : list of (T_i,) weights of the positions in the cost
         """
-        return self._fit_sequences(X, y, sample_weight, {"position_weight": position_weight}, **options)
+        data = {"lengths": lengths, "position_weight": position_weight}
+        return self._fit(X, y, sample_weight, data, {"lengths": lengths_dev}, **options)
 
 
 @estimator

@@ -49,7 +49,7 @@ class StructuredSVM(SVM, StructuredModel):
         kw_only=False,
     )
 
-    @documents_fit()
+    @documents_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 

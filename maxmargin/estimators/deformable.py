@@ -65,7 +65,7 @@ class DeformableSVM(SVM, WithMaxMarginals, ArrayModel):
         default=0.01,
     )
 
-    @documents_fit()
+    @documents_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, joint_weight: Any = None, **options: Unpack[FitOptions]
     ) -> Self:

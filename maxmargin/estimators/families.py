@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from maxmargin import inference
-from maxmargin.encode.rows import locate
+from maxmargin.encode.checks import locate
 from maxmargin.estimators.base import StructuredModel
 from maxmargin.estimators.parameters import estimator, parameter
 
@@ -96,11 +96,24 @@ class CRF:
 
 @estimator
 class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
-    """A model of labels."""
+    """A model of labels, of positions in sequences or of nodes."""
+
+    fit_bias: bool = parameter(
+        "bool",
+        "Add three weights per label: for every position, and for the first and the last of a sequence, or for roots "
+        "and leaves of trees.",
+        default=True,
+    )
+
+    _encoder_type: ClassVar[Any]
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
+        is_hinge = self._find_loss().smoothing is None
+        return self._encoder_type.learn(X, y, dtype=self.dtype, fit_bias=self.fit_bias, with_grams=is_hinge, **data)
 
 
 @estimator
-class LabelSVM(SVM):
+class LabelSVM(SVM, LabelModel):
     """What structural SVMs on labels have in common."""
 
     cost: Any = parameter(
@@ -116,6 +129,9 @@ class LabelSVM(SVM):
         "upper bound, each None, a number or an array like that part of the weights.",
         default=None,
     )
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
+        return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
 
 
 @estimator

@@ -7,7 +7,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from maxmargin import inference
-from maxmargin.encode.graph_cut import GraphCutEncoder, graph_problem, stack_graphs
+from maxmargin.encode.graph_cut import GraphCutEncoder
 from maxmargin.estimators.families import SVM, ArrayModel, WithMaxMarginals
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
@@ -63,7 +63,7 @@ class GraphCutSVM(SVM, WithMaxMarginals, ArrayModel):
     )
     fit_bias: bool = parameter("bool", "Add a constant to the features of the nodes.", default=True)
 
-    @documents_fit()
+    @documents_fit
     def fit(
         self,
         X: Any,
@@ -134,7 +134,7 @@ def graph_cut(potentials: Any, edges: Any, weights: Any) -> np.ndarray:
     if not (costs >= 0).all():
         e = int(np.flatnonzero(~(costs >= 0))[0])
         raise ValueError(f"weights[{e}] is {costs.flat[e]:.3g}, but edges with negative weights are not submodular.")
-    graphs = stack_graphs([(nodes[:, np.newaxis], edges, costs)])
-    nothing = np.zeros(len(nodes))
-    problem = graph_problem(graphs, nothing, nothing, np.float64, with_bias=False, for_training=False)
+    one: dict[str, Any] = {"n_features_in": 1, "n_edge_features_in": 1}
+    encoder = GraphCutEncoder(dtype=np.dtype(np.float64), stores_sparse=False, classes=np.arange(2), **one)
+    problem = encoder.problem([(nodes[:, np.newaxis], edges, costs)])
     return inference.best_outputs(problem, np.ones(2)).values

@@ -48,7 +48,7 @@ class MatchingSVM(SVM, WithMaxMarginals, ArrayModel):
     wrong_cost: float = parameter("float", "Cost of a link that is not in the true matching.", default=1.0)
     missed_cost: float = parameter("float", "Cost of a true link that is missing.", default=1.0)
 
-    @documents_fit()
+    @documents_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, link_weight: Any = None, **options: Unpack[FitOptions]
     ) -> Self:

@@ -65,7 +65,7 @@ class MulticlassSVM(SVM, ClassifierMixin, WithMaxMarginals, WithMarginals, Array
         tags.input_tags.two_d_array = True
         return tags
 
-    @documents_fit()
+    @documents_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 

@@ -61,24 +61,15 @@ def estimator(cls: Class) -> Class:
     return cls
 
 
-def documents_fit(*others: str) -> Callable[[Method], Method]:
-    """Complete the docstring and the signature of a `fit`, which say what X, y and its own arguments are.
-
-    Parameters
-    ----------
-    others : the names of arguments in its ``**options`` besides those of `FitOptions`
-    """
-
-    def complete(method: Method) -> Method:
-        method.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n{FIT}"
-        signature = inspect.signature(method)
-        own = [argument for argument in signature.parameters.values() if argument.kind is not argument.VAR_KEYWORD]
-        names = [*others, *FitOptions.__annotations__]
-        options = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
-        method.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-        return method
-
-    return complete
+def documents_fit(method: Method) -> Method:
+    """Complete the docstring and the signature of a `fit`, which say what X, y and its own arguments are."""
+    method.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n{FIT}"
+    signature = inspect.signature(method)
+    own = [argument for argument in signature.parameters.values() if argument.kind is not argument.VAR_KEYWORD]
+    names = FitOptions.__annotations__
+    options = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
+    method.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    return method
 
 
 def _documented(cls: type) -> list[tuple[Field, Any]]:

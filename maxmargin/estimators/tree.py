@@ -6,22 +6,16 @@ from typing import Any, Self, Unpack
 
 from maxmargin.encode.tree import TreeEncoder
 from maxmargin.estimators.families import LabelCRF, LabelModel, LabelSVM
-from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator
 
 
 @estimator
 class TreeModel(LabelModel):
     """What the models of trees share."""
 
-    fit_bias: bool = parameter(
-        "bool", "Add three weights per label: for every node, for roots and for leaves.", default=True
-    )
+    _encoder_type = TreeEncoder
 
-    def _learn(self, X: Any, y: Any, **costs: Any) -> tuple[TreeEncoder, Any]:
-        is_hinge = self._find_loss().smoothing is None
-        return TreeEncoder.learn(X, y, dtype=self.dtype, fit_bias=self.fit_bias, with_grams=is_hinge, **costs)
-
-    @documents_fit()
+    @documents_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
         """Train on trees.
 
@@ -61,9 +55,6 @@ class TreeSVM(LabelSVM, TreeModel):
     >>> model.predict([Tree(np.eye(3)[[2, 0]], edges=[(1, 0)])])
     [array(['c', 'a'], dtype='<U1')]
     """
-
-    def _learn(self, X: Any, y: Any, **costs: Any) -> tuple[TreeEncoder, Any]:
-        return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight)
 
 
 @estimator

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.encode.chain import chain_problem
-from maxmargin.encode.features import row_features
+from maxmargin.encode.chain import ChainEncoder
 from maxmargin.encode.rows import Rows
 from maxmargin.runtime.dispatch import interpreted, runs_compiled, supports
 from maxmargin.structures.chain import ChainProblem
@@ -30,11 +29,16 @@ def toy_chains(
     offsets = np.concatenate([[0], np.cumsum(rng.integers(1, max_length + 1, n))])
     n_tokens = int(offsets[-1])
     rows = Rows(rng.normal(size=(n_tokens, n_features)), offsets)
-    features = row_features(rows, dtype, with_grams=True)
-    costs, penalty = 1.0 - np.eye(n_labels), np.zeros((n_labels, n_labels), dtype)
     signal = rows.matrix @ rng.normal(size=(n_features, n_labels))
     labels = np.argmax(signal + rng.normal(size=signal.shape), axis=1)
-    return chain_problem(features, rows, n_features, labels, costs, np.ones(n_tokens), penalty)
+    encoder = ChainEncoder(
+        n_features_in=n_features,
+        dtype=np.dtype(dtype),
+        stores_sparse=False,
+        classes=np.arange(n_labels),
+        penalty=np.zeros((n_labels, n_labels), dtype),
+    )
+    return encoder.assemble(rows, labels, 1.0 - np.eye(n_labels), np.ones(n_tokens), with_grams=True)
 
 
 def check_structure(

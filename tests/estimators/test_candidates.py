@@ -91,10 +91,16 @@ GOOD = [[[1.0, 2.0], [0.0, 1.0]], [[1.0, 1.0]]]
     ("X", "y", "options", "error", "message"),
     [
         ([], [], {}, ValueError, "X must hold at least one candidate set, but it is empty"),
-        ([GOOD[0], np.zeros((0, 2))], [0, 0], {}, ValueError, r"X\[1\] is empty: a candidate set needs at least one"),
+        (
+            [GOOD[0], np.zeros((0, 2))],
+            [0, 0],
+            {},
+            ValueError,
+            r"X\[1\] is empty: every candidate set needs",
+        ),
         ([GOOD[0], [[1.0]]], [0, 0], {}, ValueError, r"X\[1\] has 1 features, but X\[0\] has 2"),
         ([GOOD[0], [[1.0, np.nan]]], [0, 0], {}, ValueError, r"X\[1\] contains NaN or infinity, in row 0"),
-        (np.eye(2), [0, 0], {}, ValueError, "X must be a list of matrices, the candidates of each example"),
+        (np.eye(2), [0, 0], {}, ValueError, "X is one matrix: pass a list of matrices, one per candidate set"),
         (GOOD, [0, 1], {}, ValueError, r"y\[1\] is 1, but X\[1\] has only the candidates 0 to 0"),
         (GOOD, [-1, 0], {}, ValueError, r"y\[0\] is -1, but X\[0\] has only the candidates 0 to 1"),
         (GOOD, [0], {}, ValueError, "X has 2 candidate sets, but y has 1"),

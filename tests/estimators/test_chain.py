@@ -221,7 +221,7 @@ LABELS = [["a", "b"], ["b", "a"]]
         ([np.eye(2), sp.csr_array([[0, 0], [0, np.nan]])], LABELS, r"X\[1\] contains NaN or infinity, in row 1."),
         ([np.eye(2), np.eye(3)[:2]], LABELS, r"X\[1\] has 3 features, but X\[0\] has 2."),
         ([np.eye(2), [[1, 2], [3]]], LABELS, r"X\[1\] has rows of different widths; it must be a \(T, F\) matrix."),
-        ([np.eye(2), np.zeros((0, 2))], [["a", "b"], []], r"X\[1\] is empty: a sequence needs at least one row."),
+        ([np.eye(2), np.zeros((0, 2))], [["a", "b"], []], r"X\[1\] is empty: every sequence needs at least one row."),
         ([np.eye(2), np.ones(2)], LABELS, r"X\[1\] must be a \(T, F\) matrix, but has 1 dimension."),
         ([np.eye(2), np.eye(2) * 1j], LABELS, r"X\[1\] must hold numbers, but its dtype is complex128."),
         ([np.eye(2), []], LABELS, r"X\[1\] must be a \(T, F\) matrix, but is empty."),
@@ -231,7 +231,11 @@ LABELS = [["a", "b"], ["b", "a"]]
             r"X\[1\] must be a \(T, F\) matrix of numbers: .*FeatureHasher.*",
         ),
         ([[{"x": 1}, {"y": 1}]], LABELS[:1], r"X\[0\] must be a \(T, F\) matrix of numbers: .*DictVectorizer.*"),
-        (np.eye(2), ["a", "b"], "X is one matrix: pass lengths, .*"),
+        (
+            np.eye(2),
+            ["a", "b"],
+            "X is one matrix: pass a list of matrices, one per sequence, or the lengths of sequences.",
+        ),
         ([np.zeros((2, 0))], [["a", "b"]], "X must have at least one feature, but its rows are empty."),
         (GOOD, [["a", "b"], [1, 2]], r"y\[1\] holds labels of another type than y\[0\]."),
         (GOOD, [[0.5, 1.0], [1.0, 1.0]], r"y\[0\] must be a list of integers or of strings."),
@@ -292,11 +296,12 @@ def test_bad_parameters(parameters, message):
             {"position_weight": [[1.0, 1.0], [1.0]]},
             r"position_weight\[1\] must have the shape \(2,\), to go with X\[1\], but has \(1,\).",
         ),
+        ({"position_weight": 1.0}, "position_weight must be a list with one array of weights per sequence."),
         ({"position_weight": [[1.0, 1.0], [1.0, -1]]}, r"position_weight\[1\] must be finite and non-negative."),
     ],
 )
 def test_bad_weights(arguments, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}$"):
         ChainSVM().fit(GOOD, LABELS, **arguments)
 
 

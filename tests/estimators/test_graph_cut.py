@@ -182,7 +182,7 @@ BAD_GRAPHS = [
     ([], ValueError, "at least one graph"),
     ([NODES], TypeError, r"X\[0\] must be a pair \(nodes, edges\)"),
     ([(NODES, []), (NODES, [], [])], ValueError, r"X\[1\] has 3 parts, but X\[0\] has 2"),
-    ([(NODES, []), (np.ones((0, 2)), [])], ValueError, r"X\[1\] has no nodes"),
+    ([(NODES, []), (np.ones((0, 2)), [])], ValueError, r"X\[1\] is empty: every graph needs at least one row"),
     ([(NODES, []), (np.ones((3, 4)), [])], ValueError, r"X\[1\] has 4 features, but X\[0\] has 2"),
     ([(NODES, []), (NODES * np.nan, [])], ValueError, r"X\[1\] contains NaN"),
     ([(NODES, []), (NODES, [(0, 1), (1, 3)])], ValueError, r"Edge 1 of X\[1\] is \(1, 3\), but the nodes are 0 to 2"),
@@ -197,7 +197,7 @@ BAD_GRAPHS = [
     (
         [(NODES, [(0, 1)], [[1.0, 2.0]]), (NODES, [(0, 1)], [[1.0]])],
         ValueError,
-        r"X\[1\] has 1 edge features, but others",
+        r"X\[1\] has 1 features per edge, but 2 are expected",
     ),
     ([(NODES, [(0, 1), (0, 2)], [[1.0], [-0.5]])], ValueError, r"Feature 0 of edge 1 of X\[0\], \(0, 2\), is -0.5"),
     ([(NODES, [(0, 1)], [[np.inf]])], ValueError, r"edge features of X\[0\] contain NaN, infinity"),
@@ -237,7 +237,7 @@ def test_bad_options_leave_the_model_as_it_was(data):
         model.fit(X, y, node_weight=[[1.0]] * 5)
     with pytest.raises(ValueError, match="node_weight is zero for all nodes of the class 'yes'"):
         model.fit(X, y, node_weight=[labels == "no" for labels in y])
-    with pytest.raises(ValueError, match="X has 1 edge features, but the model was fitted with 2"):
+    with pytest.raises(ValueError, match=r"X\[0\] has 1 features per edge, but 2 are expected"):
         model.predict([(nodes, edges) for nodes, edges, _ in X])
     with pytest.raises(ValueError, match="X has 1 features, but the model was fitted with 2"):
         model.predict([([[1.0]], [], [])])

@@ -135,7 +135,7 @@ X = [np.ones((2, 3, 1)), np.ones((1, 2, 1))]
         (X, [[0, 3], [0]], {}, ValueError, r"y\[0\] links the right node 3, but there are 3, from 0"),
         (X, [[0, -2], [0]], {}, ValueError, r"y\[0\] contains -2; a left node without a link is -1"),
         (X, [[(0, 0), (0, 1)], [0]], {}, ValueError, r"y\[0\] links the left node 0 twice"),
-        (X, [[(2, 0)], [0]], {}, ValueError, r"y\[0\] links the left node 2, but there are 2 left nodes"),
+        (X, [[(2, 0)], [0]], {}, ValueError, r"y\[0\] links the left node 2, but there are 2, from 0"),
         (X, [[(0, -1)], [0]], {}, ValueError, r"y\[0\] links the right node -1, but there are 3, from 0"),
         (X, [[(0, 1), (1, 1)], [0]], {}, ValueError, r"y\[0\] links the right node 1 twice"),
         (X, [[0.5, 1.0], [0]], {}, TypeError, r"y\[0\] must hold integers"),

@@ -181,11 +181,15 @@ LABELS = [["a", "b", "c"], ["a", "b"]]
         ((F, [(-1, 1)]), r"Edge 0 of X\[1\] is \(-1, 1\), but the nodes are 0 to 2."),
         ((F, [(0, 1), (2, 1)]), r"Node 1 of X\[1\] has two parents, 0 and 2: edges run from parent to child."),
         ((F, [(0, 1), (0, 1)]), r"X\[1\] has the edge \(0, 1\) twice."),
-        ((F, [(0, 1, 2)]), r"The edges of X\[1\] must be an \(E, 2\) array of integers, pairs of nodes."),
-        ((F, [(0.0, 1.0)]), r"The edges of X\[1\] must be an \(E, 2\) array of integers, pairs of nodes."),
+        ((F, [(0, 1, 2)]), r"The edges of X\[1\] must be an \(E, 2\) array of integers, .*"),
+        (
+            (F, [(0, 1), (2,)]),
+            r"The edges of X\[1\] must be an \(E, 2\) array .* its rows have different lengths.",
+        ),
+        ((F, [(0.0, 1.0)]), r"The edges of X\[1\] must be an \(E, 2\) array of integers, .*"),
         ((F[:, :2], [(0, 1)]), r"X\[1\] has 2 features, but X\[0\] has 3."),
         ((np.full((3, 3), np.nan), []), r"X\[1\] contains NaN or infinity, in row 0."),
-        ((np.zeros((0, 3)), []), r"X\[1\] has no nodes: a tree needs at least one."),
+        ((np.zeros((0, 3)), []), r"X\[1\] is empty: every tree needs at least one row."),
         ((F,), r"X\[1\] must be a Tree, or a tuple \(features, edges\), not a tuple."),
         (F, r"X\[1\] must be a Tree, or a tuple \(features, edges\), not a ndarray."),
         ((F, [(0, 1)], None, [{"a"}]), r"The allowed labels of X\[1\] must be a list with 3 entries, one per node."),
@@ -205,9 +209,9 @@ def test_bad_trees(second, message):
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (None, r"X\[1\] has no edge features, but X\[0\] has some."),
+        (None, r"X\[1\] has 0 features per edge, but 1 are expected."),
         ([[1, 2]], r"X\[1\] has 2 features per edge, but 1 are expected."),
-        ([[1], [2]], r"The edge features of X\[1\] must be a matrix of numbers with 1 rows, one per edge."),
+        ([[1], [2]], r"The edge features of X\[1\] must be a matrix of numbers with 1 rows, one per edge, not .*"),
         ([[np.inf]], r"The edge features of X\[1\] contain NaN, infinity or a number too large."),
     ],
 )
@@ -242,12 +246,12 @@ def test_bad_parameters_and_predictions(svm, trees):
         ValueError, match="solver must be a Solver of the log loss or one of auto, casimir, lbfgs, sgd, svrg"
     ):
         TreeCRF(solver=BCFW()).fit(GOOD, LABELS)
-    with pytest.raises(ValueError, match=r"X\[0\] has no edge features, but fit had some"):
+    with pytest.raises(ValueError, match=r"X\[0\] has 0 features per edge, but 1 are expected"):
         svm.predict(GOOD)
     with pytest.raises(ValueError, match=r"X has 2 features, but the model was fitted with 3"):
         svm.predict([(np.eye(2), [])])
     plain = TreeSVM(random_state=0).fit(GOOD, LABELS)
-    with pytest.raises(ValueError, match=r"X\[0\] has edge features, but the model was fitted without"):
+    with pytest.raises(ValueError, match=r"X\[0\] has 1 features per edge, but 0 are expected"):
         plain.predict(trees[0])
     with pytest.raises(ValueError, match=r"y contains no label that was seen in fit: 'z' is none"):
         plain.score(GOOD, [["z"] * len(labels) for labels in LABELS])

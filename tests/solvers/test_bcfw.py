@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin.encode.chain import chain_problem
-from maxmargin.encode.features import row_features
 from maxmargin.encode.rows import Rows
 from maxmargin.solvers import BCFW, Auto, FrankWolfe, sum_tree
 from maxmargin.solvers.objective import Objective
@@ -16,7 +14,7 @@ from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
 from tests.naive import blocks_of
-from tests.toy import METHODS, Candidates, hard_and_easy, tolerance
+from tests.toy import METHODS, Candidates, chain_encoder, hard_and_easy, tolerance
 
 
 @pytest.fixture(scope="module")
@@ -302,9 +300,8 @@ def test_large_features_do_not_break_steps_in_float32(offset):
     """Terms of direction norms cancel to a millionth of their size; a wrong norm would lower the dual."""
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(60, 3)) + offset, np.arange(0, 61, 4))
-    features = row_features(rows, "float32", with_grams=True)
-    costs, penalty = 1.0 - np.eye(3), np.zeros((3, 3), "float32")
-    large = chain_problem(features, rows, 3, rng.integers(0, 3, 60), costs, np.ones(60), penalty)
+    encoder = chain_encoder(np.zeros((3, 3), "float32"))
+    large = encoder.assemble(rows, rng.integers(0, 3, 60), 1.0 - np.eye(3), np.ones(60), with_grams=True)
     objective, start, duals = Objective(large, 1e-4), None, [0.0]
     for k in range(15):
         start = BCFW(steps="pairwise").solve(large, 1e-4, start=start, max_passes=1, tol=1e-9, random_state=k).dual

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin.encode.boxes import box_problem, check_boxes, stack_cells
+from maxmargin.encode.boxes import BoxEncoder
 from maxmargin.problem import max_oracle, part_sizes, score_output, topk_oracle, workspace
 from maxmargin.solvers import BCFW, LBFGS, FrankWolfe
 from maxmargin.structures.subwindow import Heap
@@ -21,9 +21,8 @@ def make_problem(rng, shapes, dtype="float64", smallest=(1, 1), integer=False, w
         X = [rng.integers(-1, 4, shape) for shape in shapes]
     else:
         X = [rng.integers(-1, 2, (*shape, 3)) if integer else rng.normal(size=(*shape, 3)) for shape in shapes]
-    cells, least = stack_cells(X), np.array(smallest, np.int64)
-    golds = check_boxes([random_box(rng, *shape, smallest) for shape in shapes], cells.shapes, least)
-    return box_problem(cells.rows, cells.shapes, golds, least, dtype)
+    golds = [random_box(rng, *shape, smallest) for shape in shapes]
+    return BoxEncoder.learn(X, golds, dtype=dtype, fit_bias=False, min_size=smallest)[1]
 
 
 def all_boxes(problem):
@@ -120,8 +119,7 @@ def small():
     rng = np.random.default_rng(3)
     X = [rng.normal(size=(*shape, 3)) for shape in [(3, 3), (2, 4), (1, 1), (4, 3), (3, 2)]]
     golds = [random_box(rng, *x.shape[:2]) for x in X]
-    cells, least = stack_cells(X), np.ones(2, np.int64)
-    problem = box_problem(cells.rows, cells.shapes, check_boxes(golds, cells.shapes, least), least, "float64")
+    _, problem = BoxEncoder.learn(X, golds, dtype="float64", fit_bias=False, min_size=1)
     return problem, naive.solve(naive.box_table(X, golds), C=0.7)[1]
 
 

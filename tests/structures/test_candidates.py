@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin.encode.candidates import candidate_problem
-from maxmargin.encode.multiclass import multiclass_problem
-from maxmargin.encode.rows import Rows
+from maxmargin.encode.candidates import CandidateEncoder
+from maxmargin.encode.multiclass import MulticlassEncoder
 from maxmargin.problem import exp_oracle, max_marginals, max_oracle, topk_oracle, workspace
 from maxmargin.solvers import Auto
 from maxmargin.testing import Caller, check_solver, check_structure
@@ -16,19 +15,26 @@ from tests.toy import METHODS, STORAGES, random_rows, tolerance
 
 
 def make_candidates(rng, sizes, storage="dense", dtype="float64", integer=False):
-    rows = Rows(random_rows(rng, sum(sizes), storage, integer), np.concatenate([[0], np.cumsum(sizes)]))
+    rows, ends = random_rows(rng, sum(sizes), storage, integer), np.cumsum(sizes)
     labels = rng.integers(0, sizes)
     costs = rng.integers(0, 3, sum(sizes)).astype(float)
-    costs[rows.offsets[:-1] + labels] = 0
-    return candidate_problem(rows, labels, costs, dtype)
+    costs[ends - sizes + labels] = 0
+    X = [rows[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+    return CandidateEncoder.learn(X, labels, dtype=dtype, costs=np.split(costs, ends[:-1]))[1]
 
 
 def make_classes(rng, n, n_classes, storage="dense", dtype="float64", integer=False):
-    rows = Rows(random_rows(rng, n, storage, integer), np.arange(n + 1))
+    X = random_rows(rng, n, storage, integer)
     costs = rng.integers(0, 3, (n_classes, n_classes)).astype(float)
     np.fill_diagonal(costs, 0)
-    labels = rng.integers(0, n_classes, n)
-    return multiclass_problem(rows, labels, costs, dtype, sparse=storage != "dense", with_intercept=False)
+    encoder = MulticlassEncoder(
+        n_features_in=3,
+        dtype=np.dtype(dtype),
+        stores_sparse=storage != "dense",
+        classes=np.arange(n_classes),
+        feature_names_in=None,
+    )
+    return encoder.problem(X, rng.integers(0, n_classes, n))._replace(cost_matrix=costs.astype(dtype))
 
 
 def choices(sizes):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import BCFW, FrankWolfe, Status
-from maxmargin.encode.deformable import deformable_problem, make_skeleton, stack_grids
+from maxmargin.encode.deformable import DeformableEncoder
 from maxmargin.problem import max_marginals, max_oracle, new_weights, part_sizes, score_output, scores, workspace
 from maxmargin.structures.distance_transform import new_transform_work, transform_grid
 from maxmargin.testing import Caller, check_structure
@@ -21,13 +21,15 @@ def make_problem(rng, shapes, n_joints=3, n_types=2, edges=None, dtype="float64"
     def draw(size):
         return rng.integers(-1, 2, size).astype(float) if integer else rng.normal(size=size)
 
-    grids = stack_grids([draw((*shape, 2)) for shape in shapes])
+    X = [draw((*shape, 2)) for shape in shapes]
     n = len(shapes)
-    cells = np.stack([[rng.integers(0, (w, h)) for _ in range(n_joints)] for h, w in shapes])
-    skeleton, types = make_skeleton(EDGES[n_joints] if edges is None else edges, cells, n_types, dtype)
+    y = [[rng.integers(0, (w, h)) for _ in range(n_joints)] for h, w in shapes]
+    skeleton = {"edges": EDGES[n_joints] if edges is None else edges, "n_types": n_types, "reference": None}
+    weights = n_joints * rng.random((n, n_joints))
+    _, problem = DeformableEncoder.learn(X, y, dtype=dtype, joint_weight=weights, **skeleton)
     if integer:
-        skeleton = skeleton._replace(anchor=np.rint(skeleton.anchor), scale=np.ones_like(skeleton.scale))
-    return deformable_problem(grids, skeleton, cells, types, rng.random((n, n_joints)), rng.uniform(1, 3, n))
+        problem = problem._replace(anchor=np.rint(problem.anchor), scale=np.ones_like(problem.scale))
+    return problem._replace(radius=rng.uniform(1, 3, n).astype(dtype))
 
 
 def all_poses(problem):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import maximum_flow
 
-from maxmargin.encode.graph_cut import graph_problem, stack_graphs
+from maxmargin.encode.graph_cut import GraphCutEncoder, stack_graphs
 from maxmargin.problem import (
     augment,
     exp_oracle,
@@ -38,11 +38,16 @@ def make_graph(rng, n_nodes, n_edges, integer=False):
     return rng.normal(size=(n_nodes, 2)), edges, rng.random((len(edges), 2))
 
 
+def make_encoder(n_features, n_edge_features, dtype="float64"):
+    widths = {"n_features_in": n_features, "n_edge_features_in": n_edge_features}
+    return GraphCutEncoder(dtype=np.dtype(dtype), stores_sparse=False, classes=np.arange(2), **widths)
+
+
 def make_problem(rng, graphs, dtype="float64"):
     stacked = stack_graphs(graphs)
     n_nodes = stacked.nodes.offsets[-1]
     labels, cost = rng.integers(0, 2, n_nodes), rng.integers(1, 3, n_nodes) / 2
-    return graph_problem(stacked, labels, cost, dtype, with_bias=False, for_training=True)
+    return make_encoder(2, 2, dtype).assemble(stacked, labels, cost, with_grams=True)
 
 
 def all_labellings(problem):
@@ -114,9 +119,7 @@ def grid(height, width):
 
 def grid_problem(height, width):
     edges = grid(height, width)
-    graphs = stack_graphs([(np.ones((height * width, 1)), edges)])
-    nothing = np.zeros(height * width)
-    return graph_problem(graphs, nothing, nothing, "float64", with_bias=False, for_training=False)
+    return make_encoder(1, 1).problem([(np.ones((height * width, 1)), edges)])
 
 
 @kernel

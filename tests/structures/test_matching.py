@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from maxmargin.encode.matching import link_weights, matching_costs, matching_problem, stack_pairs, true_matches
+from maxmargin.encode.matching import MatchingEncoder, stack_pairs
 from maxmargin.problem import exp_oracle, max_marginals, max_oracle, part_sizes, topk_oracle, workspace
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers import Auto
@@ -20,11 +20,9 @@ SIDES = st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda sides: sum
 def make_problem(rng, sides, storage="dense", dtype="float64", integer=False):
     """Random pairs; `integer` data gives many ties."""
     X = [(random_rows(rng, n * m, storage, integer), (n, m)) for n, m in sides]
-    pairs = stack_pairs(X)
     y = [rng.choice(list(naive.matchings(n, m))) for n, m in sides]
-    matches = true_matches(y, pairs)
-    weights = link_weights([rng.random(shape) for shape in sides], pairs)
-    return matching_problem(pairs, matches, matching_costs(matches, weights, 1.0, 2.0, pairs), dtype)
+    weights = [rng.random(shape) for shape in sides]
+    return MatchingEncoder.learn(X, y, dtype=dtype, wrong_cost=1.0, missed_cost=2.0, link_weight=weights)[1]
 
 
 def all_matchings(sides):
@@ -144,9 +142,9 @@ def test_every_method_reaches_the_reference_optimum(method):
 
 
 def test_costs_count_wrong_and_missed_links():
-    pairs = stack_pairs([np.zeros((3, 2, 1))])
     truth, weight = np.array([1, -1, 0]), np.array([[1.0, 2], [3, 4], [5, 6]])
-    cost = matching_costs(truth, link_weights([weight], pairs), 10.0, 1.0, pairs)
+    costs = {"wrong_cost": 10.0, "missed_cost": 1.0, "link_weight": [weight]}
+    cost = MatchingEncoder.learn([np.zeros((3, 2, 1))], [truth], dtype="float64", **costs)[1].costs
     for y in naive.matchings(3, 2):
         wrong = sum(10 * weight[v, z] for v, z in enumerate(y) if z >= 0 and z != truth[v])
         missed = sum(t >= 0 and z != t for z, t in zip(y, truth, strict=True))
@@ -155,6 +153,6 @@ def test_costs_count_wrong_and_missed_links():
 
 def test_sparse_and_dense_pairs_are_alike():
     x = np.random.default_rng(0).normal(size=(2, 3, 4))
-    dense, sparse = stack_pairs([x]), stack_pairs([(sp.csr_array(x.reshape(6, 4)), (2, 3))])
-    assert np.array_equal(dense.rows.matrix, sparse.rows.matrix.toarray())
-    assert np.array_equal(dense.n_right, sparse.n_right)
+    (dense, sides), (sparse, again) = stack_pairs([x]), stack_pairs([(sp.csr_array(x.reshape(6, 4)), (2, 3))])
+    assert np.array_equal(dense.matrix, sparse.matrix.toarray())
+    assert np.array_equal(sides, again)

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin.encode.chain import append_biases, chain_problem, observed_pairs
-from maxmargin.encode.features import row_features
+from maxmargin.encode.chain import append_biases, observed_pairs
 from maxmargin.encode.rows import Rows
 from maxmargin.problem import IMPOSSIBLE, new_weights, part_sizes, scores
 from maxmargin.solvers import BCFW
 from maxmargin.testing import check_structure
 from tests import naive
+from tests.toy import chain_encoder
 
 LENGTHS, N_LABELS = [1, 3, 4, 2], 3
 
@@ -23,10 +23,9 @@ def make_problems(seed=0, dtype="float64", binary=False):
     penalty = np.zeros((N_LABELS, N_LABELS), dtype)
     unused = next((a, b) for a in range(3) for b in range(3) if (a, b) not in successions(labels))
     penalty[unused] = IMPOSSIBLE
-    features = row_features(append_biases(rows), dtype, with_grams=True)
-    pairs = observed_pairs(features, rows, 8, labels, N_LABELS)
-    arguments = features, rows, 8, labels, 1 - np.eye(N_LABELS), np.ones(n_tokens), penalty
-    full, observed = chain_problem(*arguments), chain_problem(*arguments, pairs)
+    parts = append_biases(rows), labels, 1 - np.eye(N_LABELS), np.ones(n_tokens)
+    pairs = observed_pairs(*parts[:2], N_LABELS)
+    full, observed = (chain_encoder(penalty, chosen).assemble(*parts, with_grams=True) for chosen in (None, pairs))
     mask = np.zeros((8 + N_LABELS, N_LABELS), bool)
     dense = np.hstack([rows.matrix.toarray(), np.ones((n_tokens, 1)), np.zeros((n_tokens, 2))])
     dense[offsets[:-1], 6] = dense[offsets[1:] - 1, 7] = 1

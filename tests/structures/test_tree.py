@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import BCFW, Status, Tree
-from maxmargin.encode.tree import label_penalties, stack_trees, tree_problem
+from maxmargin.encode.tree import TreeEncoder, label_penalties, stack_trees
 from maxmargin.problem import (
     IMPOSSIBLE,
     exp_oracle,
@@ -39,14 +39,22 @@ def random_tree(rng, size, n_edge_features, integer=False, sparse=False):
 
 def make_problem(rng, trees, n_labels, dtype="float64", with_bias=False):
     stacked = stack_trees(trees)
-    n_nodes = len(stacked.parent)
+    n_nodes, n_edge_features = stacked.nodes.offsets[-1], stacked.edges.matrix.shape[1]
     costs = rng.integers(0, 3, (n_labels, n_labels)).astype(float)
     np.fill_diagonal(costs, 0)
-    penalty = label_penalties(stacked, np.arange(n_labels), dtype)
+    penalty = label_penalties(trees, stacked.nodes, np.arange(n_labels), dtype)
     labels = rng.integers(0, n_labels, n_nodes)
     if len(penalty):
         labels = penalty.argmax(axis=1)
-    return tree_problem(stacked, labels, costs, rng.random(n_nodes), penalty, with_bias=with_bias, for_training=True)
+    encoder = TreeEncoder(
+        n_features_in=3,
+        n_edge_features=n_edge_features,
+        dtype=np.dtype(dtype),
+        stores_sparse=sp.issparse(stacked.nodes.matrix),
+        has_bias=with_bias,
+        classes=np.arange(n_labels),
+    )
+    return encoder.assemble(stacked, labels, costs, rng.random(n_nodes), penalty, with_grams=True)
 
 
 def all_labellings(problem):

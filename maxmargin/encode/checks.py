@@ -1,0 +1,108 @@
+"""Checks of examples, true outputs and weights: what passes is safe for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def check_examples(X: Any, kind: str, noun: str) -> None:
+    """Raise unless X is a list, of `kind` in messages, with at least one entry, `noun` in messages."""
+    if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, str):
+        raise TypeError(f"X must be a list of {kind}, not a {type(X).__name__}.")
+    if len(X) == 0:
+        raise ValueError(f"X must hold at least one {noun}, but it is empty.")
+
+
+def check_truths(y: Any, n: int, kind: str, noun: str, name: str = "y") -> None:
+    """Raise unless y, `name` in messages, is a list of n entries, `kind` in messages, for what they call `noun`."""
+    if isinstance(y, str) or not hasattr(y, "__len__") or not hasattr(y, "__iter__"):
+        raise TypeError(f"{name} must be a list with {kind}.")
+    if len(y) != n:
+        raise ValueError(f"X has {n} {noun}s, but {name} has {len(y)}.")
+
+
+def check_array(x: Any, name: str, kind: str, *shapes: tuple[int | None, ...], dtypes: str = "biuf") -> np.ndarray:
+    """Raise unless x is an array, `kind` in messages, of one of these shapes, with None for any length, and dtypes."""
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise ValueError(f"{name} must be {kind}, but its rows have different lengths.") from None
+    fits = any(
+        len(shape) == array.ndim and all(size in (None, found) for size, found in zip(shape, array.shape, strict=True))
+        for shape in shapes
+    )
+    if not fits or (array.size and array.dtype.kind not in dtypes):
+        raise ValueError(f"{name} must be {kind}, not one of shape {array.shape} and dtype {array.dtype}.")
+    return array
+
+
+def locate(row: Any, offsets: np.ndarray) -> tuple[int, int]:
+    """The example that a row belongs to, and its place there."""
+    example = int(np.searchsorted(offsets, row, side="right") - 1)
+    return example, int(row - offsets[example])
+
+
+def flatten_labels(y: Any, lengths: np.ndarray, noun: str, *, is_stacked: bool = False) -> np.ndarray:
+    """Check sequences of labels against the numbers of rows of X, `noun` in messages, and concatenate them."""
+    is_flat = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object
+    is_long = is_stacked and hasattr(y, "__len__") and len(y) == lengths.sum()
+    if is_long and (is_flat or all(np.ndim(label) == 0 for label in y)):
+        return _as_labels(list(y), "y")
+    check_truths(y, len(lengths), f"one sequence of labels per {noun} of X", noun)
+    sequences = [_as_labels(labels, f"y[{i}]") for i, labels in enumerate(y)]
+    for i, (labels, length) in enumerate(zip(sequences, lengths, strict=True)):
+        if len(labels) != length:
+            raise ValueError(f"y[{i}] has {len(labels)} labels, but X[{i}] has {length} rows.")
+        if (labels.dtype.kind == "U") != (sequences[0].dtype.kind == "U"):
+            raise TypeError(f"y[{i}] holds labels of another type than y[0].")
+    return np.concatenate(sequences)
+
+
+def _as_labels(labels: Any, name: str) -> np.ndarray:
+    array = np.asarray(labels)
+    if array.dtype.kind in "OU" and all(isinstance(label, str) for label in np.asarray(labels, dtype=object).flat):
+        array = array.astype(str)
+    elif array.dtype.kind == "U":  # NumPy has turned numbers into strings
+        array = array.astype(object)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "biuU"):
+        raise TypeError(f"{name} must be a list of integers or of strings.")
+    return array
+
+
+def find_labels(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The indices of labels in the sorted `classes`, -1 for those that are not there."""
+    are_numbers = labels.dtype.kind in "biuf"
+    if are_numbers != (classes.dtype.kind in "biuf"):
+        return np.full(len(labels), -1, np.int32)
+    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return np.where(classes[codes] == labels, codes, -1).astype(np.int32)
+
+
+def flatten_weights(weights: Any, shapes: Any, name: str, noun: str) -> np.ndarray:
+    """Check non-negative weights, an array of the given shape per example, and concatenate them; by default 1."""
+    shapes = np.reshape(shapes, (len(shapes), -1))
+    if weights is None:
+        return np.ones(shapes.prod(axis=1).sum())
+    check_truths(weights, len(shapes), f"one array of weights per {noun}", noun, name)
+    arrays = [np.asarray(weight, dtype=np.float64) for weight in weights]
+    for i, (weight, shape) in enumerate(zip(arrays, shapes, strict=True)):
+        if weight.shape != (expected := tuple(shape.tolist())):
+            raise ValueError(f"{name}[{i}] must have the shape {expected}, to go with X[{i}], but has {weight.shape}.")
+        if not (np.isfinite(weight).all() and (weight >= 0).all()):
+            raise ValueError(f"{name}[{i}] must be finite and non-negative.")
+    return np.concatenate([weight.ravel() for weight in arrays])
+
+
+def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
+    """Check the weights of the n examples."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must hold {n} numbers, one per example, but has shape {weights.shape}.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError("sample_weight must be finite and non-negative, and not all zero.")
+    return weights
