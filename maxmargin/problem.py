@@ -138,8 +138,8 @@ def truth_of(problem: Any) -> Blocks:
     if isinstance(problem, Bound):
         return problem.truth
     given = true_outputs(problem)
-    first = given.values if isinstance(given, Blocks) else np.asarray(given[0] if len(given) else [])
-    if not first.size or first.ndim == 0 or first.dtype.kind not in "iu":
+    rows = [given.values] if isinstance(given, Blocks) else given[:1]
+    if not len(rows) or np.ndim(rows[0]) != 1 or (len(rows[0]) and np.asarray(rows[0]).dtype.kind not in "iu"):
         raise ValueError("true_outputs must hold a row of integers for every example, of which there is at least one.")
     return as_blocks(given, np.int32)
 

@@ -1,12 +1,15 @@
 """The family of losses: values, gradients and dual points against enumeration, on structures and Python classes."""
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
 from maxmargin.losses import Loss, find_loss
 from maxmargin.smoothing import smooth_max
-from maxmargin.solvers import LBFGS
+from maxmargin.solvers import LBFGS, SGD
 from maxmargin.solvers.objective import Objective
 from maxmargin.testing import toy_chains
 from tests.naive import blocks_of
@@ -109,3 +112,17 @@ def test_bad_options(options, message):
 def test_unknown_loss():
     with pytest.raises(ValueError, match="loss must be a Loss or one of hinge, smooth_hinge, log, not 'l2'"):
         find_loss("l2")
+
+
+def test_odd_losses_are_refused():
+    with pytest.raises(ValueError, match="smoothing cannot be replaced"):
+        replace(Loss("l2"), smoothing=None)
+    with pytest.raises(ValueError, match="margin must be True or False, not None"):
+        Loss(margin=None)
+    assert replace(Loss("l2"), mu=2).mu == 2.0
+    assert pickle.loads(pickle.dumps(Loss("entropy", mu=0.3))) == Loss("entropy", mu=0.3)
+
+
+def test_sgd_without_margin_stays_where_nothing_is_lost(problem):
+    result = SGD().solve(problem, loss=Loss(margin=False), max_passes=3, random_state=0)
+    assert result.certificate.primal <= 1e-6

@@ -205,3 +205,113 @@ def test_threads_share_what_is_linked():
     one, two = (BCFW().solve(problem, max_passes=3, tol=1e-9, n_jobs=jobs, random_state=0) for jobs in (1, 4))
     assert np.allclose(one.w, two.w)
     assert len(Passes(problem, n_jobs=4).ranges) == 4
+
+
+class OtherWork(NamedTuple):
+    rooms: np.ndarray
+
+
+class Roomy(NamedTuple):
+    """Two classes, whose workspace depends on the number of outputs asked for."""
+
+    labels: np.ndarray
+    work: int  # which workspace it makes
+
+
+@implements(generics.true_outputs, Roomy)
+def roomy_truth(problem):
+    return problem.labels[:, np.newaxis]
+
+
+@implements(generics.new_weights, Roomy)
+def roomy_weights(problem):
+    return np.zeros(2)
+
+
+@implements(generics.part_sizes, Roomy)
+def roomy_parts(problem):
+    return np.full(len(problem.labels), 2)
+
+
+@implements(generics.workspace, Roomy)
+def roomy_workspace(problem, n_best):
+    if problem.work == 0:
+        return np.zeros(3)
+    return OtherWork(np.zeros(3)) if n_best == 1 else OtherWork(np.zeros(3, np.float32))
+
+
+def test_a_workspace_is_one_named_tuple():
+    labels = np.zeros(2, np.int32)
+    with pytest.raises(TypeError, match="workspace must return a NamedTuple of arrays, or None, not a ndarray"):
+        Passes(Roomy(labels, 0))
+    bound = bind(Roomy(labels, 1))
+    Passes(bound)
+    with pytest.raises(TypeError, match="workspace must always return the same NamedTuple"):
+        Passes(bound, n_best=2)
+
+
+def test_true_outputs_are_rows_of_integers():
+    for labels in (np.zeros(2), np.zeros(0, np.int32)):
+        with pytest.raises(ValueError, match="true_outputs must hold a row of integers for every example"):
+            bind(Roomy(labels, 1))
+
+
+def make_kernel_with_a_module():
+    from maxmargin import problem as module
+
+    @kernel
+    def inside(problem, w, i, theta):
+        module.scores(problem, w, i, theta)
+
+    return inside
+
+
+def test_generics_behind_a_closure_are_linked():
+    bound, theta = bind(toy_chains()), np.ones(21)
+    make_kernel_with_a_module()(bound, np.zeros(21), 0, theta[: generics.part_sizes(bound)[0]])
+    assert (theta[: generics.part_sizes(bound)[0]] == 0).all()
+
+
+def test_a_function_that_is_not_linked_raises():
+    def call_hidden(problem, w, i, theta):
+        scores(problem, w, i, theta)
+
+    bound, theta = bind(toy_chains()), np.ones(12)
+    bound.table._table[scores.slot] = 0
+    from maxmargin.runtime import dispatch
+
+    compiled = dispatch._compiled(
+        call_hidden,
+        (bound.table.kind, *(dispatch.kind_of(value) for value in (np.zeros(21), 0, theta))),
+        **dispatch._OPTIONS,
+        **dispatch._UNCOUNTED,
+    )
+    with pytest.raises(RuntimeError, match="scores is not in the table"):
+        compiled.entry_point(bound.table, np.zeros(21), 0, theta)
+
+
+def test_a_class_that_is_defined_again_is_another_one():
+    def define(value):
+        class Cell(NamedTuple):
+            x: float
+
+        @implements(add_up, Cell)
+        def add(thing):
+            return value * thing.x
+
+        return Cell
+
+    one, two = define(1.0), define(2.0)
+    assert call_add_up(one(3.0)) == 3.0
+    assert call_add_up(two(3.0)) == 6.0
+
+
+def test_options_of_inlined_generics_are_refused():
+    with pytest.raises(TypeError, match="add_up is compiled as part of what calls it"):
+        implements(add_up, Inner, fastmath=False)
+
+
+@pytest.mark.parametrize("dtype", [object, ">f8", np.float16, complex])
+def test_dtypes_that_compiled_code_does_not_know_are_named(dtype):
+    with pytest.raises(TypeError, match=r"Inner.numbers must .*dtype"):
+        Packed(Inner(np.zeros(2, dtype), True))

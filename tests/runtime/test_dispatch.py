@@ -248,6 +248,60 @@ def test_an_edit_of_an_implementation_is_noticed(project):
     assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "-3.0"
 
 
+SWAPPED = {
+    "two globals": ("A, B = 1.0, 2.0", "A, B = 2.0, 1.0", "10 * A + B"),
+    "two cells": ("f = make(1.0, 2.0)", "f = make(2.0, 1.0)", "f(thing.x)"),
+    "two defaults": ("def f(x, a=1.0, b=2.0):", "def f(x, a=2.0, b=1.0):", "f(thing.x)"),
+    "a member of an Enum": ("class E(IntEnum): A = 12", "class E(IntEnum): A = 21", "E.A"),
+    "the middle of a tuple": ("T = (0.0, 12.0, 0.0)", "T = (0.0, 21.0, 0.0)", "T[1]"),
+}
+FUNCTIONS = """
+    from enum import IntEnum
+    from maxmargin.runtime import helper
+
+    def make(a, b):
+        @helper
+        def f(x):
+            return 10 * a + b
+        return f
+
+    {line}
+"""
+
+
+@pytest.mark.parametrize("kind", SWAPPED)
+def test_values_that_are_swapped_are_noticed(tmp_path, kind):
+    before, after, expression = SWAPPED[kind]
+    code = textwrap.dedent(USER_CODE).replace("import helper", "from far import *")
+    (tmp_path / "user.py").write_text(code.replace("helper.twice(thing.x)", expression))
+    for line, value in ((before, 12.0), (after, 21.0)):
+        far = textwrap.dedent(FUNCTIONS).format(line=line)
+        if line.startswith("def"):
+            far = far.replace(line, f"@helper\n{line}\n    return 10 * a + b\n")
+        (tmp_path / "far.py").write_text(far)
+        assert float(run_python(REPORT, tmp_path, NUMBA_CACHE_DIR=tmp_path / "cache")[0]) == value
+
+
+def test_kernels_of_a_factory_keep_their_entries(project):
+    code = textwrap.dedent(USER_CODE) + textwrap.dedent("""
+        def factory(k):
+            @kernel
+            def run(thing):
+                return k * value(thing)
+            return run
+
+        one, two = factory(1), factory(2)
+    """)
+    (project / "user.py").write_text(code)
+    report = """
+        import user
+        from maxmargin.runtime.cache import loaded
+        print(user.one(user.Thing(3.0)), user.two(user.Thing(3.0)), loaded["run"])
+    """
+    assert run_python(report, project, NUMBA_CACHE_DIR=project / "cache") == ["6.0", "12.0", "0"]
+    assert run_python(report, project, NUMBA_CACHE_DIR=project / "cache") == ["6.0", "12.0", "2"]
+
+
 UNRELATED = [
     ("return value(thing)", '"""A new docstring."""\n    return value(thing)  # and a comment'),
     ("import helper", "import helper\n\n\ndef unrelated():\n    return 3\n"),
