@@ -26,6 +26,7 @@ from numba.extending import overload, register_jitable
 
 from maxmargin.runtime.abi import OPAQUE, FunctionTable, Interface, Packed, kind_of
 from maxmargin.runtime.cache import KernelCache, Reach
+from maxmargin.runtime.inner import InnerCompiler
 
 __all__ = ["generic", "helper", "implements", "interpreted", "kernel", "supports"]
 
@@ -38,8 +39,10 @@ _OPTIONS: dict[str, Any] = {
     "fastmath": {"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"},
     "no_cfunc_wrapper": True,
 }
-# Functions that only compiled code calls need no way in from Python.
-_INNER = {**_OPTIONS, "no_cpython_wrapper": True}
+# Implementations are called by address, and need no way in from Python.
+_BY_ADDRESS = {**_OPTIONS, "no_cpython_wrapper": True}
+# Other functions of compiled code are only linked into their callers.
+_INNER = {**_BY_ADDRESS, "pipeline_class": InnerCompiler}
 # Arrays are not counted: compiled code makes none, and those it is given outlive it. Inner functions follow.
 _UNCOUNTED = {"_nrt": False}
 
@@ -256,12 +259,12 @@ def _fill(table: FunctionTable, function: Any) -> None:
     implementation, options = function.implementations[cls], function.options[cls]
     signature = table.signature_of(function)
     try:
-        compiled = _compiled(implementation, signature, **{**_INNER, **_UNCOUNTED, **options})
+        compiled = _compiled(implementation, signature, **{**_BY_ADDRESS, **_UNCOUNTED, **options})
     except errors.NumbaError as error:
         if "NRT" not in str(error) and "returning of array" not in str(error):
             raise
         # It makes arrays of its own: let Numba count them.
-        compiled = _compiled(implementation, signature, **{**_INNER, **options})
+        compiled = _compiled(implementation, signature, **{**_BY_ADDRESS, **options})
     table.put(function, compiled)
 
 

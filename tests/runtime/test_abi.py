@@ -10,7 +10,7 @@ from numba.core.errors import TypingError
 from maxmargin import problem as generics
 from maxmargin.losses import Loss
 from maxmargin.problem import max_oracle, n_examples, scores, squared_norm
-from maxmargin.runtime import generic, implements, kernel
+from maxmargin.runtime import generic, helper, implements, kernel
 from maxmargin.runtime.abi import Interface, Packed
 from maxmargin.runtime.dispatch import PROBLEM
 from maxmargin.runtime.passes import Passes, bind
@@ -315,3 +315,28 @@ def test_options_of_inlined_generics_are_refused():
 def test_dtypes_that_compiled_code_does_not_know_are_named(dtype):
     with pytest.raises(TypeError, match=r"Inner.numbers must .*dtype"):
         Packed(Inner(np.zeros(2, dtype), True))
+
+
+@helper
+def raise_if_negative(x):
+    if x < 0:
+        raise ValueError("a negative number, deep inside")
+    return x
+
+
+@helper
+def pass_on(x):
+    return raise_if_negative(x) + 1.0
+
+
+@implements(generics.score_output, Picky)
+def picky_score(problem, i, theta, y):
+    return pass_on(theta[y[0]])
+
+
+def test_inner_functions_compute_and_raise():
+    """They are linked into their callers, two levels deep, and have no machine code of their own."""
+    call, y = Caller(Picky(np.zeros(2, np.int32))), np.zeros(1, np.int32)
+    assert call(generics.score_output, 0, np.array([2.0, 0.0]), y) == 3.0
+    with pytest.raises(ValueError, match="deep inside"):
+        call(generics.score_output, 0, np.array([-2.0, 0.0]), y)
