@@ -128,7 +128,8 @@ class StructuredModel(BaseEstimator):
         self.trace_ = result.trace
         self.status_ = result.status
         self.n_iter_ = int(np.ceil(result.trace.passes[-1]))
-        self._dual = result.dual if self.warm_start else None
+        self.certificate_ = result.certificate
+        self._result = result if self.warm_start else None
         self._layout: Any = encoder.layout(problem)
         return self
 
@@ -173,7 +174,7 @@ class StructuredModel(BaseEstimator):
         is_same = self.warm_start and hasattr(self, "_layout") and self._encoder == encoder
         if not (is_same and same(self._layout, encoder.layout(problem))):
             return None
-        return self._w if self._dual is None else self._dual
+        return self._w if self._result is None else self._result
 
     def _held_out(self, encoder: Any, X: Any, y: Any, data: Mapping[str, Any]) -> HeldOut | None:
         if (X is None) != (y is None):

@@ -14,6 +14,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 ATTRIBUTES = """\
 trace_ : Trace
     Certificates of the fit: passes, oracle calls, seconds, primal, dual and gap.
+certificate_ : Certified
+    What is proven of the weights: their objective, a lower bound of the optimum, and the gap between them.
 status_ : Status
     Why the fit stopped.
 n_iter_ : int
