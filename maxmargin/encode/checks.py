@@ -24,6 +24,25 @@ def check_truths(y: Any, n: int, kind: str, noun: str, name: str = "y") -> None:
         raise ValueError(f"X has {n} {noun}s, but {name} has {len(y)}.")
 
 
+def check_sparse(x: Any, name: str) -> None:
+    """Raise where an index of a sparse matrix leads out of it: SciPy trusts them, and so do kernels."""
+    if x.format == "coo":
+        is_whole = all(not c.size or (c.min() >= 0 and c.max() < n) for c, n in zip(x.coords, x.shape, strict=True))
+    elif x.format in ("csr", "csc"):
+        n_rows, n_columns = x.shape if x.format == "csr" else x.shape[::-1]
+        is_whole = (
+            len(x.indptr) == n_rows + 1
+            and x.indptr[0] == 0
+            and bool((np.diff(x.indptr) >= 0).all())
+            and x.indptr[-1] <= min(len(x.indices), len(x.data))
+            and (not len(x.indices) or (x.indices.min() >= 0 and x.indices.max() < n_columns))
+        )
+    else:
+        is_whole = True
+    if not is_whole:
+        raise ValueError(f"{name} is a broken sparse matrix: its indices do not fit its shape, {x.shape}.")
+
+
 def check_array(x: Any, name: str, kind: str, *shapes: tuple[int | None, ...], dtypes: str = "biuf") -> np.ndarray:
     """Raise unless x is an array, `kind` in messages, of one of these shapes, with None for any length, and dtypes."""
     try:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.checks import check_array, locate
+from maxmargin.encode.checks import check_array, check_sparse, locate
 from maxmargin.encode.rows import Rows, stack_rows
 
 
@@ -87,7 +87,10 @@ def check_parents(edges: Any, name: str, n_nodes: int) -> np.ndarray:
 
 def check_edge_features(features: Any, n_edges: int, i: int, dtype: Any) -> np.ndarray:
     """Check the features of the edges of example i, a row per edge; a flat array is one feature."""
-    table = features.toarray() if sp.issparse(features) else features
+    table = features
+    if sp.issparse(features):
+        check_sparse(features, f"The edge features of X[{i}]")
+        table = features.toarray()
     name, kind = f"The edge features of X[{i}]", f"a matrix of numbers with {n_edges} rows, one per edge"
     rows = check_array(table, name, kind, (n_edges, None), (n_edges,)).astype(np.float64)
     if rows.ndim == 1:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.checks import check_examples, locate
+from maxmargin.encode.checks import check_examples, check_sparse, locate
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from maxmargin.features.base import Gram, gram_blocks
 
@@ -89,6 +89,8 @@ def _as_matrix(x: Any, name: str) -> Any:
                 f"{name} must be a (T, F) matrix of numbers: scikit-learn's DictVectorizer makes one of dictionaries "
                 "of features, its FeatureHasher of lists of strings."
             )
+    else:
+        check_sparse(x, name)
     if x.ndim != 2:
         dimensions = f"has {x.ndim} dimension{'s' if x.ndim != 1 else ''}" if x.size else "is empty"
         raise ValueError(f"{name} must be a (T, F) matrix, but {dimensions}.")

@@ -6,11 +6,13 @@ from copy import copy
 from typing import Any, Self, Unpack
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from maxmargin.encode.checks import check_sparse
 from maxmargin.encode.multiclass import MulticlassEncoder
 from maxmargin.estimators.families import SVM, ArrayModel, WithMarginals, WithMaxMarginals
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
@@ -77,6 +79,7 @@ class MulticlassSVM(SVM, ClassifierMixin, WithMaxMarginals, WithMarginals, Array
         return self._fit(X, y, sample_weight, **options)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MulticlassEncoder, Any]:
+        _check_indices(X)
         checked = copy(self)  # a failed fit changes nothing
         X, y = validate_data(checked, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
         check_classification_targets(y)
@@ -97,6 +100,7 @@ class MulticlassSVM(SVM, ClassifierMixin, WithMaxMarginals, WithMarginals, Array
 
     def _problem(self, X: Any, **data: Any) -> Any:
         check_is_fitted(self)
+        _check_indices(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         return self._encoder.problem(X, **data)
 
@@ -113,3 +117,8 @@ class MulticlassSVM(SVM, ClassifierMixin, WithMaxMarginals, WithMarginals, Array
         """
         table = super().decision_function(X)
         return table[:, 1] - table[:, 0] if table.shape[1] == 2 else table
+
+
+def _check_indices(X: Any) -> None:
+    if sp.issparse(X):
+        check_sparse(X, "X")  # before scikit-learn converts it
