@@ -197,6 +197,18 @@ class StructuredModel(BaseEstimator):
         for name, value in self._encoder.attributes(w).items():
             setattr(self, name, value)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: the weights once, without the views of them that have names."""
+        state = dict(super().__getstate__())
+        for name in self._encoder.attributes(self._w) if hasattr(self, "_w") else ():
+            state.pop(name, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_w" in state:
+            self._set_weights(self._w)
+
     # --- predictions ----------------------------------------------------------------------------------------------
 
     def _problem(self, X: Any, **data: Any) -> Any:

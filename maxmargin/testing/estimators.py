@@ -114,6 +114,9 @@ class _Checks:
             ("a deep copy", copy.deepcopy(self.fitted)),
         ):
             assert _equal(made.predict(self.X), expected), f"{name} of the model predicts something else"
+            parts = [*made.coef_.values()] if isinstance(made.coef_, dict) else [made.coef_]
+            are_views = all(np.shares_memory(part, made._w) for part in parts if isinstance(part, np.ndarray))
+            assert are_views, f"coef_ of {name} is not what it predicts with"
         assert not hasattr(clone(self.fitted), "coef_"), "a clone of a fitted model is fitted"
 
     def check_sample_weight(self) -> None:

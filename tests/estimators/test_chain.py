@@ -1,4 +1,5 @@
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -381,3 +382,16 @@ def test_bounds_hold_by_name(words):
 def test_bad_bounds(bounds, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         ChainSVM(bounds=bounds).fit(GOOD, LABELS)
+
+
+def test_pickles_hold_the_weights_once():
+    rng = np.random.default_rng(0)
+    X, y = [rng.normal(size=(3, 5000)) for _ in range(4)], [[0, 1, 2], [2, 1, 0], [0, 0, 1], [2, 2, 1]]
+    model = ChainSVM(max_passes=1, random_state=0).fit(X, y)
+    stored = pickle.dumps(model)
+    assert len(stored) < 1.2 * model._w.nbytes
+    loaded = pickle.loads(stored)
+    loaded.coef_.emissions[:] = 0
+    loaded.coef_.bias[:] = [0, 5, 0]
+    loaded.coef_.transitions[:] = 0
+    assert all((labels == 1).all() for labels in loaded.predict(X))
