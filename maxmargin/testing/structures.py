@@ -65,18 +65,20 @@ def check_structure(
         rng = np.random.default_rng(random_state)
         w = generics.new_weights(problem)
         assert not w.any(), "new_weights must return zeros"
-        for scale in (0.0, 1.0, 10.0):  # all tied, ordinary, far apart
+        seen: list[dict[tuple[int, ...], np.ndarray]] = [{} for _ in range(generics.n_examples(problem))]
+        for scale in (1.0, 10.0, 0.0):  # ordinary, far apart, all tied: costs alone decide
             w[:] = np.maximum(scale * rng.normal(size=w.size), lower)
             work = generics.workspace(problem, k)
-            for i in range(generics.n_examples(problem)):
-                _Example(call, i, w, work, rng, k).check(None if outputs is None else [*outputs(i)])
+            for i, known in enumerate(seen):
+                _Example(call, i, w, work, rng, k, known).check(None if outputs is None else [*outputs(i)])
 
 
 class _Example:
     """The checks of one example at given weights."""
 
-    def __init__(self, call: Caller, i: int, w: np.ndarray, work: Any, rng: Any, k: int) -> None:
+    def __init__(self, call: Caller, i: int, w: np.ndarray, work: Any, rng: Any, k: int, known: dict) -> None:
         self.call, self.i, self.w, self.work, self.rng, self.k = call, i, w, work, rng, k
+        self.known = known  # outputs that oracles have returned, at these or other weights
         self.n_parts = int(generics.part_sizes(call.problem)[i])
         self.gold = generics.gold(call.problem, i)
         self.size = self.gold.size
@@ -138,6 +140,14 @@ class _Example:
         self.close(value, np.dot(self.theta, self.parts(y)), "score_output differs from the parts of add_output")
         lowest = self.call(generics.score_output, self.i, self.theta, self.gold)
         assert value >= lowest - self.tol * (1 + abs(lowest)), f"example {self.i}: the true output beats max_oracle"
+        for other in self.known.values():
+            score = self.call(generics.score_output, self.i, self.theta, other)
+            slack = self.tol * (1 + abs(score) + np.abs(self.theta[self.theta > generics.IMPOSSIBLE / 2]).sum())
+            assert value >= score - slack, (
+                f"example {self.i}: max_oracle returns {y} of score {value:.6g}, but {other}, which it returned before, "
+                f"has {score:.6g}: does it leave out costs?"
+            )
+        self.known[tuple(y.tolist())] = y
         if table is not None:
             self.close(value, (table @ self.theta).max(), "max_oracle differs from enumeration")
 

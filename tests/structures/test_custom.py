@@ -130,3 +130,17 @@ def broken(**methods):
 def test_bad_models(model, X, Y, sentence):
     with pytest.raises((ValueError, TypeError), match=sentence):
         CustomProblem(model, X, Y)
+
+
+class ForgetsCosts(LabelsByArgmax):
+    """Its argmax takes the true output and does nothing with it."""
+
+    def argmax(self, x, w, y_true=None):
+        return super().argmax(x, w)
+
+
+def test_an_argmax_that_forgets_the_cost_is_found():
+    X, y = label_data(6)
+    check_structure(CustomProblem(LabelsByArgmax(), X, y))
+    with pytest.raises(AssertionError, match="does it leave out costs"):
+        check_structure(CustomProblem(ForgetsCosts(), X, y))
