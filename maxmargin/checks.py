@@ -8,26 +8,53 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_cost", "check_count", "check_positive", "check_share"]
+__all__ = ["as_numbers", "check_choice", "check_cost", "check_count", "check_positive", "check_share"]
 
 
 def check_positive(name: str, value: Any, allow_infinite: bool = False) -> None:
     """Raise unless `value` is a positive number, finite unless said otherwise."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not (is_number and value > 0 and (value < np.inf or (allow_infinite and value == np.inf))):
-        raise ValueError(f"{name} must be a positive number, not {value!r}.")
+    number = _as_float(value)
+    if not (0 < number < np.inf or (allow_infinite and number == np.inf)):
+        raise ValueError(f"{name} must be a positive number, not {_shown(value)}.")
 
 
 def check_cost(name: str, value: Any) -> None:
     """Raise unless `value` is a finite number that is not negative."""
-    if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
-        raise ValueError(f"{name} must be a number, 0 or more, not {value!r}.")
+    if not 0 <= _as_float(value) < np.inf:
+        raise ValueError(f"{name} must be a number, 0 or more, not {_shown(value)}.")
 
 
 def check_share(name: str, value: Any) -> None:
     """Raise unless `value` is a number from 0 to 1."""
-    if not (isinstance(value, Real) and 0 <= float(value) <= 1):
-        raise ValueError(f"{name} must be a number from 0 to 1, not {value!r}.")
+    if not 0 <= _as_float(value) <= 1:
+        raise ValueError(f"{name} must be a number from 0 to 1, not {_shown(value)}.")
+
+
+def _as_float(value: Any) -> float:
+    """A number, NaN for what is none that a float can hold."""
+    if not isinstance(value, Real) or isinstance(value, (bool, np.timedelta64)):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.nan
+
+
+def _shown(value: Any) -> str:
+    """A value as messages show it."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def as_numbers(name: str, values: Any) -> np.ndarray:
+    """Values in float64; raises if they are no numbers that it can hold, or not all in rows of the same length."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf" and not all(isinstance(value, Real) for value in array.ravel().tolist()):
+            raise TypeError(f"{name} must hold numbers, but its dtype is {array.dtype}.")
+        return array.astype(np.float64)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{name} must hold numbers, in rows of the same length, that a float can hold.") from None
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:

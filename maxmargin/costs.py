@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.checks import as_numbers
+
 COSTS = ("hamming", "normalized_hamming")
 
 
@@ -37,7 +39,7 @@ def label_costs(cost: Any, classes: np.ndarray, label_counts: np.ndarray, class_
             raise ValueError(f"cost must be one of {', '.join(COSTS)} or a matrix, not {cost!r}.")
         matrix = 1.0 - np.eye(n_labels)
     else:
-        matrix = np.array(cost, dtype=np.float64)
+        matrix = as_numbers("cost", cost)
         if matrix.shape != (n_labels, n_labels):
             raise ValueError(
                 f"cost must have shape ({n_labels}, {n_labels}), one row per class, but has shape {matrix.shape}."
@@ -57,7 +59,7 @@ def _class_weights(class_weight: Any, classes: np.ndarray, label_counts: np.ndar
     unknown = set(class_weight) - set(classes.tolist())
     if unknown:
         raise ValueError(f"class_weight names {sorted(unknown, key=str)[0]!r}, which is not a label in y.")
-    weights = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
+    weights = as_numbers("class_weight", [class_weight.get(label, 1.0) for label in classes.tolist()])
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError("class_weight must hold finite, non-negative numbers.")
     return weights

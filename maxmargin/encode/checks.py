@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.checks import as_numbers
+
 
 def check_examples(X: Any, kind: str, noun: str) -> None:
     """Raise unless X is a list, of `kind` in messages, with at least one entry, `noun` in messages."""
@@ -106,7 +108,7 @@ def flatten_weights(weights: Any, shapes: Any, name: str, noun: str) -> np.ndarr
     if weights is None:
         return np.ones(shapes.prod(axis=1).sum())
     check_truths(weights, len(shapes), f"one array of weights per {noun}", noun, name)
-    arrays = [np.asarray(weight, dtype=np.float64) for weight in weights]
+    arrays = [as_numbers(f"{name}[{i}]", weight) for i, weight in enumerate(weights)]
     for i, (weight, shape) in enumerate(zip(arrays, shapes, strict=True)):
         if weight.shape != (expected := tuple(shape.tolist())):
             raise ValueError(f"{name}[{i}] must have the shape {expected}, to go with X[{i}], but has {weight.shape}.")
@@ -119,7 +121,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
     """Check the weights of the n examples."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = as_numbers("sample_weight", sample_weight)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must hold {n} numbers, one per example, but has shape {weights.shape}.")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.checks import as_numbers
 from maxmargin.runtime.dispatch import helper
 
 
@@ -54,7 +55,7 @@ def _rounded(bound: np.ndarray, dtype: Any, inwards: float) -> np.ndarray:
 
 
 def _as_bound(name: str, bound: Any, nothing: float, n_weights: int) -> np.ndarray:
-    values = np.asarray(nothing if bound is None else bound, dtype=np.float64)
+    values = as_numbers(name, nothing if bound is None else bound)
     if values.shape not in ((), (n_weights,)):
         raise ValueError(f"{name} must be a number or hold {n_weights} numbers, but has shape {values.shape}.")
     if np.isnan(values).any() or (values == -nothing).any():

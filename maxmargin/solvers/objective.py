@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.checks import check_positive, check_share
+from maxmargin.checks import as_numbers, check_positive, check_share
 from maxmargin.losses import NAMED, Loss, attain, clear, copy_into, potentials
 from maxmargin.problem import accumulate, add_output, augment, gold, n_examples, new_weights, score_output
 from maxmargin.runtime.blocks import Blocks, new_blocks
@@ -29,6 +29,8 @@ from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.passes import Passes
 from maxmargin.solvers.active_sets import means_of_sets, sets_of
 from maxmargin.solvers.bounds import dual_term, make_bounds, project
+
+LEAST_C = 1e-100  # beyond it and its inverse, sums of squares leave the range of numbers
 
 
 class Certificate(NamedTuple):
@@ -83,6 +85,9 @@ class Objective:
     ) -> None:
         check_positive("C", C, allow_infinite=True)
         check_share("l1_ratio", l1_ratio)
+        C, l1_ratio = float(C), float(l1_ratio)
+        if not (LEAST_C <= C <= 1 / LEAST_C or np.inf == C):
+            raise ValueError(f"C must be between {LEAST_C:g} and {1 / LEAST_C:g}, or infinite, not {C:g}.")
         self.loss = loss
         self.n_jobs = n_jobs
         self.passes = Passes(problem, n_jobs, loss.n_best)
@@ -92,7 +97,7 @@ class Objective:
         self.regularization = (1 - l1_ratio) / (self.n * C)
         self.l1 = l1_ratio / (self.n * C)  # a term of its own, in solvers that know of it
         self.bounds = make_bounds(lower, upper, new_weights(problem))
-        self.weight = np.ones(self.n) if sample_weight is None else np.array(sample_weight, np.float64)
+        self.weight = np.ones(self.n) if sample_weight is None else as_numbers("sample_weight", sample_weight)
         if self.weight.shape != (self.n,) or not (np.isfinite(self.weight).all() and (self.weight >= 0).all()):
             raise ValueError(f"sample_weight must hold {self.n} finite, non-negative numbers, one per example.")
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.checks import as_numbers
 from maxmargin.solvers.active_sets import DualPoint, copied, no_sets
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
@@ -53,11 +54,14 @@ class Run:
         self.start = start
         self.w = np.zeros(objective.n_weights, objective.passes.dtype)
         self.dual: Any = None  # the dual point, in solvers that keep one
-        self.tol = tol
-        self.abs_tol = abs_tol
-        self.max_passes = max_passes
-        self.time_limit = time_limit
-        self.rng = np.random.default_rng(random_state)
+        self.tol = float(tol)
+        self.abs_tol = float(abs_tol)
+        self.max_passes = float(max_passes)
+        self.time_limit = None if time_limit is None else float(time_limit)
+        try:
+            self.rng = np.random.default_rng(random_state)
+        except (TypeError, ValueError):
+            raise ValueError(f"random_state must be a seed or a generator, not {random_state!r}.") from None
         self.n_steps = 0
         self.oracle_calls = 0
         self.cache_hits = 0
@@ -187,7 +191,7 @@ class Run:
             if self.objective.regularization == 0:
                 raise ValueError("start must be weights, not a dual point, which has none without L2 regularization.")
             start, _ = self.objective.at(start.means)
-        start = np.array(start, np.float64)
+        start = as_numbers("start", start)
         if start.shape != self.w.shape or not np.isfinite(start).all():
             raise ValueError(f"start must hold {self.w.size} finite weights, or be a dual point of this problem.")
         return project(start, self.objective.bounds)

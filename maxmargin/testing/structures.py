@@ -144,8 +144,8 @@ class _Example:
             score = self.call(generics.score_output, self.i, self.theta, other)
             slack = self.tol * (1 + abs(score) + np.abs(self.theta[self.theta > generics.IMPOSSIBLE / 2]).sum())
             assert value >= score - slack, (
-                f"example {self.i}: max_oracle returns {y} of score {value:.6g}, but {other}, which it returned before, "
-                f"has {score:.6g}: does it leave out costs?"
+                f"example {self.i}: max_oracle returns {y} of score {value:.6g}, but {other}, which it returned "
+                f"before, has {score:.6g}: does it leave out costs?"
             )
         self.known[tuple(y.tolist())] = y
         if table is not None:
