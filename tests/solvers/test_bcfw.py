@@ -157,7 +157,7 @@ class Slow(Candidates):
     """An oracle that takes much longer than anything else."""
 
     def max_oracle(self, i, theta, y, work):
-        for _ in range(200):
+        for _ in range(800):
             np.sort(self.phi[i] @ self.phi[i].T)
         return super().max_oracle(i, theta, y, work)
 
