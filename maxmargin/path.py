@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from maxmargin.estimators.base import as_seed
 from maxmargin.losses import NAMED
 from maxmargin.problem import n_examples
+from maxmargin.runtime.passes import bind
 from maxmargin.solvers import BCFW, Solver, find_solver
 from maxmargin.solvers.interrupt import Interruptible
 from maxmargin.solvers.path import Breakpoint, PathFollower
@@ -254,6 +255,7 @@ def regularization_path(
         random_state = as_seed(estimator.random_state) if random_state is None else random_state
     elif X_dev is not None:
         raise ValueError("X_dev and y_dev need an estimator, not a problem.")
+    problem = bind(problem)
     follower = PathFollower(
         problem, sample_weight, _path_solver(solver, method), eps, kappa, max_passes, time_limit, n_jobs, random_state
     )

@@ -379,6 +379,7 @@ class FunctionTable:
         self.interface = interface
         self.packed = Packed(target)
         self.work: types.Type = OPAQUE  # the type of its workspace, once there is one
+        self.loss: FunctionTable | None = None  # the loss that kernels were last called with on this problem
         self.dtype = np.dtype(dtype)
         self.kind = Table(interface.name, from_dtype(self.dtype))
         self._kept = kept

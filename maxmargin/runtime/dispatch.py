@@ -45,6 +45,7 @@ _BY_ADDRESS = {**_OPTIONS, "no_cpython_wrapper": True}
 _INNER = {**_BY_ADDRESS, "pipeline_class": InnerCompiler}
 # Arrays are not counted: compiled code makes none, and those it is given outlive it. Inner functions follow.
 _UNCOUNTED = {"_nrt": False}
+_KERNEL = {**_OPTIONS, **_UNCOUNTED}
 
 _compiled_types: set[type] = set()  # NamedTuple classes with implementations of generics
 _is_interpreted = contextvars.ContextVar("interpreted", default=bool(vars(config)["DISABLE_JIT"]))
@@ -221,7 +222,7 @@ def kernel(function: Callable) -> Callable:
         values = [_as_argument(target if table is None else table, None), *(_as_argument(arg, table) for arg in args)]
         if table is not None:
             _link(table, function)
-        return _compiled(function, tuple(map(kind_of, values)), **_OPTIONS, **_UNCOUNTED).entry_point(*values)
+        return _compiled(function, tuple(map(kind_of, values)), _KERNEL).entry_point(*values)
 
     call.interpreted = function  # type: ignore[attr-defined]
     return call
@@ -238,10 +239,13 @@ def _as_argument(value: Any, table: FunctionTable | None) -> Any:
     losses = [function for function in LOSS.generics if type(value) in function.implementations]
     if table is None or not losses:
         return Packed(value)
-    loss = FunctionTable(value, LOSS, table.dtype, [int(value.margin)])
-    for function in losses:
-        _fill(loss, function)
-        _link(table, function.implementations[type(value)])
+    loss = table.loss
+    if loss is None or loss.target is not value:
+        loss = FunctionTable(value, LOSS, table.dtype, [int(value.margin)])
+        for function in losses:
+            _fill(loss, function)
+            _link(table, function.implementations[type(value)])
+        table.loss = loss
     return loss
 
 
@@ -259,12 +263,12 @@ def _fill(table: FunctionTable, function: Any) -> None:
     implementation, options = function.implementations[cls], function.options[cls]
     signature = table.signature_of(function)
     try:
-        compiled = _compiled(implementation, signature, **{**_BY_ADDRESS, **_UNCOUNTED, **options})
+        compiled = _compiled(implementation, signature, {**_BY_ADDRESS, **_UNCOUNTED, **options})
     except errors.NumbaError as error:
         if "NRT" not in str(error) and "returning of array" not in str(error):
             raise
         # It makes arrays of its own: let Numba count them.
-        compiled = _compiled(implementation, signature, **{**_BY_ADDRESS, **options})
+        compiled = _compiled(implementation, signature, {**_BY_ADDRESS, **options})
     table.put(function, compiled)
 
 
@@ -273,9 +277,9 @@ def _generics_of(function: Callable) -> tuple[Any, ...]:
     return tuple(Reach(function).generics)
 
 
-def _compiled(function: Callable, signature: Any, **options: Any) -> Any:
+def _compiled(function: Callable, signature: Any, options: dict[str, Any]) -> Any:
     """A function compiled for a signature, from this process, from disk, or anew."""
-    key = function, str(options)
+    key = function, "" if options is _KERNEL else str(options)  # which would take longer than a short pass
     dispatcher = _dispatchers.get(key)
     if dispatcher is None:
         dispatcher = _dispatchers.setdefault(key, _make_dispatcher(function, options))

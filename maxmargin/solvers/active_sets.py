@@ -169,8 +169,7 @@ def means_of_sets(problem, sets, means, lo, hi, scratch):
         total = 0.0
         for slot in range(sets.stored_count[i]):
             total += sets.alpha[sets.slot_at[i] + slot]
-        for p in range(mu.size):
-            mu[p] = 0
+        clear(mu)
         for slot in range(sets.stored_count[i]):
             sets.alpha[sets.slot_at[i] + slot] /= total
             weight = sets.alpha[sets.slot_at[i] + slot]

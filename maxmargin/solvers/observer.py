@@ -71,8 +71,8 @@ class Observer:
             self.best, self.lowest = self.held_out.best, self.primals[self.held_out.at]
             run.notes.append(self.held_out.summary)
         certified = Certified(float(self.lowest), float(dual))
-        status = Status.HELD_OUT if was_solved and not self._is_enough(certified) else None
-        status = status or run.status(self._is_enough(certified))
+        is_solved = self._is_enough(certified)
+        status = Status.HELD_OUT if was_solved and not is_solved else run.status(is_solved)
         if run.wrong_outputs:
             run.notes.append(f"The oracle returned an output worse than the true one {run.wrong_outputs} times.")
         if run.n_inexact:

@@ -21,8 +21,7 @@ import numpy as np
 
 from maxmargin.losses import Loss
 from maxmargin.problem import augment, gold, n_examples, score_output
-from maxmargin.runtime.dispatch import kernel
-from maxmargin.runtime.passes import bind
+from maxmargin.runtime.dispatch import Bound, kernel
 from maxmargin.solvers.active_sets import DualPoint, kept_primal
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.solver import Solver
@@ -49,7 +48,7 @@ class PathFollower:
 
     Parameters
     ----------
-    problem : the examples, whose true outputs cost nothing
+    problem : the examples, made ready for kernels once for the whole path; their true outputs cost nothing
     sample_weight : (n,) weights of the examples
     solver : a solver that keeps its dual point, such as any BCFW
     eps : the accuracy of the path
@@ -58,7 +57,7 @@ class PathFollower:
     time_limit : seconds for the whole path
     """
 
-    problem: Any
+    problem: Bound
     sample_weight: np.ndarray | None
     solver: Solver
     eps: float
@@ -80,7 +79,7 @@ class PathFollower:
             if is_stuck or current.decay <= slack or current.regularization <= smallest:
                 return
             factor = max(1 - slack / current.decay, smallest / current.regularization)
-            start = kept_primal(bind(self.problem), current.point, factor)
+            start = kept_primal(self.problem, current.point, factor)
             current = self.solve(factor * current.regularization, start, began)
 
     def follow_grid(self, grid: np.ndarray) -> Iterator[Breakpoint]:
@@ -89,7 +88,7 @@ class PathFollower:
         for regularization in grid:
             start = None
             if current is not None:
-                start = kept_primal(bind(self.problem), current.point, regularization / current.regularization)
+                start = kept_primal(self.problem, current.point, regularization / current.regularization)
             current = self.solve(regularization, start, began)
             yield current
 

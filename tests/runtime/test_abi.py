@@ -283,8 +283,7 @@ def test_a_function_that_is_not_linked_raises():
     compiled = dispatch._compiled(
         call_hidden,
         (bound.table.kind, *(dispatch.kind_of(value) for value in (np.zeros(21), 0, theta))),
-        **dispatch._OPTIONS,
-        **dispatch._UNCOUNTED,
+        dispatch._KERNEL,
     )
     with pytest.raises(RuntimeError, match="scores is not in the table"):
         compiled.entry_point(bound.table, np.zeros(21), 0, theta)
