@@ -20,7 +20,7 @@ def solvers() -> dict[str, Any]:
     from maxmargin import SGD, SVRG, Perceptron
 
     return {
-        "SGD": SGD(gap_every=1000, step=0.01),
+        "SGD": SGD(gap_every=1000, schedule="decay", step=0.01),
         "SVRG": SVRG(smoothness=1000.0, mu=1.0),
         "perceptron": Perceptron(gap_every=1000),
     }

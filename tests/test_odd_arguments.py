@@ -64,7 +64,7 @@ def test_odd_lists_of_numbers_are_named(value):
     with pytest.raises((TypeError, ValueError), match="lower must hold"):
         BCFW().solve(toy_chains(n=2), lower=value)
     with pytest.raises((TypeError, ValueError), match="start must hold"):
-        SGD(step=0.1).solve(toy_chains(n=2), start=value)
+        SGD().solve(toy_chains(n=2), start=value)
 
 
 @pytest.mark.parametrize("value", ["seed", -1, 1.5, object()])

@@ -2,27 +2,32 @@
 
     w_t = w_{t-1} - gamma_t {weight_i g_i(w_{t-1}) + lambda w_{t-1}}
 
-with steps gamma_t = gamma_0/(1 + t/t_0), gamma_0, gamma_0/sqrt(t) or gamma_0/t, and the average of the iterates
-weighted by their number, 2/(t^2 + t) sum_s s w_s (*Smoother*, section 7; Lacoste-Julien, Schmidt, Bach 2012). A pass
-visits each example once, so the mean parts that the oracle returns during a pass are a dual point, at no extra calls.
+with the average of the iterates weighted by their number, 2/(t^2 + t) sum_s s w_s (*Smoother*, section 7;
+Lacoste-Julien, Schmidt, Bach 2012). Steps are gamma_0/(1 + t/t_0), gamma_0, gamma_0/sqrt(t) or gamma_0/t or, where
+there is no gamma_0 to tune, those of Polyak: no loss is negative, and f_i/||g_i||^2 is the step at which the tangent of
+the example's loss f_i is zero,
+
+    gamma_t weight_i = min {rho f_i / ||g_i||^2, weight_i / (2 lambda (n + t))}, rho < 2,
+
+which end as steps of the order 1/(lambda t) must. A pass visits each example once, so the mean parts that the oracle
+returns during a pass are a dual point, at no extra calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import attain, clear
-from maxmargin.problem import accumulate, add_output, augment, gold, n_examples
+from maxmargin.problem import accumulate, add_output, augment, gold, n_examples, squared_norm
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.lazy_weights import (
     STEPS,
-    LazyWeights,
     average,
     current,
     lazy_potentials,
@@ -35,11 +40,12 @@ from maxmargin.solvers.run import Run
 from maxmargin.solvers.smoothness import estimate_bend
 from maxmargin.solvers.solver import Solver
 
-DECAY, CONSTANT, SQRT, INVERSE = range(4)
-SCHEDULES = {"decay": DECAY, "constant": CONSTANT, "sqrt": SQRT, "inverse": INVERSE}
-TRIAL = 1000  # steps for which a first step size is tried
-MOST_TRIALS = 40
-WORTHWHILE = 0.999  # of the losses: what another step size must at least save
+POLYAK, DECAY, CONSTANT, SQRT, INVERSE = range(5)
+SCHEDULES = {"polyak": POLYAK, "decay": DECAY, "constant": CONSTANT, "sqrt": SQRT, "inverse": INVERSE}
+TINY = 1e-30
+ROUNDING = 1e-6  # of scores: losses below it count as zero
+LONGEST = 10.0  # of Polyak's steps without regularization, in terms of those at the start
+RELAXATION = 1.75  # rho: the longer, the better the average, up to 2, where steps would reflect the weights
 
 
 @dataclass(frozen=True)
@@ -48,16 +54,16 @@ class SGD(Solver):
 
     Parameters
     ----------
-    schedule : step sizes after t steps: "decay", gamma_0/(1 + t/t_0); "constant", gamma_0; "sqrt", gamma_0/sqrt(t); or
-        "inverse", gamma_0/t
-    step : gamma_0; by default the best on some examples, or 1/lambda for "inverse"
+    schedule : step sizes after t steps: "polyak", from the loss and the gradient of the example; "decay",
+        gamma_0/(1 + t/t_0); "constant", gamma_0; "sqrt", gamma_0/sqrt(t); or "inverse", gamma_0/t
+    step : gamma_0, by default 1/lambda, for "inverse"; "polyak" has none
     delay : t_0 of "decay"; by default 1/(lambda gamma_0), so that steps tend to 1/(lambda t), or one pass without
         regularization
     averaging : whether to return the average of the iterates in place of the last one
     gap_every : passes between two certificates, which take one more pass of the oracle
     """
 
-    schedule: str = "decay"
+    schedule: str = "polyak"
     step: float | None = None
     delay: float | None = None
     averaging: bool = True
@@ -72,6 +78,10 @@ class SGD(Solver):
         for name in ("step", "delay"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
+        if self.step is not None and self.schedule == "polyak":
+            raise ValueError("schedule='polyak' has no step to set: choose another schedule, such as 'decay'.")
+        if self.step is None and self.schedule not in ("polyak", "inverse"):
+            raise ValueError(f"schedule={self.schedule!r} needs a step.")
 
     def _check_objective(self, objective: Objective) -> None:
         super()._check_objective(objective)
@@ -88,7 +98,19 @@ class SGD(Solver):
             for _ in range(n_passes):
                 order, gradient, gain = run.rng.permutation(objective.n), np.zeros(w.size), 0.0
                 for lo, hi in run.slices(objective.n):
-                    gain += sgd_steps_on(run, lazy, order[lo:hi], rule, gradient)[1]
+                    gain += sgd_steps(
+                        objective.problem,
+                        objective.loss,
+                        lazy,
+                        objective.bounds,
+                        objective.passes.part_sizes,
+                        objective.weight,
+                        order[lo:hi],
+                        rule,
+                        gradient,
+                        objective.passes.scratches[0],
+                    )
+                    run.count(calls=hi - lo)
                 if run.must_stop:
                     break
                 bound.add(gain / objective.n, gradient)
@@ -99,37 +121,14 @@ class SGD(Solver):
             n_passes = self.gap_every
 
     def _rule(self, run: Run, w: np.ndarray) -> StepRule:
-        strength = run.objective.regularization
-        if self.step is not None:
-            step = self.step
-        elif self.schedule == "inverse":
-            step = 1 / strength
-        else:
-            step = self._try_steps(run, w)
-            run.notes.append(f"Chose step={step:.3g}.")
-        slowest = 1 / (strength * step) if strength > 0 else run.objective.n
-        return StepRule(SCHEDULES[self.schedule], float(step), float(self.delay or slowest), strength)
-
-    def _try_steps(self, run: Run, w: np.ndarray) -> float:
-        """The step with the lowest losses along a walk over some examples: a power of two times Polyak's step at w."""
-        objective = run.objective
-        order = np.resize(run.rng.permutation(objective.n), TRIAL)
-
-        def losses(step: float) -> float:
-            lazy = lazy_weights(w, objective.passes.dtype, averages=False)
-            rule = replace(self, step=step)._rule(run, w)
-            return sgd_steps_on(run, lazy, order, rule, np.zeros(0))[0]
-
-        found = estimate_bend(run, objective, w)
-        best = found.loss / max(found.squared_norm, 1e-12) or 1.0
-        lowest, factor = losses(best), 2.0
-        if (value := losses(best / 2)) < WORTHWHILE * lowest:
-            best, lowest, factor = best / 2, value, 0.5
-        for _ in range(MOST_TRIALS):  # losses that vanish fall with every shorter step
-            if not (value := losses(best * factor)) < WORTHWHILE * lowest:
-                break
-            best, lowest = best * factor, value
-        return best
+        kind, n, strength = SCHEDULES[self.schedule], run.objective.n, run.objective.regularization
+        if kind == POLYAK and strength > 0:
+            return StepRule(kind, 1 / (2 * strength * n), float(n), strength)
+        if kind == POLYAK:
+            found = estimate_bend(run, run.objective, w)
+            return StepRule(kind, LONGEST * found.loss / max(found.squared_norm, TINY), np.inf, strength)
+        step = float(self.step or 1 / strength)
+        return StepRule(kind, step, float(self.delay or (1 / (strength * step) if strength > 0 else n)), strength)
 
 
 class StepRule(NamedTuple):
@@ -141,31 +140,10 @@ class StepRule(NamedTuple):
     regularization: float
 
 
-def sgd_steps_on(
-    run: Run, lazy: LazyWeights, order: np.ndarray, rule: StepRule, gradient: np.ndarray
-) -> tuple[float, float]:
-    """Take a step on each example of `order`; return the sums of their losses and of their gains in the dual."""
-    objective = run.objective
-    run.count(calls=len(order))
-    return sgd_steps(
-        objective.problem,
-        objective.loss,
-        lazy,
-        objective.bounds,
-        objective.passes.part_sizes,
-        objective.weight,
-        order,
-        rule,
-        gradient,
-        objective.passes.scratches[0],
-    )
-
-
 @kernel
 def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient, scratch):
-    """Steps along `order`; adds the gradients of the losses, divided by n, to `gradient` unless it is empty."""
+    """Steps along `order`; adds the gradients of the losses, divided by n, and returns the sum of their dual gains."""
     n = n_examples(problem)
-    losses = 0.0
     gains = 0.0
     for k in range(order.size):
         i = order[k]
@@ -173,28 +151,29 @@ def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient,
         delta = scratch.delta[: sizes[i]]
         truth = lazy_potentials(problem, loss, lazy, i, theta, delta)
         h, _, mean, _ = attain(loss, problem, i, theta, delta, scratch)
-        losses += weight[i] * (h - truth)
-        if gradient.size > 0:
-            gain = h - mean
-            if loss.margin:
-                clear(theta)
-                augment(problem, i, theta)
-                gain += inner(theta, delta)
-            gains += weight[i] * gain
+        gain = h - mean
+        if loss.margin:
+            clear(theta)
+            augment(problem, i, theta)
+            gain += inner(theta, delta)
+        gains += weight[i] * gain
         add_output(problem, i, gold(problem, i), -1.0, delta)
-        if gradient.size > 0:
-            accumulate(problem, gradient, i, delta, weight[i] / n)
+        accumulate(problem, gradient, i, delta, weight[i] / n)
         t = lazy.state[STEPS] + 1
         step = step_size(rule, t)
+        if rule.kind == POLYAK:
+            value = max(h - truth - ROUNDING * (1 + abs(truth)), 0.0)
+            square = weight[i] * squared_norm(problem, i, delta, scratch.work)
+            step = min(step, RELAXATION * value / max(square, TINY))
         shrink = max(1 - step * rule.regularization, 0.0)
         lazy_step(problem, lazy, bounds, i, delta, -step * weight[i], shrink, 0.0, t)
-    return losses, gains
+    return gains
 
 
 @helper
 def step_size(rule, t):
-    """gamma_t."""
-    if rule.kind == DECAY:
+    """gamma_t, or the longest step of Polyak's."""
+    if rule.kind == POLYAK or rule.kind == DECAY:
         return rule.first / (1 + t / rule.delay)
     if rule.kind == CONSTANT:
         return rule.first

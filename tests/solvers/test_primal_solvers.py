@@ -48,9 +48,22 @@ def test_hinge_solvers_reach_the_reference_optimum(problem, solver):
 @pytest.mark.parametrize("averaging", [True, False])
 def test_other_schedules_of_sgd_come_close(problem, schedule, averaging):
     optimum = naive.solve(blocks_of(problem), 0.3)[1]
-    result = SGD(schedule=schedule, averaging=averaging).solve(problem, 0.3, max_passes=300, tol=1e-9, random_state=0)
+    solver = SGD(schedule=schedule, step=0.03, averaging=averaging)
+    result = solver.solve(problem, 0.3, max_passes=300, tol=1e-9, random_state=0)
     assert optimum <= result.trace.primal[-1] <= 1.1 * optimum
     assert 0 < result.trace.dual[-1] <= optimum
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log"])
+def test_sgd_needs_no_tuning(loss):
+    many = toy_chains(n=80, n_labels=4)
+    for C in (0.1, 1.0, 10.0):
+
+        def lowest(solver, C=C):
+            return solver.solve(many, C, loss=loss, max_passes=20, tol=1e-9, random_state=0).trace.primal.min()
+
+        tuned = min(lowest(SGD(schedule="decay", step=step)) for step in (1e-3, 1e-2, 0.1, 1.0))
+        assert lowest(SGD()) <= 1.2 * tuned
 
 
 @pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir()], ids=str)
@@ -160,8 +173,13 @@ def test_a_non_finite_objective_stops_the_run_with_the_last_good_weights(solver)
         (lambda: Casimir(kappa=-1.0), "kappa must be a positive number, not -1.0"),
         (lambda: Casimir(stop="now"), "stop must be one of budget, gradient, not 'now'"),
         (lambda: Casimir(warm_start="zero"), "warm_start must be one of center, previous, extrapolation, not 'zero'"),
-        (lambda: SGD(schedule="linear"), "schedule must be one of decay, constant, sqrt, inverse, not 'linear'"),
-        (lambda: SGD(step=0), "step must be a positive number, not 0"),
+        (
+            lambda: SGD(schedule="linear"),
+            "schedule must be one of polyak, decay, constant, sqrt, inverse, not",
+        ),
+        (lambda: SGD(schedule="decay", step=0), "step must be a positive number, not 0"),
+        (lambda: SGD(step=0.1), "schedule='polyak' has no step to set"),
+        (lambda: SGD(schedule="sqrt"), "schedule='sqrt' needs a step"),
         (lambda: OneSlack(cache=-1), "cache must be an integer, at least 0, not -1"),
         (lambda: NSlack(keep=0), "keep must be an integer, at least 1, not 0"),
     ],
