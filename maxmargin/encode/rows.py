@@ -119,7 +119,7 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
 
 
 def row_features(rows: Rows, dtype: Any, *, with_grams: bool = False) -> Any:
-    """Store rows as features; with Gram matrices, by which training on the hinge loss finds norms of directions."""
+    """Store rows as features; with Gram matrices, by which most solvers find norms of directions."""
     # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
     matrix, gram = rows.matrix, Gram(np.empty(0), np.zeros(len(rows.lengths), np.int64))
     if sp.issparse(matrix):

@@ -10,6 +10,7 @@ from maxmargin import inference
 from maxmargin.encode.checks import locate
 from maxmargin.estimators.base import StructuredModel
 from maxmargin.estimators.parameters import estimator, parameter
+from maxmargin.solvers import find_solver
 
 
 @estimator
@@ -108,8 +109,9 @@ class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
     _encoder_type: ClassVar[Any]
 
     def _learn(self, X: Any, y: Any, **data: Any) -> Any:
-        is_hinge = self._find_loss().smoothing is None
-        return self._encoder_type.learn(X, y, dtype=self.dtype, fit_bias=self.fit_bias, with_grams=is_hinge, **data)
+        loss = self._find_loss()
+        with_grams = find_solver(self.solver, loss).needs_norms(loss)
+        return self._encoder_type.learn(X, y, dtype=self.dtype, fit_bias=self.fit_bias, with_grams=with_grams, **data)
 
 
 @estimator

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from maxmargin.losses import find_loss
+from maxmargin.losses import Loss, find_loss
 from maxmargin.solvers.bcfw import BCFW, BlockState
 from maxmargin.solvers.lbfgs import LBFGS
 from maxmargin.solvers.objective import Certificate
@@ -30,6 +30,9 @@ class Auto(Solver):
 
     takes_smooth: ClassVar[bool] = True
     needs_margin: ClassVar[bool] = True
+
+    def needs_norms(self, loss: Loss) -> bool:
+        return not loss.is_smooth
 
     def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
         loss = find_loss(options.get("loss") or self.default_loss)

@@ -75,8 +75,8 @@ class Casimir(SmoothingSolver):
             check_positive("kappa", self.kappa)
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        w = run.start_weights()
-        epochs = Epochs(self, run, w)
+        epochs = Epochs(self, run)
+        w = epochs.point
         plan = Plan(self, run, epochs)
         strength = run.objective.regularization
         previous, z, last_z = w, w, w
@@ -90,7 +90,7 @@ class Casimir(SmoothingSolver):
                 previous = last_z = z = epochs.point  # the momentum leads astray: begin anew
             yield epochs.certificate()
             if alpha is None:
-                plan.begin(epochs.steady_smoothness)
+                plan.begin(epochs.smoothness)
                 alpha = plan.first_alpha
             kappa = plan.kappa
             w = epochs.run_epoch(kappa, z)
@@ -160,7 +160,7 @@ class Plan:
 
     def advance(self, epochs: Epochs) -> None:
         """Go on to the next step."""
-        smoothness = epochs.steady_smoothness
+        smoothness = epochs.smoothness
         self.k += 1
         if self.k == 3 and self.solver.kappa is None:  # the first estimate was made where outputs tie
             self.first_kappa = self.kappa = self._kappa(smoothness)

@@ -19,6 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from maxmargin.checks import check_count
+from maxmargin.losses import Loss
 from maxmargin.solvers.curvature import Curvature
 from maxmargin.solvers.lbfgs_within_bounds import descend_within_bounds
 from maxmargin.solvers.lower_bound import ElasticBound, LowerBound, shrink
@@ -70,6 +71,9 @@ class LBFGS(Solver):
             return
         with threadpool_limits(1, "blas"):  # vectors are short for threads, which wait for each other at full speed
             super().follow(run, observe)
+
+    def needs_norms(self, loss: Loss) -> bool:
+        return False
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective, l1 = run.objective, run.objective.l1

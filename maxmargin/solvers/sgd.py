@@ -28,6 +28,7 @@ from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.lazy_weights import (
     STEPS,
+    LazyWeights,
     average,
     current,
     lazy_potentials,
@@ -37,7 +38,7 @@ from maxmargin.solvers.lazy_weights import (
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate, Objective, inner
 from maxmargin.solvers.run import Run
-from maxmargin.solvers.smoothness import estimate_bend
+from maxmargin.solvers.smoothness import look_at_some
 from maxmargin.solvers.solver import Solver
 
 POLYAK, DECAY, CONSTANT, SQRT, INVERSE = range(5)
@@ -96,24 +97,10 @@ class SGD(Solver):
         n_passes = 1
         while True:
             for _ in range(n_passes):
-                order, gradient, gain = run.rng.permutation(objective.n), np.zeros(w.size), 0.0
-                for lo, hi in run.slices(objective.n):
-                    gain += sgd_steps(
-                        objective.problem,
-                        objective.loss,
-                        lazy,
-                        objective.bounds,
-                        objective.passes.part_sizes,
-                        objective.weight,
-                        order[lo:hi],
-                        rule,
-                        gradient,
-                        objective.passes.scratches[0],
-                    )
-                    run.count(calls=hi - lo)
+                gain, gradient = sgd_pass(run, lazy, rule)
                 if run.must_stop:
                     break
-                bound.add(gain / objective.n, gradient)
+                bound.add(gain, gradient)
             w = project(average(lazy) if self.averaging else current(lazy), objective.bounds)
             found = run.evaluate(w)
             dual = bound.add(found.cost + found.entropy, found.gradient)
@@ -121,14 +108,12 @@ class SGD(Solver):
             n_passes = self.gap_every
 
     def _rule(self, run: Run, w: np.ndarray) -> StepRule:
-        kind, n, strength = SCHEDULES[self.schedule], run.objective.n, run.objective.regularization
-        if kind == POLYAK and strength > 0:
-            return StepRule(kind, 1 / (2 * strength * n), float(n), strength)
-        if kind == POLYAK:
-            found = estimate_bend(run, run.objective, w)
-            return StepRule(kind, LONGEST * found.loss / max(found.squared_norm, TINY), np.inf, strength)
+        n, strength = run.objective.n, run.objective.regularization
+        if self.schedule == "polyak":
+            return polyak_rule(run, w)
         step = float(self.step or 1 / strength)
-        return StepRule(kind, step, float(self.delay or (1 / (strength * step) if strength > 0 else n)), strength)
+        delay = self.delay or (1 / (strength * step) if strength > 0 else n)
+        return StepRule(SCHEDULES[self.schedule], step, float(delay), strength)
 
 
 class StepRule(NamedTuple):
@@ -138,6 +123,36 @@ class StepRule(NamedTuple):
     first: float  # gamma_0
     delay: float  # t_0
     regularization: float
+
+
+def polyak_rule(run: Run, w: np.ndarray) -> StepRule:
+    """Polyak's steps from w, which need no tuning."""
+    n, strength = run.objective.n, run.objective.regularization
+    if strength > 0:
+        return StepRule(POLYAK, 1 / (2 * strength * n), float(n), strength)
+    found = look_at_some(run, run.objective, w)
+    return StepRule(POLYAK, LONGEST * found.loss / max(found.squared_norm, TINY), np.inf, strength)
+
+
+def sgd_pass(run: Run, lazy: LazyWeights, rule: StepRule) -> tuple[float, np.ndarray]:
+    """A step on each example, in random order; return the gain and the gradient of the dual point it comes across."""
+    objective = run.objective
+    order, gradient, gain = run.rng.permutation(objective.n), np.zeros(objective.n_weights), 0.0
+    for lo, hi in run.slices(objective.n):
+        gain += sgd_steps(
+            objective.problem,
+            objective.loss,
+            lazy,
+            objective.bounds,
+            objective.passes.part_sizes,
+            objective.weight,
+            order[lo:hi],
+            rule,
+            gradient,
+            objective.passes.scratches[0],
+        )
+        run.count(calls=hi - lo)
+    return gain / objective.n, gradient
 
 
 @kernel

@@ -20,22 +20,22 @@ from maxmargin.solvers.run import Run
 SAMPLE = 100  # examples to look at, or a fiftieth of all if that is more
 
 
-class Bend(NamedTuple):
+class Look(NamedTuple):
     """What was found on a sample of the examples, sample weights included."""
 
-    smoothness: float  # an L for which steps of 1/L make each loss fall as they should
+    smoothness: float  # the mean of the L_i for which steps of 1/L_i make each loss fall as they should
     squared_norm: float  # the mean of ||g_i||^2
     loss: float  # the mean of f_i
 
 
-def estimate_bend(run: Run, objective: Objective, w: np.ndarray) -> Bend:
-    """Look at the losses of some examples at w."""
+def look_at_some(run: Run, objective: Objective, w: np.ndarray, searches: bool = False) -> Look:
+    """Look at the losses of some examples at w, and search for their smoothness, if it is wanted."""
     passes = objective.passes
     counting = np.flatnonzero(objective.weight) if objective.weight.any() else np.arange(objective.n)
     order = run.rng.permutation(counting)[: max(SAMPLE, objective.n // 50)]
     found = np.zeros((len(order), 3))
     room = np.zeros((3, int(passes.part_sizes.max())), passes.dtype)
-    searches = not objective.bounds.which.size  # steps may leave the bounds, where oracles need not work
+    searches &= not objective.bounds.which.size  # steps may leave the bounds, where oracles need not work
     loss, probe = objective.loss, np.zeros(w.size, passes.dtype)
     calls = bend(
         objective.problem,
@@ -55,9 +55,8 @@ def estimate_bend(run: Run, objective: Objective, w: np.ndarray) -> Bend:
     # Where many outputs tie, top-K smoothing has jumps, and no L is large enough. An exactly smoothed maximum bends by
     # at most the largest ||B_i (s(y) - s(y'))||^2 / mu.
     most = squared_norm / (objective.loss.mu if objective.loss.smoothing else 1.0)
-    bound = float((weight * most).max())
-    return Bend(
-        smoothness=min(float((weight * smoothness).max()), bound) if searches else bound,
+    return Look(
+        smoothness=float(np.mean(weight * (np.minimum(smoothness, most) if searches else most))),
         squared_norm=float(np.mean(weight**2 * squared_norm)),
         loss=float(np.mean(weight * value)),
     )

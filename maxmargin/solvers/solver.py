@@ -49,6 +49,10 @@ class Solver:
         """The names of the oracles that it needs to minimise a loss."""
         return {loss.oracle}
 
+    def needs_norms(self, loss: Loss) -> bool:
+        """Whether it asks for the norms of directions, which problems can be made to tell faster."""
+        return True
+
     def iterate(self, run: Run) -> Iterator[Certificate]:
         """Improve ``run.w`` and ``run.dual``, yielding a certificate now and then; the frame decides when to stop."""
         raise NotImplementedError

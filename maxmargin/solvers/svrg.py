@@ -6,6 +6,11 @@ An epoch begins at a snapshot x with its full gradient, and takes one step per e
 
 where the last term, zero here, is the proximal term of Casimir. The mean parts of the snapshot are kept, so that a step
 calls the oracle once, and the dense terms are lazy (`lazy_weights`).
+
+Nobody knows the best eta = 1/(L + lambda + kappa). Far from the solution it is hardly bounded by how the losses bend,
+which a look at some examples tells, and near it by noise: steps that are too long make an epoch gain far less than the
+one before, steps that are too short make it gain about as much. So L doubles and falls by what epochs gain. A run
+without a start begins with a pass of SGD, as at zero many outputs tie.
 """
 
 from __future__ import annotations
@@ -25,15 +30,16 @@ from maxmargin.solvers.lazy_weights import average, lazy_potentials, lazy_step, 
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Run
-from maxmargin.solvers.smoothness import estimate_bend
+from maxmargin.solvers.sgd import polyak_rule, sgd_pass
+from maxmargin.solvers.smoothness import look_at_some
 from maxmargin.solvers.solver import Solver
 
-LEAST_CAUTION = 0.3  # estimates are of the worst example: steps can be longer, until the objective rises
-LARGEST_DROP = 8.0  # of estimates from one snapshot to the next: a sample may miss the examples that bend
+STEADY, POOR = 0.7, 0.4  # of what the last epoch gained: where the next one gains more, or less
+LONGER, SHORTER, FAR_SHORTER = 0.7, 2.0, 16.0  # what L is multiplied by
 FALL = 4.0  # by how much the level falls once a smoothed objective is solved
 SMALLEST_SHARE = 0.05  # of the tolerance, that a level adds to the objective: lower ones are of no use
 DIGITS_LOST = 1e3  # by which rounding errors of potentials grow at the lowest level of entropy smoothing
-FIRST_SHARE = 0.1  # of the objective at the start, that the first level may add to it
+FIRST_SHARE = 0.5  # of the objective at the start, that the first level may add to it
 
 
 @dataclass(frozen=True)
@@ -88,8 +94,8 @@ class SVRG(SmoothingSolver):
     """
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        w = run.start_weights()
-        epochs = Epochs(self, run, w)
+        epochs = Epochs(self, run)
+        w = epochs.point
         while True:
             epochs.snapshot(w)
             yield epochs.certificate()
@@ -105,23 +111,32 @@ class Epochs:
     ----------
     solver : its options
     run : the run
-    w : where it starts
     """
 
-    def __init__(self, solver: SmoothingSolver, run: Run, w: np.ndarray) -> None:
+    def __init__(self, solver: SmoothingSolver, run: Run) -> None:
         self.solver, self.run = solver, run
         self.is_hard = run.objective.loss.smoothing is None
         self.range = self._range() if self.is_hard else 0.0
         self.bound = LowerBound(run.objective)
-        self.means = run.objective.gold_means()
-        self.bend = 0.0  # the estimated smoothness
-        self.caution = LEAST_CAUTION  # a factor of it
-        self.primal = run.evaluate(w).value
+        self.means, self.spare = run.objective.gold_means(), run.objective.gold_means()
+        self.smoothness = solver.smoothness or 0.0
+        self.gained = 0.0  # by the last epoch
         self.objective = run.objective
-        self.point, self.value = w, np.inf
+        self.point, self.value = self._start(), np.inf
+        self.primal = run.objective.primal(self.point, look_at_some(run, run.objective, self.point).loss)
         self.first_mu = solver.mu or self.level_of(FIRST_SHARE * (self.primal or 1.0))
         self.n_epochs = 0
         self.set_level(self.first_mu)
+
+    def _start(self) -> np.ndarray:
+        run, w = self.run, self.run.start_weights()
+        if run.start is not None or self.solver.smoothness:
+            return w
+        lazy = lazy_weights(w, run.objective.passes.dtype)
+        dual_point = sgd_pass(run, lazy, polyak_rule(run, w))
+        if not run.must_stop:
+            self.bound.add(*dual_point)
+        return project(average(lazy), run.objective.bounds)
 
     def _range(self) -> float:
         """D: the most that the objective rises per level of smoothing, 1/2 (l2) or the log of the number of outputs."""
@@ -129,7 +144,7 @@ class Epochs:
         if self.solver.smoothing == "l2":
             return 0.5 * mean_weight
         counts = self.run.objective.with_loss(Loss("entropy", margin=False))
-        return max(self.run.evaluate(np.zeros(self.run.w.size), counts).value, np.log(2) * mean_weight)
+        return max(look_at_some(self.run, counts, np.zeros(self.run.w.size)).loss, np.log(2) * mean_weight)
 
     @property
     def least_mu(self) -> float:
@@ -153,31 +168,31 @@ class Epochs:
         """Evaluate the smooth objective, keep the mean parts there, and set the step size of the next epoch.
 
         Takes the first candidate where the objective does not rise. Stays at the last snapshot where it rises at all
-        of them: the estimate of the smoothness was too low.
+        of them: the steps were too long.
         """
         is_tuned = self.solver.smoothness is not None
         for w in candidates:
-            found = self.run.evaluate(w, self.objective, means=self.means)
-            is_accepted = found.value <= self.value or is_tuned
+            found = self.run.evaluate(w, self.objective, means=self.spare)
+            gained = self.value - found.value
+            is_accepted = gained >= 0 or is_tuned
             if is_accepted:
+                self.means, self.spare = self.spare, self.means
+                self.point, self.value, self.evaluation = w, found.value, found
                 break
-        if is_accepted:
-            self.point, self.value, self.evaluation = w, found.value, found
+        if is_tuned:
+            return
+        if np.isinf(gained):
+            self.smoothness = look_at_some(self.run, self.objective, self.point, searches=True).smoothness
+        elif is_accepted:
+            self.smoothness *= (
+                LONGER if gained >= STEADY * self.gained else SHORTER if gained < POOR * self.gained else 1
+            )
+            self.gained = gained
         else:
-            self.evaluation = self.run.evaluate(self.point, self.objective, means=self.means)
-        is_far_off = not found.value <= 10 * self.value
-        self.caution = (
-            max(0.9 * self.caution, LEAST_CAUTION) if is_accepted else (16 if is_far_off else 2) * self.caution
-        )
-        if self.solver.smoothness is None:
-            found_bend = estimate_bend(self.run, self.objective, self.point).smoothness
-            self.bend = max(found_bend, self.bend / (LARGEST_DROP if is_accepted else 1.0))
-        self.smoothness = self.solver.smoothness or self.caution * self.bend
-
-    @property
-    def steady_smoothness(self) -> float:
-        """The smoothness without the caution after steps that were too long, which will pass."""
-        return self.solver.smoothness or LEAST_CAUTION * self.bend
+            self.smoothness *= SHORTER if found.value <= 10 * self.value else FAR_SHORTER
+            self.gained = np.nan  # tells nothing of the next epoch
+            if not np.isfinite(found.value):  # by steps that are far too long, or by the oracle
+                self.evaluation = self.run.evaluate(self.point, self.objective, means=self.means)
 
     def certificate(self) -> Certificate:
         """What the snapshot says of the objective of the run."""
@@ -189,7 +204,7 @@ class Epochs:
             primal = hard.value
             if self.run.w.dtype == np.float32:  # marginals at low levels are not exact enough for a dual point
                 found, gain = hard, hard.cost
-        self.primal = min(self.primal, primal)
+        self.primal = min(self.primal, primal) if self.n_epochs else primal
         return Certificate(self.point.astype(self.run.w.dtype), primal, self.bound.add(gain, found.gradient))
 
     def gradient(self, kappa: float = 0.0, center: Any = 0.0) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Certificates are of the weights returned, and of the objective asked for: every solver on every loss it takes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,7 @@ from maxmargin.testing import toy_chains
 from tests.toy import random_candidates
 
 LOSSES = [*NAMED.values(), Loss(margin=False), Loss("entropy", mu=0.3), Loss("l2", margin=False)]
-SOLVERS = {name: replace(solver, **({"step": 0.05} if name == "sgd" else {})) for name, solver in all_solvers().items()}
+SOLVERS = all_solvers()
 PAIRS = [
     pytest.param(solver, loss, id=f"{name}-{k}") for name, solver in SOLVERS.items() for k, loss in enumerate(LOSSES)
 ]
