@@ -44,9 +44,6 @@ FW, PAIRWISE, AWAY = 0, 1, 2
 # Active outputs of less weight are dropped too.
 NEGLIGIBLE = 1e-12
 
-CACHE_FRACTION = 0.25  # F and nu of the cache-hit rule
-CACHE_SHARE = 0.01
-
 CALLS, HITS, WORSE_THAN_TRUTH = 0, 1, 2
 
 
@@ -56,6 +53,8 @@ class StepRule(NamedTuple):
     kind: int  # FW, PAIRWISE or AWAY
     stores: bool  # whether outputs are stored: as active sets unless kind is FW, for the cache
     cache_limit: int  # how many outputs of an example to keep for the cache; 0 for no cache
+    cache_factor: float  # F and nu of the rule of cache hits
+    cache_nu: float
     calls_oracle: bool  # False to stay among the stored outputs
     weight: np.ndarray  # (n,) sample weights
     regularization: float
@@ -93,9 +92,10 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
             mean = inner(theta, mu)
 
         promise = rule.weight[i] / n * (sets.score[first + slot] - mean) if rule.cache_limit > 0 else 0.0
+        least = max(rule.cache_factor * tree[tree.size // 2 + i], rule.cache_nu / n * global_gap)
         if not rule.calls_oracle:
             change(tree, i, max(promise, 0.0))
-        elif promise > 0 and promise >= max(CACHE_FRACTION * tree[tree.size // 2 + i], CACHE_SHARE / n * global_gap):
+        elif promise > 0 and promise >= least:
             counts[HITS] += 1
         else:
             slot = -1
