@@ -299,6 +299,8 @@ def _path_solver(solver: Any, method: str) -> Solver:
     if solver is None:
         return BCFW(steps="pairwise", sampling="gap", cache=50, exact_gaps=exact)
     solver = find_solver(solver, NAMED["hinge"])
+    if not solver.keeps_dual:
+        raise ValueError(f"A path needs a solver that keeps a dual point, such as BCFW, not {solver!r}.")
     if not exact and getattr(solver, "exact_gaps", True):
         raise ValueError(f"A heuristic path needs BCFW(..., exact_gaps=False), not {solver!r}.")
     return solver

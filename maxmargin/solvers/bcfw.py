@@ -65,6 +65,7 @@ class BCFW(Solver):
     exact_gaps: bool = True
 
     needs_margin: ClassVar[bool] = True
+    keeps_dual: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice("steps", self.steps, STEPS)

@@ -243,6 +243,7 @@ def test_plot(path):
         ({"lambda_min": 0}, "lambda_min must be a positive number, not 0"),
         ({"method": "exact"}, "method must be one of approximate, heuristic, grid, not 'exact'"),
         ({"method": "grid", "lambdas": [1, -1]}, "lambdas must be a list of positive numbers"),
+        ({"solver": "sgd"}, "A path needs a solver that keeps a dual point, such as BCFW, not SGD"),
         ({"X_dev": []}, "X_dev and y_dev must be given together"),
         ({"X_dev": [], "y_dev": []}, "X_dev and y_dev need an estimator, not a problem"),
     ],
