@@ -303,7 +303,7 @@ def test_ctrl_c_in_the_last_pass_of_a_solution_ends_the_path(monkeypatch, proble
 
 
 def test_limits_are_reported(problem):
-    short = regularization_path(problem, eps=0.01, max_passes=1, random_state=0)
+    short = regularization_path(problem, eps=EPS, max_passes=1, random_state=0)
     assert short.status is Status.MAX_PASSES
     timed = regularization_path(problem, eps=1e-5, time_limit=0.5, random_state=0)
     assert timed.status is Status.TIMEOUT
