@@ -26,7 +26,7 @@ SOLVERS = {
     "fw": {"steps": "fw", "sampling": "gap"},
     "pairwise": {"steps": "pairwise", "sampling": "gap", "cache": 50},
 }
-METHODS = {"path": 0.9, "heuristic path": 0.7, "warm grid": 0.9, "cold grid": 0.9}  # and kappa
+METHODS = {"path": 0.9, "heuristic path": 0.8, "warm grid": 0.9, "cold grid": 0.9}  # and kappa
 KAPPAS = (0.5, 0.7, 0.9, 0.99)
 EVERY = {"uniform": 10, "gap 1": 1, "gap 5": 5, "gap 10": 10, "gap 100": 100}  # passes between certificates
 

@@ -195,7 +195,7 @@ def regularization_path(
         "grid": the values of `lambdas` only, each to within kappa * eps, each from the one before.
     eps : accuracy of the path, in units of the objective
     kappa : accuracy of breakpoints, as a share of eps: closer to 1 makes more of them, each cheaper; by default 0.9,
-        for the heuristic path 0.7
+        for the heuristic path 0.8
     lambda_min : where to end
     lambdas : the values for the grid, by default 2^15 down to 2^-15
     solver : a solver that keeps its dual point; by default BCFW with pairwise steps, gap sampling and a cache
@@ -234,7 +234,7 @@ def regularization_path(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
-    kappa = {"heuristic": 0.7}.get(method, 0.9) if kappa is None else kappa
+    kappa = {"heuristic": 0.8}.get(method, 0.9) if kappa is None else kappa
     check_positive("eps", eps)
     check_positive("lambda_min", lambda_min)
     check_positive("kappa", kappa)

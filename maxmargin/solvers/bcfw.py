@@ -11,7 +11,7 @@ import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
 from maxmargin.solvers import sum_tree
-from maxmargin.solvers.active_sets import Carried, DualPoint, enlarged, means_of_sets, no_sets, sets_of
+from maxmargin.solvers.active_sets import Carried, DualPoint, StoredLoss, enlarged, means_of_sets, no_sets, sets_of
 from maxmargin.solvers.block_steps import AWAY, FW, PAIRWISE, StepRule, block_steps
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Certificate
@@ -45,7 +45,8 @@ class BCFW(Solver):
     averaging : certify and return the average of the iterates, weighted by their number, in place of the last one
     gap_every : passes between two certificates, which also refresh the block gaps
     exact_gaps : False stops when the last known block gaps add up to little, without the oracle pass that would confirm
-        it: the trace then holds estimates in place of certificates
+        it: the trace then holds estimates in place of certificates. Passes of the oracle then only refresh the gaps,
+        after `gap_every` passes
 
     References
     ----------
@@ -86,7 +87,7 @@ class BCFW(Solver):
         run, certificate = state.run, None
         run.is_estimated = not self.exact_gaps
         if state.knows_gaps:
-            yield (certificate := state.estimate(run.start.value))
+            yield (certificate := state.trust_gaps(run.start.value))
         elif state.is_warm and self.exact_gaps:
             yield (certificate := run.or_start(state.certify()))
         n_passes = 1
@@ -96,9 +97,11 @@ class BCFW(Solver):
                 state.make_pass(self.sampling if certificate else "permutation", -1.0 if self.exact_gaps else target)
                 if certificate and run.is_pass_too_long:
                     return
-                if run.must_stop or self.seems_solved(state, target, k + 1):
+                if (is_solved := self.seems_solved(state, target, k + 1)) or run.must_stop:
                     break
-            yield (certificate := state.certify() if self.exact_gaps else state.estimate(state.rebuild()))
+            is_stale = k + 1 == self.gap_every and not is_solved
+            needs_oracle = self.exact_gaps or is_stale
+            yield (certificate := state.certify() if needs_oracle else state.estimate())
             n_passes = self.gap_every
 
     def seems_solved(self, state: BlockState, target: float, n_passes: int) -> bool:
@@ -215,8 +218,19 @@ class BlockState:
         self.sum_seconds = (passes.clock() - began) / passes.n
         return dual
 
-    def estimate(self, dual: float) -> Certificate:
-        """A certificate by the last known block gaps, given the dual value."""
+    def estimate(self) -> Certificate:
+        """As `certify`, by the last known block gaps, or what stored outputs promise if that is more."""
+        dual = self.rebuild()
+        if self.sets.sizes.size:
+            promised = self.run.objective.evaluate(
+                self.run.w, loss=StoredLoss(True, self.sets), point=self.run.dual.means, with_gradient=False
+            )
+            self.gaps[:] = np.maximum(self.gaps, promised.gaps)
+            sum_tree.sum_up(self.tree)
+        return self.trust_gaps(dual)
+
+    def trust_gaps(self, dual: float) -> Certificate:
+        """What the known block gaps say, given the dual value."""
         self.global_gap = float(self.gaps.sum())
         return Certificate(self.run.w, dual + self.global_gap, dual)
 

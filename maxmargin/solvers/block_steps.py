@@ -10,6 +10,9 @@ the block's point towards it. With potentials theta = B_i' w + cost_i and mean s
 where a is the active output of the lowest score. The dual rises by gamma * slope - gamma^2 curvature / 2 (times a
 constant), so gamma = slope / curvature within the limit; a step is taken only if the slope is positive. In terms of the
 paper, slope = n g_i and w_d = -B_i d / (lambda n).
+
+A known block gap is that of the last oracle call or, beyond the paper, what an output from the cache promised since, if
+that is more: the gap has grown.
 """
 
 from __future__ import annotations
@@ -97,6 +100,7 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
             change(tree, i, max(promise, 0.0))
         elif promise > 0 and promise >= least:
             counts[HITS] += 1
+            change(tree, i, max(promise, tree[tree.size // 2 + i]))
         else:
             slot = -1
         if slot >= 0:

@@ -123,10 +123,10 @@ class PathFollower:
         direction = project(psi, objective.bounds)
         without_costs = objective.with_loss(Loss(margin=False))
         margins = without_costs.evaluate(direction).value - without_costs.primal(direction, 0.0)
-        largest = (float(np.dot(direction, direction)) + margins) / (self.kappa * self.eps)
-        regularization = max(largest, smallest)
+        infinity = (float(np.dot(direction, direction)) + margins) / (self.kappa * self.eps)
+        regularization = max(infinity, smallest)
         w = (direction / regularization).astype(objective.passes.dtype)
-        found = self.objective.with_regularization(regularization).evaluate(w, point=means, with_gradient=False)
+        found = objective.with_regularization(regularization).evaluate(w, point=means, with_gradient=False)
         point = DualPoint(means, sets_of(outputs), np.maximum(found.gaps, 0))
         status = Status.INEXACT if found.n_wrong else Status.OPTIMAL
         return self.breakpoint(regularization, w, found.value, point, 0.0, 3 * objective.n, began, status)

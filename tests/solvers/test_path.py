@@ -181,12 +181,14 @@ def test_heuristic_path(problem):
 
 @pytest.mark.parametrize("options", [{}, {"steps": "pairwise", "cache": 50}], ids=str)
 def test_a_heuristic_path_calls_the_oracle_less(words, options):
-    calls = []
+    (X, y), calls = words, []
     for method in ("approximate", "heuristic"):
         solver = BCFW(**options, sampling="gap", exact_gaps=method == "approximate")
-        path = regularization_path(ChainSVM(), *words, eps=0.5, method=method, solver=solver, random_state=0)
+        path = regularization_path(
+            ChainSVM(), X[:20], y[:20], eps=0.5, lambda_min=1.0, method=method, solver=solver, random_state=0
+        )
         calls.append(path.oracle_calls.sum())
-    assert calls[1] < 0.9 * calls[0]
+    assert calls[1] < 0.8 * calls[0]
 
 
 def test_grid(problem):
