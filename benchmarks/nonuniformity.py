@@ -53,6 +53,16 @@ def follow_gaps(solver: BCFW, encoded: Any, passes: float, C: float = 1.0) -> di
     return columns
 
 
+def squared_norms(encoded: Any, w: np.ndarray) -> np.ndarray:
+    """(n,) the larger ||psi_i(y)||^2 of the outputs at w and of the most costly ones."""
+    objective = Objective(encoded.problem, lower=encoded.lower, upper=encoded.upper)
+    outputs, largest = objective.new_outputs(), np.zeros(objective.n)
+    for weights in (np.zeros(objective.n_weights), w):
+        objective.evaluate(weights, outputs=outputs, with_gradient=False)
+        objective.passes.run(note_norms, outputs, objective.passes.part_sizes, largest)
+    return largest
+
+
 @kernel
 def note_norms(problem, outputs, sizes, largest, lo, hi, scratch):
     """largest[i] = the maximum of itself and ||psi_i(y)||^2 of the outputs y of the examples lo:hi."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from benchmarks.chunking import load_chunking
 from benchmarks.common import load_ocr
 
@@ -54,8 +56,11 @@ def load_task(name: str, n: int | None = None, cost: str = "hamming") -> Task:
     from maxmargin import ChainSVM
 
     X, y, X_test, y_test = load_chunking() if name == "conll" else load_ocr(name.removeprefix("ocr-"))
-    model = ChainSVM(cost=cost)
-    return Task(TASKS[name], model, Examples(X[:n], y[:n], {}), Examples(X_test, y_test, {}))
+    X, y = X[:n], y[:n]
+    if name == "conll" and n is not None:
+        seen = np.unique(np.concatenate([x.indices for x in X]))  # features of these sentences only
+        X, X_test = [x[:, seen] for x in X], [x[:, seen] for x in X_test]
+    return Task(TASKS[name], ChainSVM(cost=cost), Examples(X, y, {}), Examples(X_test, y_test, {}))
 
 
 def _horses(n: int | None, cost: str) -> Task:
