@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from maxmargin.encode.rows import Rows
 from maxmargin.solvers import BCFW, Auto, FrankWolfe, sum_tree
+from maxmargin.solvers.active_sets import StoredLoss
 from maxmargin.solvers.objective import Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
@@ -355,6 +356,23 @@ def test_estimated_gaps_use_the_cache(steps):
     solver = BCFW(steps=steps, sampling="gap", cache=10, exact_gaps=False)
     result = solver.solve(toy_chains(n=20, n_labels=4, max_length=5), 10.0, tol=1e-4, max_passes=50, random_state=0)
     assert result.trace.cache_hits[-1] > 0
+
+
+def test_known_gaps_are_no_less_than_stored_outputs_promise():
+    problem = toy_chains(n=20, n_labels=4, max_length=5)
+    solver = BCFW(steps="pairwise", sampling="gap", cache=10, exact_gaps=False)
+    result = solver.solve(problem, 10.0, tol=1e-9, max_passes=6, random_state=0)
+    promised = Objective(problem, 10.0).evaluate(
+        result.w, loss=StoredLoss(True, result.dual.sets), point=result.dual.means
+    )
+    assert (result.dual.gaps >= promised.gaps - 1e-6).all()
+    assert result.dual.gaps.sum() > 0
+
+
+def test_estimates_call_the_oracle_for_all_examples_after_gap_every_passes(problem):
+    result = BCFW(sampling="gap", exact_gaps=False, gap_every=5).solve(problem, tol=1e-12, max_passes=8, random_state=0)
+    assert result.trace.passes.tolist() == [1, 6, 8]
+    assert result.trace.oracle_calls.tolist() == [6, 42, 54]  # the second row cost a pass more
 
 
 def test_a_warm_start_from_a_result_keeps_its_weights():
