@@ -94,7 +94,7 @@ class BCFW(Solver):
         while True:
             target = run.target(certificate.primal) if certificate else 0.0
             for k in range(n_passes):
-                state.make_pass(self.sampling if certificate else "permutation", -1.0 if self.exact_gaps else target)
+                state.make_pass(self.sampling if certificate else "permutation")
                 if certificate and run.is_pass_too_long:
                     return
                 if (is_solved := self.seems_solved(state, target, k + 1)) or run.must_stop:
@@ -160,8 +160,8 @@ class BlockState:
         """Make the gaps part of the dual point, and the sets if they are active sets, not just a cache."""
         self.run.dual = DualPoint(self.run.dual.means, self.sets if self.rule.kind != FW else no_sets(), self.gaps)
 
-    def make_pass(self, sampling: str, enough: float = -1.0) -> None:
-        """As many steps as there are examples, or until the known gaps add up to no more than `enough`."""
+    def make_pass(self, sampling: str) -> None:
+        """As many steps as there are examples."""
         n, rng = self.run.objective.n, self.run.rng
         if sampling == "permutation":
             order = rng.permutation(n)
@@ -173,8 +173,6 @@ class BlockState:
             draws = rng.random(n)
         began = time.thread_time()
         for lo, hi in self.run.slices(n):
-            if lo and self.gaps.sum() <= enough:
-                break
             self.step(order[lo:hi], draws[lo:hi])
         self.step_seconds = (time.thread_time() - began) / n
 
