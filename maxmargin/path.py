@@ -191,7 +191,7 @@ def regularization_path(
     model : an estimator, whose C, solver and tolerance are ignored, or a problem
     X, y : the training data of an estimator
     method : "approximate": for every lambda, weights whose objective is within eps of the optimum, proven.
-        "heuristic": the same by the last known block gaps, faster and without proof.
+        "heuristic": the same by the last known block gaps, with fewer calls of the oracle and without proof.
         "grid": the values of `lambdas` only, each to within kappa * eps, each from the one before.
     eps : accuracy of the path, in units of the objective
     kappa : accuracy of breakpoints, as a share of eps: closer to 1 makes more of them, each cheaper; by default 0.9,
