@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.checks import check_positive
 from maxmargin.estimators.base import as_seed
 from maxmargin.losses import NAMED
 from maxmargin.problem import n_examples
@@ -27,19 +28,19 @@ class Path:
     ----------
     lambdas, Cs : (K,) the breakpoints; the weights of breakpoint k hold from lambdas[k] down to lambdas[k + 1]
     primal, dual, gap : (K,) the certificate of each breakpoint
-    passes : (K,) passes over the examples at each breakpoint
+    passes, oracle_calls : (K,) passes over the examples and calls of the oracle at each breakpoint
     scores : (K,) scores on the held-out data, if given
     is_complete : whether the last weights are good for every smaller lambda, too
     status : OPTIMAL if every breakpoint reached its accuracy, else why not; ESTIMATED for heuristic paths
     """
 
-    def __init__(self, n: int, eps: float, infinity: np.ndarray | None, model: Any) -> None:
+    def __init__(self, n: int, eps: float, is_grid: bool, model: Any) -> None:
         self.eps = eps
         self.is_complete = False
         self.interrupted = False
         self.scores: Any = []
         self._n = n
-        self._infinity = infinity
+        self._is_grid = is_grid
         self._model = model
         self._rows: list[Any] = []
         self._points: list[Breakpoint] = []
@@ -47,7 +48,7 @@ class Path:
     def _append(self, point: Breakpoint) -> None:
         is_mostly_zero = np.count_nonzero(point.w) < 0.4 * point.w.size
         self._rows.append(sp.csr_array(point.w[np.newaxis]) if is_mostly_zero else point.w)
-        self._points.append(point._replace(w=np.empty(0), point=None))  # type: ignore[arg-type]
+        self._points.append(point._replace(w=np.empty(0), v=np.empty(0), point=None))  # type: ignore[arg-type]
 
     def _column(self, name: str) -> np.ndarray:
         return np.array([getattr(point, name) for point in self._points])
@@ -58,6 +59,7 @@ class Path:
     dual = property(lambda self: self._column("dual"))
     gap = property(lambda self: np.maximum(self.primal - self.dual, 0.0))
     passes = property(lambda self: self._column("passes"))
+    oracle_calls = property(lambda self: self._column("oracle_calls"))
     seconds = property(lambda self: self._column("seconds"))
 
     @property
@@ -85,8 +87,8 @@ class Path:
         lambdas = self.lambdas
         if not regularization > 0:
             raise ValueError(f"regularization must be positive, not {regularization}.")
-        if regularization > lambdas[0] and self._infinity is not None:
-            return (self._infinity / regularization).astype(self.weights(0).dtype)
+        if regularization > lambdas[0] and not self._is_grid:
+            return self.weights(0) * self.weights(0).dtype.type(lambdas[0] / regularization)
         if regularization < lambdas[-1] and not self.is_complete:
             raise ValueError(f"The path ends at lambda = {lambdas[-1]:.3g}, above {regularization:.3g}.")
         k = int(np.searchsorted(-lambdas, -regularization, side="right")) - 1
@@ -171,6 +173,8 @@ def regularization_path(
     lambdas: Any = None,
     solver: Any = None,
     sample_weight: Any = None,
+    lower: Any = None,
+    upper: Any = None,
     X_dev: Any = None,
     y_dev: Any = None,
     max_passes: float = 1000,
@@ -187,15 +191,16 @@ def regularization_path(
     model : an estimator, whose C, solver and tolerance are ignored, or a problem
     X, y : the training data of an estimator
     method : "approximate": for every lambda, weights whose objective is within eps of the optimum, proven.
-        "heuristic": the same by the last known block gaps, faster and without proof.
+        "heuristic": the same by the last known block gaps, with fewer calls of the oracle and without proof.
         "grid": the values of `lambdas` only, each to within kappa * eps, each from the one before.
     eps : accuracy of the path, in units of the objective
     kappa : accuracy of breakpoints, as a share of eps: closer to 1 makes more of them, each cheaper; by default 0.9,
-        for the heuristic path 0.7
+        for the heuristic path 0.8
     lambda_min : where to end
     lambdas : the values for the grid, by default 2^15 down to 2^-15
     solver : a solver that keeps its dual point; by default BCFW with pairwise steps, gap sampling and a cache
     sample_weight : (n,) weights of the examples
+    lower, upper : bounds of the weights of a problem, each 0 or infinite unless for a grid; an estimator has its own
     X_dev, y_dev : held-out data: an estimator is scored on it at each breakpoint
     max_passes : passes over the examples at one breakpoint
     time_limit : seconds for the whole path
@@ -229,12 +234,12 @@ def regularization_path(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
-    kappa = {"heuristic": 0.7}.get(method, 0.9) if kappa is None else kappa
-    for name, value in (("eps", eps), ("kappa", kappa)):
-        if not 0 < value < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, not be {value}.")
-    if not 0 < lambda_min < np.inf:
-        raise ValueError(f"lambda_min must be a positive number, not {lambda_min}.")
+    kappa = {"heuristic": 0.8}.get(method, 0.9) if kappa is None else kappa
+    check_positive("eps", eps)
+    check_positive("lambda_min", lambda_min)
+    check_positive("kappa", kappa)
+    if kappa >= 1:
+        raise ValueError(f"kappa must be less than 1, not {kappa}.")
     if (X_dev is None) != (y_dev is None):
         raise ValueError("X_dev and y_dev must be given together.")
 
@@ -245,9 +250,10 @@ def regularization_path(
         estimator = clone(model)
         if estimator._find_loss().name != "hinge":
             raise ValueError(f"A path needs a model of the hinge loss, which {type(model).__name__} is not.")
+        if lower is not None or upper is not None:
+            raise ValueError("lower and upper are for problems: an estimator has bounds of its own.")
         task = estimator._encode(X, y, **data)
-        if task.lower is not None or task.upper is not None:
-            raise ValueError(f"A path takes no bounds of the weights, which this {type(model).__name__} has.")
+        lower, upper = task.lower, task.upper
         estimator._encoder, problem = task.encoder, task.problem
         held_out = estimator._held_out(task.encoder, X_dev, y_dev, {})
         sample_weight = estimator._sample_weight(sample_weight, problem, y)
@@ -257,10 +263,20 @@ def regularization_path(
         raise ValueError("X_dev and y_dev need an estimator, not a problem.")
     problem = bind(problem)
     follower = PathFollower(
-        problem, sample_weight, _path_solver(solver, method), eps, kappa, max_passes, time_limit, n_jobs, random_state
+        problem,
+        sample_weight,
+        lower,
+        upper,
+        _path_solver(solver, method),
+        eps,
+        kappa,
+        max_passes,
+        time_limit,
+        n_jobs,
+        random_state,
     )
     is_grid = method == "grid"
-    path = Path(n_examples(problem), eps, None if is_grid else follower.infinity()[1], estimator)
+    path = Path(n_examples(problem), eps, is_grid, estimator)
     points = follower.follow_grid(_check_grid(lambdas)) if is_grid else follower.follow(lambda_min)
     if verbose:
         print(path.header(), flush=True)
@@ -283,6 +299,8 @@ def _path_solver(solver: Any, method: str) -> Solver:
     if solver is None:
         return BCFW(steps="pairwise", sampling="gap", cache=50, exact_gaps=exact)
     solver = find_solver(solver, NAMED["hinge"])
+    if not solver.keeps_dual:
+        raise ValueError(f"A path needs a solver that keeps a dual point, such as BCFW, not {solver!r}.")
     if not exact and getattr(solver, "exact_gaps", True):
         raise ValueError(f"A heuristic path needs BCFW(..., exact_gaps=False), not {solver!r}.")
     return solver

@@ -39,6 +39,15 @@ class DualPoint(NamedTuple):
 
     means: Blocks
     sets: ActiveSets
+    gaps: np.ndarray = np.zeros(0)  # (n,) block gaps as last known, of solvers that keep them
+
+
+class Carried(NamedTuple):
+    """A start whose worth is known, as along a path: its dual point has the block gaps of the objective to minimise."""
+
+    dual: DualPoint  # the solver's own from now on
+    v: np.ndarray  # w(mu), before it is projected to the bounds
+    value: float  # D(mu)
 
 
 def copied(point: DualPoint, dtype: Any) -> DualPoint:
@@ -213,15 +222,14 @@ def store_outputs(problem, sets, outputs, gaps, least, limit, first):
 
 
 def kept_primal(problem: Bound, point: DualPoint, factor: float) -> DualPoint:
-    """A copy of a dual point, scaled by `factor` < 1 with the rest of the weight on the true outputs.
+    """A dual point scaled, in place, by `factor` < 1 with the rest of the weight on the true outputs.
 
     With a regularization that is smaller by the same factor its weights w(mu) are the same (*Gaps*, Proposition 1).
     """
-    means, sets = copied(point, point.means.values.dtype)
-    done = 0
-    while (done := scale_towards_gold(problem, means, sets, factor, done)) < n_examples(problem):
+    sets, done = point.sets, 0
+    while (done := scale_towards_gold(problem, point.means, sets, factor, done)) < n_examples(problem):
         sets = enlarged(sets)
-    return DualPoint(means, sets)
+    return DualPoint(point.means, sets)
 
 
 @kernel

@@ -30,6 +30,7 @@ class Auto(Solver):
 
     takes_smooth: ClassVar[bool] = True
     needs_margin: ClassVar[bool] = True
+    keeps_dual: ClassVar[bool] = True
 
     def needs_norms(self, loss: Loss) -> bool:
         return not loss.is_smooth

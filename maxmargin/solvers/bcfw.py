@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.checks import check_choice, check_count
+from maxmargin.checks import check_choice, check_count, check_positive, check_share
 from maxmargin.solvers import sum_tree
-from maxmargin.solvers.active_sets import DualPoint, enlarged, means_of_sets, no_sets, sets_of
+from maxmargin.solvers.active_sets import Carried, DualPoint, StoredLoss, enlarged, means_of_sets, no_sets, sets_of
 from maxmargin.solvers.block_steps import AWAY, FW, PAIRWISE, StepRule, block_steps
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Certificate
@@ -23,7 +23,6 @@ SAMPLINGS = ("uniform", "permutation", "gap")
 
 NO_DRAWS = np.zeros(0)
 UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
-UNIFORM_SHARE = 0.1  # of the draws of gap sampling: a guard against gaps that were zero when last seen
 LEAST_PASSES = 3  # between two certificates: known gaps understate the true ones, so many calls would be in vain
 STALE_SHARE = 0.8  # the sum of the last known gaps that calls for an exact certificate, as a share of the tolerance
 
@@ -38,10 +37,16 @@ class BCFW(Solver):
     sampling : order of the examples: "permutation" visits each once per pass, "uniform" draws with replacement, "gap"
         draws in proportion to the block gaps
     cache : outputs kept per example to save calls of the oracle; 0 for no cache
+    cache_factor, cache_nu : the best cached output is taken if the gap that it promises is at least `cache_factor` (F)
+        times the last known gap of the example, and `cache_nu` (nu) times the last known mean gap of all; more of
+        either means more calls of the oracle
+    uniform_share : the share of examples that gap sampling draws uniformly: a guard against gaps that have grown since
+        they were last known, of which the algorithm of the paper has none (0)
     averaging : certify and return the average of the iterates, weighted by their number, in place of the last one
     gap_every : passes between two certificates, which also refresh the block gaps
     exact_gaps : False stops when the last known block gaps add up to little, without the oracle pass that would confirm
-        it: the trace then holds estimates in place of certificates
+        it: the trace then holds estimates in place of certificates. Passes of the oracle then only refresh the gaps,
+        after `gap_every` passes
 
     References
     ----------
@@ -53,16 +58,23 @@ class BCFW(Solver):
     steps: str = "fw"
     sampling: str = "permutation"
     cache: int = 0
+    cache_factor: float = 0.25
+    cache_nu: float = 0.01
+    uniform_share: float = 0.1
     averaging: bool = False
     gap_every: int = 10
     exact_gaps: bool = True
 
     needs_margin: ClassVar[bool] = True
+    keeps_dual: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice("steps", self.steps, STEPS)
         check_choice("sampling", self.sampling, SAMPLINGS)
         check_count("cache", self.cache, 0)
+        check_positive("cache_factor", self.cache_factor)
+        check_positive("cache_nu", self.cache_nu)
+        check_share("uniform_share", self.uniform_share)
         check_count("gap_every", self.gap_every)
         if self.averaging and not self.exact_gaps:
             raise ValueError("averaging needs exact_gaps: the gaps of the last iterate say nothing of the average.")
@@ -74,19 +86,28 @@ class BCFW(Solver):
         """Go on from a state."""
         run, certificate = state.run, None
         run.is_estimated = not self.exact_gaps
-        if state.is_warm and self.exact_gaps:
+        if state.knows_gaps:
+            yield (certificate := state.trust_gaps(run.start.value))
+        elif state.is_warm and self.exact_gaps:
             yield (certificate := run.or_start(state.certify()))
         n_passes = 1
         while True:
+            target = run.target(certificate.primal) if certificate else 0.0
             for k in range(n_passes):
                 state.make_pass(self.sampling if certificate else "permutation")
                 if certificate and run.is_pass_too_long:
                     return
-                target = run.target(certificate.primal) if certificate else 0.0
-                if run.must_stop or (k + 1 >= LEAST_PASSES and state.gaps.sum() <= STALE_SHARE * target):
+                if (is_solved := self.seems_solved(state, target, k + 1)) or run.must_stop:
                     break
-            yield (certificate := state.certify() if self.exact_gaps else state.estimate())
+            is_stale = k + 1 == self.gap_every and not is_solved
+            needs_oracle = self.exact_gaps or is_stale
+            yield (certificate := state.certify() if needs_oracle else state.estimate())
             n_passes = self.gap_every
+
+    def seems_solved(self, state: BlockState, target: float, n_passes: int) -> bool:
+        """Whether the known gaps, so many passes after a certificate, call for the next one."""
+        known = state.gaps.sum()
+        return bool(known <= STALE_SHARE * target and n_passes >= LEAST_PASSES if self.exact_gaps else known <= target)
 
 
 class BlockState:
@@ -105,8 +126,22 @@ class BlockState:
         self.counts = np.zeros(3, np.int64)
         self.step_seconds = self.sum_seconds = self.certificate_seconds = 0.0  # per example, when last done
         kind, stores = STEPS[solver.steps], solver.steps != "fw" or solver.cache > 0
-        self.rule = StepRule(kind, stores, solver.cache, True, objective.weight, objective.regularization)
+        self.rule = StepRule(
+            kind,
+            stores,
+            solver.cache,
+            float(solver.cache_factor),
+            float(solver.cache_nu),
+            True,
+            objective.weight,
+            objective.regularization,
+        )
+        self.uniform_share = float(solver.uniform_share)
         self.is_warm = run.start_dual(needs_sets=kind != FW)
+        self.knows_gaps = isinstance(run.start, Carried) and run.dual.gaps.size > 0
+        if self.knows_gaps:
+            self.gaps[:] = run.dual.gaps
+            sum_tree.sum_up(self.tree)
         self.sets = run.dual.sets if kind != FW else no_sets()
         if stores and not self.sets.sizes.size:
             self.sets = sets_of(objective.problem.truth)
@@ -122,8 +157,8 @@ class BlockState:
         self.run.objective.prepare()
 
     def share_sets(self) -> None:
-        """Make the sets part of the dual point if they are active sets, not just a cache."""
-        self.run.dual = DualPoint(self.run.dual.means, self.sets if self.rule.kind != FW else no_sets())
+        """Make the gaps part of the dual point, and the sets if they are active sets, not just a cache."""
+        self.run.dual = DualPoint(self.run.dual.means, self.sets if self.rule.kind != FW else no_sets(), self.gaps)
 
     def make_pass(self, sampling: str) -> None:
         """As many steps as there are examples."""
@@ -134,7 +169,7 @@ class BlockState:
             order = rng.integers(n, size=n)
         draws = NO_DRAWS
         if sampling == "gap":
-            order[rng.random(n) >= UNIFORM_SHARE] = -1
+            order[rng.random(n) >= self.uniform_share] = -1
             draws = rng.random(n)
         began = time.thread_time()
         for lo, hi in self.run.slices(n):
@@ -182,8 +217,18 @@ class BlockState:
         return dual
 
     def estimate(self) -> Certificate:
-        """As `certify`, with the last known block gaps in place of exact ones."""
+        """As `certify`, by the last known block gaps, or what stored outputs promise if that is more."""
         dual = self.rebuild()
+        if self.sets.sizes.size:
+            promised = self.run.objective.evaluate(
+                self.run.w, loss=StoredLoss(True, self.sets), point=self.run.dual.means, with_gradient=False
+            )
+            self.gaps[:] = np.maximum(self.gaps, promised.gaps)
+            sum_tree.sum_up(self.tree)
+        return self.trust_gaps(dual)
+
+    def trust_gaps(self, dual: float) -> Certificate:
+        """What the known block gaps say, given the dual value."""
         self.global_gap = float(self.gaps.sum())
         return Certificate(self.run.w, dual + self.global_gap, dual)
 

@@ -10,6 +10,9 @@ the block's point towards it. With potentials theta = B_i' w + cost_i and mean s
 where a is the active output of the lowest score. The dual rises by gamma * slope - gamma^2 curvature / 2 (times a
 constant), so gamma = slope / curvature within the limit; a step is taken only if the slope is positive. In terms of the
 paper, slope = n g_i and w_d = -B_i d / (lambda n).
+
+A known block gap is that of the last oracle call or, beyond the paper, what an output from the cache promised since, if
+that is more: the gap has grown.
 """
 
 from __future__ import annotations
@@ -44,9 +47,6 @@ FW, PAIRWISE, AWAY = 0, 1, 2
 # Active outputs of less weight are dropped too.
 NEGLIGIBLE = 1e-12
 
-CACHE_FRACTION = 0.25  # F and nu of the cache-hit rule
-CACHE_SHARE = 0.01
-
 CALLS, HITS, WORSE_THAN_TRUTH = 0, 1, 2
 
 
@@ -56,6 +56,8 @@ class StepRule(NamedTuple):
     kind: int  # FW, PAIRWISE or AWAY
     stores: bool  # whether outputs are stored: as active sets unless kind is FW, for the cache
     cache_limit: int  # how many outputs of an example to keep for the cache; 0 for no cache
+    cache_factor: float  # F and nu of the rule of cache hits
+    cache_nu: float
     calls_oracle: bool  # False to stay among the stored outputs
     weight: np.ndarray  # (n,) sample weights
     regularization: float
@@ -93,10 +95,12 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
             mean = inner(theta, mu)
 
         promise = rule.weight[i] / n * (sets.score[first + slot] - mean) if rule.cache_limit > 0 else 0.0
+        least = max(rule.cache_factor * tree[tree.size // 2 + i], rule.cache_nu / n * global_gap)
         if not rule.calls_oracle:
             change(tree, i, max(promise, 0.0))
-        elif promise > 0 and promise >= max(CACHE_FRACTION * tree[tree.size // 2 + i], CACHE_SHARE / n * global_gap):
+        elif promise > 0 and promise >= least:
             counts[HITS] += 1
+            change(tree, i, max(promise, tree[tree.size // 2 + i]))
         else:
             slot = -1
         if slot >= 0:

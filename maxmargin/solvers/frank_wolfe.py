@@ -27,6 +27,7 @@ class FrankWolfe(Solver):
     """
 
     needs_margin: ClassVar[bool] = True
+    keeps_dual: ClassVar[bool] = True
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective

@@ -39,6 +39,7 @@ class NSlack(Solver):
     keep: int = 20
 
     needs_margin: ClassVar[bool] = True
+    keeps_dual: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("keep", self.keep)

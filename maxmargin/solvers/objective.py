@@ -109,6 +109,12 @@ class Objective:
             other.passes = Passes(self.problem, self.n_jobs, loss.n_best)
         return other
 
+    def with_regularization(self, regularization: float) -> Objective:
+        """The same objective with another lambda."""
+        other = copy.copy(self)
+        other.regularization = regularization
+        return other
+
     def gold_means(self) -> Blocks:
         """The mean parts of the true outputs: the feasible dual point whose weights are zero."""
         means = new_blocks(self.passes.part_sizes, self.passes.dtype)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.checks import as_numbers
-from maxmargin.solvers.active_sets import DualPoint, copied, no_sets
+from maxmargin.solvers.active_sets import Carried, DualPoint, copied, no_sets
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.trace import Certified, Status, Trace
@@ -130,6 +130,10 @@ class Run:
 
         A start without the active sets that the solver needs, or with a lower dual value, is of no use.
         """
+        if isinstance(self.start, Carried):
+            self.dual = self.start.dual
+            self._place(self.start.v)
+            return True
         objective = self.objective
         self.dual = DualPoint(objective.gold_means(), no_sets())
         v, value = objective.at(self.dual.means)

@@ -34,6 +34,7 @@ class Solver:
     takes_bounds: ClassVar[bool] = True
     returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
     takes_l1: ClassVar[bool] = False
+    keeps_dual: ClassVar[bool] = False  # starts from and returns a dual point, as a path needs
 
     @property
     def default_loss(self) -> Loss:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from maxmargin.encode.rows import Rows
 from maxmargin.solvers import BCFW, Auto, FrankWolfe, sum_tree
+from maxmargin.solvers.active_sets import StoredLoss
 from maxmargin.solvers.objective import Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
@@ -58,7 +59,7 @@ def test_every_method_obeys_box_constraints(method, problem, references):
 def test_active_sets_stay_on_the_simplex_and_agree_with_w(method):
     problem = toy_chains(n=12, n_labels=4, max_length=5)
     result = method.solve(problem, 5.0, tol=1e-8, max_passes=60, random_state=0)
-    means, sets = result.dual
+    means, sets, _ = result.dual
     for i in range(12):
         begin, count = sets.slot_at[i], sets.stored_count[i]
         alpha = sets.alpha[begin : begin + count]
@@ -213,6 +214,9 @@ def test_sum_tree_draws_in_proportion(values, u):
         ({"sampling": "random"}, "sampling must be one of uniform, permutation, gap, not 'random'"),
         ({"cache": -1}, "cache must be an integer, at least 0, not -1"),
         ({"cache": 2.5}, "cache must be an integer, at least 0, not 2.5"),
+        ({"cache_factor": 0}, "cache_factor must be a positive number, not 0"),
+        ({"cache_nu": -0.1}, "cache_nu must be a positive number, not -0.1"),
+        ({"uniform_share": 1.5}, "uniform_share must be a number from 0 to 1, not 1.5"),
         ({"gap_every": 0}, "gap_every must be an integer, at least 1, not 0"),
     ],
 )
@@ -326,12 +330,49 @@ def test_time_limits_hold_for_slow_oracles():
     assert result.status is Status.TIMEOUT
 
 
+@pytest.mark.parametrize("option", ["cache_factor", "cache_nu"])
+def test_a_lax_rule_of_cache_hits_calls_the_oracle_less(option):
+    problem, limits = toy_chains(n=20, n_labels=4, max_length=5), {"tol": 1e-9, "max_passes": 31, "random_state": 0}
+    strict, default, lax = (
+        BCFW(steps="pairwise", cache=10, **options).solve(problem, 10.0, **limits).trace.oracle_calls[-1]
+        for options in ({option: 1e6}, {}, {option: 1e-6})
+    )
+    assert strict > default > lax
+
+
+def test_gap_sampling_with_uniform_draws_only_is_uniform_sampling():
+    """At least in the first pass that it draws: later ones have used up other random numbers."""
+    options = {"C": 10.0, "tol": 1e-9, "max_passes": 2, "random_state": 0}
+    problem = toy_chains(n=20, n_labels=4, max_length=5)
+    passes = [BCFW(sampling="gap", uniform_share=share).solve(problem, **options).trace for share in (0.0, 1.0)]
+    uniform = BCFW(sampling="uniform").solve(problem, **options).trace
+    assert np.isclose(passes[1].gap[1], uniform.gap[1])
+    assert not np.isclose(passes[0].gap[1], uniform.gap[1])
+
+
 @pytest.mark.parametrize("steps", ["fw", "pairwise"])
 def test_estimated_gaps_use_the_cache(steps):
     """The rule of cache hits needs the sum of all gaps, which estimates know, too."""
     solver = BCFW(steps=steps, sampling="gap", cache=10, exact_gaps=False)
     result = solver.solve(toy_chains(n=20, n_labels=4, max_length=5), 10.0, tol=1e-4, max_passes=50, random_state=0)
     assert result.trace.cache_hits[-1] > 0
+
+
+def test_known_gaps_are_no_less_than_stored_outputs_promise():
+    problem = toy_chains(n=20, n_labels=4, max_length=5)
+    solver = BCFW(steps="pairwise", sampling="gap", cache=10, exact_gaps=False)
+    result = solver.solve(problem, 10.0, tol=1e-9, max_passes=6, random_state=0)
+    promised = Objective(problem, 10.0).evaluate(
+        result.w, loss=StoredLoss(True, result.dual.sets), point=result.dual.means
+    )
+    assert (result.dual.gaps >= promised.gaps - 1e-6).all()
+    assert result.dual.gaps.sum() > 0
+
+
+def test_estimates_call_the_oracle_for_all_examples_after_gap_every_passes(problem):
+    result = BCFW(sampling="gap", exact_gaps=False, gap_every=5).solve(problem, tol=1e-12, max_passes=8, random_state=0)
+    assert result.trace.passes.tolist() == [1, 6, 8]
+    assert result.trace.oracle_calls.tolist() == [6, 42, 54]  # the second row cost a pass more
 
 
 def test_a_warm_start_from_a_result_keeps_its_weights():

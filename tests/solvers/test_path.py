@@ -8,8 +8,12 @@ import time
 import numpy as np
 import pytest
 
-from maxmargin import BCFW, ChainSVM, FrankWolfe, Status, regularization_path
+from maxmargin import BCFW, ChainSVM, FrankWolfe, GraphCutSVM, Status, regularization_path
 from maxmargin.problem import n_examples
+from maxmargin.runtime.passes import bind
+from maxmargin.solvers.bounds import project
+from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.path import PathFollower
 from maxmargin.testing import toy_chains
 from tests import naive
 from tests.naive import blocks_of
@@ -67,7 +71,89 @@ def test_lambda_infinity_is_that_of_the_paper(problem, path):
     # several outputs have the highest cost: with the one the oracle took, the formula of Algorithm 6 holds
     direction = path.w_at(2 * path.lambdas[0]) * 2 * path.lambdas[0]
     margins = np.mean([np.max(-p @ direction) for p, _ in blocks])
-    assert np.isclose(path.lambdas[0], (direction @ direction + margins) / EPS)
+    assert np.isclose(path.lambdas[0], (direction @ direction + margins) / (0.9 * EPS))
+
+
+def test_the_path_begins_at_the_most_costly_outputs(problem, path):
+    """There the accuracy holds without a step: two passes find lambda_infinity, a third certifies."""
+    assert path.passes[0] == 0
+    assert path.oracle_calls[0] == 3 * n_examples(problem)
+    assert 0 < path.gap[0] <= 0.9 * EPS
+    assert np.isclose(naive.primal(path.weights(0).astype(float), blocks_of(problem), path.Cs[0]), path.primal[0])
+
+
+def follower(problem, solver, **options):
+    settings = {"sample_weight": None, "lower": None, "upper": None, "eps": EPS, "kappa": 0.9, "random_state": 0}
+    return PathFollower(bind(problem), solver=solver, **(settings | options))
+
+
+WEIGHT = np.array([1.0, 0.5, 2.0, 0.0, 3.0])
+AT_LEAST_ZERO = np.r_[np.full(12, -np.inf), np.zeros(9)]  # the transitions
+BOXES = [(None, None), (AT_LEAST_ZERO, None), (-1.0, np.where(AT_LEAST_ZERO == 0, 0.1, 0.3))]
+
+
+@pytest.mark.parametrize(("lower", "upper"), BOXES, ids=["free", "cone", "box"])
+@pytest.mark.parametrize("steps", ["fw", "pairwise"])
+def test_carried_gaps_are_those_of_an_evaluation(problem, lower, upper, steps):
+    """Proposition 1 for each block, with sample weights, and with any bounds."""
+    bounds = {"lower": lower, "upper": upper}
+    walk = follower(problem, BCFW(steps=steps, sampling="gap"), sample_weight=WEIGHT, **bounds)
+    old, factor = walk.solve(0.1, None, 0.0), 0.7
+    start = walk.carry(old, factor)
+    objective = Objective(problem, 1 / (5 * factor * 0.1), WEIGHT, **bounds)
+    v, dual = objective.at(start.dual.means)
+    found = objective.evaluate(project(v, objective.bounds), point=start.dual.means)
+    assert np.allclose(v, start.v, atol=1e-5)
+    assert np.isclose(dual, start.value, atol=1e-6)
+    assert np.allclose(found.gaps, start.dual.gaps, atol=1e-5)
+    assert np.isclose(found.value - dual, start.dual.gaps.sum(), atol=1e-5)
+    w, C = project(v, objective.bounds), 1 / (5 * factor * 0.1)
+    assert np.isclose(naive.primal(w, blocks_of(problem), C, WEIGHT), dual + start.dual.gaps.sum(), atol=1e-5)
+
+
+def test_a_breakpoint_starts_without_a_pass_of_the_oracle(problem):
+    path = regularization_path(problem, eps=EPS, solver=BCFW(sampling="gap"), random_state=0)
+    after_one_pass = path.oracle_calls[path.passes == 1]
+    assert len(after_one_pass) > 5
+    assert (after_one_pass == 2 * n_examples(problem)).all()  # that pass, and one that certifies
+
+
+def test_any_positive_accuracy(problem):
+    for eps in (1.5, 1e3):
+        path = regularization_path(problem, eps=eps, random_state=0)
+        assert path.is_complete
+        for value in (path.lambdas[0], 0.3 * path.lambdas[-1]):
+            assert suboptimality(problem, value, path.w_at(value)) <= eps
+
+
+def test_bounds_of_zero(problem):
+    path = regularization_path(problem, eps=EPS, lower=AT_LEAST_ZERO, lambda_min=0.01, random_state=0)
+    assert path.status is Status.OPTIMAL
+    blocks = blocks_of(problem)
+    for value in (2 * path.lambdas[0], *np.geomspace(path.lambdas[0], path.lambdas[-1], 6)):
+        w, C = path.w_at(value).astype(float), 1 / (5 * value)
+        assert (w >= AT_LEAST_ZERO).all()
+        _, optimum = naive.solve(blocks, C, tol=1e-8, lower=AT_LEAST_ZERO)
+        assert naive.primal(w, blocks, C) - optimum <= EPS
+
+
+def test_other_bounds_are_refused_but_for_a_grid(problem):
+    with pytest.raises(ValueError, match=r"0 or infinite, or method='grid', but the upper bound of weight 0 is 0\.5"):
+        regularization_path(problem, lower=AT_LEAST_ZERO, upper=0.5)
+    grid = regularization_path(problem, eps=EPS, method="grid", lambdas=[1, 0.1], upper=0.5, random_state=0)
+    assert (grid.gap <= 0.9 * EPS).all()
+    assert max(np.max(grid.weights(k)) for k in range(2)) <= 0.5
+
+
+def test_a_path_of_attractive_edges():
+    rng = np.random.default_rng(0)
+    X = [(rng.normal(size=(4, 2)), [(0, 1), (1, 2), (2, 3)]) for _ in range(8)]
+    y = [(nodes[:, 0] > 0).astype(int) for nodes, _ in X]
+    path = regularization_path(GraphCutSVM(), X, y, eps=0.5, lambda_min=0.01, X_dev=X, y_dev=y, random_state=0)
+    assert (path.gap <= 0.5).all()
+    assert path.scores.max() > 0.9
+    with pytest.raises(ValueError, match="lower and upper are for problems"):
+        regularization_path(GraphCutSVM(), X, y, lower=0)
 
 
 def test_lambda_min_ends_the_path(problem):
@@ -88,8 +174,21 @@ def test_heuristic_path(problem):
     heuristic = regularization_path(problem, eps=EPS, method="heuristic", random_state=0)
     values = np.geomspace(heuristic.lambdas[-1], heuristic.lambdas[0], 6)
     assert max(suboptimality(problem, value, heuristic.w_at(value)) for value in values) <= 3 * EPS  # no guarantee
+    assert heuristic.status is Status.ESTIMATED
     with pytest.raises(ValueError, match=r"A heuristic path needs BCFW\(..., exact_gaps=False\)"):
         regularization_path(problem, method="heuristic", solver=BCFW())
+
+
+@pytest.mark.parametrize("options", [{}, {"steps": "pairwise", "cache": 50}], ids=str)
+def test_a_heuristic_path_calls_the_oracle_less(words, options):
+    (X, y), calls = words, []
+    for method in ("approximate", "heuristic"):
+        solver = BCFW(**options, sampling="gap", exact_gaps=method == "approximate")
+        path = regularization_path(
+            ChainSVM(), X[:20], y[:20], eps=0.5, lambda_min=1.0, method=method, solver=solver, random_state=0
+        )
+        calls.append(path.oracle_calls.sum())
+    assert calls[1] < calls[0]
 
 
 def test_grid(problem):
@@ -140,12 +239,13 @@ def test_plot(path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"eps": 0.0}, "eps must lie between 0 and 1, not be 0.0"),
-        ({"eps": 1.0}, "eps must lie between 0 and 1, not be 1.0"),
-        ({"kappa": 1.5}, "kappa must lie between 0 and 1, not be 1.5"),
+        ({"eps": 0.0}, "eps must be a positive number, not 0.0"),
+        ({"eps": np.inf}, "eps must be a positive number, not inf"),
+        ({"kappa": 1.5}, "kappa must be less than 1, not 1.5"),
         ({"lambda_min": 0}, "lambda_min must be a positive number, not 0"),
         ({"method": "exact"}, "method must be one of approximate, heuristic, grid, not 'exact'"),
         ({"method": "grid", "lambdas": [1, -1]}, "lambdas must be a list of positive numbers"),
+        ({"solver": "sgd"}, "A path needs a solver that keeps a dual point, such as BCFW, not SGD"),
         ({"X_dev": []}, "X_dev and y_dev must be given together"),
         ({"X_dev": [], "y_dev": []}, "X_dev and y_dev need an estimator, not a problem"),
     ],
@@ -162,12 +262,12 @@ def test_costly_truth():
         regularization_path(Candidates([rng.normal(size=(3, 2)) for _ in costs], costs))
 
 
-def test_a_problem_has_no_estimator_and_bounds_no_path(path, words):
+def test_a_problem_has_no_estimator(path, words):
     with pytest.raises(TypeError, match="it has weights, but no estimator"):
         path.model_at(1.0)
     with pytest.raises(AttributeError, match="The path has no scores: pass X_dev and y_dev"):
         _ = path.best_C
-    with pytest.raises(ValueError, match="A path takes no bounds"):
+    with pytest.raises(ValueError, match=r"A path needs bounds of the weights that are 0 or infinite.* is 1\."):
         regularization_path(ChainSVM(bounds={"bias": (0, 1)}), *words)
     with pytest.raises(ValueError, match="regularization must be positive, not 0"):
         path.w_at(0)
@@ -205,7 +305,7 @@ def test_ctrl_c_in_the_last_pass_of_a_solution_ends_the_path(monkeypatch, proble
 
 
 def test_limits_are_reported(problem):
-    short = regularization_path(problem, eps=0.01, max_passes=1, random_state=0)
+    short = regularization_path(problem, eps=EPS, max_passes=1, random_state=0)
     assert short.status is Status.MAX_PASSES
     timed = regularization_path(problem, eps=1e-5, time_limit=0.5, random_state=0)
     assert timed.status is Status.TIMEOUT
