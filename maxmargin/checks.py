@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_numbers", "check_choice", "check_cost", "check_count", "check_positive", "check_share"]
+__all__ = [
+    "LARGEST",
+    "as_numbers",
+    "as_sample_weight",
+    "check_choice",
+    "check_cost",
+    "check_count",
+    "check_positive",
+    "check_share",
+]
+
+LARGEST = 1e12  # of features, costs and weights of examples: sums of their squares are within float32
 
 
 def check_positive(name: str, value: Any, allow_infinite: bool = False) -> None:
@@ -55,6 +66,16 @@ def as_numbers(name: str, values: Any) -> np.ndarray:
         return array.astype(np.float64)
     except (ValueError, OverflowError):
         raise ValueError(f"{name} must hold numbers, in rows of the same length, that a float can hold.") from None
+
+
+def as_sample_weight(values: Any, n: int) -> np.ndarray:
+    """Weights of the n examples, checked."""
+    weights = as_numbers("sample_weight", values)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must hold {n} numbers, one per example, but has shape {weights.shape}.")
+    if not ((weights >= 0).all() and (weights <= LARGEST).all() and weights.any()):
+        raise ValueError(f"sample_weight must hold numbers from 0 to {LARGEST:g}, not all of them zero.")
+    return weights
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:

@@ -19,10 +19,22 @@ import numpy as np
 
 from maxmargin.runtime.abi import Draws, Output, Outputs, Reals, Sums, Work, read_from_tables
 from maxmargin.runtime.blocks import Blocks, as_blocks
-from maxmargin.runtime.dispatch import PROBLEM, Bound, generic
+from maxmargin.runtime.dispatch import PROBLEM, Bound, generic, helper
 
-# Potentials of impossible parts: finite, so that 0 * IMPOSSIBLE = 0, and below every score that can occur.
-IMPOSSIBLE = -1e9
+# Potentials of impossible parts: finite, so that 0 * IMPOSSIBLE = 0, and below every score that can occur: those of
+# possible parts must be within REACH.
+IMPOSSIBLE = -1e20
+REACH = 1e12
+
+
+@helper(fastmath={"nsz"})  # which sees infinite ones and NaN, unlike other helpers
+def is_beyond_reach(theta):
+    """Whether potentials are too large to be told from impossible ones, infinite or NaN."""
+    n_within = 0
+    for p in range(theta.size):
+        n_within += (abs(theta[p]) <= REACH) | (abs(theta[p] - IMPOSSIBLE) <= -1e-6 * IMPOSSIBLE)
+    return n_within < theta.size
+
 
 # --- sizes and true outputs, called from Python only ----------------------------------------------------------------
 

@@ -22,7 +22,7 @@ class CandidateEncoder(RowEncoder):
     @classmethod
     def learn(cls, X: Any, y: Any, *, dtype: Any, costs: Any = None) -> tuple[CandidateEncoder, CandidateProblem]:
         """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""
-        rows = stack_rows(X, dtype=dtype, noun="candidate set")
+        rows = stack_rows(X, noun="candidate set")
         labels = true_candidates(y, rows)
         truth, flat = rows.offsets[:-1] + labels, flatten_weights(costs, rows.lengths, "costs", "candidate set")
         if costs is None:
@@ -34,7 +34,7 @@ class CandidateEncoder(RowEncoder):
         return encoder, encoder.assemble(rows, labels, flat)
 
     def problem(self, X: Any, y: Any = None) -> CandidateProblem:
-        rows = stack_rows(X, None, self.n_features_in, self.dtype, noun="candidate set")
+        rows = stack_rows(X, None, self.n_features_in, noun="candidate set")
         labels = np.zeros(len(rows.lengths)) if y is None else true_candidates(y, rows)
         return self.assemble(rows, labels, np.zeros(rows.offsets[-1]))
 

@@ -45,7 +45,7 @@ class ChainEncoder(LabellingEncoder):
         position_weight: Any = None,
     ) -> tuple[ChainEncoder, Any]:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
-        rows = stack_rows(X, lengths, dtype=dtype)
+        rows = stack_rows(X, lengths)
         flat = flatten_labels(y, rows.lengths, "sequence", is_stacked=lengths is not None)
         classes, labels = np.unique(flat, return_inverse=True)
         penalty = transition_penalties(allowed_transitions, classes, dtype)
@@ -66,7 +66,7 @@ class ChainEncoder(LabellingEncoder):
         return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> Any:
-        rows = stack_rows(X, lengths, self.n_features_in, self.dtype)
+        rows = stack_rows(X, lengths, self.n_features_in)
         check_feasible(self.penalty, rows.lengths)
         labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
         costs = labelling_costs(None, None, self.classes, labels, rows.lengths)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import as_numbers
+from maxmargin.checks import LARGEST, as_numbers
 
 
 def check_examples(X: Any, kind: str, noun: str) -> None:
@@ -112,18 +112,6 @@ def flatten_weights(weights: Any, shapes: Any, name: str, noun: str) -> np.ndarr
     for i, (weight, shape) in enumerate(zip(arrays, shapes, strict=True)):
         if weight.shape != (expected := tuple(shape.tolist())):
             raise ValueError(f"{name}[{i}] must have the shape {expected}, to go with X[{i}], but has {weight.shape}.")
-        if not (np.isfinite(weight).all() and (weight >= 0).all()):
-            raise ValueError(f"{name}[{i}] must be finite and non-negative.")
+        if not ((weight >= 0).all() and (weight <= LARGEST).all()):
+            raise ValueError(f"{name}[{i}] must hold numbers from 0 to {LARGEST:g}.")
     return np.concatenate([weight.ravel() for weight in arrays])
-
-
-def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
-    """Check the weights of the n examples."""
-    if sample_weight is None:
-        return None
-    weights = as_numbers("sample_weight", sample_weight)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight must hold {n} numbers, one per example, but has shape {weights.shape}.")
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise ValueError("sample_weight must be finite and non-negative, and not all zero.")
-    return weights

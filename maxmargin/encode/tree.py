@@ -58,7 +58,7 @@ class TreeEncoder(LabellingEncoder):
         cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, with_grams: bool, cost: Any = None, class_weight: Any = None
     ) -> tuple[TreeEncoder, TreeProblem]:
         """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""
-        trees = stack_trees(X, dtype=dtype)
+        trees = stack_trees(X)
         nodes = trees.nodes
         classes, labels = np.unique(flatten_labels(y, nodes.lengths, "tree"), return_inverse=True)
         penalty = label_penalties(X, nodes, classes, dtype)
@@ -74,7 +74,7 @@ class TreeEncoder(LabellingEncoder):
         return encoder, encoder.assemble(trees, labels, *costs, penalty, with_grams=with_grams)
 
     def problem(self, X: Any, y: Any = None) -> TreeProblem:
-        trees = stack_trees(X, self.n_features_in, self.n_edge_features, self.dtype)
+        trees = stack_trees(X, self.n_features_in, self.n_edge_features)
         labels = self.truth(y, trees.nodes, "tree")
         costs = labelling_costs(None, None, self.classes, labels, trees.nodes.lengths)
         return self.assemble(trees, labels, *costs, label_penalties(X, trees.nodes, self.classes, self.dtype))
@@ -136,15 +136,13 @@ class TreeEncoder(LabellingEncoder):
         return named
 
 
-def stack_trees(
-    X: Any, n_features: int | None = None, n_edge_features: int | None = None, dtype: Any = np.float64
-) -> Graphs:
+def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | None = None) -> Graphs:
     """Check trees, `Tree` or tuples of the same two to four entries, and stack them."""
     check_examples(X, "trees", "tree")
     for i, tree in enumerate(X):
         if not isinstance(tree, tuple) or not 2 <= len(tree) <= 4:
             raise TypeError(f"X[{i}] must be a Tree, or a tuple (features, edges), not a {type(tree).__name__}.")
-    return join_graphs([Tree(*tree)[:3] for tree in X], "tree", check_parents, n_features, n_edge_features, dtype)
+    return join_graphs([Tree(*tree)[:3] for tree in X], "tree", check_parents, n_features, n_edge_features)
 
 
 def label_penalties(X: Any, nodes: Rows, classes: np.ndarray, dtype: Any) -> np.ndarray:
