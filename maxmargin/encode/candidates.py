@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.checks import shown
 from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.checks import check_truths, flatten_weights
 from maxmargin.encode.rows import Rows, row_features, stack_rows
@@ -65,7 +66,7 @@ def true_candidates(y: Any, rows: Rows) -> np.ndarray:
     check_truths(y, len(rows.lengths), "the index of the true candidate of each example", "candidate set")
     for i, (index, size) in enumerate(zip(y, rows.lengths, strict=True)):
         if not isinstance(index, Integral) or isinstance(index, (bool, np.bool_)):
-            raise TypeError(f"y[{i}] must be the index of a candidate, an integer, not {index!r}.")
+            raise TypeError(f"y[{i}] must be the index of a candidate, an integer, not {shown(index)}.")
         if not 0 <= int(index) < size:
             raise ValueError(f"y[{i}] is {index}, but X[{i}] has only the candidates 0 to {size - 1}.")
     return np.asarray(y, np.int32)

@@ -12,7 +12,7 @@ from maxmargin.checks import LARGEST, as_numbers
 
 def check_examples(X: Any, kind: str, noun: str) -> None:
     """Raise unless X is a list, of `kind` in messages, with at least one entry, `noun` in messages."""
-    if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, str):
+    if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, str) or (isinstance(X, np.ndarray) and not X.ndim):
         raise TypeError(f"X must be a list of {kind}, not a {type(X).__name__}.")
     if len(X) == 0:
         raise ValueError(f"X must hold at least one {noun}, but it is empty.")
@@ -33,7 +33,8 @@ def check_sparse(x: Any, name: str) -> None:
     elif x.format in ("csr", "csc"):
         n_rows, n_columns = x.shape if x.format == "csr" else x.shape[::-1]
         is_whole = (
-            len(x.indptr) == n_rows + 1
+            x.indptr.dtype.kind == x.indices.dtype.kind == "i"
+            and len(x.indptr) == n_rows + 1
             and x.indptr[0] == 0
             and bool((np.diff(x.indptr) >= 0).all())
             and x.indptr[-1] <= min(len(x.indices), len(x.data))

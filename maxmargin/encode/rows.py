@@ -103,7 +103,9 @@ def _as_matrix(x: Any, name: str) -> Any:
 
 def stack_grids(grids: Sequence[np.ndarray], n_features: int | None) -> Rows:
     """The cells of (H, W, F) arrays, row by row."""
-    return stack_rows([grid.reshape(-1, grid.shape[2]) for grid in grids], None, n_features, noun="image")
+    return stack_rows(
+        [grid.reshape(grid.shape[0] * grid.shape[1], grid.shape[2]) for grid in grids], None, n_features, noun="image"
+    )
 
 
 def as_stored(rows: Rows, sparse: bool) -> Rows:

@@ -24,7 +24,11 @@ class ArrayModel(StructuredModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if np.dtype(self.dtype) not in (np.float32, np.float64):
+        try:
+            is_known = np.dtype(self.dtype) in (np.float32, np.float64)
+        except TypeError:
+            is_known = False
+        if not is_known:
             raise ValueError(f"dtype must be float32 or float64, not {self.dtype!r}.")
 
 
