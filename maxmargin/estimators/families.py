@@ -109,11 +109,21 @@ class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
         default=True,
     )
 
+    only_observed: bool = parameter(
+        "bool",
+        "Have weights only for the pairs of a feature and a label, and of two neighbouring labels (with each feature "
+        "of edges), that occur in the training examples, as CRFsuite does by default; all others are zero. Takes less "
+        "memory and time on text, where most features go with one or two labels. Rows are then stored sparse, and so "
+        "is ``coef_.emissions``.",
+        default=False,
+    )
+
     _encoder_type: ClassVar[Any]
 
     def _learn(self, X: Any, y: Any, **data: Any) -> Any:
         is_hinge = self._find_loss().smoothing is None
-        return self._encoder_type.learn(X, y, dtype=self.dtype, fit_bias=self.fit_bias, with_grams=is_hinge, **data)
+        options = {"dtype": self.dtype, "fit_bias": self.fit_bias, "only_observed": self.only_observed}
+        return self._encoder_type.learn(X, y, with_grams=is_hinge, **options, **data)
 
 
 @estimator

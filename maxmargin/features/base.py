@@ -31,6 +31,21 @@ def squared_norm_rows(features, i, lo, hi, delta, buffer):
 
 
 @generic
+def weight_table(features, w, start, n_features, n_labels):
+    """The weights W of the features, a view of `w` from `start` on, as the functions above take them."""
+
+
+@generic
+def n_weights(features, n_features, n_labels):
+    """How many weights there are: F L, unless the features leave some out."""
+
+
+@generic
+def norm_buffer(features, n_features, n_labels, dtype):
+    """The buffer of `squared_norm_rows`, zeros of the shape of W; called from Python only."""
+
+
+@generic
 def add_row(features, t, scale, dense):
     """Dense += scale * x_t."""
 

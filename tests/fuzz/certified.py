@@ -13,7 +13,7 @@ from tests import naive
 def all_outputs(problem, i):
     """All outputs of an example, from the definition of its structure."""
     kind = type(problem).__name__
-    if kind == "ChainProblem" or kind == "ObservedChainProblem":
+    if kind == "ChainProblem":
         return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], len(problem.penalty))
     if kind == "TreeProblem":
         return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], problem.penalty.shape[1])

@@ -62,7 +62,7 @@ class Hostile:
     def make(self, change):
         """Make a change, if it can be made of what the input has become."""
         self.how.append(change.__name__)
-        with suppress(AttributeError, IndexError, TypeError, ValueError, OverflowError):
+        with suppress(AttributeError, LookupError, TypeError, ValueError, OverflowError):
             change(self)
 
     def pick(self, choices):

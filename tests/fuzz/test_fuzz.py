@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.fuzz.hostile import attempt
 
-N_INPUTS = int(os.environ.get("MAXMARGIN_FUZZ", 240))
+N_INPUTS = int(os.environ.get("MAXMARGIN_FUZZ", "240"))
 IS_COMPILED = "MAXMARGIN_FUZZ" in os.environ
 
 

@@ -1,0 +1,50 @@
+"""One feature that is 1 in every row: its weights are the scores of each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.features.base import n_weights, norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_table
+from maxmargin.features.tables import all_weights, whole_table
+from maxmargin.runtime.dispatch import implements
+
+
+class ConstantFeatures(NamedTuple):
+    """As many rows as are asked for, each with the one feature 1."""
+
+
+implements(weight_table, ConstantFeatures)(whole_table)
+implements(n_weights, ConstantFeatures)(all_weights)
+
+
+@implements(norm_buffer, ConstantFeatures)
+def no_buffer(features, n_features, n_labels, dtype):
+    return np.zeros((0, n_labels), dtype)
+
+
+@implements(score_rows, ConstantFeatures)
+def score_constant(features, weights, lo, hi, out):
+    for t in range(hi - lo):
+        for label in range(out.shape[1]):
+            out[t, label] = weights[0, label]
+
+
+@implements(spread_rows, ConstantFeatures)
+def spread_constant(features, weights, lo, hi, delta, scale):
+    step = delta.dtype.type(scale)
+    for t in range(hi - lo):
+        for label in range(delta.shape[1]):
+            weights[0, label] += step * delta[t, label]
+
+
+@implements(squared_norm_rows, ConstantFeatures)
+def squared_norm_constant(features, i, lo, hi, delta, buffer):
+    total = 0.0
+    for label in range(delta.shape[1]):
+        column = 0.0
+        for t in range(hi - lo):
+            column += delta[t, label]
+        total += column * column
+    return total
