@@ -20,7 +20,7 @@ __all__ = [
     "shown",
 ]
 
-LARGEST = 1e12  # of features, costs, levels of smoothing and weights of examples: their squares are within float32
+LARGEST = 1e12  # of features, costs and weights of examples: sums of their squares are within float32
 
 
 def check_positive(name: str, value: Any, allow_infinite: bool = False) -> None:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin.checks import LARGEST, check_choice, check_count, check_positive
+from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.problem import (
     IMPOSSIBLE,
     add_output,
@@ -88,8 +88,8 @@ class Loss:
         if not isinstance(self.margin, (bool, np.bool_)):
             raise ValueError(f"margin must be True or False, not {self.margin!r}.")
         check_positive("mu", self.mu)
-        if not 1 / LARGEST <= self.mu <= LARGEST:
-            raise ValueError(f"mu must be between {1 / LARGEST:g} and {LARGEST:g}, not {self.mu:g}.")
+        if not 1e-30 <= self.mu <= 1e30:
+            raise ValueError(f"mu must be between 1e-30 and 1e+30, not {self.mu:g}.")
         object.__setattr__(self, "mu", float(self.mu))
         check_count("k", self.k)
         check_count("max_k", self.max_k)

@@ -23,8 +23,8 @@ from maxmargin.runtime.dispatch import PROBLEM, Bound, generic, helper
 
 # Potentials of impossible parts: finite, so that 0 * IMPOSSIBLE = 0, and below every score that can occur: those of
 # possible parts must be within REACH.
-IMPOSSIBLE = -1e20
-REACH = 1e12
+IMPOSSIBLE = -1e25
+REACH = 1e15
 
 
 @helper(fastmath={"nsz"})  # which sees infinite ones and NaN, unlike other helpers

@@ -167,6 +167,6 @@ def check_finite(rows: Rows) -> None:
     else:
         row = np.flatnonzero(is_bad.any(axis=1))[0]
     value = float(values[is_bad][0])
-    what = f"{value:.3g}, but features must lie within {LARGEST:g}" if np.isfinite(value) else "NaN or infinity"
+    what = f"{value:.3g}, which is beyond {LARGEST:g}" if np.isfinite(value) else "NaN or infinity"
     example, place = locate(row, rows.offsets)
-    raise ValueError(f"Row {place} of X[{example}] contains {what}.")
+    raise ValueError(f"X[{example}] contains {what}, in row {place}.")

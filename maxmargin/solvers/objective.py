@@ -39,7 +39,7 @@ from maxmargin.runtime.passes import Passes
 from maxmargin.solvers.active_sets import means_of_sets, sets_of
 from maxmargin.solvers.bounds import dual_term, make_bounds, project
 
-LEAST_C = 1e-30  # beyond it and its inverse, steps leave the range of numbers in float32
+LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
 
 
 class Certificate(NamedTuple):
@@ -95,8 +95,8 @@ class Objective:
         check_positive("C", C, allow_infinite=True)
         check_share("l1_ratio", l1_ratio)
         C, l1_ratio = float(C), float(l1_ratio)
-        if not (LEAST_C <= C <= 1 / LEAST_C or np.inf == C):
-            raise ValueError(f"C must be between {LEAST_C:g} and {1 / LEAST_C:g}, or infinite, not {C:g}.")
+        if not (LEAST_C <= C <= LARGEST_C or np.inf == C):
+            raise ValueError(f"C must be between {LEAST_C:g} and {LARGEST_C:g}, or infinite, not {C:g}.")
         self.loss = loss
         self.n_jobs = n_jobs
         self.passes = Passes(problem, n_jobs, loss.n_best)

@@ -57,7 +57,10 @@ class CustomProblem:
 
     def __init__(self, model: Any, X: Iterable[Any], Y: Iterable[Any] | None = None, n_features: int = 0) -> None:
         self.model = model
-        self.X = list(X)
+        try:
+            self.X = list(X)
+        except (TypeError, ValueError):
+            raise TypeError(f"X must be a list of examples, not a {type(X).__name__}.") from None
         self.Y = None if Y is None else list(Y)
         self._can_enumerate = hasattr(model, "outputs")
         self._check_methods()

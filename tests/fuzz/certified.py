@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.problem import n_examples, new_weights, part_sizes
+from maxmargin.problem import IMPOSSIBLE, n_examples, new_weights, part_sizes
 from maxmargin.trace import Status
 from tests import naive
 
@@ -39,8 +39,12 @@ def blocks_of(problem):
     for i in range(n_examples(problem)):
         cost = np.zeros(part_sizes(problem)[i], new_weights(problem).dtype)
         generics.augment(problem, i, cost)
+        before = np.zeros_like(cost)  # potentials before any weight
+        generics.scores(problem, new_weights(problem), i, before)
         psi, costs = [], []
         for y in all_outputs(problem, i):
+            if generics.score_output(problem, i, before, y) < IMPOSSIBLE / 2:
+                continue
             mu = np.zeros_like(cost)
             generics.add_output(problem, i, y, -1.0, mu)
             costs.append(-float(cost.astype(float) @ mu))

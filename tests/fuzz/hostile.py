@@ -1,22 +1,26 @@
-"""Hostile inputs: the small data of an estimator, changed in one to three odd ways that follow from a seed."""
+"""Hostile inputs: the small data of an estimator, changed in a few odd ways that follow from a seed.
+
+Half of them are odd in their numbers only, so that most of these are fitted.
+"""
 
 from contextlib import suppress
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import Loss
+from maxmargin import Loss, Tree
 from maxmargin.estimators import all_estimators
 from maxmargin.solvers import all_solvers
 from tests.small import CASES
 
-SCALES = [1e-300, 1e-30, 1e-8, 1e3, 1e6, 1e10, 1e12, 1e15, 1e30, 1e38, 1e39, 1e300]
+SCALES = [1e-300, 1e-30, 1e-8, 1e-3, 1e3, 1e6, 1e8, 1e10, 2e11, 1e13, 1e39, 1e300]
 ODD_NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e-300, 1e-30, 1e-8, 1e8, 1e30, 1e300, 10**400, "1", None, 1j, True]
 STRENGTHS = [1e-30, 1e-12, 1e-3, 0.1, 10.0, 1e3, 1e6, 1e12, 1e30, np.inf, Fraction(1, 3), 5e-324, 1e300, -1.0, np.nan]
-LOSSES = ["hinge", "smooth_hinge", "log", Loss("entropy", mu=0.1), Loss("l2", mu=1e-3), Loss("entropy", mu=1e-12)]
-LOSSES += [Loss("l2", mu=1e12), Loss(margin=False)]
+LOSSES = ["hinge", "smooth_hinge", "log", Loss("entropy", mu=0.1), Loss("l2", mu=1e-3), Loss("entropy", mu=1e-30)]
+LOSSES += [Loss("l2", mu=1e30), Loss(margin=False)]
 KINDS = ["float16", "float32", "int8", "uint64", "bool", "object", "str", "complex64", "longdouble", "datetime64[s]"]
 
 
@@ -40,7 +44,8 @@ def attempt(seed: int) -> Attempt:
     n = int(rng.integers(1, 7))
     model = all_estimators()[name](random_state=0, max_passes=20, time_limit=5.0, **options)
     hostile = Hostile(rng, model, X[:n], y[:n])
-    for change in rng.choice(CHANGES, size=rng.integers(1, 4), replace=False):
+    changes = rng.choice(OF_NUMBERS, size=rng.integers(2, 6)) if rng.random() < 0.5 else rng.choice(CHANGES, size=2)
+    for change in changes:
         hostile.make(change)
     unseen = hostile.X
     if rng.random() < 0.3:
@@ -236,6 +241,17 @@ def with_observed_weights(hostile):
         hostile.model.set_params(only_observed=True)
 
 
+def with_impossible_parts(hostile):
+    if "allowed_transitions" in hostile.model.get_params(deep=False):
+        used = {pair for truth in hostile.y for pair in pairwise(truth)}
+        hostile.model.set_params(allowed_transitions={*used, ("a", "b"), ("b", "a"), ("c", "c")})
+    elif isinstance(hostile.X[0], Tree):
+        hostile.X = [
+            tree._replace(allowed=[{label, "a"} for label in truth])
+            for tree, truth in zip(hostile.X, hostile.y, strict=True)
+        ]
+
+
 OF_FEATURES = [
     scaled,
     scaled_in_part,
@@ -247,24 +263,26 @@ OF_FEATURES = [
     broken_sparse,
     not_a_list,
 ]
-CHANGES = [
-    *OF_FEATURES,
+OF_NUMBERS = [
     scaled,
-    with_odd_truth,
-    with_truth_of_another_length,
+    scaled_in_part,
+    constant,
     of_one_label,
     one_example,
     repeated,
     contradictory,
     weighted,
-    weighted,
-    of_a_strength,
     of_a_strength,
     with_a_solver,
-    with_a_solver,
     with_a_loss,
-    with_a_loss,
-    with_odd_parameters,
     in_double_precision,
     with_observed_weights,
+    with_impossible_parts,
+]
+CHANGES = [
+    *OF_FEATURES,
+    *OF_NUMBERS,
+    with_odd_truth,
+    with_truth_of_another_length,
+    with_odd_parameters,
 ]
