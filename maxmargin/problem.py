@@ -30,9 +30,16 @@ REACH = 1e15
 @helper(fastmath={"nsz"})  # which sees infinite ones and NaN, unlike other helpers
 def is_beyond_reach(theta):
     """Whether potentials are too large to be told from impossible ones, infinite or NaN."""
-    n_within = 0
+    reach = theta.dtype.type(REACH)
+    impossible = theta.dtype.type(IMPOSSIBLE)
+    rounding = theta.dtype.type(-1e-6 * IMPOSSIBLE)
+    n_within = 0  # counts vectorise, early exits do not
     for p in range(theta.size):
-        n_within += (abs(theta[p]) <= REACH) | (abs(theta[p] - IMPOSSIBLE) <= -1e-6 * IMPOSSIBLE)
+        n_within += abs(theta[p]) <= reach
+    if n_within == theta.size:
+        return False
+    for p in range(theta.size):
+        n_within += abs(theta[p] - impossible) <= rounding
     return n_within < theta.size
 
 

@@ -2,12 +2,11 @@
 
 from maxmargin.features.base import (
     gram_blocks,
-    n_weights,
     norm_buffer,
     score_rows,
     spread_rows,
     squared_norm_rows,
-    weight_table,
+    weight_shape,
 )
 from maxmargin.features.constant import ConstantFeatures
 from maxmargin.features.dense import DenseFeatures
@@ -23,7 +22,6 @@ __all__ = [
     "Pairs",
     "SparseFeatures",
     "gram_blocks",
-    "n_weights",
     "norm_buffer",
     "observed_features",
     "score_parts",
@@ -32,5 +30,5 @@ __all__ = [
     "spread_rows",
     "squared_norm_parts",
     "squared_norm_rows",
-    "weight_table",
+    "weight_shape",
 ]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.runtime.dispatch import generic, helper
+from maxmargin.runtime.threads import aligned
 
 
 @generic
@@ -31,18 +32,8 @@ def squared_norm_rows(features, i, lo, hi, delta, buffer):
 
 
 @generic
-def weight_table(features, w, start, n_features, n_labels):
-    """The weights W of the features, a view of `w` from `start` on, as the functions above take them."""
-
-
-@generic
-def n_weights(features, n_features, n_labels):
-    """How many weights there are: F L, unless the features leave some out."""
-
-
-@generic
-def norm_buffer(features, n_features, n_labels, dtype):
-    """The buffer of `squared_norm_rows`, zeros of the shape of W; called from Python only."""
+def weight_shape(features, n_features, n_labels):
+    """The shape of the weights W as the functions above take them: (F, L), unless some are left out."""
 
 
 @generic
@@ -112,6 +103,18 @@ def gram_squared_norm(gram, i, n, delta):
                     dot64 += np.float64(delta[t, label]) * np.float64(delta[u, label])
                 total += gram.values[start + t * n + u] * dot64
     return max(total, 0.0)
+
+
+def full_table(features, n_features, n_labels):
+    """The shape of the weights of features that have one for every label."""
+    return n_features, n_labels
+
+
+def norm_buffer(features: Any, n_features: int, n_labels: int, dtype: Any) -> np.ndarray:
+    """The buffer of `squared_norm_rows`, of the shape of the weights; empty where every example has its Gram matrix."""
+    rows, columns = weight_shape(features, n_features, n_labels)
+    has_grams = hasattr(features, "gram") and bool(np.all(features.gram.start >= 0))
+    return aligned((0 if has_grams else rows, columns), dtype)
 
 
 def needs_gram(lengths: np.ndarray, n_entries: np.ndarray) -> np.ndarray:

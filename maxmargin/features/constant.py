@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from maxmargin.features.base import n_weights, norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_table
-from maxmargin.features.tables import all_weights, whole_table
+from maxmargin.features.base import full_table, score_rows, spread_rows, squared_norm_rows, weight_shape
 from maxmargin.runtime.dispatch import implements
 
 
@@ -15,13 +12,7 @@ class ConstantFeatures(NamedTuple):
     """As many rows as are asked for, each with the one feature 1."""
 
 
-implements(weight_table, ConstantFeatures)(whole_table)
-implements(n_weights, ConstantFeatures)(all_weights)
-
-
-@implements(norm_buffer, ConstantFeatures)
-def no_buffer(features, n_features, n_labels, dtype):
-    return np.zeros((0, n_labels), dtype)
+implements(weight_shape, ConstantFeatures)(full_table)
 
 
 @implements(score_rows, ConstantFeatures)

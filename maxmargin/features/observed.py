@@ -11,17 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.features.base import (
-    n_weights,
-    norm_buffer,
     row_is_zero,
     score_rows,
     spread_rows,
     squared_norm_rows,
-    weight_table,
+    weight_shape,
 )
 from maxmargin.features.sparse import SparseFeatures, entry
 from maxmargin.runtime.dispatch import implements
-from maxmargin.runtime.threads import aligned
 
 
 class Pairs(NamedTuple):
@@ -65,19 +62,9 @@ def observed_features(rows: Any, pairs: Pairs) -> ObservedFeatures:
     return ObservedFeatures(rows._replace(indices=starts), ends, pairs.labels)
 
 
-@implements(weight_table, ObservedFeatures)
-def observed_weights(features, w, start, n_features, n_labels):
-    return w[start : start + features.labels.size]
-
-
-@implements(n_weights, ObservedFeatures)
-def n_observed(features, n_features, n_labels):
-    return features.labels.size
-
-
-@implements(norm_buffer, ObservedFeatures)
-def observed_buffer(features, n_features, n_labels, dtype):
-    return aligned((features.labels.size,), dtype)
+@implements(weight_shape, ObservedFeatures)
+def one_column(features, n_features, n_labels):
+    return features.labels.size, 1
 
 
 @implements(score_rows, ObservedFeatures)
@@ -89,7 +76,7 @@ def score_observed(features, weights, lo, hi, out):
         for p in range(rows.indptr[t], rows.indptr[t + 1]):
             x = entry(rows, p)
             for k in range(rows.indices[p], ends[p]):
-                out[t - lo, labels[k]] += x * weights[k]
+                out[t - lo, labels[k]] += x * weights[k, 0]
 
 
 @implements(spread_rows, ObservedFeatures)
@@ -102,7 +89,7 @@ def spread_observed(features, weights, lo, hi, delta, scale):
         for p in range(rows.indptr[t], rows.indptr[t + 1]):
             x = entry(rows, p) * step
             for k in range(rows.indices[p], ends[p]):
-                weights[k] += x * delta[t - lo, labels[k]]
+                weights[k, 0] += x * delta[t - lo, labels[k]]
 
 
 @implements(squared_norm_rows, ObservedFeatures)
@@ -112,6 +99,6 @@ def squared_norm_observed(features, i, lo, hi, delta, buffer):
     total = 0.0
     for p in range(rows.indptr[lo], rows.indptr[hi]):
         for k in range(rows.indices[p], features.ends[p]):  # cleared as read: each weight counts once
-            total += buffer[k] * buffer[k]
-            buffer[k] = 0
+            total += buffer[k, 0] * buffer[k, 0]
+            buffer[k, 0] = 0
     return total

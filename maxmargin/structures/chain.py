@@ -8,12 +8,13 @@ pairs, if the features say so.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.features import n_weights, norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_table
+from maxmargin.features import norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_shape
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
@@ -52,9 +53,9 @@ class ChainWork(NamedTuple):
 def emissions_and_transitions(problem, w):
     """The two parts of the weights, as views."""
     n_labels = problem.penalty.shape[0]
-    size = n_weights(problem.features, problem.n_features, n_labels)
-    emissions = weight_table(problem.features, w, 0, problem.n_features, n_labels)
-    return emissions, weight_table(problem.transitions, w, size, 1, n_labels * n_labels)
+    rows, columns = weight_shape(problem.features, problem.n_features, n_labels)
+    pair_rows, pair_columns = weight_shape(problem.transitions, 1, n_labels * n_labels)
+    return matrix(w, 0, rows, columns), matrix(w, rows * columns, pair_rows, pair_columns)
 
 
 @helper
@@ -81,8 +82,9 @@ def true_labellings(problem):
 @implements(generics.new_weights, ChainProblem)
 def new_chain_weights(problem):
     n_labels = problem.penalty.shape[0]
-    n_emissions = n_weights(problem.features, problem.n_features, n_labels)
-    return np.zeros(n_emissions + n_weights(problem.transitions, 1, n_labels**2), problem.penalty.dtype)
+    emissions = weight_shape(problem.features, problem.n_features, n_labels)
+    transitions = weight_shape(problem.transitions, 1, n_labels**2)
+    return np.zeros(math.prod(emissions) + math.prod(transitions), problem.penalty.dtype)
 
 
 @implements(generics.part_sizes, ChainProblem)

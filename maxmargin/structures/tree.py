@@ -9,12 +9,13 @@ the features say so.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.features import n_weights, norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_table
+from maxmargin.features import norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_shape
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
@@ -62,9 +63,9 @@ class TreeWork(NamedTuple):
 def node_and_edge_weights(problem, w):
     """The weights of nodes (F, L) and of edges (F_edge, L^2), as views."""
     n_labels = problem.penalty.shape[1]
-    size = n_weights(problem.features, problem.n_features, n_labels)
-    nodes = weight_table(problem.features, w, 0, problem.n_features, n_labels)
-    return nodes, weight_table(problem.edge_features, w, size, problem.n_edge_features, n_labels * n_labels)
+    rows, columns = weight_shape(problem.features, problem.n_features, n_labels)
+    edge_rows, edge_columns = weight_shape(problem.edge_features, problem.n_edge_features, n_labels * n_labels)
+    return matrix(w, 0, rows, columns), matrix(w, rows * columns, edge_rows, edge_columns)
 
 
 @helper
@@ -102,9 +103,9 @@ def true_tree_labels(problem):
 @implements(generics.new_weights, TreeProblem)
 def new_tree_weights(problem):
     n_labels = problem.penalty.shape[1]
-    size = n_weights(problem.features, problem.n_features, n_labels)
-    size += n_weights(problem.edge_features, problem.n_edge_features, n_labels**2)
-    return np.zeros(size, problem.penalty.dtype)
+    nodes = weight_shape(problem.features, problem.n_features, n_labels)
+    edges = weight_shape(problem.edge_features, problem.n_edge_features, n_labels**2)
+    return np.zeros(math.prod(nodes) + math.prod(edges), problem.penalty.dtype)
 
 
 @implements(generics.part_sizes, TreeProblem)
