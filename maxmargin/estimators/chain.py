@@ -79,7 +79,7 @@ class ChainSVM(LabelSVM, ChainModel):
         The labels, sorted.
     coef_ : Bunch
         The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_bias`, ``bias``, ``first`` and ``last``
-        (L,).
+        (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
     n_features_in_ : int
         The number of features F.
 
