@@ -9,9 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.fuzz.certified import false_certificate
 from tests.fuzz.hostile import attempt
+from tests.small import CASES, make
 
-N_INPUTS = int(os.environ.get("MAXMARGIN_FUZZ", "240"))
+N_INPUTS = int(os.environ.get("MAXMARGIN_FUZZ", "144"))
 IS_COMPILED = "MAXMARGIN_FUZZ" in os.environ
 
 
@@ -20,6 +22,18 @@ def run(first, last):
     command = [sys.executable, "-m", "tests.fuzz.child", str(first), str(last), str(int(IS_COMPILED))]
     child = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2], check=False)
     return dict(map(json.loads, child.stdout.splitlines())), child.returncode
+
+
+def test_false_certificates_are_found(interpreted_kernels):
+    for name in CASES:
+        model, X, y, _ = make(name)
+        X, y = X[:4], y[:4]
+        model.fit(X, y)
+        primal, dual = certified = model.certificate_
+        assert false_certificate(model, X, y, None, model._w) is None
+        for false in (certified._replace(primal=0.99 * primal), certified._replace(dual=dual + 0.05 * primal)):
+            model.certificate_ = false
+            assert "is certified" in (found := false_certificate(model, X, y, None, model._w)) or "bound" in found, name
 
 
 def test_hostile_inputs():
