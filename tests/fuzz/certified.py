@@ -71,6 +71,13 @@ def objective(w, blocks, C, weight, loss, l1_ratio=0.0):
     return total + (l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * np.dot(w, w)) / (n * C)
 
 
+def size_of_scores(problem, i, w):
+    """The sum of the magnitudes of potentials: what rounding is relative to, even where scores cancel."""
+    theta = np.zeros(part_sizes(problem)[i], w.dtype)
+    generics.scores(problem, w, i, theta)
+    return np.abs(theta[theta > IMPOSSIBLE / 2]).sum(dtype=float)
+
+
 def false_certificate(model, X, y, sample_weight, reference):
     """What is wrong with the certificate of a fitted model, or None; `reference` are weights to compare with."""
     task = model._encode(X, y)
@@ -83,7 +90,7 @@ def false_certificate(model, X, y, sample_weight, reference):
     primal, dual = model.certificate_
     with np.errstate(over="ignore"):
         costs = np.array([costs.max() for _, costs in blocks]) + loss.mu * loss.is_smooth
-        scores = np.array([(np.abs(psi) @ np.abs(w)).max() for psi, _ in blocks])
+        scores = np.array([size_of_scores(task.problem, i, model._w) for i in range(n)])
         rounding = 1e-5 if model._w.dtype == np.float32 else 1e-9
         slack = rounding * (weight @ (costs + scores) / n + abs(primal))
         found = objective(w, blocks, C, weight, loss)
