@@ -19,7 +19,7 @@ from tests.small import CASES
 SCALES = [1e-300, 1e-30, 1e-8, 1e-3, 1e3, 1e6, 1e8, 1e10, 2e11, 1e13, 1e39, 1e300]
 ODD_NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e-300, 1e-30, 1e-8, 1e8, 1e30, 1e300, 10**400, "1", None, 1j, True]
 STRENGTHS = [1e-30, 1e-12, 1e-3, 0.1, 10.0, 1e3, 1e6, 1e12, 1e30, np.inf, Fraction(1, 3), 5e-324, 1e300, -1.0, np.nan]
-LOSSES = ["hinge", "smooth_hinge", "log", Loss("entropy", mu=0.1), Loss("l2", mu=1e-3), Loss("entropy", mu=1e-30)]
+LOSSES = ["hinge", "smooth_hinge", "log", Loss("entropy", mu=0.1), Loss("l2", mu=1e-3), Loss("entropy", mu=1e-9)]
 LOSSES += [Loss("l2", mu=1e30), Loss(margin=False)]
 KINDS = ["float16", "float32", "int8", "uint64", "bool", "object", "str", "complex64", "longdouble", "datetime64[s]"]
 
