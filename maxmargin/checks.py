@@ -8,26 +8,38 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_numbers", "check_choice", "check_cost", "check_count", "check_positive", "check_share"]
+__all__ = [
+    "LARGEST",
+    "as_numbers",
+    "as_sample_weight",
+    "check_choice",
+    "check_cost",
+    "check_count",
+    "check_positive",
+    "check_share",
+    "shown",
+]
+
+LARGEST = 1e12  # of features, costs and weights of examples: sums of their squares are within float32
 
 
 def check_positive(name: str, value: Any, allow_infinite: bool = False) -> None:
     """Raise unless `value` is a positive number, finite unless said otherwise."""
     number = _as_float(value)
     if not (0 < number < np.inf or (allow_infinite and number == np.inf)):
-        raise ValueError(f"{name} must be a positive number, not {_shown(value)}.")
+        raise ValueError(f"{name} must be a positive number, not {shown(value)}.")
 
 
 def check_cost(name: str, value: Any) -> None:
     """Raise unless `value` is a finite number that is not negative."""
     if not 0 <= _as_float(value) < np.inf:
-        raise ValueError(f"{name} must be a number, 0 or more, not {_shown(value)}.")
+        raise ValueError(f"{name} must be a number, 0 or more, not {shown(value)}.")
 
 
 def check_share(name: str, value: Any) -> None:
     """Raise unless `value` is a number from 0 to 1."""
     if not 0 <= _as_float(value) <= 1:
-        raise ValueError(f"{name} must be a number from 0 to 1, not {_shown(value)}.")
+        raise ValueError(f"{name} must be a number from 0 to 1, not {shown(value)}.")
 
 
 def _as_float(value: Any) -> float:
@@ -40,9 +52,9 @@ def _as_float(value: Any) -> float:
         return np.nan
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value as messages show it."""
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
@@ -55,6 +67,16 @@ def as_numbers(name: str, values: Any) -> np.ndarray:
         return array.astype(np.float64)
     except (ValueError, OverflowError):
         raise ValueError(f"{name} must hold numbers, in rows of the same length, that a float can hold.") from None
+
+
+def as_sample_weight(values: Any, n: int) -> np.ndarray:
+    """Weights of the n examples, checked."""
+    weights = as_numbers("sample_weight", values)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must hold {n} numbers, one per example, but has shape {weights.shape}.")
+    if not ((weights >= 0).all() and (weights <= LARGEST).all() and weights.any()):
+        raise ValueError(f"sample_weight must hold numbers from 0 to {LARGEST:g}, not all of them zero.")
+    return weights
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:

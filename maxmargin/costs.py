@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import as_numbers
+from maxmargin.checks import LARGEST, as_numbers
 
 COSTS = ("hamming", "normalized_hamming")
 
@@ -44,8 +44,8 @@ def label_costs(cost: Any, classes: np.ndarray, label_counts: np.ndarray, class_
             raise ValueError(
                 f"cost must have shape ({n_labels}, {n_labels}), one row per class, but has shape {matrix.shape}."
             )
-        if not (np.isfinite(matrix).all() and (matrix >= 0).all() and (np.diag(matrix) == 0).all()):
-            raise ValueError("cost must be finite and non-negative, with zeros on its diagonal.")
+        if not ((matrix >= 0).all() and (matrix <= LARGEST).all() and (np.diag(matrix) == 0).all()):
+            raise ValueError(f"cost must hold numbers from 0 to {LARGEST:g}, with zeros on its diagonal.")
     return matrix * _class_weights(class_weight, classes, label_counts)[:, np.newaxis]
 
 
@@ -60,8 +60,8 @@ def _class_weights(class_weight: Any, classes: np.ndarray, label_counts: np.ndar
     if unknown:
         raise ValueError(f"class_weight names {sorted(unknown, key=str)[0]!r}, which is not a label in y.")
     weights = as_numbers("class_weight", [class_weight.get(label, 1.0) for label in classes.tolist()])
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("class_weight must hold finite, non-negative numbers.")
+    if not ((weights >= 0).all() and (weights <= LARGEST).all()):
+        raise ValueError(f"class_weight must hold numbers from 0 to {LARGEST:g}.")
     return weights
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from maxmargin.problem import (
+    REACH,
     exp_oracle,
     gold,
+    is_beyond_reach,
     max_marginals,
     max_oracle,
     new_weights,
@@ -24,12 +26,14 @@ from maxmargin.runtime.dispatch import kernel
 from maxmargin.runtime.passes import Passes
 from maxmargin.runtime.views import matrix
 
+NONE = -1  # what a kernel returns when it is through, in place of an example whose scores are beyond reach
+
 
 def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
     """The output of the highest score of every example."""
     passes = Passes(problem, n_jobs)
     outputs = new_blocks(passes.output_sizes, np.int32)
-    passes.run(_decode, _checked(passes, w), passes.part_sizes, outputs)
+    _run(passes, _decode, w, passes.part_sizes, outputs)
     return outputs
 
 
@@ -40,7 +44,7 @@ def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = Non
     outputs = new_blocks(passes.output_sizes * k, np.int32)
     values = np.zeros((n, k), passes.dtype)
     counts = np.zeros(n, np.int64)
-    passes.run(_decode_k, _checked(passes, w), passes.part_sizes, outputs, values, counts)
+    _run(passes, _decode_k, w, passes.part_sizes, outputs, values, counts)
     return [
         (outputs.values[outputs.start[i] : outputs.start[i + 1]].reshape(k, -1)[: counts[i]], values[i, : counts[i]])
         for i in range(n)
@@ -51,7 +55,7 @@ def best_through_parts(problem: Any, w: np.ndarray, n_jobs: int | None = None) -
     """For every example the max-marginals of its parts."""
     passes = Passes(problem, n_jobs)
     best = new_blocks(passes.part_sizes, passes.dtype)
-    passes.run(_best_through, _checked(passes, w), best)
+    _run(passes, _best_through, w, best)
     return best
 
 
@@ -60,7 +64,7 @@ def marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[B
     passes = Passes(problem, n_jobs)
     means = new_blocks(passes.part_sizes, passes.dtype)
     log_partition = np.zeros(passes.n)
-    passes.run(_marginals, _checked(passes, w), means, log_partition)
+    _run(passes, _marginals, w, means, log_partition)
     return means, log_partition
 
 
@@ -70,7 +74,7 @@ def samples(problem: Any, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int |
     sizes = passes.output_sizes
     outputs = new_blocks(sizes * n_samples, np.int32)
     draws = rng.random(outputs.values.size)
-    passes.run(_sample, _checked(passes, w), passes.part_sizes, sizes, n_samples, draws, outputs)
+    _run(passes, _sample, w, passes.part_sizes, sizes, n_samples, draws, outputs)
     return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.start[1:-1])]
 
 
@@ -78,16 +82,21 @@ def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndar
     """The scores of the true outputs."""
     passes = Passes(problem, n_jobs)
     values = np.zeros(passes.n)
-    passes.run(_score_gold, _checked(passes, w), passes.part_sizes, values)
+    _run(passes, _score_gold, w, passes.part_sizes, values)
     return values
 
 
-def _checked(passes: Passes, w: np.ndarray) -> np.ndarray:
-    """Weights in the dtype of the problem; raises if they are not as many as it has."""
+def _run(passes: Passes, function: Any, w: np.ndarray, *args: Any) -> None:
+    """Call a kernel on all examples; raises if weights are not as many as they have, or scores are too large."""
     size = new_weights(passes.problem).size
     if np.shape(w) != (size,):
         raise ValueError(f"w must hold {size} weights, but has the shape {np.shape(w)}.")
-    return np.ascontiguousarray(w, passes.dtype)
+    too_large = [i for i in passes.run(function, np.ascontiguousarray(w, passes.dtype), *args) if i != NONE]
+    if too_large:
+        raise ValueError(
+            f"Scores of X[{too_large[0]}] are beyond {REACH:g}, or not numbers: its features, or the weights of the "
+            "model, are too large."
+        )
 
 
 @kernel
@@ -95,7 +104,10 @@ def _decode(problem, w, n_parts, outputs, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
         scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
         max_oracle(problem, i, theta, outputs.values[outputs.start[i] : outputs.start[i + 1]], scratch.work)
+    return NONE
 
 
 @kernel
@@ -105,8 +117,11 @@ def _decode_k(problem, w, n_parts, outputs, values, counts, lo, hi, scratch):
         theta = scratch.theta[: n_parts[i]]
         size = (outputs.start[i + 1] - outputs.start[i]) // k
         scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
         best = matrix(outputs.values, outputs.start[i], k, size)
         counts[i] = topk_oracle(problem, i, theta, best, values[i], scratch.work)
+    return NONE
 
 
 @kernel
@@ -115,7 +130,10 @@ def _best_through(problem, w, best, lo, hi, scratch):
         out = best.values[best.start[i] : best.start[i + 1]]
         theta = scratch.theta[: out.size]
         scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
         max_marginals(problem, i, theta, out, scratch.work)
+    return NONE
 
 
 @kernel
@@ -124,7 +142,10 @@ def _marginals(problem, w, means, log_partition, lo, hi, scratch):
         mu = means.values[means.start[i] : means.start[i + 1]]
         theta = scratch.theta[: mu.size]
         scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
         log_partition[i] = exp_oracle(problem, i, theta, mu, scratch.work)
+    return NONE
 
 
 @kernel
@@ -132,8 +153,11 @@ def _sample(problem, w, n_parts, sizes, n_samples, draws, outputs, lo, hi, scrat
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
         scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
         rows = matrix(outputs.values, outputs.start[i], n_samples, sizes[i])
         sample_oracle(problem, i, theta, matrix(draws, outputs.start[i], n_samples, sizes[i]), rows, scratch.work)
+    return NONE
 
 
 @kernel
@@ -141,4 +165,7 @@ def _score_gold(problem, w, n_parts, values, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
         scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
         values[i] = score_output(problem, i, theta, gold(problem, i))
+    return NONE

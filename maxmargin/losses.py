@@ -39,6 +39,8 @@ from maxmargin.smoothing import SMOOTHINGS, smooth_sorted
 
 __all__ = ["Loss", "find_loss"]
 
+LEAST_TEMPERATURE = 1e-9  # of entropy: potentials are divided by it, and are to stay far from those of impossible parts
+
 
 @generic(interface=LOSS)
 def attain(loss, problem: Problem, i: int, theta: Reals, means: Reals, scratch: Scratch) -> Attained:  # type: ignore[empty-body]
@@ -88,6 +90,9 @@ class Loss:
         if not isinstance(self.margin, (bool, np.bool_)):
             raise ValueError(f"margin must be True or False, not {self.margin!r}.")
         check_positive("mu", self.mu)
+        least = LEAST_TEMPERATURE if self.smoothing == "entropy" else 1e-30
+        if not least <= self.mu <= 1e30:
+            raise ValueError(f"mu must be between {least:g} and 1e+30, not {self.mu:g}.")
         object.__setattr__(self, "mu", float(self.mu))
         check_count("k", self.k)
         check_count("max_k", self.max_k)
@@ -185,10 +190,8 @@ def attain_topk(loss, problem, i, theta, means, scratch):
 
 @implements(attain, ExpLoss)
 def attain_exp(loss, problem, i, theta, means, scratch):
-    inverse = theta.dtype.type(1 / loss.mu)
     if loss.mu != 1:
-        for p in range(theta.size):
-            theta[p] *= inverse
+        combine(theta, 1 / loss.mu, theta, 0.0)
     h = loss.mu * exp_oracle(problem, i, theta, means, scratch.work)
     mean = 0.0
     for p in range(theta.size):

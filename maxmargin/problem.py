@@ -19,10 +19,29 @@ import numpy as np
 
 from maxmargin.runtime.abi import Draws, Output, Outputs, Reals, Sums, Work, read_from_tables
 from maxmargin.runtime.blocks import Blocks, as_blocks
-from maxmargin.runtime.dispatch import PROBLEM, Bound, generic
+from maxmargin.runtime.dispatch import PROBLEM, Bound, generic, helper
 
-# Potentials of impossible parts: finite, so that 0 * IMPOSSIBLE = 0, and below every score that can occur.
-IMPOSSIBLE = -1e9
+# Potentials of impossible parts: finite, so that 0 * IMPOSSIBLE = 0, and below every score that can occur: those of
+# possible parts must be within REACH.
+IMPOSSIBLE = -1e25
+REACH = 1e15
+
+
+@helper(fastmath={"nsz"})  # which sees infinite ones and NaN, unlike other helpers
+def is_beyond_reach(theta):
+    """Whether potentials are too large to be told from impossible ones, infinite or NaN."""
+    reach = theta.dtype.type(REACH)
+    impossible = theta.dtype.type(IMPOSSIBLE)
+    rounding = theta.dtype.type(-1e-6 * IMPOSSIBLE)
+    n_within = 0  # counts vectorise, early exits do not
+    for p in range(theta.size):
+        n_within += abs(theta[p]) <= reach
+    if n_within == theta.size:
+        return False
+    for p in range(theta.size):
+        n_within += abs(theta[p] - impossible) <= rounding
+    return n_within < theta.size
+
 
 # --- sizes and true outputs, called from Python only ----------------------------------------------------------------
 

@@ -38,6 +38,13 @@ def all_structures():
     return {", ".join(names): task for task, names in tasks.values()}
 
 
+def observed_structures():
+    """Those that can have weights of observed pairs only, with these."""
+    for name in ("ChainSVM", "TreeSVM"):
+        model, X, y, _ = make(name)
+        yield f"{name}, observed", model.set_params(only_observed=True)._encode(X[:4], y[:4])
+
+
 @pytest.fixture(scope="module")
 def structures():
     return all_structures()
@@ -55,7 +62,7 @@ def title(solver, loss):
 @pytest.mark.parametrize(("solver", "loss"), [pytest.param(*pair, id=title(*pair)) for pair in all_pairs()])
 def test_every_pair(structures, solver, loss, interpreted_kernels):
     ran = 0
-    for name, task in structures.items():
+    for name, task in [*structures.items(), *observed_structures()]:
         problem, lower = task.problem, task.lower
         options = {"loss": loss, "lower": lower, "tol": 1e-6, "max_passes": 5, "random_state": 0}
         if not can_run(solver, loss, task):

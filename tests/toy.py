@@ -136,10 +136,10 @@ def random_chains(
     return chain_encoder(penalty).assemble(rows, labels, costs, scales, with_grams=True)
 
 
-def chain_encoder(penalty, pairs=None):
+def chain_encoder(penalty):
     """An encoder of chains of three features, whose labels are numbers."""
     storage = {"dtype": penalty.dtype, "stores_sparse": False}
-    return ChainEncoder(n_features_in=3, classes=np.arange(len(penalty)), penalty=penalty, pairs=pairs, **storage)
+    return ChainEncoder(n_features_in=3, classes=np.arange(len(penalty)), penalty=penalty, **storage)
 
 
 class Labels:

@@ -57,19 +57,21 @@ class Encoder:
         if bounds is None:
             return None, None
         limits = np.full(n_weights, -np.inf), np.full(n_weights, np.inf)
-        parts = [self.names(limit) for limit in limits]
+        parts = self.names(np.arange(1, n_weights + 1))  # numbers of weights, 0 where there is none
         for name, pair in bounds.items():
-            if name not in parts[0]:
-                raise ValueError(f"bounds names {name!r}, but the weights are {', '.join(parts[0])}.")
+            if name not in parts:
+                raise ValueError(f"bounds names {name!r}, but the weights are {', '.join(parts)}.")
             if not (isinstance(pair, tuple) and len(pair) == 2):
                 raise ValueError(f"bounds[{name!r}] must be a pair of a lower and an upper bound, not {pair!r}.")
-            for part, bound in zip(parts, pair, strict=True):
+            part, shape = parts[name], parts[name].shape
+            where = part.nonzero()
+            which = (part.data if sp.issparse(part) else part[where]) - 1
+            for limit, bound in zip(limits, pair, strict=True):
                 if bound is not None:
-                    shape = part[name].shape
                     if np.shape(bound) not in ((), shape):
                         raise ValueError(f"bounds[{name!r}] has the shape {np.shape(bound)}, but the part has {shape}.")
-                    part[name][...] = bound
-            if not (parts[0][name] <= parts[1][name]).all():
+                    limit[which] = np.broadcast_to(bound, shape)[where]
+            if not (limits[0] <= limits[1]).all():
                 raise ValueError(f"bounds[{name!r}] must be numbers, the lower ones at most the upper ones.")
         return limits
 

@@ -31,14 +31,14 @@ class BoxEncoder(RowEncoder):
     @classmethod
     def learn(cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, min_size: Any) -> tuple[BoxEncoder, BoxProblem]:
         """The encoder and the problem of training images; arguments are those of `BoxSVM`."""
-        rows, shapes = stack_cells(X, dtype=dtype)
+        rows, shapes = stack_cells(X)
         smallest = check_min_size(min_size, shapes)
         boxes = check_boxes(y, shapes, smallest)
         encoder = cls.of(rows, dtype, has_bias=fit_bias, are_words=sp.issparse(rows.matrix), smallest=smallest)
         return encoder, encoder.assemble(rows, shapes, boxes, with_grams=True)
 
     def problem(self, X: Any, y: Any = None) -> BoxProblem:
-        rows, shapes = stack_cells(X, self.n_features_in, self.are_words, self.dtype)
+        rows, shapes = stack_cells(X, self.n_features_in, self.are_words)
         check_min_size(tuple(self.smallest.tolist()), shapes)
         truths = [(0, 0, 1, 1)] * len(shapes) if y is None else y
         return self.assemble(rows, shapes, check_boxes(truths, shapes, np.ones(2, np.int64)), with_grams=False)
@@ -71,9 +71,7 @@ class BoxEncoder(RowEncoder):
         return iou(problem.boxes, outputs.values.reshape(-1, 4)), 1
 
 
-def stack_cells(
-    X: Any, n_features: int | None = None, are_words: bool | None = None, dtype: Any = np.float64
-) -> tuple[Rows, np.ndarray]:
+def stack_cells(X: Any, n_features: int | None = None, are_words: bool | None = None) -> tuple[Rows, np.ndarray]:
     """Check images, all of features or all of words, and stack their cells; with the shapes of the grids."""
     check_examples(X, "images", "image")
     kind = "an (H, W, F) array of numbers or an (H, W) map of visual words, integers"
@@ -86,7 +84,7 @@ def stack_cells(
             found, other = ("word map", "feature array")[:: 1 if grid.ndim == 2 else -1]
             where = "X[0] is" if are_words is None else "the model was fitted on"
             raise ValueError(f"X[{i}] is a {found}, but {where} a {other}: all images must be of the same kind.")
-    rows = _stack_words(grids, n_features) if expected else stack_grids(grids, n_features, dtype)
+    rows = _stack_words(grids, n_features) if expected else stack_grids(grids, n_features)
     return rows, np.array([grid.shape[:2] for grid in grids], np.int64)
 
 

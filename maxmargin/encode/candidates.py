@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.checks import shown
 from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.checks import check_truths, flatten_weights
 from maxmargin.encode.rows import Rows, row_features, stack_rows
@@ -22,7 +23,7 @@ class CandidateEncoder(RowEncoder):
     @classmethod
     def learn(cls, X: Any, y: Any, *, dtype: Any, costs: Any = None) -> tuple[CandidateEncoder, CandidateProblem]:
         """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""
-        rows = stack_rows(X, dtype=dtype, noun="candidate set")
+        rows = stack_rows(X, noun="candidate set")
         labels = true_candidates(y, rows)
         truth, flat = rows.offsets[:-1] + labels, flatten_weights(costs, rows.lengths, "costs", "candidate set")
         if costs is None:
@@ -34,7 +35,7 @@ class CandidateEncoder(RowEncoder):
         return encoder, encoder.assemble(rows, labels, flat)
 
     def problem(self, X: Any, y: Any = None) -> CandidateProblem:
-        rows = stack_rows(X, None, self.n_features_in, self.dtype, noun="candidate set")
+        rows = stack_rows(X, None, self.n_features_in, noun="candidate set")
         labels = np.zeros(len(rows.lengths)) if y is None else true_candidates(y, rows)
         return self.assemble(rows, labels, np.zeros(rows.offsets[-1]))
 
@@ -65,7 +66,7 @@ def true_candidates(y: Any, rows: Rows) -> np.ndarray:
     check_truths(y, len(rows.lengths), "the index of the true candidate of each example", "candidate set")
     for i, (index, size) in enumerate(zip(y, rows.lengths, strict=True)):
         if not isinstance(index, Integral) or isinstance(index, (bool, np.bool_)):
-            raise TypeError(f"y[{i}] must be the index of a candidate, an integer, not {index!r}.")
+            raise TypeError(f"y[{i}] must be the index of a candidate, an integer, not {shown(index)}.")
         if not 0 <= int(index) < size:
             raise ValueError(f"y[{i}] is {index}, but X[{i}] has only the candidates 0 to {size - 1}.")
     return np.asarray(y, np.int32)

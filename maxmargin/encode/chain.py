@@ -1,8 +1,8 @@
-"""Sequences to a `ChainProblem` or an `ObservedChainProblem`."""
+"""Sequences to a `ChainProblem`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,23 +10,23 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from maxmargin.costs import labelling_costs
-from maxmargin.encode.base import LabellingEncoder
 from maxmargin.encode.checks import check_array, flatten_labels, flatten_weights, locate
-from maxmargin.encode.rows import Rows, append_columns, row_features, stack_rows
-from maxmargin.features import SparseFeatures
+from maxmargin.encode.pairs import PairwiseEncoder
+from maxmargin.encode.rows import Rows, append_columns, stack_rows
+from maxmargin.features import ConstantFeatures
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chain import ChainProblem
-from maxmargin.structures.observed_chain import ObservedChainProblem, Pairs
 
 BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
 
+ONE_ROW = Rows(np.ones((1, 1)), np.array([0, 1]))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChainEncoder(LabellingEncoder):
+class ChainEncoder(PairwiseEncoder):
     """The encoder of sequences."""
 
     penalty: np.ndarray  # (L, L) potentials of transitions before any weight
-    pairs: Pairs | None = None  # those that have a weight, if not all do
 
     @classmethod
     def learn(
@@ -40,12 +40,12 @@ class ChainEncoder(LabellingEncoder):
         with_grams: bool,
         cost: Any = None,
         class_weight: Any = None,
-        only_observed: bool = False,
+        only_observed: bool,
         lengths: Any = None,
         position_weight: Any = None,
-    ) -> tuple[ChainEncoder, Any]:
+    ) -> tuple[ChainEncoder, ChainProblem]:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
-        rows = stack_rows(X, lengths, dtype=dtype)
+        rows = stack_rows(X, lengths)
         flat = flatten_labels(y, rows.lengths, "sequence", is_stacked=lengths is not None)
         classes, labels = np.unique(flat, return_inverse=True)
         penalty = transition_penalties(allowed_transitions, classes, dtype)
@@ -62,11 +62,15 @@ class ChainEncoder(LabellingEncoder):
         encoder = cls.of(rows, dtype, has_bias=fit_bias, classes=classes, penalty=penalty, stores_sparse=only_observed)
         rows = encoder.stored(rows, append_biases)
         if only_observed:
-            encoder = replace(encoder, pairs=observed_pairs(rows, labels, len(classes)))
+            follows = np.ones(len(labels), bool)
+            follows[rows.offsets[:-1]] = False
+            after = np.flatnonzero(follows)
+            constant = sp.csr_array(np.ones((len(after), 1)))
+            encoder = encoder.observing(rows.matrix, labels, constant, labels[after - 1] * len(classes) + labels[after])
         return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams)
 
-    def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> Any:
-        rows = stack_rows(X, lengths, self.n_features_in, self.dtype)
+    def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
+        rows = stack_rows(X, lengths, self.n_features_in)
         check_feasible(self.penalty, rows.lengths)
         labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
         costs = labelling_costs(None, None, self.classes, labels, rows.lengths)
@@ -74,53 +78,25 @@ class ChainEncoder(LabellingEncoder):
 
     def assemble(
         self, rows: Rows, labels: np.ndarray, costs: np.ndarray, scales: np.ndarray, *, with_grams: bool = False
-    ) -> Any:
+    ) -> ChainProblem:
         """Put stored rows, true labels, costs of labels and weights of positions together."""
-        shared: dict[str, Any] = {
-            "offsets": rows.offsets.astype(np.int64),
-            "labels": labels.astype(np.int32),
-            "token_cost": scales.astype(self.dtype),
-            "cost_matrix": np.ascontiguousarray(costs, self.dtype),
-            "penalty": np.ascontiguousarray(self.penalty),
-        }
-        features = row_features(rows, self.dtype, with_grams=with_grams)
-        pairs = self.pairs
-        if pairs is None:
-            return ChainProblem(features=features, n_features=rows.matrix.shape[1], **shared)
-        # Entries hold the first weight of their feature in place of its number, and `ends` says where these end. Those
-        # of a row are sorted by the number of weights: then loops over these are of similar length, and a pass takes a
-        # third less time.
-        starts, ends = pairs.start[features.indices], pairs.start[features.indices + 1]
-        arrays = [starts, ends]
-        if isinstance(features, SparseFeatures):
-            features = features._replace(values=features.values.copy())
-            arrays.append(features.values)
-        row = np.repeat(np.arange(len(features.indptr) - 1, dtype=np.int32), np.diff(features.indptr))
-        for lo in range(0, len(row), 500_000):  # less memory than all at once; a row that is cut is sorted in two parts
-            part = slice(lo, lo + 500_000)
-            order = np.lexsort((ends[part] - starts[part], row[part]))
-            for array in arrays:
-                array[part] = array[part][order]
-        return ObservedChainProblem(features=features._replace(indices=starts), ends=ends, pairs=pairs, **shared)
+        return ChainProblem(
+            features=self.features(rows, self.node_pairs, with_grams=with_grams),
+            transitions=ConstantFeatures() if self.edge_pairs is None else self.features(ONE_ROW, self.edge_pairs),
+            offsets=rows.offsets.astype(np.int64),
+            labels=labels.astype(np.int32),
+            token_cost=scales.astype(self.dtype),
+            cost_matrix=np.ascontiguousarray(costs, self.dtype),
+            penalty=np.ascontiguousarray(self.penalty),
+            n_features=rows.matrix.shape[1],
+        )
 
     def layout(self, problem: Any) -> tuple[Any, ...]:
         return (problem.offsets,)
 
     def names(self, w: np.ndarray) -> Bunch:
-        n_labels, width = len(self.classes), self.n_features_in
-        if self.pairs is None:
-            table, transitions = w[: -(n_labels**2)].reshape(-1, n_labels), w[-(n_labels**2) :]
-            named = Bunch(emissions=table[:width], transitions=transitions.reshape(n_labels, n_labels))
-            biases = table[width:]
-        else:
-            start, labels, sources, targets = self.pairs
-            table = sp.csr_array((w[: labels.size], labels, start), (len(start) - 1, n_labels))
-            named = Bunch(emissions=table[:width], transitions=np.zeros((n_labels, n_labels), w.dtype))
-            named.transitions[sources, targets] = w[labels.size :]
-            biases = table[width:].toarray()
-        if self.has_bias:
-            named.update(zip(BIASES, biases, strict=True))
-        return named
+        emissions, biases, edges = self.tables(w, 1)
+        return Bunch(emissions=emissions, transitions=edges[0], **dict(zip(BIASES, biases, strict=False)))
 
 
 def append_biases(rows: Rows) -> Rows:
@@ -163,20 +139,3 @@ def check_feasible(penalty: np.ndarray, lengths: np.ndarray) -> None:
         if not reachable.any():
             i = int(np.flatnonzero(lengths >= length)[0])
             raise ValueError(f"allowed_transitions leaves no labelling for X[{i}], of length {lengths[i]}.")
-
-
-def observed_pairs(rows: Rows, labels: np.ndarray, n_labels: int) -> Pairs:
-    """The pairs of a feature and a label, and of two successive labels, that occur in sequences of sparse rows."""
-    is_seen = np.zeros((rows.matrix.shape[1], n_labels), bool)
-    is_seen[rows.matrix.indices, np.repeat(labels, np.diff(rows.matrix.indptr))] = True
-    follows = np.ones(len(labels), bool)
-    follows[rows.offsets[:-1]] = False
-    is_transition = np.zeros((n_labels, n_labels), bool)
-    is_transition[labels[np.flatnonzero(follows) - 1], labels[follows]] = True
-    sources, targets = np.nonzero(is_transition)
-    return Pairs(
-        start=np.concatenate([[0], np.cumsum(is_seen.sum(axis=1))]).astype(np.uint32),
-        labels=np.nonzero(is_seen)[1].astype(np.uint32),
-        sources=sources.astype(np.uint32),
-        targets=targets.astype(np.uint32),
-    )

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import as_numbers
+from maxmargin.checks import LARGEST, as_numbers
 
 
 def check_examples(X: Any, kind: str, noun: str) -> None:
     """Raise unless X is a list, of `kind` in messages, with at least one entry, `noun` in messages."""
-    if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, str):
+    if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, str) or (isinstance(X, np.ndarray) and not X.ndim):
         raise TypeError(f"X must be a list of {kind}, not a {type(X).__name__}.")
     if len(X) == 0:
         raise ValueError(f"X must hold at least one {noun}, but it is empty.")
@@ -33,7 +33,8 @@ def check_sparse(x: Any, name: str) -> None:
     elif x.format in ("csr", "csc"):
         n_rows, n_columns = x.shape if x.format == "csr" else x.shape[::-1]
         is_whole = (
-            len(x.indptr) == n_rows + 1
+            x.indptr.dtype.kind == x.indices.dtype.kind == "i"
+            and len(x.indptr) == n_rows + 1
             and x.indptr[0] == 0
             and bool((np.diff(x.indptr) >= 0).all())
             and x.indptr[-1] <= min(len(x.indices), len(x.data))
@@ -112,18 +113,6 @@ def flatten_weights(weights: Any, shapes: Any, name: str, noun: str) -> np.ndarr
     for i, (weight, shape) in enumerate(zip(arrays, shapes, strict=True)):
         if weight.shape != (expected := tuple(shape.tolist())):
             raise ValueError(f"{name}[{i}] must have the shape {expected}, to go with X[{i}], but has {weight.shape}.")
-        if not (np.isfinite(weight).all() and (weight >= 0).all()):
-            raise ValueError(f"{name}[{i}] must be finite and non-negative.")
+        if not ((weight >= 0).all() and (weight <= LARGEST).all()):
+            raise ValueError(f"{name}[{i}] must hold numbers from 0 to {LARGEST:g}.")
     return np.concatenate([weight.ravel() for weight in arrays])
-
-
-def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
-    """Check the weights of the n examples."""
-    if sample_weight is None:
-        return None
-    weights = as_numbers("sample_weight", sample_weight)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight must hold {n} numbers, one per example, but has shape {weights.shape}.")
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise ValueError("sample_weight must be finite and non-negative, and not all zero.")
-    return weights

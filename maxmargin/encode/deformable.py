@@ -40,7 +40,7 @@ class DeformableEncoder(Encoder):
         cls, X: Any, y: Any, *, dtype: Any, edges: Any, n_types: int, reference: Any, joint_weight: Any = None
     ) -> tuple[DeformableEncoder, DeformableProblem]:
         """The encoder and the problem of training images; arguments are those of `DeformableSVM`."""
-        rows, shapes = stack_images(X, dtype=dtype)
+        rows, shapes = stack_images(X)
         cells = stack_poses(y, shapes)
         n, n_joints, _ = cells.shape
         weights = flatten_weights(joint_weight, np.full(n, n_joints), "joint_weight", "image")
@@ -58,7 +58,7 @@ class DeformableEncoder(Encoder):
         return encoder, encoder.assemble(rows, shapes, cells, types, joint_cost, cost_radius(cells, reference))
 
     def problem(self, X: Any, y: Any = None) -> DeformableProblem:
-        rows, shapes = stack_images(X, self.n_features_in, self.anchor.dtype)
+        rows, shapes = stack_images(X, self.n_features_in)
         n = len(shapes)
         cells = np.zeros((n, self.n_joints, 2), np.int64) if y is None else stack_poses(y, shapes, self.n_joints)
         types = np.zeros((n, len(self.edges)), np.int64)
@@ -115,11 +115,11 @@ class DeformableEncoder(Encoder):
         return 1.0 - costs.mean(axis=1), 1
 
 
-def stack_images(X: Any, n_features: int | None = None, dtype: Any = np.float64) -> tuple[Rows, np.ndarray]:
+def stack_images(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarray]:
     """Check images and stack their cells, row by row; with the shapes of the grids."""
     check_examples(X, "(H, W, F) arrays", "image")
     grids = [check_array(x, f"X[{i}]", "an (H, W, F) array of numbers", (None,) * 3) for i, x in enumerate(X)]
-    return stack_grids(grids, n_features, dtype), np.array([grid.shape[:2] for grid in grids], np.int64)
+    return stack_grids(grids, n_features), np.array([grid.shape[:2] for grid in grids], np.int64)
 
 
 def stack_poses(y: Any, shapes: np.ndarray, n_joints: int | None = None) -> np.ndarray:

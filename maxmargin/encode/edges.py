@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.checks import LARGEST
 from maxmargin.encode.checks import check_array, check_sparse, locate
 from maxmargin.encode.rows import Rows, stack_rows
 
@@ -31,17 +32,16 @@ def join_graphs(
     check: Callable[[Any, str, int], np.ndarray],
     n_features: int | None,
     n_edge_features: int | None,
-    dtype: Any,
     *,
     with_constant: bool = False,
 ) -> Graphs:
     """Check nodes, edges, by `check`, and edge features, none or a constant where they are None, and stack them."""
-    nodes = stack_rows([rows for rows, _, _ in parts], None, n_features, dtype, noun=noun)
+    nodes = stack_rows([rows for rows, _, _ in parts], None, n_features, noun=noun)
     pairs, tables, width = [], [], n_edge_features
     for i, (_, edges, features) in enumerate(parts):
         ends = check(edges, f"X[{i}]", int(nodes.lengths[i]))
         missing = np.ones((len(ends), int(with_constant)))
-        table = missing if features is None else check_edge_features(features, len(ends), i, dtype)
+        table = missing if features is None else check_edge_features(features, len(ends), i)
         if len(ends):
             width = table.shape[1] if width is None else width
             if table.shape[1] != width:
@@ -85,7 +85,7 @@ def check_parents(edges: Any, name: str, n_nodes: int) -> np.ndarray:
     return ends
 
 
-def check_edge_features(features: Any, n_edges: int, i: int, dtype: Any) -> np.ndarray:
+def check_edge_features(features: Any, n_edges: int, i: int) -> np.ndarray:
     """Check the features of the edges of example i, a row per edge; a flat array is one feature."""
     table = features
     if sp.issparse(features):
@@ -97,8 +97,8 @@ def check_edge_features(features: Any, n_edges: int, i: int, dtype: Any) -> np.n
         rows = rows[:, np.newaxis]
     if n_edges and rows.shape[1] == 0:
         raise ValueError(f"X[{i}] must have at least one edge feature.")
-    if not (np.abs(rows) <= np.finfo(dtype).max).all():
-        raise ValueError(f"{name} contain NaN, infinity or a number too large.")
+    if not (np.abs(rows) <= LARGEST).all():
+        raise ValueError(f"{name} must be numbers within {LARGEST:g}.")
     return rows
 
 

@@ -30,7 +30,7 @@ class GraphCutEncoder(LabellingEncoder):
         cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, cost: Any, class_weight: Any, node_weight: Any = None
     ) -> tuple[GraphCutEncoder, GraphCutProblem]:
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
-        graphs = stack_graphs(X, dtype=dtype)
+        graphs = stack_graphs(X)
         nodes = graphs.nodes
         classes, labels = np.unique(flatten_labels(y, nodes.lengths, "graph"), return_inverse=True)
         if len(classes) != 2:
@@ -48,7 +48,7 @@ class GraphCutEncoder(LabellingEncoder):
         return encoder, encoder.assemble(graphs, labels, scales * costs[labels, 1 - labels], with_grams=True)
 
     def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:
-        graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in, self.dtype)
+        graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in)
         weights = flatten_weights(node_weight, graphs.nodes.lengths, "node_weight", "graph")
         return self.assemble(graphs, self.truth(y, graphs.nodes, "graph"), weights, with_grams=False)
 
@@ -100,9 +100,7 @@ class GraphCutEncoder(LabellingEncoder):
         return problem.cost.astype(np.float64)
 
 
-def stack_graphs(
-    X: Any, n_features: int | None = None, n_edge_features: int | None = None, dtype: Any = np.float64
-) -> Graphs:
+def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | None = None) -> Graphs:
     """Check graphs, pairs (nodes, edges) or triples (nodes, edges, edge features), and stack them."""
     check_examples(X, "graphs", "graph")
     for i, graph in enumerate(X):
@@ -111,7 +109,7 @@ def stack_graphs(
         if len(graph) != len(X[0]):
             raise ValueError(f"X[{i}] has {len(graph)} parts, but X[0] has {len(X[0])}: edge features for all or none.")
     parts = [(*graph, None) if len(graph) == 2 else tuple(graph) for graph in X]
-    graphs = join_graphs(parts, "graph", check_ends, n_features, n_edge_features, dtype, with_constant=True)
+    graphs = join_graphs(parts, "graph", check_ends, n_features, n_edge_features, with_constant=True)
     is_negative = graphs.edges.matrix < 0
     if is_negative.any():
         row, g = np.argwhere(is_negative)[0].tolist()

@@ -25,7 +25,7 @@ class MatchingEncoder(RowEncoder):
         cls, X: Any, y: Any, *, dtype: Any, wrong_cost: float, missed_cost: float, link_weight: Any = None
     ) -> tuple[MatchingEncoder, MatchingProblem]:
         """The encoder and the problem of training data; arguments are those of `MatchingSVM`."""
-        rows, sides = stack_pairs(X, dtype=dtype)
+        rows, sides = stack_pairs(X)
         matches = true_matches(y, sides)
         weights = flatten_weights(link_weight, sides, "link_weight", "example")
         blocks = []
@@ -39,7 +39,7 @@ class MatchingEncoder(RowEncoder):
         return encoder, encoder.assemble(rows, sides, matches, np.concatenate(blocks))
 
     def problem(self, X: Any, y: Any = None) -> MatchingProblem:
-        rows, sides = stack_pairs(X, self.n_features_in, self.dtype)
+        rows, sides = stack_pairs(X, self.n_features_in)
         n_left = sides[:, 0].sum()
         matches = [np.zeros(n_left)] if y is None else true_matches(y, sides)
         return self.assemble(rows, sides, matches, np.zeros(rows.offsets[-1] + n_left))
@@ -66,11 +66,11 @@ class MatchingEncoder(RowEncoder):
         return outputs.values == problem.matches, np.diff(problem.left_offsets)
 
 
-def stack_pairs(X: Any, n_features: int | None = None, dtype: Any = np.float64) -> tuple[Rows, np.ndarray]:
+def stack_pairs(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarray]:
     """Check the features of pairs and stack them; with the numbers of left and right nodes, (n, 2)."""
     check_examples(X, "(n, m, F) arrays, one per example", "pair of sides")
     matrices, sides = zip(*(_as_pairs(x, f"X[{i}]") for i, x in enumerate(X)), strict=True)
-    rows = stack_rows(matrices, None, n_features, dtype, noun="pair of sides", may_be_empty=True)
+    rows = stack_rows(matrices, None, n_features, noun="pair of sides", may_be_empty=True)
     return rows, np.array(sides, np.int64)
 
 

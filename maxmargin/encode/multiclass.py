@@ -26,7 +26,7 @@ class MulticlassEncoder(LabellingEncoder):
         cls, X: Any, y: np.ndarray, *, dtype: Any, fit_intercept: bool, cost: Any, feature_names: np.ndarray | None
     ) -> tuple[MulticlassEncoder, MulticlassProblem]:
         """The encoder and the problem of training data that scikit-learn has checked."""
-        rows = stack_rows(X, np.ones(X.shape[0], np.int64), dtype=dtype)
+        rows = stack_rows(X, np.ones(X.shape[0], np.int64))
         classes, labels = np.unique(y, return_inverse=True)
         costs = label_costs("hamming" if cost is None else cost, classes, np.bincount(labels))
         encoder = cls.of(rows, dtype, has_bias=fit_intercept, classes=classes, feature_names_in=feature_names)
@@ -34,7 +34,7 @@ class MulticlassEncoder(LabellingEncoder):
 
     def problem(self, X: Any, y: Any = None) -> MulticlassProblem:
         n, n_classes = np.shape(X)[0], len(self.classes)
-        rows = stack_rows(X, np.ones(n, np.int64), self.n_features_in, self.dtype)
+        rows = stack_rows(X, np.ones(n, np.int64), self.n_features_in)
         labels = np.zeros(n)
         if y is not None:
             check_truths(y, n, "one class per example", "example")

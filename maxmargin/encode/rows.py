@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.checks import LARGEST
 from maxmargin.encode.checks import check_examples, check_sparse, locate
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from maxmargin.features.base import Gram, gram_blocks
@@ -31,12 +32,11 @@ def stack_rows(
     X: Any,
     lengths: Any = None,
     n_features: int | None = None,
-    dtype: Any = np.float64,
     *,
     noun: str = "sequence",
     may_be_empty: bool = False,
 ) -> Rows:
-    """Check a list of matrices, or one with `lengths`, and stack their rows, of `n_features` numbers within `dtype`.
+    """Check a list of matrices, or one with `lengths`, and stack their rows, of `n_features` numbers.
 
     Messages call an entry of X `noun`; it may have no rows if said so.
     """
@@ -46,7 +46,7 @@ def stack_rows(
         raise ValueError(f"X has {width} features, but the model was fitted with {n_features}.")
     if width == 0:
         raise ValueError("X must have at least one feature, but its rows are empty.")
-    check_finite(rows, dtype)
+    check_finite(rows)
     return rows
 
 
@@ -101,9 +101,11 @@ def _as_matrix(x: Any, name: str) -> Any:
     return x.tocsr() if sp.issparse(x) else x
 
 
-def stack_grids(grids: Sequence[np.ndarray], n_features: int | None, dtype: Any) -> Rows:
+def stack_grids(grids: Sequence[np.ndarray], n_features: int | None) -> Rows:
     """The cells of (H, W, F) arrays, row by row."""
-    return stack_rows([grid.reshape(-1, grid.shape[2]) for grid in grids], None, n_features, dtype, noun="image")
+    return stack_rows(
+        [grid.reshape(grid.shape[0] * grid.shape[1], grid.shape[2]) for grid in grids], None, n_features, noun="image"
+    )
 
 
 def as_stored(rows: Rows, sparse: bool) -> Rows:
@@ -153,19 +155,18 @@ def append_constant(rows: Rows) -> Rows:
     return append_columns(rows, np.ones((rows.matrix.shape[0], 1)))
 
 
-def check_finite(rows: Rows, dtype: Any) -> None:
-    """Raise where a row holds NaN, infinity or a number that `dtype` cannot hold."""
+def check_finite(rows: Rows) -> None:
+    """Raise where a row holds NaN, infinity or a number too large to compute with."""
     values = rows.matrix.data if sp.issparse(rows.matrix) else rows.matrix
-    limit = float(np.finfo(dtype).max)
-    if not values.size or (-limit <= float(values.min()) and float(values.max()) <= limit):  # False for NaN
+    if not values.size or (float(values.min()) >= -LARGEST and float(values.max()) <= LARGEST):  # False for NaN
         return
-    is_bad = ~(np.abs(values.astype(np.float64)) <= limit)
+    is_bad = ~(np.abs(values.astype(np.float64)) <= LARGEST)
     if sp.issparse(rows.matrix):
         entry = np.flatnonzero(is_bad)[0]
         row = np.searchsorted(rows.matrix.indptr, entry, side="right") - 1
     else:
         row = np.flatnonzero(is_bad.any(axis=1))[0]
     value = float(values[is_bad][0])
-    what = f"{value:.3g}, too large for {np.dtype(dtype).name}" if np.isfinite(value) else "NaN or infinity"
+    what = f"{value:.3g}, which is beyond {LARGEST:g}" if np.isfinite(value) else "NaN or infinity"
     example, place = locate(row, rows.offsets)
     raise ValueError(f"X[{example}] contains {what}, in row {place}.")

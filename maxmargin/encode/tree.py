@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from maxmargin.costs import labelling_costs
-from maxmargin.encode.base import LabellingEncoder
 from maxmargin.encode.checks import check_examples, flatten_labels, locate
 from maxmargin.encode.edges import Graphs, check_parents, children_first, join_graphs
-from maxmargin.encode.rows import Rows, append_columns, row_features
+from maxmargin.encode.pairs import PairwiseEncoder
+from maxmargin.encode.rows import Rows, append_columns, append_constant
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.tree import TreeProblem
 
@@ -48,17 +49,26 @@ class Tree(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TreeEncoder(LabellingEncoder):
+class TreeEncoder(PairwiseEncoder):
     """The encoder of trees."""
 
     n_edge_features: int
 
     @classmethod
     def learn(
-        cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, with_grams: bool, cost: Any = None, class_weight: Any = None
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        dtype: Any,
+        fit_bias: bool,
+        with_grams: bool,
+        only_observed: bool,
+        cost: Any = None,
+        class_weight: Any = None,
     ) -> tuple[TreeEncoder, TreeProblem]:
         """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""
-        trees = stack_trees(X, dtype=dtype)
+        trees = stack_trees(X)
         nodes = trees.nodes
         classes, labels = np.unique(flatten_labels(y, nodes.lengths, "tree"), return_inverse=True)
         penalty = label_penalties(X, nodes, classes, dtype)
@@ -70,14 +80,31 @@ class TreeEncoder(LabellingEncoder):
             raise ValueError(f"y[{i}] has the label {label!r} at node {place}, which is not allowed there.")
         costs = labelling_costs(cost, class_weight, classes, labels, nodes.lengths)
         width = trees.edges.matrix.shape[1]
-        encoder = cls.of(nodes, dtype, has_bias=fit_bias, classes=classes, n_edge_features=width)
+        shape = {"has_bias": fit_bias, "classes": classes, "n_edge_features": width}
+        encoder = cls.of(nodes, dtype, stores_sparse=only_observed, **shape)
+        trees = encoder.stored_trees(trees)
+        if only_observed:
+            edges = sp.csr_array(append_constant(trees.edges).matrix[:, [width, *range(width)]])
+            parents, children = labels[trees.ends_in_all].T
+            encoder = encoder.observing(trees.nodes.matrix, labels, edges, children * len(classes) + parents)
         return encoder, encoder.assemble(trees, labels, *costs, penalty, with_grams=with_grams)
 
     def problem(self, X: Any, y: Any = None) -> TreeProblem:
-        trees = stack_trees(X, self.n_features_in, self.n_edge_features, self.dtype)
+        trees = stack_trees(X, self.n_features_in, self.n_edge_features)
         labels = self.truth(y, trees.nodes, "tree")
         costs = labelling_costs(None, None, self.classes, labels, trees.nodes.lengths)
-        return self.assemble(trees, labels, *costs, label_penalties(X, trees.nodes, self.classes, self.dtype))
+        penalty = label_penalties(X, trees.nodes, self.classes, self.dtype)
+        return self.assemble(self.stored_trees(trees), labels, *costs, penalty)
+
+    def stored_trees(self, trees: Graphs) -> Graphs:
+        """Trees with nodes stored as those of training, with the features of biases if there are any."""
+        nodes = self.stored(trees.nodes)
+        if self.has_bias:
+            parents, children = trees.ends_in_all.T
+            columns = np.ones((nodes.offsets[-1], len(BIASES)))
+            columns[children, 1] = columns[parents, 2] = 0
+            nodes = append_columns(nodes, columns)
+        return trees._replace(nodes=nodes)
 
     def assemble(
         self,
@@ -89,14 +116,10 @@ class TreeEncoder(LabellingEncoder):
         *,
         with_grams: bool = False,
     ) -> TreeProblem:
-        """Put checked trees, true labels, costs of labels, weights of nodes and impossible labels together."""
-        nodes = self.stored(trees.nodes)
-        tops, children = trees.ends_in_all.T
+        """Put stored trees, true labels, costs of labels, weights of nodes and impossible labels together."""
+        nodes, children = trees.nodes, trees.ends_in_all[:, 1]
         parent, kind = np.full((2, len(labels)), -1)
         parent[children] = trees.ends[:, 0]
-        if self.has_bias:
-            is_leaf = ~np.isin(np.arange(len(labels)), tops)
-            nodes = append_columns(nodes, np.column_stack([np.ones(len(labels)), parent < 0, is_leaf]))
         # Edges of a tree that have the same features are of one kind, counted from 0 in each tree.
         example = np.repeat(np.arange(len(nodes.lengths)), trees.edges.lengths)
         keys = np.column_stack([example, trees.edges.matrix + 0.0])  # -0.0 is 0.0
@@ -105,8 +128,8 @@ class TreeEncoder(LabellingEncoder):
         kind[children] = inverse.ravel() - kind_offsets[example]
         distinct[:, 0] = 1  # a feature of every edge, in place of the tree
         return TreeProblem(
-            features=row_features(nodes, self.dtype, with_grams=with_grams),
-            edge_features=row_features(Rows(distinct, kind_offsets), self.dtype, with_grams=with_grams),
+            features=self.features(nodes, self.node_pairs, with_grams=with_grams),
+            edge_features=self.features(Rows(distinct, kind_offsets), self.edge_pairs, with_grams=with_grams),
             offsets=nodes.offsets.astype(np.int64),
             kind_offsets=kind_offsets.astype(np.int64),
             parent=parent.astype(np.int32),
@@ -124,27 +147,21 @@ class TreeEncoder(LabellingEncoder):
         return problem.offsets, problem.parent, problem.kind, problem.kind_offsets, problem.penalty
 
     def names(self, w: np.ndarray) -> Bunch:
-        n_labels, width = len(self.classes), self.n_features_in
-        n_node_weights = w.size - (1 + self.n_edge_features) * n_labels**2
-        nodes = w[:n_node_weights].reshape(-1, n_labels)
-        edges = w[n_node_weights:].reshape(-1, n_labels, n_labels).transpose(0, 2, 1)  # stored child by parent
-        named = Bunch(emissions=nodes[:width], transitions=edges[0])
+        emissions, biases, edges = self.tables(w, 1 + self.n_edge_features)
+        edges = edges.transpose(0, 2, 1)  # stored child by parent
+        named = Bunch(emissions=emissions, transitions=edges[0], **dict(zip(BIASES, biases, strict=False)))
         if self.n_edge_features:
             named.edges = edges[1:]
-        if self.has_bias:
-            named.update(zip(BIASES, nodes[width:], strict=True))
         return named
 
 
-def stack_trees(
-    X: Any, n_features: int | None = None, n_edge_features: int | None = None, dtype: Any = np.float64
-) -> Graphs:
+def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | None = None) -> Graphs:
     """Check trees, `Tree` or tuples of the same two to four entries, and stack them."""
     check_examples(X, "trees", "tree")
     for i, tree in enumerate(X):
         if not isinstance(tree, tuple) or not 2 <= len(tree) <= 4:
             raise TypeError(f"X[{i}] must be a Tree, or a tuple (features, edges), not a {type(tree).__name__}.")
-    return join_graphs([Tree(*tree)[:3] for tree in X], "tree", check_parents, n_features, n_edge_features, dtype)
+    return join_graphs([Tree(*tree)[:3] for tree in X], "tree", check_parents, n_features, n_edge_features)
 
 
 def label_penalties(X: Any, nodes: Rows, classes: np.ndarray, dtype: Any) -> np.ndarray:

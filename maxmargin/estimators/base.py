@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import inference
-from maxmargin.checks import check_count, check_positive
+from maxmargin.checks import as_sample_weight, check_count, check_positive
 from maxmargin.encode.base import Encoder, same
-from maxmargin.encode.checks import check_sample_weight
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
 from maxmargin.problem import new_weights, part_sizes
@@ -167,7 +166,7 @@ class StructuredModel(BaseEstimator):
         return Task(encoder, problem, *encoder.limits(self._named_bounds(encoder), new_weights(problem).size))
 
     def _sample_weight(self, sample_weight: Any, problem: Any, y: Any) -> np.ndarray | None:
-        return check_sample_weight(sample_weight, len(part_sizes(problem)))
+        return None if sample_weight is None else as_sample_weight(sample_weight, len(part_sizes(problem)))
 
     def _start(self, encoder: Encoder, problem: Any) -> Any:
         """Where a warm start begins: at the last solution, if it is one of a problem of the same kind."""
@@ -270,7 +269,7 @@ class StructuredModel(BaseEstimator):
         return self._score(self._problem_with_truth(X, y), sample_weight)
 
     def _score(self, problem: Any, sample_weight: Any) -> float:
-        weights = check_sample_weight(sample_weight, len(part_sizes(problem)))
+        weights = None if sample_weight is None else as_sample_weight(sample_weight, len(part_sizes(problem)))
         return self._encoder.score(problem, inference.best_outputs(problem, self._w, self.n_jobs), weights)
 
 

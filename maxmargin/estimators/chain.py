@@ -79,7 +79,7 @@ class ChainSVM(LabelSVM, ChainModel):
         The labels, sorted.
     coef_ : Bunch
         The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_bias`, ``bias``, ``first`` and ``last``
-        (L,).
+        (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
     n_features_in_ : int
         The number of features F.
 
@@ -155,13 +155,6 @@ class ChainCRF(LabelCRF, ChainModel):
         '"lbfgs", which is OWL-QN then.',
         default=0.0,
     )
-    only_observed: bool = parameter(
-        "bool",
-        "Have weights only for the pairs of a feature and a label, and of two successive labels, that occur in the "
-        "training sequences, as CRFsuite does by default; all others are zero. Takes less memory and time on text, "
-        "where most features go with one or two labels. Rows are then stored sparse.",
-        default=False,
-    )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -169,9 +162,6 @@ class ChainCRF(LabelCRF, ChainModel):
 
     def _solver_options(self) -> dict[str, Any]:
         return {"l1_ratio": float(self.l1_ratio)}
-
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[ChainEncoder, Any]:
-        return super()._learn(X, y, only_observed=self.only_observed, **data)
 
     def log_likelihood(self, X: Any, y: Any, *, lengths: Any = None) -> np.ndarray:
         return self._log_likelihood(self._problem_with_truth(X, y, lengths=lengths))

@@ -25,7 +25,11 @@ class ArrayModel(StructuredModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if np.dtype(self.dtype) not in (np.float32, np.float64):
+        try:
+            is_known = np.dtype(self.dtype) in (np.float32, np.float64)
+        except TypeError:
+            is_known = False
+        if not is_known:
             raise ValueError(f"dtype must be float32 or float64, not {self.dtype!r}.")
 
 
@@ -106,12 +110,22 @@ class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
         default=True,
     )
 
+    only_observed: bool = parameter(
+        "bool",
+        "Have weights only for the pairs of a feature and a label, and of two neighbouring labels (with each feature "
+        "of edges), that occur in the training examples, as CRFsuite does by default; all others are zero. Takes less "
+        "memory and time on text, where most features go with one or two labels. Rows are then stored sparse, and so "
+        "is ``coef_.emissions``.",
+        default=False,
+    )
+
     _encoder_type: ClassVar[Any]
 
     def _learn(self, X: Any, y: Any, **data: Any) -> Any:
         loss = self._find_loss()
         with_grams = find_solver(self.solver, loss).needs_norms(loss)
-        return self._encoder_type.learn(X, y, dtype=self.dtype, fit_bias=self.fit_bias, with_grams=with_grams, **data)
+        options = {"dtype": self.dtype, "fit_bias": self.fit_bias, "only_observed": self.only_observed}
+        return self._encoder_type.learn(X, y, with_grams=with_grams, **options, **data)
 
 
 @estimator

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.runtime.dispatch import generic, helper
+from maxmargin.runtime.threads import aligned
 
 
 @generic
@@ -28,6 +29,11 @@ def spread_rows(features, weights, lo, hi, delta, scale):
 @generic
 def squared_norm_rows(features, i, lo, hi, delta, buffer):
     """Return ||sum_t x_t' delta[t - lo]||^2 over the rows lo:hi, which are those of example i."""
+
+
+@generic
+def weight_shape(features, n_features, n_labels):
+    """The shape of the weights W as the functions above take them: (F, L), unless some are left out."""
 
 
 @generic
@@ -97,6 +103,18 @@ def gram_squared_norm(gram, i, n, delta):
                     dot64 += np.float64(delta[t, label]) * np.float64(delta[u, label])
                 total += gram.values[start + t * n + u] * dot64
     return max(total, 0.0)
+
+
+def full_table(features, n_features, n_labels):
+    """The shape of the weights of features that have one for every label."""
+    return n_features, n_labels
+
+
+def norm_buffer(features: Any, n_features: int, n_labels: int, dtype: Any) -> np.ndarray:
+    """The buffer of `squared_norm_rows`, of the shape of the weights; empty where every example has its Gram matrix."""
+    rows, columns = weight_shape(features, n_features, n_labels)
+    has_grams = hasattr(features, "gram") and bool(np.all(features.gram.start >= 0))
+    return aligned((0 if has_grams else rows, columns), dtype)
 
 
 def needs_gram(lengths: np.ndarray, n_entries: np.ndarray) -> np.ndarray:

@@ -12,10 +12,12 @@ from maxmargin.features.base import (
     clear_row,
     dot_row,
     fill_gram,
+    full_table,
     gram_squared_norm,
     score_rows,
     spread_rows,
     squared_norm_rows,
+    weight_shape,
 )
 from maxmargin.runtime.dispatch import implements
 from maxmargin.runtime.views import multiply
@@ -26,6 +28,9 @@ class DenseFeatures(NamedTuple):
 
     rows: np.ndarray
     gram: Gram
+
+
+implements(weight_shape, DenseFeatures)(full_table)
 
 
 @implements(score_rows, DenseFeatures)

@@ -12,11 +12,13 @@ from maxmargin.features.base import (
     clear_row,
     dot_row,
     fill_gram,
+    full_table,
     gram_squared_norm,
     row_is_zero,
     score_rows,
     spread_rows,
     squared_norm_rows,
+    weight_shape,
 )
 from maxmargin.runtime.dispatch import generic, implements, kernel
 
@@ -51,6 +53,9 @@ def sparse_entry(features, p):
 @implements(entry, BinaryFeatures)
 def binary_entry(features, p):
     return np.float32(1)
+
+
+implements(weight_shape, SparseFeatures, BinaryFeatures)(full_table)
 
 
 @implements(score_rows, SparseFeatures, BinaryFeatures)

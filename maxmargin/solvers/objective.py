@@ -21,16 +21,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.checks import as_numbers, check_positive, check_share
+from maxmargin.checks import as_sample_weight, check_positive, check_share
 from maxmargin.losses import NAMED, Loss, attain, clear, copy_into, potentials
-from maxmargin.problem import accumulate, add_output, augment, gold, n_examples, new_weights, score_output
+from maxmargin.problem import (
+    accumulate,
+    add_output,
+    augment,
+    gold,
+    is_beyond_reach,
+    n_examples,
+    new_weights,
+    score_output,
+)
 from maxmargin.runtime.blocks import Blocks, new_blocks
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.passes import Passes
 from maxmargin.solvers.active_sets import means_of_sets, sets_of
 from maxmargin.solvers.bounds import dual_term, make_bounds, project
 
-LEAST_C = 1e-100  # beyond it and its inverse, sums of squares leave the range of numbers
+LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
 
 
 class Certificate(NamedTuple):
@@ -44,7 +53,7 @@ class Certificate(NamedTuple):
 class Evaluation(NamedTuple):
     """An objective at some weights, by one pass of its oracle; averages over the examples."""
 
-    value: float  # F(w)
+    value: float  # F(w), infinite where potentials are beyond reach
     hard: float  # F(w) with the hinge loss, or `value` where the oracle does not tell the true maximum
     gradient: np.ndarray  # of the loss term, in float64; empty if it was not asked for
     cost: float  # of the mean parts where the loss is attained
@@ -55,7 +64,7 @@ class Evaluation(NamedTuple):
 
 
 # The columns of what `loss_pass` writes for each example.
-LOSS, HARD_LOSS, COST, ENTROPY, GAP, IS_WRONG, IS_INEXACT = range(7)
+LOSS, HARD_LOSS, COST, ENTROPY, GAP, IS_WRONG, IS_INEXACT, IS_BEYOND_REACH = range(8)
 
 
 class Objective:
@@ -86,8 +95,8 @@ class Objective:
         check_positive("C", C, allow_infinite=True)
         check_share("l1_ratio", l1_ratio)
         C, l1_ratio = float(C), float(l1_ratio)
-        if not (LEAST_C <= C <= 1 / LEAST_C or np.inf == C):
-            raise ValueError(f"C must be between {LEAST_C:g} and {1 / LEAST_C:g}, or infinite, not {C:g}.")
+        if not (LEAST_C <= C <= LARGEST_C or np.inf == C):
+            raise ValueError(f"C must be between {LEAST_C:g} and {LARGEST_C:g}, or infinite, not {C:g}.")
         self.loss = loss
         self.n_jobs = n_jobs
         self.passes = Passes(problem, n_jobs, loss.n_best)
@@ -97,9 +106,7 @@ class Objective:
         self.regularization = (1 - l1_ratio) / (self.n * C)
         self.l1 = l1_ratio / (self.n * C)  # a term of its own, in solvers that know of it
         self.bounds = make_bounds(lower, upper, new_weights(problem))
-        self.weight = np.ones(self.n) if sample_weight is None else as_numbers("sample_weight", sample_weight)
-        if self.weight.shape != (self.n,) or not (np.isfinite(self.weight).all() and (self.weight >= 0).all()):
-            raise ValueError(f"sample_weight must hold {self.n} finite, non-negative numbers, one per example.")
+        self.weight = np.ones(self.n) if sample_weight is None else as_sample_weight(sample_weight, self.n)
 
     def with_loss(self, loss: Loss) -> Objective:
         """The same objective with another loss."""
@@ -164,12 +171,14 @@ class Objective:
         loss : in place of that of the objective
         with_gradient : whether to sum up the gradient
         """
-        values = np.zeros((self.n, 7))
+        values = np.zeros((self.n, 8))
         arguments = self._loss_arguments(w, loss or self.loss, means, outputs, point, values)
         size = self.n_weights if with_gradient else 0
         gradient = self.passes.accumulate(loss_pass, *arguments, size=size)
         averages = self.weight @ values[:, :IS_WRONG] / self.n
-        n_wrong, n_inexact = np.count_nonzero(values[:, IS_WRONG:], axis=0)
+        n_wrong, n_inexact, n_beyond_reach = np.count_nonzero(values[:, IS_WRONG:], axis=0)
+        if n_beyond_reach:
+            averages[:] = np.inf
         return Evaluation(
             value=self.primal(w, averages[LOSS]),
             hard=self.primal(w, averages[HARD_LOSS]),
@@ -183,7 +192,7 @@ class Objective:
 
     def prepare(self) -> None:
         """Compile what `evaluate` runs, so that the first time it takes is that of the work."""
-        arguments = self._loss_arguments(np.zeros(self.n_weights), self.loss, None, None, None, np.zeros((0, 7)))
+        arguments = self._loss_arguments(np.zeros(self.n_weights), self.loss, None, None, None, np.zeros((0, 8)))
         loss_pass(self.problem, np.zeros(0), *arguments, 0, 0, self.passes.scratches[0])
 
     def _loss_arguments(
@@ -242,6 +251,7 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
         delta = scratch.delta[: sizes[i]]
         true_output = gold(problem, i)
         truth = potentials(problem, loss, w, i, theta)
+        values[i, IS_BEYOND_REACH] = is_beyond_reach(theta)
         least = score_output(problem, i, theta, true_output)
         if point.values.size > 0:
             values[i, GAP] = -inner(theta, point.values[point.start[i] : point.start[i + 1]])

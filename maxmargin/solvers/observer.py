@@ -35,9 +35,6 @@ class Observer:
     def __call__(self, certificate: Certificate) -> bool:
         """Take note of a certificate; return whether to stop."""
         run, trace = self.run, self.trace
-        if not np.isfinite(certificate.primal) and len(trace):
-            run.verdict = Status.DIVERGED
-            return True
         if certificate.primal < self.lowest or self.keeps_last:
             self.best, self.lowest = certificate.w.copy(), certificate.primal
         self.primals.append(certificate.primal)

@@ -17,7 +17,7 @@ from maxmargin.solvers.interrupt import Interruptible
 from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.solvers.observer import Observer
 from maxmargin.solvers.run import Result, Run
-from maxmargin.trace import Trace
+from maxmargin.trace import Status, Trace
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,16 @@ class Solver:
         return observer.result()
 
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
-        """Run until `observe`, which is shown every certificate, says to stop."""
-        for certificate in self.iterate(run):
+        """Run until `observe`, which is shown every certificate, says to stop, or the objective is not finite."""
+        for n_seen, certificate in enumerate(self.iterate(run)):
+            if not np.isfinite(certificate.primal) or np.isnan(certificate.dual):
+                if n_seen == 0:
+                    raise ValueError(
+                        "The objective is not finite: features, costs, sample_weight, C or weights to start from are "
+                        f"too large for {np.dtype(run.w.dtype).name}."
+                    )
+                run.verdict = Status.DIVERGED
+                return
             if observe(certificate):
                 return
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive
-from maxmargin.losses import Loss, attain
+from maxmargin.losses import LEAST_TEMPERATURE, Loss, attain
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.smoothing import SMOOTHINGS
 from maxmargin.solvers.bounds import project
@@ -152,7 +152,8 @@ class Epochs:
         enough = self.level_of(SMALLEST_SHARE * self.run.target(self.primal))
         if self.solver.smoothing == "l2":
             return enough
-        return max(enough, DIGITS_LOST * float(np.finfo(self.run.w.dtype).eps) * self.first_mu / FIRST_SHARE)
+        digits = DIGITS_LOST * float(np.finfo(self.run.w.dtype).eps)
+        return max(enough, digits * self.first_mu / FIRST_SHARE, LEAST_TEMPERATURE)
 
     def level_of(self, rise: float) -> float:
         """The level that adds at most this much to the objective."""

@@ -2,17 +2,19 @@
 
 An output of example i is a row of T labels. Its parts are the T x L indicators of (position, label), then the L x L
 counts of transitions, so that a mixture of labellings is stored as its node marginals and expected transition counts.
-The weights are the emissions, shape (F, L), then the transitions, shape (L, L), flat.
+The weights are the emissions, shape (F, L), then the transitions, shape (L, L), flat; of both only those of observed
+pairs, if the features say so.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.features import score_rows, spread_rows, squared_norm_rows
+from maxmargin.features import norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_shape
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
@@ -25,6 +27,7 @@ class ChainProblem(NamedTuple):
     """Sequences stored one after the other; those of example i are the rows offsets[i]:offsets[i + 1]."""
 
     features: Any
+    transitions: Any  # the one feature of transitions, whose labels are pairs of labels: constant, or observed
     offsets: np.ndarray  # (n + 1,) int64
     labels: np.ndarray  # (N,) int32, the true labels
     token_cost: np.ndarray  # (N,) weight of each position's cost
@@ -41,7 +44,8 @@ class ChainWork(NamedTuple):
     gains: np.ndarray  # (T, W) of the exp oracle
     factors: np.ndarray  # (3, W, W) of the exp oracle
     extent: np.ndarray  # (2,) of the exp oracle
-    spread: np.ndarray  # (F, L), or empty where every example has its Gram matrix
+    spread: np.ndarray  # as the weights of emissions, or empty
+    transition_spread: np.ndarray  # as those of transitions, or empty
     branches: np.ndarray  # (K, 3) of the top-K oracle
 
 
@@ -49,8 +53,9 @@ class ChainWork(NamedTuple):
 def emissions_and_transitions(problem, w):
     """The two parts of the weights, as views."""
     n_labels = problem.penalty.shape[0]
-    size = problem.n_features * n_labels
-    return matrix(w, 0, problem.n_features, n_labels), matrix(w, size, n_labels, n_labels)
+    rows, columns = weight_shape(problem.features, problem.n_features, n_labels)
+    pair_rows, pair_columns = weight_shape(problem.transitions, 1, n_labels * n_labels)
+    return matrix(w, 0, rows, columns), matrix(w, rows * columns, pair_rows, pair_columns)
 
 
 @helper
@@ -61,6 +66,14 @@ def nodes_and_pairs(problem, i, parts):
     return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_labels, n_labels)
 
 
+@helper
+def nodes_and_row(problem, i, parts):
+    """As `nodes_and_pairs`, with the transition parts in one row."""
+    n_labels = problem.penalty.shape[0]
+    length = problem.offsets[i + 1] - problem.offsets[i]
+    return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, 1, n_labels * n_labels)
+
+
 @implements(generics.true_outputs, ChainProblem)
 def true_labellings(problem):
     return Blocks(problem.labels, problem.offsets)
@@ -69,7 +82,9 @@ def true_labellings(problem):
 @implements(generics.new_weights, ChainProblem)
 def new_chain_weights(problem):
     n_labels = problem.penalty.shape[0]
-    return np.zeros((problem.n_features + n_labels) * n_labels, problem.penalty.dtype)
+    emissions = weight_shape(problem.features, problem.n_features, n_labels)
+    transitions = weight_shape(problem.transitions, 1, n_labels**2)
+    return np.zeros(math.prod(emissions) + math.prod(transitions), problem.penalty.dtype)
 
 
 @implements(generics.part_sizes, ChainProblem)
@@ -80,58 +95,47 @@ def chain_part_sizes(problem):
 
 @implements(generics.workspace, ChainProblem)
 def chain_workspace(problem, n_best):
-    n_labels = problem.penalty.shape[0]
-    needs_spread = np.any(problem.features.gram.start < 0)
-    buffer = aligned((problem.n_features if needs_spread else 0, n_labels), problem.penalty.dtype)
-    return ChainWork(**chain_tables(problem.offsets, problem.penalty, n_best), spread=buffer)
-
-
-def chain_tables(offsets: np.ndarray, penalty: np.ndarray, n_best: int) -> dict[str, np.ndarray]:
-    """The tables of the dynamic programs, by their names in a workspace."""
-    width, dtype = chain_dp.table_width(penalty.shape[0]), penalty.dtype
-    longest = np.diff(offsets).max()
+    n_labels, dtype = problem.penalty.shape[0], problem.penalty.dtype
+    longest, width = np.diff(problem.offsets).max(), chain_dp.table_width(n_labels)
     factors = aligned((3, width, width), dtype)
     factors[2] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
-    return {
-        "forward": aligned((longest, width), dtype),
-        "arrivals": aligned((longest, width), dtype),
-        "gains": aligned((longest, width), dtype),
-        "factors": factors,
-        "extent": aligned((2,), dtype),
-        "branches": aligned((n_best, 3), np.int64),
-    }
+    return ChainWork(
+        forward=aligned((longest, width), dtype),
+        arrivals=aligned((longest, width), dtype),
+        gains=aligned((longest, width), dtype),
+        factors=factors,
+        extent=aligned((2,), dtype),
+        spread=norm_buffer(problem.features, problem.n_features, n_labels, dtype),
+        transition_spread=norm_buffer(problem.transitions, 1, n_labels**2, dtype),
+        branches=aligned((n_best, 3), np.int64),
+    )
 
 
 @implements(generics.scores, ChainProblem)
 def chain_scores(problem, w, i, theta):
     emissions, transitions = emissions_and_transitions(problem, w)
-    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    nodes, row = nodes_and_row(problem, i, theta)
     score_rows(problem.features, emissions, problem.offsets[i], problem.offsets[i + 1], nodes)
-    for a in range(pairs.shape[0]):
-        for b in range(pairs.shape[0]):
-            pairs[a, b] = transitions[a, b] + problem.penalty[a, b]
+    score_rows(problem.transitions, transitions, 0, 1, row)
+    n_labels = problem.penalty.shape[0]
+    for a in range(n_labels):
+        for b in range(n_labels):
+            row[0, a * n_labels + b] += problem.penalty[a, b]
 
 
 @implements(generics.spread, ChainProblem)
 def spread_chain(problem, w, i, delta, scale):
     emissions, transitions = emissions_and_transitions(problem, w)
-    nodes, pairs = nodes_and_pairs(problem, i, delta)
+    nodes, row = nodes_and_row(problem, i, delta)
     spread_rows(problem.features, emissions, problem.offsets[i], problem.offsets[i + 1], nodes, scale)
-    step = delta.dtype.type(scale)
-    for a in range(pairs.shape[0]):
-        for b in range(pairs.shape[0]):
-            transitions[a, b] += step * pairs[a, b]
+    spread_rows(problem.transitions, transitions, 0, 1, row, scale)
 
 
 @implements(generics.squared_norm, ChainProblem)
 def chain_squared_norm(problem, i, delta, work):
-    nodes, pairs = nodes_and_pairs(problem, i, delta)
-    lo = problem.offsets[i]
-    total = squared_norm_rows(problem.features, i, lo, problem.offsets[i + 1], nodes, work.spread)
-    for a in range(pairs.shape[0]):
-        for b in range(pairs.shape[0]):
-            total += pairs[a, b] * pairs[a, b]
-    return total
+    nodes, row = nodes_and_row(problem, i, delta)
+    total = squared_norm_rows(problem.features, i, problem.offsets[i], problem.offsets[i + 1], nodes, work.spread)
+    return total + squared_norm_rows(problem.transitions, i, 0, 1, row, work.transition_spread)
 
 
 @implements(generics.augment, ChainProblem)

@@ -12,6 +12,7 @@ import numpy as np
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
+from maxmargin.structures.chain_dp import exact
 
 
 @helper
@@ -225,36 +226,56 @@ def exponentiate(pairs, factors, extent):
     extent[1] = max(top - bottom, pairs.dtype.type(0))
 
 
-@helper
+@exact
 def log_forward(nodes, pairs, forward):
-    """Fill forward[t, b] with the log of the sum over paths that end in label b at t; return the log-partition."""
+    """Fill forward[t, b] with the log of the sum over paths that end in label b at t, up to a constant for each t.
+
+    The largest of each t is zero, so that rounding is that of the potentials, not of their sums. Return the
+    log-partition function.
+    """
     length, n_labels = nodes.shape
-    for b in range(n_labels):
-        forward[0, b] = nodes[0, b]
-    for t in range(1, length):
+    log_z = 0.0
+    for t in range(length):
         for b in range(n_labels):
-            top = forward[t - 1, 0] + pairs[0, b]
-            for a in range(1, n_labels):
-                top = max(top, forward[t - 1, a] + pairs[a, b])
-            total = 0.0
-            for a in range(n_labels):
-                total += math.exp(forward[t - 1, a] + pairs[a, b] - top)
-            forward[t, b] = nodes[t, b] + top + math.log(total)
-    top = forward[length - 1, np.argmax(forward[length - 1, :n_labels])]
+            forward[t, b] = nodes[t, b]
+            if t > 0:
+                top = forward[t - 1, 0] + pairs[0, b]
+                for a in range(1, n_labels):
+                    top = max(top, forward[t - 1, a] + pairs[a, b])
+                total = 0.0
+                for a in range(n_labels):
+                    total += math.exp(forward[t - 1, a] + pairs[a, b] - top)
+                forward[t, b] += top + math.log(total)
+        log_z += subtract_highest(forward, t, n_labels)
     total = 0.0
     for b in range(n_labels):
-        total += math.exp(forward[length - 1, b] - top)
-    return top + math.log(total)
+        total += math.exp(forward[length - 1, b])
+    return log_z + math.log(total)
 
 
-@helper
+@exact
+def subtract_highest(rows, t, n_labels):
+    """Make the highest of the labels in a row zero; return what it was."""
+    top = rows[t, np.argmax(rows[t, :n_labels])]
+    for b in range(n_labels):
+        rows[t, b] -= top
+    return top
+
+
+@exact
 def log_forward_backward(nodes, pairs, means, counts, forward, backward):
-    """Both passes in logarithms: slow, and safe for any potentials; return the log-partition function."""
+    """Both passes in logarithms: slow, and safe for any potentials; return the log-partition function.
+
+    The marginals of each position and each pair of positions are divided by their sum.
+    """
     length, n_labels = nodes.shape
     log_z = log_forward(nodes, pairs, forward)
     for b in range(n_labels):
         backward[length - 1, b] = 0
+        for a in range(n_labels):
+            counts[a, b] = 0
     for t in range(length - 1, 0, -1):
+        best = -np.inf
         for a in range(n_labels):
             top = pairs[a, 0] + nodes[t, 0] + backward[t, 0]
             for b in range(1, n_labels):
@@ -263,13 +284,24 @@ def log_forward_backward(nodes, pairs, means, counts, forward, backward):
             for b in range(n_labels):
                 total += math.exp(pairs[a, b] + nodes[t, b] + backward[t, b] - top)
             backward[t - 1, a] = top + math.log(total)
-    for a in range(n_labels):
-        for b in range(n_labels):
-            total = 0.0
-            for t in range(1, length):
-                total += math.exp(forward[t - 1, a] + pairs[a, b] + nodes[t, b] + backward[t, b] - log_z)
-            counts[a, b] = total
+            best = max(best, forward[t - 1, a] + top)
+        total = 0.0
+        for a in range(n_labels):
+            for b in range(n_labels):
+                total += math.exp(forward[t - 1, a] + (pairs[a, b] + nodes[t, b] + backward[t, b]) - best)
+        for a in range(n_labels):
+            for b in range(n_labels):
+                share = math.exp(forward[t - 1, a] + (pairs[a, b] + nodes[t, b] + backward[t, b]) - best)
+                counts[a, b] += share / total
+        subtract_highest(backward, t - 1, n_labels)
     for t in range(length):
         for b in range(n_labels):
-            means[t, b] = math.exp(forward[t, b] + backward[t, b] - log_z)
+            means[t, b] = forward[t, b] + backward[t, b]
+        subtract_highest(means, t, n_labels)
+        total = 0.0
+        for b in range(n_labels):
+            means[t, b] = math.exp(means[t, b])
+            total += means[t, b]
+        for b in range(n_labels):
+            means[t, b] /= total
     return log_z

@@ -57,8 +57,8 @@ class CustomProblem:
 
     def __init__(self, model: Any, X: Iterable[Any], Y: Iterable[Any] | None = None, n_features: int = 0) -> None:
         self.model = model
-        self.X = list(X)
-        self.Y = None if Y is None else list(Y)
+        self.X = _as_list(X, "X must be a list of examples")
+        self.Y = None if Y is None else _as_list(Y, "y must be a list of outputs")
         self._can_enumerate = hasattr(model, "outputs")
         self._check_methods()
         if not self.X:
@@ -218,6 +218,13 @@ class CustomProblem:
         shares = np.exp(values - values.max())
         mu[:] = shares @ self._tables[i] / shares.sum()
         return float(values.max() + np.log(shares.sum()))
+
+
+def _as_list(values: Any, message: str) -> list[Any]:
+    try:
+        return list(values)
+    except (TypeError, ValueError):
+        raise TypeError(f"{message}, not a {type(values).__name__}.") from None
 
 
 class _Seen:

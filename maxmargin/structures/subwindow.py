@@ -300,7 +300,7 @@ def sum_of_exponentials(image, top_score, corners):
                     cost = box_cost(image.truth, top, left, bottom, right)
                     gap = image.sums[0, right] - image.sums[0, left] + image.weight * cost - top_score
                     if gap > NEGLIGIBLE:
-                        term = math.exp(gap)
+                        term = math.exp(min(gap, 0.0))  # above zero by rounding only
                         total += term
                         costs += term * cost
                         corners[top, left] += term

@@ -3,17 +3,19 @@
 An output of example i is a row of T labels, one per node. Edges of an example that have the same features are of one
 *kind*. The parts are the T x L indicators of (node, label), then for each kind the L x L counts of (label of the child,
 label of the parent): a forest with plain transitions has one kind of edge and as few parts as a chain. The weights are
-those of nodes, shape (F, L), then those of edges, shape (F_edge, L, L), flat.
+those of nodes, shape (F, L), then those of edges, shape (F_edge, L, L), flat; of both only those of observed pairs, if
+the features say so.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.features import score_rows, spread_rows, squared_norm_rows
+from maxmargin.features import norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_shape
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
@@ -52,8 +54,8 @@ class TreeWork(NamedTuple):
     message: np.ndarray  # (T, L)
     factors: np.ndarray  # (kinds, 3, L, L) of the exp oracle
     extents: np.ndarray  # (kinds, 2) of the exp oracle
-    spread: np.ndarray  # (F, L), or empty where every example has its Gram matrix
-    edge_spread: np.ndarray  # (F_edge, L^2), or empty as well
+    spread: np.ndarray  # as the weights of nodes, or empty
+    edge_spread: np.ndarray  # as those of edges, or empty
     branches: np.ndarray  # (K, 3) of the top-K oracle
 
 
@@ -61,8 +63,9 @@ class TreeWork(NamedTuple):
 def node_and_edge_weights(problem, w):
     """The weights of nodes (F, L) and of edges (F_edge, L^2), as views."""
     n_labels = problem.penalty.shape[1]
-    edges = matrix(w, problem.n_features * n_labels, problem.n_edge_features, n_labels * n_labels)
-    return matrix(w, 0, problem.n_features, n_labels), edges
+    rows, columns = weight_shape(problem.features, problem.n_features, n_labels)
+    edge_rows, edge_columns = weight_shape(problem.edge_features, problem.n_edge_features, n_labels * n_labels)
+    return matrix(w, 0, rows, columns), matrix(w, rows * columns, edge_rows, edge_columns)
 
 
 @helper
@@ -100,8 +103,9 @@ def true_tree_labels(problem):
 @implements(generics.new_weights, TreeProblem)
 def new_tree_weights(problem):
     n_labels = problem.penalty.shape[1]
-    size = problem.n_features * n_labels + problem.n_edge_features * n_labels * n_labels
-    return np.zeros(size, problem.penalty.dtype)
+    nodes = weight_shape(problem.features, problem.n_features, n_labels)
+    edges = weight_shape(problem.edge_features, problem.n_edge_features, n_labels**2)
+    return np.zeros(math.prod(nodes) + math.prod(edges), problem.penalty.dtype)
 
 
 @implements(generics.part_sizes, TreeProblem)
@@ -116,8 +120,6 @@ def tree_workspace(problem, n_best):
     longest = np.diff(problem.offsets).max()
     most_kinds = np.diff(problem.kind_offsets).max()
     dtype = problem.penalty.dtype
-    needs_spread = np.any(problem.features.gram.start < 0)
-    needs_edge_spread = np.any(problem.edge_features.gram.start < 0)
     factors = aligned((most_kinds, 3, n_labels, n_labels), dtype)
     factors[:] = 2 * IMPOSSIBLE  # no pair's potential: nothing is there yet
     return TreeWork(
@@ -125,8 +127,8 @@ def tree_workspace(problem, n_best):
         message=aligned((longest, n_labels), dtype),
         factors=factors,
         extents=aligned((most_kinds, 2), dtype),
-        spread=aligned((problem.n_features if needs_spread else 0, n_labels), dtype),
-        edge_spread=aligned((problem.n_edge_features if needs_edge_spread else 0, n_labels * n_labels), dtype),
+        spread=norm_buffer(problem.features, problem.n_features, n_labels, dtype),
+        edge_spread=norm_buffer(problem.edge_features, problem.n_edge_features, n_labels**2, dtype),
         branches=aligned((n_best, 3), np.int64),
     )
 

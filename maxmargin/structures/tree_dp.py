@@ -18,7 +18,7 @@ from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_dp import exact, insert
-from maxmargin.structures.chain_sums import exponentiate, times_matrix
+from maxmargin.structures.chain_sums import exponentiate, subtract_highest, times_matrix
 
 
 class Forest(NamedTuple):
@@ -283,13 +283,14 @@ def count_edges(forest, belief, message, factors, counts):
                 sums[b, a] *= factors[k, 0, b, a]
 
 
-@helper
+@exact
 def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
     """As `sum_product`, in logarithms: slow, and safe for any potentials."""
     length, n_labels = nodes.shape
     for t in range(length):
         for b in range(n_labels):
             belief[t, b] = nodes[t, b]
+    log_z = 0.0
     for k in range(counts.size):
         counts[k] = 0
     for s in range(length):
@@ -306,8 +307,9 @@ def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
             for b in range(n_labels):
                 total += math.exp(belief[c, b] + table[b, a] - top)
             message[c, a] = top + math.log(total)
+        log_z += subtract_highest(message, c, n_labels)  # rounding is then that of the potentials, not of their sums
+        for a in range(n_labels):
             belief[p, a] += message[c, a]
-    log_z = 0.0
     for s in range(length - 1, -1, -1):
         c = forest.order[s]
         p = forest.parent[c]
@@ -326,8 +328,14 @@ def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
             means[c, b] = 0
         for a in range(n_labels):
             if means[p, a] > 0:
+                top = belief[c, 0] + table[0, a]
+                for b in range(1, n_labels):
+                    top = max(top, belief[c, b] + table[b, a])
+                total = 0.0
                 for b in range(n_labels):
-                    share = means[p, a] * math.exp(belief[c, b] + table[b, a] - message[c, a])
+                    total += math.exp(belief[c, b] + table[b, a] - top)
+                for b in range(n_labels):
+                    share = means[p, a] * math.exp(belief[c, b] + table[b, a] - top) / total
                     sums[b, a] += share
                     means[c, b] += share
     return log_z

@@ -114,7 +114,7 @@ GOOD = [[[1.0, 2.0], [0.0, 1.0]], [[1.0, 1.0]]]
             ValueError,
             r"costs\[1\] must have the shape \(1,\), to go with X\[1\]",
         ),
-        (GOOD, [0, 0], {"costs": [[0, -1], [0]]}, ValueError, r"costs\[0\] must be finite and non-negative"),
+        (GOOD, [0, 0], {"costs": [[0, -1], [0]]}, ValueError, r"costs\[0\] must hold numbers from 0"),
         (
             GOOD,
             [1, 0],

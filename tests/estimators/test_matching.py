@@ -147,7 +147,13 @@ X = [np.ones((2, 3, 1)), np.ones((1, 2, 1))]
             ValueError,
             r"link_weight\[1\] must have the",
         ),
-        (X, [[0, 1], [0]], {"link_weight": [-X[0][:, :, 0], [[1, 1]]]}, ValueError, r"link_weight\[0\] must be finite"),
+        (
+            X,
+            [[0, 1], [0]],
+            {"link_weight": [-X[0][:, :, 0], [[1, 1]]]},
+            ValueError,
+            r"link_weight\[0\] must hold",
+        ),
     ],
 )
 def test_bad_input(X, y, options, error, message):

@@ -270,7 +270,7 @@ def test_a_harmful_start_is_not_used():
 
 @pytest.mark.parametrize("weight", [np.ones(3), np.array([1, 1, -1, 1, 1, 1.0]), np.full(6, np.nan)])
 def test_bad_sample_weights(problem, weight):
-    with pytest.raises(ValueError, match="sample_weight must hold 6 finite, non-negative numbers"):
+    with pytest.raises(ValueError, match="sample_weight must hold"):
         BCFW().solve(problem, sample_weight=weight)
 
 

@@ -1,0 +1,63 @@
+"""What chains and trees share: weights of features and labels, and of pairs of labels; all, or only those observed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.encode.base import LabellingEncoder
+from maxmargin.encode.rows import Rows, row_features
+from maxmargin.features import Pairs, observed_features
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairwiseEncoder(LabellingEncoder):
+    """An encoder of structures whose weights are those of nodes, then those of edges, whose labels are pairs."""
+
+    node_pairs: Pairs | None = None  # those that have a weight, if not all do
+    edge_pairs: Pairs | None = None
+
+    def observing(self, nodes: Any, labels: np.ndarray, edges: Any, edge_labels: np.ndarray) -> Self:
+        """The same with weights only of what occurs: rows of nodes and edges, sparse, and the label of each row."""
+        n_labels = len(self.classes)
+        pairs = find_pairs(nodes, labels, n_labels), find_pairs(edges, edge_labels, n_labels**2)
+        return replace(self, node_pairs=pairs[0], edge_pairs=pairs[1])
+
+    def features(self, rows: Rows, pairs: Pairs | None, *, with_grams: bool = False) -> Any:
+        """Rows as features that have weights for all labels, or for these pairs."""
+        if pairs is None:
+            return row_features(rows, self.dtype, with_grams=with_grams)
+        sparse = rows._replace(matrix=sp.csr_array(rows.matrix))
+        return observed_features(row_features(sparse, self.dtype), pairs)
+
+    def tables(self, w: np.ndarray, n_edge_features: int) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The weights of features (F, L), of biases, and of edges (F_edge, L, L).
+
+        They are views. Of observed pairs those of features are a sparse matrix, whose data are a view, and the others
+        have zeros for what was not observed: they are copies, which cannot be changed.
+        """
+        n_labels, width = len(self.classes), self.n_features_in
+        if self.node_pairs is None or self.edge_pairs is None:
+            cut = w.size - n_edge_features * n_labels**2
+            nodes = w[:cut].reshape(-1, n_labels)
+            return nodes[:width], nodes[width:], w[cut:].reshape(-1, n_labels, n_labels)
+        start, labels = self.node_pairs
+        cut = int(start[width])
+        emissions = sp.csr_array((w[:cut], labels[:cut], start[: width + 1]), (width, n_labels))
+        emissions.data = w[:cut]  # of which SciPy may have made a copy
+        parts = (w[cut : labels.size], labels[cut:], start[width:] - start[width])
+        biases = sp.csr_array(parts, (len(start) - 1 - width, n_labels)).toarray()
+        edges = sp.csr_array((w[labels.size :], *self.edge_pairs[::-1]), (n_edge_features, n_labels**2)).toarray()
+        biases.flags.writeable = edges.flags.writeable = False
+        return emissions, biases, edges.reshape(-1, n_labels, n_labels)
+
+
+def find_pairs(matrix: Any, labels: np.ndarray, n_labels: int) -> Pairs:
+    """The pairs of a feature and a label that occur in sparse rows, which have a label each."""
+    is_seen = np.zeros((matrix.shape[1], n_labels), bool)
+    is_seen[matrix.indices, np.repeat(labels, np.diff(matrix.indptr))] = True
+    start = np.concatenate([[0], np.cumsum(is_seen.sum(axis=1))])
+    return Pairs(start.astype(np.uint32), np.nonzero(is_seen)[1].astype(np.uint32))

@@ -1,0 +1,41 @@
+"""One feature that is 1 in every row: its weights are the scores of each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from maxmargin.features.base import full_table, score_rows, spread_rows, squared_norm_rows, weight_shape
+from maxmargin.runtime.dispatch import implements
+
+
+class ConstantFeatures(NamedTuple):
+    """As many rows as are asked for, each with the one feature 1."""
+
+
+implements(weight_shape, ConstantFeatures)(full_table)
+
+
+@implements(score_rows, ConstantFeatures)
+def score_constant(features, weights, lo, hi, out):
+    for t in range(hi - lo):
+        for label in range(out.shape[1]):
+            out[t, label] = weights[0, label]
+
+
+@implements(spread_rows, ConstantFeatures)
+def spread_constant(features, weights, lo, hi, delta, scale):
+    step = delta.dtype.type(scale)
+    for t in range(hi - lo):
+        for label in range(delta.shape[1]):
+            weights[0, label] += step * delta[t, label]
+
+
+@implements(squared_norm_rows, ConstantFeatures)
+def squared_norm_constant(features, i, lo, hi, delta, buffer):
+    total = 0.0
+    for label in range(delta.shape[1]):
+        column = 0.0
+        for t in range(hi - lo):
+            column += delta[t, label]
+        total += column * column
+    return total

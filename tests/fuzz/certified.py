@@ -1,0 +1,103 @@
+"""What is certified of a model, checked by enumeration: its objective, and a lower bound that no weights go below."""
+
+import itertools
+
+import numpy as np
+
+from maxmargin import problem as generics
+from maxmargin.problem import IMPOSSIBLE, n_examples, new_weights, part_sizes
+from maxmargin.trace import Status
+from tests import naive
+
+
+def all_outputs(problem, i):
+    """All outputs of an example, from the definition of its structure."""
+    kind = type(problem).__name__
+    if kind == "ChainProblem":
+        return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], len(problem.penalty))
+    if kind == "TreeProblem":
+        return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], problem.penalty.shape[1])
+    if kind == "GraphCutProblem":
+        return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], 2)
+    if kind in ("CandidateProblem", "MulticlassProblem"):
+        return naive.labellings(1, part_sizes(problem)[i])
+    if kind == "MatchingProblem":
+        return naive.matchings(problem.left_offsets[i + 1] - problem.left_offsets[i], problem.n_right[i])
+    if kind == "BoxProblem":
+        return naive.boxes(*problem.shapes[i])
+    if kind == "DeformableProblem":
+        n_cells, n_edges = problem.offsets[i + 1] - problem.offsets[i], len(problem.parent)
+        n_joints, n_types = problem.outputs.shape[1] - n_edges, problem.anchor.shape[1]
+        ranges = [range(n_cells)] * n_joints + [range(n_types)] * n_edges
+        return (np.array(y, np.int32) for y in itertools.product(*ranges))
+    return (np.array([problem.number(i, y)]) for y in itertools.product([0, 1], repeat=3))  # `tests.toy.Labels`
+
+
+def blocks_of(problem):
+    """For each example: psi(y) = B (s(true output) - s(y)), one row per output, and the costs."""
+    size, blocks = new_weights(problem).size, []
+    for i in range(n_examples(problem)):
+        cost = np.zeros(part_sizes(problem)[i], new_weights(problem).dtype)
+        generics.augment(problem, i, cost)
+        before = np.zeros_like(cost)  # potentials before any weight
+        generics.scores(problem, new_weights(problem), i, before)
+        psi, costs = [], []
+        for y in all_outputs(problem, i):
+            if generics.score_output(problem, i, before, y) < IMPOSSIBLE / 2:
+                continue
+            mu = np.zeros_like(cost)
+            generics.add_output(problem, i, y, -1.0, mu)
+            costs.append(-float(cost.astype(float) @ mu))
+            generics.add_output(problem, i, generics.gold(problem, i), 1.0, mu)
+            psi.append(np.zeros(size))
+            generics.spread(problem, psi[-1], i, mu, 1.0)
+        blocks.append((np.array(psi), np.array(costs)))
+    return blocks
+
+
+def objective(w, blocks, C, weight, loss, l1_ratio=0.0):
+    """F(w), from its definition."""
+    n, total = len(blocks), 0.0
+    for (psi, costs), scale in zip(blocks, weight, strict=True):
+        z = loss.margin * costs - psi @ w
+        if loss.smoothing == "l2":
+            u = naive.project_to_simplex((z - z.max()) / loss.mu)
+            h = z.max() + u @ (z - z.max()) - loss.mu / 2 * (u @ u - 1)
+        elif loss.smoothing == "entropy":
+            h = z.max() + loss.mu * np.log(np.exp((z - z.max()) / loss.mu).sum())
+        else:
+            h = z.max()
+        total += scale * h / n
+    return total + (l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * np.dot(w, w)) / (n * C)
+
+
+def size_of_scores(problem, i, w):
+    """The sum of the magnitudes of potentials: what rounding is relative to, even where scores cancel."""
+    theta = np.zeros(part_sizes(problem)[i], w.dtype)
+    generics.scores(problem, w, i, theta)
+    return np.abs(theta[theta > IMPOSSIBLE / 2]).sum(dtype=float)
+
+
+def false_certificate(model, X, y, sample_weight, reference):
+    """What is wrong with the certificate of a fitted model, or None; `reference` are weights to compare with."""
+    task = model._encode(X, y)
+    blocks = blocks_of(task.problem)
+    n, loss, C = len(blocks), model._find_loss(), float(model.C)
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+    lower = -np.inf if task.lower is None else task.lower
+    upper = np.inf if task.upper is None else task.upper
+    w = model._w.astype(float)
+    primal, dual = model.certificate_
+    with np.errstate(over="ignore"):
+        costs = np.array([costs.max() for _, costs in blocks]) + loss.mu * loss.is_smooth
+        scores = np.array([size_of_scores(task.problem, i, model._w) for i in range(n)])
+        rounding = 1e-5 if model._w.dtype == np.float32 else 1e-9
+        slack = rounding * (weight @ (costs + scores) / n + abs(primal))
+        found = objective(w, blocks, C, weight, loss)
+        others = [np.clip(v, lower, upper) for v in (np.zeros_like(w), reference.astype(float), w / 2)]
+        least = min(found, *(objective(v, blocks, C, weight, loss) for v in others))
+    if not abs(found - primal) <= slack and model.status_ is not Status.INEXACT:
+        return f"the objective is {found!r}, but {primal!r} is certified"
+    if not dual <= least + slack:
+        return f"the objective can be {least!r}, but the lower bound is {dual!r}"
+    return None

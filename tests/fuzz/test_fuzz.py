@@ -1,0 +1,49 @@
+"""Hostile inputs end in a result or in one sentence, in a process of their own that must survive them.
+
+``MAXMARGIN_FUZZ=5000 pytest tests/fuzz -n 0`` tries thousands of them, on compiled code.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.fuzz.certified import false_certificate
+from tests.fuzz.hostile import attempt
+from tests.small import CASES, make
+
+N_INPUTS = int(os.environ.get("MAXMARGIN_FUZZ", "144"))
+IS_COMPILED = "MAXMARGIN_FUZZ" in os.environ
+
+
+def run(first, last):
+    """Try the seeds first:last; return what became of them, where the last may have ended the process."""
+    command = [sys.executable, "-m", "tests.fuzz.child", str(first), str(last), str(int(IS_COMPILED))]
+    child = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2], check=False)
+    return dict(map(json.loads, child.stdout.splitlines())), child.returncode
+
+
+def test_false_certificates_are_found(interpreted_kernels):
+    for name in CASES:
+        model, X, y, _ = make(name)
+        X, y = X[:4], y[:4]
+        model.fit(X, y)
+        primal, dual = certified = model.certificate_
+        assert false_certificate(model, X, y, None, model._w) is None
+        for false in (certified._replace(primal=0.99 * primal), certified._replace(dual=dual + 0.05 * primal)):
+            model.certificate_ = false
+            assert "is certified" in (found := false_certificate(model, X, y, None, model._w)) or "bound" in found, name
+
+
+def test_hostile_inputs():
+    outcomes: dict[int, str] = {}
+    while len(outcomes) < N_INPUTS:
+        found, code = run(len(outcomes), N_INPUTS)
+        outcomes |= {
+            seed: f"the process ended with {code}" if what == "begun" else what for seed, what in found.items()
+        }
+        assert found, "the process did not start"
+    findings = {seed: what for seed, what in outcomes.items() if what not in ("fitted", "refused")}
+    assert not findings, "\n".join(f"{seed}: {attempt(seed).how}: {what}" for seed, what in findings.items())
+    assert 0.2 * N_INPUTS < sum(what == "fitted" for what in outcomes.values()) < 0.9 * N_INPUTS
