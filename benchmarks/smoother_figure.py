@@ -39,7 +39,7 @@ def methods(part: str) -> dict[str, Any]:
             "Casimir, constant": Casimir(schedule="constant"),
             "Casimir, adaptive": Casimir(),
             "1-slack": OneSlack(),
-            "1-slack, cache": OneSlack(cache=10),
+            "1-slack, no cache": OneSlack(cache=0),
             "n-slack": NSlack(),
         }
     return {
