@@ -23,6 +23,7 @@ from maxmargin.runtime.blocks import Blocks, new_blocks
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.runtime.passes import Passes
 from maxmargin.runtime.views import matrix
+from maxmargin.smoothing import EVERY
 
 
 def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
@@ -106,7 +107,7 @@ def _decode_k(problem, w, n_parts, outputs, values, counts, lo, hi, scratch):
         size = (outputs.start[i + 1] - outputs.start[i]) // k
         scores(problem, w, i, theta)
         best = matrix(outputs.values, outputs.start[i], k, size)
-        counts[i] = topk_oracle(problem, i, theta, best, values[i], scratch.work)
+        counts[i] = topk_oracle(problem, i, theta, best, values[i], EVERY, scratch.work)
 
 
 @kernel

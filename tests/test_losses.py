@@ -19,7 +19,7 @@ LOSSES = [
     Loss("l2", mu=0.7, max_k=200),
     Loss("entropy", mu=0.7),
     Loss("entropy", margin=False),
-    Loss("l2", mu=30.0, k=1, max_k=200),
+    Loss("l2", mu=30.0, max_k=300),
 ]
 
 
@@ -56,11 +56,11 @@ def test_value_gradient_and_dual_point(problem, loss):
 
 def test_too_few_outputs_are_noticed_and_give_a_bound(problem):
     w = np.zeros(21)
-    few = Objective(problem, loss=Loss("l2", mu=30.0, k=1, max_k=2)).evaluate(w)
+    few = Objective(problem, loss=Loss("l2", mu=30.0, max_k=2)).evaluate(w)
     full = Objective(problem, loss=Loss("l2", mu=30.0, max_k=200)).evaluate(w)
     assert few.n_inexact > 0
     assert few.hard <= few.value <= full.value
-    result = LBFGS().solve(problem, loss=Loss("l2", mu=30.0, k=1, max_k=2), max_passes=5, tol=1e-12)
+    result = LBFGS().solve(problem, loss=Loss("l2", mu=30.0, max_k=2), max_passes=5, tol=1e-12)
     assert "raise max_k" in result.trace.notes[-1]
 
 
@@ -100,7 +100,7 @@ def test_threads_and_kept_means_do_not_matter(problem):
     [
         ({"smoothing": "l2", "mu": 0.0}, "mu must be a positive number, not 0.0"),
         ({"smoothing": "l2", "mu": -1}, "mu must be a positive number, not -1"),
-        ({"k": 0}, "k must be an integer, at least 1, not 0"),
+        ({"max_k": 0}, "max_k must be an integer, at least 1, not 0"),
         ({"smoothing": "l3"}, "smoothing must be one of None, l2, entropy, not 'l3'"),
     ],
 )

@@ -63,13 +63,18 @@ class Bundle:
         self.H = np.delete(np.delete(self.H, j, axis=0), j, axis=1)
         self.H[i] = self.H[:, i] = self._products(i)
 
-    def solve(self, tol: float) -> tuple[np.ndarray, float]:
-        """Improve the mixture until no other could be better by `tol`; return its weights and its value."""
+    def solve(self, tol: float = 0.0, share: float = 0.0) -> tuple[np.ndarray, float]:
+        """Improve the mixture until no other could be better by `tol`; return its weights and its value.
+
+        It is good enough, too, if no other could be better by a `share` of what one could be at first.
+        """
         inner = np.array([v[self.bounds.which] for v in self.points])  # what bounds have to do with
         for _ in range(MOST_STEPS if inner.size else 1):
             excess = self._excess(self.alpha @ inner)
             slope = self.gain - self.H @ self.alpha + self.strength * inner @ excess
-            if slope.max() - slope @ self.alpha <= tol:
+            gap = slope.max() - slope @ self.alpha
+            tol, share = max(tol, share * gap), 0.0
+            if gap <= tol:
                 break
             clipped = inner[:, excess != 0]
             H = self.H - self.strength * clipped @ clipped.T

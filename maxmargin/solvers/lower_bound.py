@@ -20,7 +20,7 @@ import numpy as np
 from maxmargin.solvers.bundle import Bundle
 from maxmargin.solvers.objective import Objective
 
-ACCURACY = 1e-4  # of the bound, to which the best mixture is found
+ACCURACY = 1e-3  # of what a mixture with the new point could gain, to which the best one is found
 
 
 class LowerBound:
@@ -40,7 +40,7 @@ class LowerBound:
         """Mix in the dual point with this gain and gradient of the loss term, -lambda v; return the bound's value."""
         if self.bundle.strength > 0 and np.isfinite(gain + np.dot(gradient, gradient)):
             self.bundle.add(gain, gradient)
-            self.value = max(self.value, self.bundle.solve(ACCURACY * abs(self.value))[1])
+            self.value = max(self.value, self.bundle.solve(share=ACCURACY)[1])
         return self.value
 
 

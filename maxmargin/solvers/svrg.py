@@ -44,13 +44,13 @@ class SmoothingSolver(Solver):
     ----------
     smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32
     mu : the level of smoothing
-    k : the number of outputs that l2 smoothing looks at first
+    max_k : the most outputs that l2 smoothing mixes
     smoothness : the constant L of the losses, for step sizes; estimated by default
     """
 
     smoothing: str = "l2"
     mu: float | None = None
-    k: int = 5
+    max_k: int = 40
     smoothness: float | None = None
 
     takes_smooth: ClassVar[bool] = True
@@ -58,7 +58,7 @@ class SmoothingSolver(Solver):
 
     def __post_init__(self) -> None:
         check_choice("smoothing", self.smoothing, SMOOTHINGS)
-        check_count("k", self.k)
+        check_count("max_k", self.max_k)
         for name in ("mu", "smoothness"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
@@ -68,7 +68,7 @@ class SmoothingSolver(Solver):
 
     def smooth(self, loss: Loss, mu: float) -> Loss:
         """The loss to minimise in place of a hinge loss; other losses are smooth themselves."""
-        return loss if loss.smoothing else Loss(self.smoothing, mu, loss.margin, self.k)
+        return loss if loss.smoothing else Loss(self.smoothing, mu, loss.margin, self.max_k)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class SVRG(SmoothingSolver):
     ----------
     smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32
     mu : the level of smoothing; by default it falls whenever the smoothed objective is solved
-    k : the number of outputs that l2 smoothing looks at first
+    max_k : the most outputs that l2 smoothing mixes
     smoothness : the constant L of a step size 1/(L + lambda); estimated by default
 
     References

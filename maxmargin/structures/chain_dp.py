@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
+from maxmargin.smoothing import has_weight
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
 exact = helper(fastmath={"nnan", "ninf", "nsz"})
@@ -94,8 +95,8 @@ def insert(values, branches, first, value, parent, t, label):
 
 
 @exact
-def k_best(pairs, forward, arrivals, length, outputs, values, branches):
-    """Write the K best paths and their scores, best first; return how many there are.
+def k_best(pairs, forward, arrivals, length, outputs, values, level, branches):
+    """Write the K best paths and their scores, best first, as long as they have a weight; return how many there are.
 
     Every path but the best follows a better one from the end down to some position t and branches off there. The
     list holds the K best branches (parent path, t, label at t) found so far: once entry k is reached it is final, and
@@ -108,7 +109,7 @@ def k_best(pairs, forward, arrivals, length, outputs, values, branches):
     for label in range(n_labels):
         insert(values, branches, 0, forward[length - 1, label], -1, length - 1, label)
     for k in range(values.size):
-        if values[k] < IMPOSSIBLE / 2:
+        if values[k] < IMPOSSIBLE / 2 or not has_weight(values, k, level):
             return k
         parent = branches[k, 0]
         branch = branches[k, 1]

@@ -30,6 +30,7 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
+from maxmargin.smoothing import has_weight
 from maxmargin.structures.chain_dp import insert
 from maxmargin.structures.distance_transform import TransformWork, new_transform_work, transform_grid
 
@@ -314,7 +315,7 @@ def decode(problem, n_cells, n_joints, y, work):
 
 
 @implements(generics.topk_oracle, DeformableProblem)
-def topk_poses(problem, i, theta, outputs, values, work):
+def topk_poses(problem, i, theta, outputs, values, level, work):
     """As `tree_dp.k_best`: choices are made for the roots, then along the edges from the roots down."""
     cells, edges = cells_and_edges(problem, i, theta)
     n_cells, n_joints = cells.shape
@@ -328,7 +329,7 @@ def topk_poses(problem, i, theta, outputs, values, work):
     best = decode(problem, n_cells, n_joints, outputs[0], work)
     insert(values, work.branches, 0, best, 0, -1, 0)
     for k in range(values.size):
-        if values[k] < IMPOSSIBLE / 2:
+        if values[k] < IMPOSSIBLE / 2 or not has_weight(values, k, level):
             return k
         branch = work.branches[k, 1]
         for at in range(outputs.shape[1]):  # choices after the branch are made again

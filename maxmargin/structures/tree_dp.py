@@ -17,6 +17,7 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
 from maxmargin.runtime.views import matrix
+from maxmargin.smoothing import has_weight
 from maxmargin.structures.chain_dp import exact, insert
 from maxmargin.structures.chain_sums import exponentiate, times_matrix
 
@@ -100,8 +101,8 @@ def decode(pairs, forest, belief, message, y):
 
 
 @exact
-def k_best(pairs, forest, belief, message, outputs, values, branches):
-    """Write the K best labellings and their scores, best first; return how many there are.
+def k_best(pairs, forest, belief, message, outputs, values, level, branches):
+    """Write the K best labellings and their scores, best first, as long as they have a weight; return their number.
 
     Labels are chosen from the roots down, and every choice loses the same score whatever is chosen later. Every
     labelling but the best follows a better one from the roots to some place s of the order, takes another label there,
@@ -116,7 +117,7 @@ def k_best(pairs, forest, belief, message, outputs, values, branches):
     best = decode(pairs, forest, belief, message, outputs[0])
     insert(values, branches, 0, best, 0, length, 0)
     for k in range(values.size):
-        if values[k] < IMPOSSIBLE / 2:
+        if values[k] < IMPOSSIBLE / 2 or not has_weight(values, k, level):
             return k
         source = branches[k, 0]
         branch = branches[k, 1]

@@ -144,8 +144,8 @@ def test_a_non_finite_objective_stops_the_run_with_the_last_good_weights(solver)
     def breaking(i, theta, y):
         return score_output(i, theta, y) if len(certificates) < n_good else np.nan
 
-    def breaking_topk(i, theta, outputs, values, work):
-        count = topk_oracle(i, theta, outputs, values, work)
+    def breaking_topk(i, theta, outputs, values, level, work):
+        count = topk_oracle(i, theta, outputs, values, level, work)
         values[:count] += 0.0 if len(certificates) < n_good else np.nan
         return count
 
@@ -161,7 +161,7 @@ def test_a_non_finite_objective_stops_the_run_with_the_last_good_weights(solver)
     ("make", "message"),
     [
         (lambda: SVRG(mu=0.0), "mu must be a positive number, not 0.0"),
-        (lambda: Casimir(k=0), "k must be an integer, at least 1, not 0"),
+        (lambda: Casimir(max_k=0), "max_k must be an integer, at least 1, not 0"),
         (lambda: Casimir(smoothing="l1"), "smoothing must be one of l2, entropy, not 'l1'"),
         (lambda: Casimir(schedule="fixed"), "schedule must be one of adaptive, constant, not 'fixed'"),
         (lambda: Casimir(kappa=-1.0), "kappa must be a positive number, not -1.0"),
