@@ -30,7 +30,6 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
-from maxmargin.smoothing import has_weight
 from maxmargin.structures.chain_dp import insert
 from maxmargin.structures.distance_transform import TransformWork, new_transform_work, transform_grid
 
@@ -328,9 +327,13 @@ def topk_poses(problem, i, theta, outputs, values, level, work):
         values[k] = 2 * IMPOSSIBLE
     best = decode(problem, n_cells, n_joints, outputs[0], work)
     insert(values, work.branches, 0, best, 0, -1, 0)
+    least = IMPOSSIBLE / 2
+    total = 0.0
     for k in range(values.size):
-        if values[k] < IMPOSSIBLE / 2 or not has_weight(values, k, level):
+        if values[k] <= least:
             return k
+        total += values[k]
+        least = max(least, (total - level) / (k + 1))
         branch = work.branches[k, 1]
         for at in range(outputs.shape[1]):  # choices after the branch are made again
             outputs[k, at] = outputs[work.branches[k, 0], at]
@@ -342,7 +345,7 @@ def topk_poses(problem, i, theta, outputs, values, level, work):
                 if s > branch:
                     for t in range(n_cells):
                         value = values[k] - (work.belief[j, choice] - work.belief[j, t])
-                        if t != choice and value > values[last]:
+                        if t != choice and value > max(values[last], least):
                             insert(values, work.branches, k + 1, value, k, s, t)
                 continue
             e = problem.upward[n_choices - 1 - s]
@@ -358,7 +361,7 @@ def topk_poses(problem, i, theta, outputs, values, level, work):
                     u, v = displacement(problem, i, e, kind, a, t)
                     reached = work.belief[c, t] + spring(e * n_types + kind, edges, u, v)
                     value = values[k] - max(work.message[e, a] - reached, 0.0)
-                    if other != choice and value > values[last]:
+                    if other != choice and value > max(values[last], least):
                         insert(values, work.branches, k + 1, value, k, s, other)
     return values.size
 
