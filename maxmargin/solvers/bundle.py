@@ -19,7 +19,8 @@ from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.simplex_qp import maximise_on_simplex
 
 MOST_STEPS = 50  # with bounds
-QP_STEPS = 100_000
+QP_STEPS = 10_000
+ROUNDING = 1e-14  # of the terms of a slope
 HALVINGS = 30  # of a line search
 
 
@@ -73,7 +74,8 @@ class Bundle:
             excess = self._excess(self.alpha @ inner)
             slope = self.gain - self.H @ self.alpha + self.strength * inner @ excess
             gap = slope.max() - slope @ self.alpha
-            tol, share = max(tol, share * gap), 0.0
+            rounding = ROUNDING * float((np.abs(self.gain) + np.abs(self.H) @ self.alpha).max())
+            tol, share = max(tol, share * gap, rounding), 0.0
             if gap <= tol:
                 break
             clipped = inner[:, excess != 0]

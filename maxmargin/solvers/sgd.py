@@ -16,8 +16,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive
-from maxmargin.losses import attain, clear
-from maxmargin.problem import accumulate, add_output, augment, gold, n_examples
+from maxmargin.losses import attain
+from maxmargin.problem import add_output, gold
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.lazy_weights import (
@@ -29,8 +29,8 @@ from maxmargin.solvers.lazy_weights import (
     lazy_step,
     lazy_weights,
 )
-from maxmargin.solvers.lower_bound import LowerBound
-from maxmargin.solvers.objective import Certificate, Objective, inner
+from maxmargin.solvers.lower_bound import LowerBound, add_to_dual
+from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.solvers.run import Run
 from maxmargin.solvers.smoothness import estimate_bend
 from maxmargin.solvers.solver import Solver
@@ -164,7 +164,6 @@ def sgd_steps_on(
 @kernel
 def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient, scratch):
     """Steps along `order`; adds the gradients of the losses, divided by n, to `gradient` unless it is empty."""
-    n = n_examples(problem)
     losses = 0.0
     gains = 0.0
     for k in range(order.size):
@@ -175,15 +174,9 @@ def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient,
         h, _, mean, _ = attain(loss, problem, i, theta, delta, scratch)
         losses += weight[i] * (h - truth)
         if gradient.size > 0:
-            gain = h - mean
-            if loss.margin:
-                clear(theta)
-                augment(problem, i, theta)
-                gain += inner(theta, delta)
-            gains += weight[i] * gain
-        add_output(problem, i, gold(problem, i), -1.0, delta)
-        if gradient.size > 0:
-            accumulate(problem, gradient, i, delta, weight[i] / n)
+            gains += add_to_dual(problem, loss, i, weight[i], h - mean, theta, delta, gradient)
+        else:
+            add_output(problem, i, gold(problem, i), -1.0, delta)
         t = lazy.state[STEPS] + 1
         step = step_size(rule, t)
         shrink = max(1 - step * rule.regularization, 0.0)
