@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from maxmargin.losses import find_loss
+from maxmargin.solvers import BCFW, SGD
 from maxmargin.solvers.lower_bound import ElasticBound, LowerBound
 from maxmargin.solvers.objective import Objective
 from maxmargin.testing import toy_chains
@@ -11,6 +12,14 @@ from tests import naive
 from tests.toy import random_candidates
 
 C = 0.5
+
+
+def test_the_certified_gap_of_a_primal_solver_is_near_the_true_one():
+    problem = toy_chains(n=60, n_labels=3)
+    optimum = BCFW(steps="pairwise").solve(problem, tol=1e-5, random_state=0).certificate.primal
+    for seed in range(3):
+        found = SGD(step=0.01).solve(problem, tol=1e-9, max_passes=40, random_state=seed).certificate
+        assert found.gap <= 3 * (found.primal - optimum)
 
 
 @pytest.mark.parametrize(("kind", "l1_ratio"), [(LowerBound, 0.0), (ElasticBound, 0.2), (ElasticBound, 1.0)])
