@@ -21,6 +21,7 @@ from maxmargin.solvers.simplex_qp import maximise_on_simplex
 MOST_STEPS = 50  # with bounds
 QP_STEPS = 10_000
 ROUNDING = 1e-14  # of the terms of a slope
+DOT_ROUNDING = 1e-12  # of inner products of long vectors
 HALVINGS = 30  # of a line search
 
 
@@ -43,14 +44,10 @@ class Bundle:
         """Add the dual point with this gain and gradient of the loss term, -lambda v."""
         if len(self.points) > self.limit:
             self._merge()
-        self.points.append(-gradient / self.strength)
-        row = self._products(-1)
+        self.points.append(gradient / -self.strength)
+        row = self.strength * np.array([np.dot(v, self.points[-1]) for v in self.points])
         self.H = np.block([[self.H, row[:-1, None]], [row]])
         self.gain, self.alpha = np.append(self.gain, gain), np.append(self.alpha, 0.0)
-
-    def _products(self, k: int) -> np.ndarray:
-        """Row k of H."""
-        return self.strength * np.array([np.dot(v, self.points[k]) for v in self.points])
 
     def _merge(self) -> None:
         first = min(1, self.limit - 1)  # a single point besides the true outputs is mixed with them
@@ -58,14 +55,15 @@ class Bundle:
         j = i + 1
         total = self.alpha[i] + self.alpha[j]
         share = self.alpha[i] / total if total > 0 else 0.0  # the older one of two without weight goes
+        mix = np.delete(np.eye(len(self.points)), j, axis=0)
+        mix[i, [i, j]] = share, 1 - share
         self.points[i] = share * self.points[i] + (1 - share) * self.points.pop(j)
-        self.gain[i], self.alpha[i] = share * self.gain[i] + (1 - share) * self.gain[j], total
-        self.gain, self.alpha = np.delete(self.gain, j), np.delete(self.alpha, j)
-        self.H = np.delete(np.delete(self.H, j, axis=0), j, axis=1)
-        self.H[i] = self.H[:, i] = self._products(i)
+        self.gain, self.H = mix @ self.gain, mix @ self.H @ mix.T
+        self.alpha[i] = total
+        self.alpha = np.delete(self.alpha, j)
 
-    def solve(self, tol: float = 0.0, share: float = 0.0) -> tuple[np.ndarray, float]:
-        """Improve the mixture until no other could be better by `tol`; return its weights and its value.
+    def solve(self, tol: float = 0.0, share: float = 0.0) -> None:
+        """Improve the mixture until no other could be better by `tol`.
 
         It is good enough, too, if no other could be better by a `share` of what one could be at first.
         """
@@ -85,8 +83,29 @@ class Bundle:
             direction = best / best.sum() - self.alpha
             self.alpha = np.maximum(self.alpha + self._line_search(direction, inner) * direction, 0.0)
             self.alpha /= self.alpha.sum()
-        v = np.sum([a * v for a, v in zip(self.alpha, self.points, strict=True) if a > 0], axis=0)
-        return project(v, self.bounds), self.objective.dual_value(float(self.gain @ self.alpha), v)
+
+    @property
+    def v(self) -> np.ndarray:
+        """V alpha."""
+        v = np.zeros(self.points[0].size)
+        for a, point in zip(self.alpha, self.points, strict=True):
+            if a > 0:
+                v += a * point
+        return v
+
+    @property
+    def w(self) -> np.ndarray:
+        """The weights of the mixture."""
+        return project(self.v, self.bounds)
+
+    @property
+    def value(self) -> float:
+        """The value of the mixture or, without bounds, what it is at least by H, whatever the rounding."""
+        gain = float(self.gain @ self.alpha)
+        if self.bounds.which.size:
+            return self.objective.dual_value(gain, self.v)
+        largest = float(np.abs(self.gain) @ self.alpha + (np.sqrt(np.diag(self.H)) @ self.alpha) ** 2)
+        return gain - float(self.alpha @ self.H @ self.alpha) / 2 - DOT_ROUNDING * largest
 
     def _excess(self, inner: np.ndarray) -> np.ndarray:
         return inner - np.clip(inner, self.bounds.lower, self.bounds.upper)

@@ -51,7 +51,7 @@ class LowerBound:
     limit : how many dual points to keep, each as large as the weights
     """
 
-    def __init__(self, objective: Objective, limit: int = 10) -> None:
+    def __init__(self, objective: Objective, limit: int = 7) -> None:
         self.bundle = Bundle(objective, limit)
         self.value = objective.dual_value(0.0, np.zeros(objective.n_weights))  # of the true outputs
 
@@ -59,7 +59,8 @@ class LowerBound:
         """Mix in the dual point with this gain and gradient of the loss term, -lambda v; return the bound's value."""
         if self.bundle.strength > 0 and np.isfinite(gain + np.dot(gradient, gradient)):
             self.bundle.add(gain, gradient)
-            self.value = max(self.value, self.bundle.solve(share=ACCURACY)[1])
+            self.bundle.solve(share=ACCURACY)
+            self.value = max(self.value, self.bundle.value)
         return self.value
 
 

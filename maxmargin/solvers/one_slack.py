@@ -70,8 +70,8 @@ class OneSlack(Solver):
                 else:
                     share = max(share / 2, LEAST_SHARE)
             cuts.add(found.cost, found.gradient)
-            minimiser, value = cuts.solve(QP_SHARE * max(primal - dual, run.target(primal)))
-            dual = max(dual, value)
+            cuts.solve(QP_SHARE * max(primal - dual, run.target(primal)))
+            minimiser, dual = cuts.w, max(dual, cuts.value)
 
 
 class Cache:

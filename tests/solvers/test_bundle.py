@@ -39,8 +39,9 @@ def test_the_best_mixture(C, bounds):
     bundle = Bundle(objective, limit=6)
     for point in zip(gain, gradient, strict=True):
         bundle.add(*point)
-    w, value = bundle.solve(1e-9)
-    assert np.isclose(value, best_value(objective, gain, gradient), rtol=1e-5, atol=1e-8)
+    bundle.solve(1e-9)
+    w = bundle.w
+    assert np.isclose(bundle.value, best_value(objective, gain, gradient), rtol=1e-5, atol=1e-8)
     assert (w >= objective.bounds.lower.min(initial=-np.inf)).all()
 
 
@@ -53,7 +54,9 @@ def test_points_beyond_the_limit_become_mixtures(limit, bounds):
     for point in zip(gain, gradient, strict=True):
         bundle.add(*point)
         assert len(bundle.points) <= limit + 1
-        values.append(bundle.solve(1e-9)[1])
+        bundle.solve(1e-9)
+        values.append(bundle.value)
+        assert values[-1] <= objective.dual_value(bundle.gain @ bundle.alpha, bundle.v) + 1e-15
     assert (np.diff(values) >= -1e-9).all()
     assert values[-1] <= best_value(objective, gain, gradient) + 1e-8
     assert np.allclose(bundle.H, bundle.strength * np.array(bundle.points) @ np.array(bundle.points).T)
