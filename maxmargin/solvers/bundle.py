@@ -21,7 +21,7 @@ from maxmargin.solvers.simplex_qp import maximise_on_simplex
 MOST_STEPS = 50  # with bounds
 QP_STEPS = 10_000
 ROUNDING = 1e-14  # of the terms of a slope
-DOT_ROUNDING = 1e-12  # of inner products of long vectors
+DOT_ROUNDING = 1e-12  # of bounded products of long vectors
 HALVINGS = 30  # of a line search
 
 
@@ -67,21 +67,21 @@ class Bundle:
 
         It is good enough, too, if no other could be better by a `share` of what one could be at first.
         """
-        inner = np.array([v[self.bounds.which] for v in self.points])  # what bounds have to do with
-        for _ in range(MOST_STEPS if inner.size else 1):
-            excess = self._excess(self.alpha @ inner)
-            slope = self.gain - self.H @ self.alpha + self.strength * inner @ excess
+        bounded = np.array([v[self.bounds.which] for v in self.points])  # the weights that have bounds
+        for _ in range(MOST_STEPS if bounded.size else 1):
+            excess = self._excess(self.alpha @ bounded)
+            slope = self.gain - self.H @ self.alpha + self.strength * bounded @ excess
             gap = slope.max() - slope @ self.alpha
             rounding = ROUNDING * float((np.abs(self.gain) + np.abs(self.H) @ self.alpha).max())
             tol, share = max(tol, share * gap, rounding), 0.0
             if gap <= tol:
                 break
-            clipped = inner[:, excess != 0]
+            clipped = bounded[:, excess != 0]
             H = self.H - self.strength * clipped @ clipped.T
             best = self.alpha.copy()
             maximise_on_simplex(slope + H @ best, H, best, tol / 2, QP_STEPS)
             direction = best / best.sum() - self.alpha
-            self.alpha = np.maximum(self.alpha + self._line_search(direction, inner) * direction, 0.0)
+            self.alpha = np.maximum(self.alpha + self._line_search(direction, bounded) * direction, 0.0)
             self.alpha /= self.alpha.sum()
 
     @property
@@ -107,14 +107,14 @@ class Bundle:
         largest = float(np.abs(self.gain) @ self.alpha + (np.sqrt(np.diag(self.H)) @ self.alpha) ** 2)
         return gain - float(self.alpha @ self.H @ self.alpha) / 2 - DOT_ROUNDING * largest
 
-    def _excess(self, inner: np.ndarray) -> np.ndarray:
-        return inner - np.clip(inner, self.bounds.lower, self.bounds.upper)
+    def _excess(self, bounded: np.ndarray) -> np.ndarray:
+        return bounded - np.clip(bounded, self.bounds.lower, self.bounds.upper)
 
-    def _line_search(self, direction: np.ndarray, inner: np.ndarray) -> float:
+    def _line_search(self, direction: np.ndarray, bounded: np.ndarray) -> float:
         """The best step in [0, 1]: the root of the slope, which falls along the way."""
-        if not inner.size:
+        if not bounded.size:
             return 1.0
-        at, along = self.alpha @ inner, direction @ inner
+        at, along = self.alpha @ bounded, direction @ bounded
         slope, curvature = (self.gain - self.H @ self.alpha) @ direction, direction @ self.H @ direction
         lo, hi = 0.0, 1.0
         for _ in range(HALVINGS):
