@@ -22,7 +22,7 @@ from maxmargin.runtime.dispatch import helper
 __all__ = ["SMOOTHINGS", "project_to_simplex", "smooth_max"]
 
 SMOOTHINGS = ("l2", "entropy")
-EVERY = 1e300  # a level of l2 at which every output has a weight
+EVERY = 1e30  # a level of l2 at which every output has a weight, and a number in float32, too
 
 
 def project_to_simplex(v: Any) -> np.ndarray:

@@ -21,7 +21,7 @@ from maxmargin.solvers.simplex_qp import maximise_on_simplex
 MOST_STEPS = 50  # with bounds
 QP_STEPS = 10_000
 ROUNDING = 1e-14  # of the terms of a slope
-DOT_ROUNDING = 1e-12  # of bounded products of long vectors
+DOT_ROUNDING = 1e-12  # of inner products of long vectors
 HALVINGS = 30  # of a line search
 
 
