@@ -25,6 +25,7 @@ from maxmargin.runtime.blocks import Blocks, new_blocks
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.runtime.passes import Passes
 from maxmargin.runtime.views import matrix
+from maxmargin.smoothing import EVERY
 
 NONE = -1  # what a kernel returns when it is through, in place of an example whose scores are beyond reach
 
@@ -120,7 +121,7 @@ def _decode_k(problem, w, n_parts, outputs, values, counts, lo, hi, scratch):
         if is_beyond_reach(theta):
             return i
         best = matrix(outputs.values, outputs.start[i], k, size)
-        counts[i] = topk_oracle(problem, i, theta, best, values[i], scratch.work)
+        counts[i] = topk_oracle(problem, i, theta, best, values[i], EVERY, scratch.work)
     return NONE
 
 

@@ -35,7 +35,7 @@ from maxmargin.problem import (
 from maxmargin.runtime.abi import Attained, Problem, Reals, Scratch
 from maxmargin.runtime.dispatch import LOSS, generic, helper, implements
 from maxmargin.runtime.views import matrix
-from maxmargin.smoothing import SMOOTHINGS, smooth_sorted
+from maxmargin.smoothing import SMOOTHINGS, has_weight, smooth_sorted
 
 __all__ = ["Loss", "find_loss"]
 
@@ -59,8 +59,7 @@ class Loss:
     smoothing : None for the maximum, "l2" (by the top-K oracle) or "entropy" (by the exp oracle)
     mu : level of smoothing, the temperature
     margin : whether outputs must win by their cost
-    k : the number of outputs that l2 smoothing looks at first
-    max_k : how many it looks at where k are too few: the smoothed maximum is exact where this is enough
+    max_k : the most outputs that l2 smoothing mixes: the smoothed maximum is exact where these are enough
 
     Examples
     --------
@@ -74,7 +73,6 @@ class Loss:
     smoothing: str | None = None
     mu: float = 1.0
     margin: bool = True
-    k: int = 5
     max_k: int = 40
 
     oracle: ClassVar[str]  # the name of the oracle it needs
@@ -94,7 +92,6 @@ class Loss:
         if not least <= self.mu <= 1e30:
             raise ValueError(f"mu must be between {least:g} and 1e+30, not {self.mu:g}.")
         object.__setattr__(self, "mu", float(self.mu))
-        check_count("k", self.k)
         check_count("max_k", self.max_k)
 
     @property
@@ -133,7 +130,7 @@ class TopKLoss(Loss):
     @property
     def n_best(self) -> int:
         """One more than are to have a weight."""
-        return max(self.k, self.max_k) + 1
+        return self.max_k + 1
 
 
 class ExpLoss(Loss):
@@ -167,25 +164,20 @@ def attain_max(loss, problem, i, theta, means, scratch):
 
 @implements(attain, TopKLoss)
 def attain_topk(loss, problem, i, theta, means, scratch):
-    size = gold(problem, i).size
-    capacity = scratch.values.size
-    asked = min(loss.k + 1, capacity)
-    while True:
-        outputs = matrix(scratch.outputs, 0, asked, size)
-        count = topk_oracle(problem, i, theta, outputs, scratch.values[:asked], scratch.work)
-        h = smooth_sorted(scratch.values, count, loss.mu, scratch.shares)
-        # Proposition 4: the outputs that were not asked for have no weight if the last one has none.
-        is_exact = count < asked or scratch.shares[count - 1] == 0
-        if is_exact or asked == capacity:
-            break
-        asked = min(2 * asked, capacity)
+    outputs = matrix(scratch.outputs, 0, loss.max_k + 1, gold(problem, i).size)
+    values = scratch.values[: loss.max_k + 1]
+    found = topk_oracle(problem, i, theta, outputs, values, loss.mu, scratch.work)
+    count = min(found, loss.max_k)
+    h = smooth_sorted(values, count, loss.mu, scratch.shares)
+    # Proposition 4: the outputs that were not asked for have no weight if the last one has none.
+    is_exact = found == count or not has_weight(values, count, loss.mu)
     clear(means)
     mean = 0.0
     for k in range(count):
         if scratch.shares[k] > 0:
             add_output(problem, i, outputs[k], scratch.shares[k], means)
-            mean += scratch.shares[k] * scratch.values[k]
-    return h, scratch.values[0], mean, is_exact
+            mean += scratch.shares[k] * values[k]
+    return h, values[0], mean, is_exact
 
 
 @implements(attain, ExpLoss)

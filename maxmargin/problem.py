@@ -119,10 +119,11 @@ def max_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
 
 
 @generic(interface=PROBLEM)
-def topk_oracle(problem, i: int, theta: Reals, outputs: Outputs, values: Reals, work: Work) -> int:
+def topk_oracle(problem, i: int, theta: Reals, outputs: Outputs, values: Reals, level: float, work: Work) -> int:
     """Write the K best outputs into the K rows of `outputs`, best first, and their scores into `values`.
 
-    Return how many there are: fewer than K where the example has fewer outputs.
+    Return how many there are: fewer than K where the example has fewer outputs, or where the others have no weight in
+    the maximum smoothed by l2 at `level` (`maxmargin.smoothing`: `has_weight`, and `EVERY` if all K are wanted).
     """
 
 

@@ -22,6 +22,7 @@ from maxmargin.runtime.dispatch import helper
 __all__ = ["SMOOTHINGS", "project_to_simplex", "smooth_max"]
 
 SMOOTHINGS = ("l2", "entropy")
+EVERY = 1e30  # a level of l2 at which every output has a weight, and a number in float32, too
 
 
 def project_to_simplex(v: Any) -> np.ndarray:
@@ -67,6 +68,16 @@ def smooth_max(z: Any, mu: float, smoothing: str = "l2") -> tuple[float, np.ndar
     top = z.max()
     p = np.exp((z - top) / mu)
     return float(top + mu * np.log(p.sum())), p / p.sum()
+
+
+@helper
+def has_weight(values, k, mu):
+    """Whether values[k] has a weight in the maximum, smoothed by l2, of values sorted best first (Proposition 4)."""
+    value = np.float64(values[k])
+    below = 0.0
+    for j in range(k):
+        below += values[j] - value
+    return below < mu
 
 
 @helper

@@ -17,7 +17,7 @@ from maxmargin.solvers import all_solvers
 from maxmargin.solvers.objective import Objective
 from tests.small import CASES, make
 
-QUICK = {"svrg": {"k": 2}, "casimir": {"k": 2}, "one-slack": {"cache": 2}}  # to interpret
+QUICK = {"svrg": {"max_k": 5}, "casimir": {"max_k": 5}, "one-slack": {"cache": 2}}  # to interpret
 
 
 def all_pairs():

@@ -1,5 +1,6 @@
 """The family of losses: values, gradients and dual points against enumeration, on structures and Python classes."""
 
+import itertools
 import pickle
 from dataclasses import replace
 
@@ -11,15 +12,17 @@ from maxmargin.losses import Loss, find_loss
 from maxmargin.smoothing import smooth_max
 from maxmargin.solvers import LBFGS, SGD
 from maxmargin.solvers.objective import Objective
+from maxmargin.structures.custom import CustomProblem
 from maxmargin.testing import toy_chains
 from tests.naive import blocks_of
+from tests.toy import LabelsByArgmax, label_data, random_candidates
 
 LOSSES = [
     Loss(),
     Loss("l2", mu=0.7, max_k=200),
     Loss("entropy", mu=0.7),
     Loss("entropy", margin=False),
-    Loss("l2", mu=30.0, k=1, max_k=200),
+    Loss("l2", mu=30.0, max_k=300),
 ]
 
 
@@ -56,12 +59,48 @@ def test_value_gradient_and_dual_point(problem, loss):
 
 def test_too_few_outputs_are_noticed_and_give_a_bound(problem):
     w = np.zeros(21)
-    few = Objective(problem, loss=Loss("l2", mu=30.0, k=1, max_k=2)).evaluate(w)
+    few = Objective(problem, loss=Loss("l2", mu=30.0, max_k=2)).evaluate(w)
     full = Objective(problem, loss=Loss("l2", mu=30.0, max_k=200)).evaluate(w)
     assert few.n_inexact > 0
     assert few.hard <= few.value <= full.value
-    result = LBFGS().solve(problem, loss=Loss("l2", mu=30.0, k=1, max_k=2), max_passes=5, tol=1e-12)
+    result = LBFGS().solve(problem, loss=Loss("l2", mu=30.0, max_k=2), max_passes=5, tol=1e-12)
     assert "raise max_k" in result.trace.notes[-1]
+
+
+@pytest.mark.parametrize("max_k", [1, 2, 6])
+def test_a_smoothed_maximum_is_one_call_and_mixes_at_most_max_k_outputs(max_k):
+    toy, calls = random_candidates(5, 20, random_state=0), []
+    topk_oracle = toy.topk_oracle
+
+    def counting(i, theta, outputs, values, level, work):
+        calls.append(i)
+        return topk_oracle(i, theta, outputs, values, level, work)
+
+    toy.topk_oracle = counting
+    objective = Objective(toy, loss=Loss("l2", mu=50.0, max_k=max_k))
+    means = objective.gold_means()
+    found = objective.evaluate(np.zeros(objective.n_weights), means=means)
+    assert calls == list(range(5))
+    assert found.n_inexact == 5
+    for lo, hi in itertools.pairwise(means.start):
+        assert np.count_nonzero(means.values[lo:hi]) == max_k
+        assert np.isclose(means.values[lo:hi].sum(), 1)
+
+
+def test_models_are_asked_for_more_outputs_only_where_they_have_a_weight():
+    X, y = label_data()
+    asked = []
+
+    class Counting(LabelsByArgmax):
+        def k_best(self, x, w, k, y_true=None):
+            asked.append(k)
+            return super().k_best(x, w, k, y_true)
+
+    for mu, expected in ((1e-3, [6] * len(X)), (1e3, [6, 12] * len(X))):
+        asked.clear()
+        problem = CustomProblem(Counting(), X, y)
+        Objective(problem, loss=Loss("l2", mu=mu)).evaluate(np.arange(12.0)[: problem.n_features])
+        assert asked == expected
 
 
 def test_temperature_joins_hinge_and_log_loss(problem):
@@ -100,7 +139,7 @@ def test_threads_and_kept_means_do_not_matter(problem):
     [
         ({"smoothing": "l2", "mu": 0.0}, "mu must be a positive number, not 0.0"),
         ({"smoothing": "l2", "mu": -1}, "mu must be a positive number, not -1"),
-        ({"k": 0}, "k must be an integer, at least 1, not 0"),
+        ({"max_k": 0}, "max_k must be an integer, at least 1, not 0"),
         ({"smoothing": "l3"}, "smoothing must be one of None, l2, entropy, not 'l3'"),
     ],
 )

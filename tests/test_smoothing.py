@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
-from maxmargin.smoothing import project_to_simplex, smooth_max, smooth_sorted
+from maxmargin.smoothing import has_weight, project_to_simplex, smooth_max, smooth_sorted
 from tests import naive
 
 scores = st.lists(st.integers(-20, 20).map(lambda k: k / 4), min_size=1, max_size=8).map(np.array)  # ties are common
@@ -59,7 +59,7 @@ def test_top_k_is_exact_just_when_proposition_4_says_so(z, mu):
         weights = np.empty(k + 1)
         smooth_sorted(z, k + 1, mu, weights)
         says_exact = mu <= np.sum(z[:k] - z[k])
-        assert (weights[k] == 0) == says_exact
+        assert (weights[k] == 0) == says_exact == (not has_weight(z, k, mu))
         if says_exact:
             assert np.isclose(smooth_sorted(z, k, mu, weights), full)
 

@@ -64,7 +64,7 @@ class Candidates:
         y[0] = np.argmax(theta)
         return float(theta[y[0]])
 
-    def topk_oracle(self, i, theta, outputs, values, work):
+    def topk_oracle(self, i, theta, outputs, values, level, work):
         best = np.argsort(-theta, kind="stable")[: len(outputs)]
         outputs[: len(best), 0] = best
         values[: len(best)] = theta[best]

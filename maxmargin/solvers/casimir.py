@@ -49,7 +49,7 @@ class Casimir(SmoothingSolver):
     smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32
     mu : the level of smoothing, the first one of the adaptive schedule; by default set from the objective at the start.
         A constant level that is given bounds the accuracy; the default falls whenever the smoothed objective is solved
-    k : the number of outputs that l2 smoothing looks at first
+    max_k : the most outputs that l2 smoothing mixes
     smoothness : the constant L of the losses, for step sizes; estimated by default
     schedule : "adaptive" lowers the level from step to step, "constant" keeps it
     kappa : strength of the proximal term, the first one if it grows; set by the schedule by default

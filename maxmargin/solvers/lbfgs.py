@@ -77,7 +77,7 @@ class LBFGS(Solver):
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective, l1 = run.objective, run.objective.l1
-        bound = ElasticBound(objective) if l1 else LowerBound(objective)
+        bound = ElasticBound(objective) if l1 else LowerBound(objective, limit=1)
         curvature = Curvature(self._memory(run.w.size), run.w.size)
         point = _Point(run, run.start_weights())
         while True:

@@ -31,7 +31,7 @@ def descend_within_bounds(run: Run, observe: Callable[[Certificate], bool], memo
     from scipy.optimize import minimize  # slow to import
 
     objective = run.objective
-    bound = LowerBound(objective)
+    bound = LowerBound(objective, limit=1)
     latest: list[Any] = []
 
     def evaluate(w: np.ndarray) -> tuple[float, np.ndarray]:

@@ -1,9 +1,9 @@
 """The certificate of primal solvers: the best dual value over the dual points they come across.
 
-A pass of the oracle gives mean parts mu of all examples, and with them a dual point. Its value depends on two numbers
-only, which are linear in mu: the gain, (1/n) sum_i weight_i {<cost_i, mu_i> + entropy_i}, and the weights v = w(mu).
-So a mixture of such points needs no mean parts, and the best mixture of the bound so far with a new point is a line
-search. The entropy of a mixture is at least the mixture of entropies, so the value is a lower bound for smooth losses.
+A pass of the oracle gives mean parts mu of all examples, and with them a dual point. Its value depends only on its
+gain, (1/n) sum_i weight_i {<cost_i, mu_i> + entropy_i}, and on the weights v = w(mu). Of a few such points the best
+mixture is found (`bundle`). The entropy of a mixture is at least the mixture of entropies, so the value is a lower
+bound for smooth losses.
 
 With an L1 term, P(w) = (l2/2) ||w||^2 + l1 ||w||_1 + (1/n) sum_i weight_i loss_i(w), the point takes the gradient g(mu)
 of the loss term in place of v, and P is at least
@@ -17,49 +17,51 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.solvers.bounds import project
-from maxmargin.solvers.objective import Objective
+from maxmargin.losses import clear
+from maxmargin.problem import accumulate, add_output, augment, gold, n_examples
+from maxmargin.runtime.dispatch import helper
+from maxmargin.solvers.bundle import Bundle
+from maxmargin.solvers.objective import Objective, inner
+
+ACCURACY = 0.03  # of what a mixture with the new point could gain, to which the best one is found
+
+
+@helper
+def add_to_dual(problem, loss, i, weight, entropy, theta, delta, gradient):
+    """Add the mean parts `delta` of example i to a dual point, with their gradient divided by n; return weight * gain.
+
+    Leaves theta changed, and the true output subtracted from delta.
+    """
+    gain = entropy
+    if loss.margin:
+        clear(theta)
+        augment(problem, i, theta)
+        gain += inner(theta, delta)
+    add_output(problem, i, gold(problem, i), -1.0, delta)
+    accumulate(problem, gradient, i, delta, weight / n_examples(problem))
+    return weight * gain
 
 
 class LowerBound:
-    """The best known mixture of dual points, beginning with the true outputs, whose value is zero."""
+    """The best known dual value, and a few dual points whose best mixture has it.
 
-    def __init__(self, objective: Objective) -> None:
-        self.objective = objective
-        self.gain = 0.0
-        self.v = np.zeros(objective.n_weights)
-        self.value = objective.dual_value(0.0, self.v)
+    Parameters
+    ----------
+    objective : the objective that it is a bound of
+    limit : how many dual points to keep, each as large as the weights
+    """
+
+    def __init__(self, objective: Objective, limit: int = 7) -> None:
+        self.bundle = Bundle(objective, limit)
+        self.value = objective.dual_value(0.0, np.zeros(objective.n_weights))  # of the true outputs
 
     def add(self, gain: float, gradient: np.ndarray) -> float:
         """Mix in the dual point with this gain and gradient of the loss term, -lambda v; return the bound's value."""
-        objective = self.objective
-        if objective.regularization == 0:
-            return self.value
-        rise, direction = gain - self.gain, -gradient / objective.regularization - self.v
-        gamma = self._line_search(rise, direction)
-        at, point = self.gain + gamma * rise, self.v + gamma * direction
-        value = objective.dual_value(at, point)
-        if value > self.value:
-            self.gain, self.v, self.value = at, point, value
+        if self.bundle.strength > 0 and np.isfinite(gain + np.dot(gradient, gradient)):
+            self.bundle.add(gain, gradient)
+            self.bundle.solve(share=ACCURACY)
+            self.value = max(self.value, self.bundle.value)
         return self.value
-
-    def _line_search(self, rise: float, direction: np.ndarray) -> float:
-        """The best step in [0, 1]: the root of the dual's slope, which falls along the way."""
-        objective = self.objective
-        if not objective.bounds.which.size:
-            strength = objective.regularization
-            curvature = strength * float(np.dot(direction, direction))
-            slope = rise - strength * float(np.dot(self.v, direction))
-            return min(max(slope / curvature, 0.0), 1.0) if curvature > 0 else float(slope > 0)
-        lo, hi = 0.0, 1.0
-        for _ in range(30):
-            gamma = (lo + hi) / 2
-            w = project(self.v + gamma * direction, objective.bounds)
-            if rise > objective.regularization * float(np.dot(w, direction)):
-                lo = gamma
-            else:
-                hi = gamma
-        return hi if hi == 1.0 else lo
 
 
 class ElasticBound:

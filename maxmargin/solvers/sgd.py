@@ -22,8 +22,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive
-from maxmargin.losses import attain, clear
-from maxmargin.problem import accumulate, add_output, augment, gold, n_examples, squared_norm
+from maxmargin.losses import attain
+from maxmargin.problem import squared_norm
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.lazy_weights import (
@@ -35,8 +35,8 @@ from maxmargin.solvers.lazy_weights import (
     lazy_step,
     lazy_weights,
 )
-from maxmargin.solvers.lower_bound import LowerBound
-from maxmargin.solvers.objective import Certificate, Objective, inner
+from maxmargin.solvers.lower_bound import LowerBound, add_to_dual
+from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.solvers.run import Run
 from maxmargin.solvers.smoothness import look_at_some
 from maxmargin.solvers.solver import Solver
@@ -158,7 +158,6 @@ def sgd_pass(run: Run, lazy: LazyWeights, rule: StepRule) -> tuple[float, np.nda
 @kernel
 def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient, scratch):
     """Steps along `order`; adds the gradients of the losses, divided by n, and returns the sum of their dual gains."""
-    n = n_examples(problem)
     gains = 0.0
     for k in range(order.size):
         i = order[k]
@@ -166,14 +165,7 @@ def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient,
         delta = scratch.delta[: sizes[i]]
         truth = lazy_potentials(problem, loss, lazy, i, theta, delta)
         h, _, mean, _ = attain(loss, problem, i, theta, delta, scratch)
-        gain = h - mean
-        if loss.margin:
-            clear(theta)
-            augment(problem, i, theta)
-            gain += inner(theta, delta)
-        gains += weight[i] * gain
-        add_output(problem, i, gold(problem, i), -1.0, delta)
-        accumulate(problem, gradient, i, delta, weight[i] / n)
+        gains += add_to_dual(problem, loss, i, weight[i], h - mean, theta, delta, gradient)
         t = lazy.state[STEPS] + 1
         step = step_size(rule, t)
         if rule.kind == POLYAK:

@@ -1,7 +1,7 @@
 """Small quadratic programs on the simplex: maximise gain'alpha - alpha'H alpha/2 over alpha >= 0, sum alpha = 1.
 
-Pairwise coordinate ascent: move weight from the active coordinate of the lowest slope to that of the highest one, by an
-exact line search, until no mixture could gain more than a tolerance.
+Pairwise coordinate ascent: move weight to the coordinate of the highest slope from the one where an exact line search
+gains the most, until no mixture could gain more than a tolerance.
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ def _ascend(slope, H, alpha, tol, max_steps):
         best = np.argmax(slope)
         worst = -1
         mean = 0.0
+        step = 0.0
+        most = 0.0
         for k in range(alpha.size):
             if alpha[k] > 0:
                 mean += alpha[k] * slope[k]
-                if worst < 0 or slope[k] < slope[worst]:
-                    worst = k
+                rise = slope[best] - slope[k]
+                curvature = H[best, best] + H[k, k] - 2 * H[best, k]
+                length = min(alpha[k], rise / curvature) if curvature > 0 else alpha[k]
+                gained = length * (rise - length * curvature / 2)
+                if gained > most:
+                    worst, step, most = k, length, gained
         gap = slope[best] - mean
-        if gap <= tol:
+        if gap <= tol or worst < 0:
             break
-        curvature = H[best, best] + H[worst, worst] - 2 * H[best, worst]
-        step = alpha[worst]
-        if curvature > 0:
-            step = min(step, (slope[best] - slope[worst]) / curvature)
         alpha[best] += step
         alpha[worst] = 0.0 if step == alpha[worst] else alpha[worst] - step
         for k in range(alpha.size):

@@ -5,7 +5,7 @@ An epoch begins at a snapshot x with its full gradient, and takes one step per e
     w <- w - eta {weight_i (g_i(w) - g_i(x)) + average of all weight_j g_j(x) + lambda w + kappa (w - z)},
 
 where the last term, zero here, is the proximal term of Casimir. The mean parts of the snapshot are kept, so that a step
-calls the oracle once, and the dense terms are lazy (`lazy_weights`).
+calls the oracle once, and the dense terms are lazy (`lazy_weights`). Those met in an epoch are a dual point, too.
 
 Nobody knows the best eta = 1/(L + lambda + kappa). Far from the solution it is hardly bounded by how the losses bend,
 which a look at some examples tells, and near it by noise: steps that are too long make an epoch gain far less than the
@@ -23,11 +23,12 @@ import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import LEAST_TEMPERATURE, Loss, attain
+from maxmargin.problem import add_output, gold
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.smoothing import SMOOTHINGS
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.lazy_weights import average, lazy_potentials, lazy_step, lazy_weights
-from maxmargin.solvers.lower_bound import LowerBound
+from maxmargin.solvers.lower_bound import LowerBound, add_to_dual
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Run
 from maxmargin.solvers.sgd import polyak_rule, sgd_pass
@@ -50,13 +51,13 @@ class SmoothingSolver(Solver):
     ----------
     smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32
     mu : the level of smoothing
-    k : the number of outputs that l2 smoothing looks at first
+    max_k : the most outputs that l2 smoothing mixes
     smoothness : the constant L of the losses, for step sizes; estimated by default
     """
 
     smoothing: str = "l2"
     mu: float | None = None
-    k: int = 5
+    max_k: int = 40
     smoothness: float | None = None
 
     takes_smooth: ClassVar[bool] = True
@@ -64,7 +65,7 @@ class SmoothingSolver(Solver):
 
     def __post_init__(self) -> None:
         check_choice("smoothing", self.smoothing, SMOOTHINGS)
-        check_count("k", self.k)
+        check_count("max_k", self.max_k)
         for name in ("mu", "smoothness"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
@@ -74,7 +75,7 @@ class SmoothingSolver(Solver):
 
     def smooth(self, loss: Loss, mu: float) -> Loss:
         """The loss to minimise in place of a hinge loss; other losses are smooth themselves."""
-        return loss if loss.smoothing else Loss(self.smoothing, mu, loss.margin, self.k)
+        return loss if loss.smoothing else Loss(self.smoothing, mu, loss.margin, self.max_k)
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class SVRG(SmoothingSolver):
     ----------
     smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32
     mu : the level of smoothing; by default it falls whenever the smoothed objective is solved
-    k : the number of outputs that l2 smoothing looks at first
+    max_k : the most outputs that l2 smoothing mixes
     smoothness : the constant L of a step size 1/(L + lambda); estimated by default
 
     References
@@ -155,6 +156,11 @@ class Epochs:
         digits = DIGITS_LOST * float(np.finfo(self.run.w.dtype).eps)
         return max(enough, digits * self.first_mu / FIRST_SHARE, LEAST_TEMPERATURE)
 
+    @property
+    def is_rough(self) -> bool:
+        """Whether mean parts are not exact enough for a dual point: marginals at low levels in float32."""
+        return self.is_hard and self.solver.smoothing == "entropy" and self.run.w.dtype == np.float32
+
     def level_of(self, rise: float) -> float:
         """The level that adds at most this much to the objective."""
         return rise / (self.range or 0.5)
@@ -203,7 +209,7 @@ class Epochs:
         if self.is_hard and self.solver.smoothing == "entropy":  # whose oracle does not tell the maximum
             hard = self.run.evaluate(self.point)
             primal = hard.value
-            if self.run.w.dtype == np.float32:  # marginals at low levels are not exact enough for a dual point
+            if self.is_rough:
                 found, gain = hard, hard.cost
         self.primal = min(self.primal, primal) if self.n_epochs else primal
         return Certificate(self.point.astype(self.run.w.dtype), primal, self.bound.add(gain, found.gradient))
@@ -239,8 +245,9 @@ class Epochs:
         direction = self.evaluation.gradient if center is None else self.evaluation.gradient - kappa * center
         lazy = lazy_weights(self.point, objective.passes.dtype, direction)
         order = run.rng.permutation(objective.n)
+        gradient, gain, done = np.zeros(self.point.size), 0.0, 0
         for lo, hi in run.slices(objective.n):
-            svrg_steps(
+            gain += svrg_steps(
                 objective.problem,
                 objective.loss,
                 lazy,
@@ -250,23 +257,33 @@ class Epochs:
                 order[lo:hi],
                 eta,
                 strength,
+                not self.is_hard,
+                gradient,
                 objective.passes.scratches[0],
             )
             run.count(calls=hi - lo)
+            done = hi
+        if done == objective.n and not self.is_rough:
+            self.bound.add(gain / objective.n, gradient)
         with np.errstate(over="ignore", invalid="ignore"):  # steps that were too long are taken back
             return project(average(lazy), objective.bounds)
 
 
 @kernel
-def svrg_steps(problem, loss, lazy, bounds, means, weight, order, eta, strength, scratch):
-    """A step on each example of `order`."""
+def svrg_steps(problem, loss, lazy, bounds, means, weight, order, eta, strength, counts_entropy, gradient, scratch):
+    """A step on each example of `order`; adds the gradients of the losses, divided by n; returns the sum of gains."""
+    gains = 0.0
     for k in range(order.size):
         i = order[k]
         snapshot = means.values[means.start[i] : means.start[i + 1]]
         theta = scratch.theta[: snapshot.size]
         delta = scratch.delta[: snapshot.size]
         lazy_potentials(problem, loss, lazy, i, theta, delta)
-        attain(loss, problem, i, theta, delta, scratch)
+        h, _, mean, _ = attain(loss, problem, i, theta, delta, scratch)
+        entropy = h - mean if counts_entropy else 0.0
+        gains += add_to_dual(problem, loss, i, weight[i], entropy, theta, delta, gradient)
+        add_output(problem, i, gold(problem, i), 1.0, delta)
         for p in range(delta.size):
             delta[p] -= snapshot[p]
         lazy_step(problem, lazy, bounds, i, delta, -eta * weight[i], 1 - eta * strength, -eta, 1.0)
+    return gains

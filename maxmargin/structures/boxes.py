@@ -18,6 +18,7 @@ from maxmargin.features import score_rows, spread_rows, squared_norm_rows
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
+from maxmargin.smoothing import EVERY
 from maxmargin.structures.subwindow import (
     Heap,
     Image,
@@ -159,15 +160,15 @@ def score_box(problem, i, theta, y):
 
 @implements(generics.max_oracle, BoxProblem)
 def max_box(problem, i, theta, y, work):
-    search(load_image(problem, i, theta, work), work.heap, work.best, work.scores[:1])
+    search(load_image(problem, i, theta, work), work.heap, work.best, work.scores[:1], EVERY)
     for side in range(4):
         y[side] = work.best[0, side]
     return work.scores[0]
 
 
 @implements(generics.topk_oracle, BoxProblem)
-def topk_boxes(problem, i, theta, outputs, values, work):
-    count = search(load_image(problem, i, theta, work), work.heap, outputs, work.scores[: values.size])
+def topk_boxes(problem, i, theta, outputs, values, level, work):
+    count = search(load_image(problem, i, theta, work), work.heap, outputs, work.scores[: values.size], level)
     for k in range(count):
         values[k] = work.scores[k]
     return count
@@ -177,7 +178,7 @@ def topk_boxes(problem, i, theta, outputs, values, work):
 def exp_boxes(problem, i, theta, mu, work):
     """By enumeration of all boxes, O(H^2 W^2): for grids of up to some thousand cells."""
     image = load_image(problem, i, theta, work)
-    search(image, work.heap, work.best, work.scores[:1])
+    search(image, work.heap, work.best, work.scores[:1], EVERY)
     corners = matrix(work.corners, 0, problem.shapes[i, 0] + 1, problem.shapes[i, 1] + 1)
     total, costs = sum_of_exponentials(image, work.scores[0], corners)
     means = matrix(mu, 0, problem.shapes[i, 0], problem.shapes[i, 1])

@@ -15,6 +15,7 @@ from maxmargin import problem as generics
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
 from maxmargin.runtime.dispatch import implements
 from maxmargin.runtime.threads import aligned
+from maxmargin.smoothing import has_weight
 
 
 class CandidateProblem(NamedTuple):
@@ -95,7 +96,7 @@ def best_choice(problem, i, theta, y, work):
 
 
 @implements(generics.topk_oracle, CandidateProblem)
-def best_k_choices(problem, i, theta, outputs, values, work):
+def best_k_choices(problem, i, theta, outputs, values, level, work):
     count = 0
     for k in range(theta.size):
         if count == values.size and theta[k] <= values[count - 1]:
@@ -108,6 +109,8 @@ def best_k_choices(problem, i, theta, outputs, values, work):
             place -= 1
         values[place] = theta[k]
         outputs[place, 0] = k
+    while not has_weight(values, count - 1, level):
+        count -= 1
     return count
 
 

@@ -177,10 +177,10 @@ def max_chain(problem, i, theta, y, work):
 
 
 @implements(generics.topk_oracle, ChainProblem)
-def topk_chain(problem, i, theta, outputs, values, work):
+def topk_chain(problem, i, theta, outputs, values, level, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
-    return chain_dp.k_best(pairs, work.forward, work.arrivals, nodes.shape[0], outputs, values, work.branches)
+    return chain_dp.k_best(pairs, work.forward, work.arrivals, nodes.shape[0], outputs, values, level, work.branches)
 
 
 @implements(generics.exp_oracle, ChainProblem)

@@ -94,22 +94,31 @@ def insert(values, branches, first, value, parent, t, label):
 
 
 @exact
-def k_best(pairs, forward, arrivals, length, outputs, values, branches):
-    """Write the K best paths and their scores, best first; return how many there are.
+def k_best(pairs, forward, arrivals, length, outputs, values, level, branches):
+    """Write the K best paths and their scores, best first, as long as they have a weight; return how many there are.
 
     Every path but the best follows a better one from the end down to some position t and branches off there. The
     list holds the K best branches (parent path, t, label at t) found so far: once entry k is reached it is final, and
-    following it down the tables yields its own branches. Cost O(T L^2 + K T L), exact.
+    following it down the tables yields its own branches. Cost O(T L^2 + K T L), exact. After k paths, a score of at
+    most (their sum - level) / k has no weight.
     """
     n_labels = pairs.shape[0]
     nothing = 2 * IMPOSSIBLE * length
     for k in range(values.size):
         values[k] = nothing
+    best_end = forward[length - 1, 0]
+    for label in range(1, n_labels):
+        best_end = max(best_end, forward[length - 1, label])
+    least = max(IMPOSSIBLE / 2, best_end - level)
     for label in range(n_labels):
-        insert(values, branches, 0, forward[length - 1, label], -1, length - 1, label)
+        if forward[length - 1, label] > least:
+            insert(values, branches, 0, forward[length - 1, label], -1, length - 1, label)
+    total = 0.0
     for k in range(values.size):
-        if values[k] < IMPOSSIBLE / 2:
+        if values[k] <= least:
             return k
+        total += values[k]
+        least = max(least, (total - level) / (k + 1))
         parent = branches[k, 0]
         branch = branches[k, 1]
         label = branches[k, 2]
@@ -120,8 +129,9 @@ def k_best(pairs, forward, arrivals, length, outputs, values, branches):
             best = best_source(pairs, forward, arrivals, t, label)
             for a in range(n_labels):
                 if a != best:
-                    loss = arrivals[t, label] - (forward[t - 1, a] + pairs[a, label])
-                    insert(values, branches, k + 1, values[k] - loss, k, t - 1, a)
+                    value = values[k] - (arrivals[t, label] - (forward[t - 1, a] + pairs[a, label]))
+                    if value > least:
+                        insert(values, branches, k + 1, value, k, t - 1, a)
             label = best
             outputs[k, t - 1] = label
     return values.size

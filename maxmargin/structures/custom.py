@@ -12,6 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.smoothing import EVERY, has_weight
+
+FIRST_K = 6  # outputs asked of a model first: it cannot go on where it ended
+
 
 class CustomProblem:
     """Training examples of a structure that is described by a model: an object with these methods.
@@ -201,17 +205,25 @@ class CustomProblem:
             y[0] = np.argmax(self._values(i, theta))
         return self.score_output(i, theta, y)
 
-    def _topk_oracle(self, i: int, theta: np.ndarray, outputs: np.ndarray, values: np.ndarray, work: Any) -> int:
-        k = len(values)
-        if hasattr(self.model, "k_best"):
-            w, truth = self._question(i, theta)
-            best = [self.number(i, y) for y in self.model.k_best(self.X[i], w, k, truth)][:k]
-        else:
-            best = np.argsort(-self._values(i, theta), kind="stable")[:k].tolist()
-        for rank, number in enumerate(best):
-            outputs[rank] = number
-            values[rank] = self.score_output(i, theta, outputs[rank])
-        return len(best)
+    def _topk_oracle(
+        self, i: int, theta: np.ndarray, outputs: np.ndarray, values: np.ndarray, level: float, work: Any
+    ) -> int:
+        """Asks a model for a few outputs first, and for twice as many while all of them have a weight."""
+        k = len(values) if level == EVERY or self._can_enumerate else min(FIRST_K, len(values))
+        while True:
+            best = self._best_numbers(i, theta, k)
+            for rank, number in enumerate(best):
+                outputs[rank] = number
+                values[rank] = self.score_output(i, theta, outputs[rank])
+            if len(best) < k or k == len(values) or not has_weight(values, k - 1, level):
+                return len(best)
+            k = min(2 * k, len(values))
+
+    def _best_numbers(self, i: int, theta: np.ndarray, k: int) -> list[int]:
+        if not hasattr(self.model, "k_best"):
+            return np.argsort(-self._values(i, theta), kind="stable")[:k].tolist()
+        w, truth = self._question(i, theta)
+        return [self.number(i, y) for y in self.model.k_best(self.X[i], w, k, truth)][:k]
 
     def _exp_oracle(self, i: int, theta: np.ndarray, mu: np.ndarray, work: Any) -> float:
         values = self._values(i, theta)

@@ -314,7 +314,7 @@ def decode(problem, n_cells, n_joints, y, work):
 
 
 @implements(generics.topk_oracle, DeformableProblem)
-def topk_poses(problem, i, theta, outputs, values, work):
+def topk_poses(problem, i, theta, outputs, values, level, work):
     """As `tree_dp.k_best`: choices are made for the roots, then along the edges from the roots down."""
     cells, edges = cells_and_edges(problem, i, theta)
     n_cells, n_joints = cells.shape
@@ -327,9 +327,13 @@ def topk_poses(problem, i, theta, outputs, values, work):
         values[k] = 2 * IMPOSSIBLE
     best = decode(problem, n_cells, n_joints, outputs[0], work)
     insert(values, work.branches, 0, best, 0, -1, 0)
+    least = IMPOSSIBLE / 2
+    total = 0.0
     for k in range(values.size):
-        if values[k] < IMPOSSIBLE / 2:
+        if values[k] <= least:
             return k
+        total += values[k]
+        least = max(least, (total - level) / (k + 1))
         branch = work.branches[k, 1]
         for at in range(outputs.shape[1]):  # choices after the branch are made again
             outputs[k, at] = outputs[work.branches[k, 0], at]
@@ -341,7 +345,7 @@ def topk_poses(problem, i, theta, outputs, values, work):
                 if s > branch:
                     for t in range(n_cells):
                         value = values[k] - (work.belief[j, choice] - work.belief[j, t])
-                        if t != choice and value > values[last]:
+                        if t != choice and value > max(values[last], least):
                             insert(values, work.branches, k + 1, value, k, s, t)
                 continue
             e = problem.upward[n_choices - 1 - s]
@@ -357,7 +361,7 @@ def topk_poses(problem, i, theta, outputs, values, work):
                     u, v = displacement(problem, i, e, kind, a, t)
                     reached = work.belief[c, t] + spring(e * n_types + kind, edges, u, v)
                     value = values[k] - max(work.message[e, a] - reached, 0.0)
-                    if other != choice and value > values[last]:
+                    if other != choice and value > max(values[last], least):
                         insert(values, work.branches, k + 1, value, k, s, other)
     return values.size
 

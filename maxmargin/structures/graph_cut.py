@@ -22,6 +22,7 @@ from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
+from maxmargin.smoothing import has_weight
 from maxmargin.structures.max_flow import NO_PARENT, SOURCE, Flow, change_excess, new_flow, plant_trees, saturate
 
 # Potentials become integers, so that flows are exact: the sum of all capacities stays below this power of two.
@@ -287,7 +288,7 @@ def graph_max_marginals(problem, i, theta, out, work):
 
 
 @implements(generics.topk_oracle, GraphCutProblem)
-def topk_cuts(problem, i, theta, outputs, values, work):
+def topk_cuts(problem, i, theta, outputs, values, level, work):
     """Best max-marginal first (*Smoother*, Algorithm 10; Yanover, Weiss 2004), exact with ties, too.
 
     The outputs found so far lie in different parts of all outputs, described by fixed labels. The next one is the best
@@ -323,6 +324,8 @@ def topk_cuts(problem, i, theta, outputs, values, work):
         cut(problem, i, theta, work, work.fixed[new, :n_nodes], scale)
         read_labels(problem, i, work.flow, outputs[new])
         values[new] = score_output(problem, i, theta, outputs[new])
+        if not has_weight(values, new, level):
+            return new
     return values.size
 
 

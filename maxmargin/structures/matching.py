@@ -18,6 +18,7 @@ from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
+from maxmargin.smoothing import has_weight
 from maxmargin.structures.assignment import (
     FORBIDDEN,
     NOBODY,
@@ -162,7 +163,7 @@ def matching_max_marginals(problem, i, theta, out, work):
 
 
 @implements(generics.topk_oracle, MatchingProblem)
-def best_k_matchings(problem, i, theta, outputs, values, work):
+def best_k_matchings(problem, i, theta, outputs, values, level, work):
     """Best-max-marginal-first (Yanover and Weiss 2003): split the set whose second best assignment is the best.
 
     One half is forced to have the pair where the second best departs from the best, the other must not have it.
@@ -197,5 +198,7 @@ def best_k_matchings(problem, i, theta, outputs, values, work):
                 for u in range(cost.shape[0]):
                     outputs[k, u] = work.match[u]
                 values[k] = score_output(problem, i, theta, outputs[k])
+                if not has_weight(values, k, level):
+                    return k
             find_runner_up(cost, outputs[part], part, values[part], state)  # which may tie with work.match
     return values.size

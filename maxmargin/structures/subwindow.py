@@ -27,6 +27,7 @@ import numpy as np
 
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
+from maxmargin.smoothing import has_weight
 
 # The entries of a node: the first and last top, the first and last bottom.
 TOP, BOTTOM = 0, 2
@@ -237,17 +238,29 @@ def set_node(node, first_top, last_top, first_bottom, last_bottom, least_height)
 
 
 @helper
-def search(image, heap, boxes, scores):
-    """Write the K best boxes and their scores, best first; return how many there are."""
+def least_weighty(scores, level):
+    """The score up to which further boxes have no weight: max over k of (sum of the k best - level) / k."""
+    total = 0.0
+    least = 2.0 * IMPOSSIBLE
+    for k in range(scores.size):
+        total += scores[k]
+        least = max(least, (total - level) / (k + 1))
+    return least
+
+
+@helper
+def search(image, heap, boxes, scores, level):
+    """Write the K best boxes and their scores, best first, as long as they have a weight; return how many there are."""
     for k in range(scores.size):
         scores[k] = 2 * IMPOSSIBLE
     node = heap.nodes[-1]
     height = image.positive.shape[0] - 1
-    least = image.smallest[0]
-    set_node(node, 0, height, 0, height, least)
+    height_limit = image.smallest[0]
+    set_node(node, 0, height, 0, height, height_limit)
     size = push(heap, 0, upper_bound(image, node))
     heap.counts[N_NODES] += 1
-    while size > 0 and heap.bounds[0] > scores[-1]:
+    least = 2.0 * IMPOSSIBLE
+    while size > 0 and heap.bounds[0] > least:
         size = pop(heap, size)
         top = node[TOP]
         last_top = node[TOP + 1]
@@ -255,25 +268,26 @@ def search(image, heap, boxes, scores):
         last_bottom = node[BOTTOM + 1]
         if (top == last_top and bottom == last_bottom) or size + 2 > heap.slots.size:
             heap.counts[N_BOXES] += search_node(image, node, boxes, scores)
+            least = max(scores[-1], least_weighty(scores, level))
             continue
         splits_tops = last_top - top > last_bottom - bottom
         middle = (top + last_top) // 2 if splits_tops else (bottom + last_bottom) // 2
         for half in range(2):
             if splits_tops and half == 0:
-                is_possible = set_node(node, top, middle, bottom, last_bottom, least)
+                is_possible = set_node(node, top, middle, bottom, last_bottom, height_limit)
             elif splits_tops:
-                is_possible = set_node(node, middle + 1, last_top, bottom, last_bottom, least)
+                is_possible = set_node(node, middle + 1, last_top, bottom, last_bottom, height_limit)
             elif half == 0:
-                is_possible = set_node(node, top, last_top, bottom, middle, least)
+                is_possible = set_node(node, top, last_top, bottom, middle, height_limit)
             else:
-                is_possible = set_node(node, top, last_top, middle + 1, last_bottom, least)
+                is_possible = set_node(node, top, last_top, middle + 1, last_bottom, height_limit)
             if is_possible:
                 bound = upper_bound(image, node)
                 heap.counts[N_NODES] += 1
-                if bound > scores[-1]:
+                if bound > least:
                     size = push(heap, size, bound)
     count = 0
-    while count < scores.size and scores[count] > 2 * IMPOSSIBLE:
+    while count < scores.size and scores[count] > 2 * IMPOSSIBLE and has_weight(scores, count, level):
         count += 1
     return count
 

@@ -223,9 +223,9 @@ def max_tree(problem, i, theta, y, work):
 
 
 @implements(generics.topk_oracle, TreeProblem)
-def topk_tree(problem, i, theta, outputs, values, work):
+def topk_tree(problem, i, theta, outputs, values, level, work):
     pairs, forest, belief = best_scores(problem, i, theta, work)
-    return tree_dp.k_best(pairs, forest, belief, work.message, outputs, values, work.branches)
+    return tree_dp.k_best(pairs, forest, belief, work.message, outputs, values, level, work.branches)
 
 
 @implements(generics.exp_oracle, TreeProblem)

@@ -100,13 +100,14 @@ def decode(pairs, forest, belief, message, y):
 
 
 @exact
-def k_best(pairs, forest, belief, message, outputs, values, branches):
-    """Write the K best labellings and their scores, best first; return how many there are.
+def k_best(pairs, forest, belief, message, outputs, values, level, branches):
+    """Write the K best labellings and their scores, best first, as long as they have a weight; return their number.
 
     Labels are chosen from the roots down, and every choice loses the same score whatever is chosen later. Every
     labelling but the best follows a better one from the roots to some place s of the order, takes another label there,
     and only best choices below. The list holds the K best such branches (labelling, s, label) found so far: once
-    entry k is reached it is final, and following it yields its own branches. Cost O(T L^2 + K T L), exact.
+    entry k is reached it is final, and following it yields its own branches. Cost O(T L^2 + K T L), exact. Where
+    scores lose their weight is told as in `chain_dp.k_best`.
     """
     length = forest.order.size
     n_labels = belief.shape[1]
@@ -115,9 +116,13 @@ def k_best(pairs, forest, belief, message, outputs, values, branches):
         values[k] = 2 * IMPOSSIBLE * length
     best = decode(pairs, forest, belief, message, outputs[0])
     insert(values, branches, 0, best, 0, length, 0)
+    least = IMPOSSIBLE / 2
+    total = 0.0
     for k in range(values.size):
-        if values[k] < IMPOSSIBLE / 2:
+        if values[k] <= least:
             return k
+        total += values[k]
+        least = max(least, (total - level) / (k + 1))
         source = branches[k, 0]
         branch = branches[k, 1]
         for s in range(branch + 1, length):
@@ -131,7 +136,7 @@ def k_best(pairs, forest, belief, message, outputs, values, branches):
                 label = best_root_label(belief, c)
                 for b in range(n_labels):
                     value = values[k] - (belief[c, label] - belief[c, b])
-                    if b != label and value > values[last]:
+                    if b != label and value > max(values[last], least):
                         insert(values, branches, k + 1, value, k, s, b)
             else:
                 table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
@@ -139,7 +144,7 @@ def k_best(pairs, forest, belief, message, outputs, values, branches):
                 label = best_child_label(table, belief, message, c, a)
                 for b in range(n_labels):
                     value = values[k] - (message[c, a] - (belief[c, b] + table[b, a]))
-                    if b != label and value > values[last]:
+                    if b != label and value > max(values[last], least):
                         insert(values, branches, k + 1, value, k, s, b)
             outputs[k, c] = label
     return values.size

@@ -88,8 +88,8 @@ def _max_oracle(problem, i, theta, y, scratch):
 
 
 @kernel
-def _topk_oracle(problem, i, theta, outputs, values, scratch):
-    return generics.topk_oracle(problem, i, theta, outputs, values, scratch.work)
+def _topk_oracle(problem, i, theta, outputs, values, level, scratch):
+    return generics.topk_oracle(problem, i, theta, outputs, values, level, scratch.work)
 
 
 @kernel

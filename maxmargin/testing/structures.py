@@ -12,6 +12,7 @@ from maxmargin import problem as generics
 from maxmargin.encode.chain import ChainEncoder
 from maxmargin.encode.rows import Rows
 from maxmargin.runtime.dispatch import interpreted, runs_compiled, supports
+from maxmargin.smoothing import EVERY, has_weight
 from maxmargin.structures.chain import ChainProblem
 from maxmargin.testing.caller import Caller
 
@@ -153,7 +154,7 @@ class _Example:
 
     def check_topk(self, table: np.ndarray | None) -> None:
         found, values = np.zeros((self.k, self.size), np.int32), np.zeros(self.k, self.w.dtype)
-        count = self.call(generics.topk_oracle, self.i, self.theta, found, values, self.work)
+        count = self.call(generics.topk_oracle, self.i, self.theta, found, values, EVERY, self.work)
         assert len({tuple(y) for y in found[:count]}) == count, f"example {self.i}: topk_oracle repeats an output"
         scores = [self.call(generics.score_output, self.i, self.theta, y) for y in found[:count]]
         self.close(values[:count], scores, "topk_oracle returns wrong scores")
@@ -161,6 +162,11 @@ class _Example:
         if table is not None:
             assert count == min(self.k, len(table)), f"example {self.i}: topk_oracle found {count} of {len(table)}"
             self.close(np.sort(table @ self.theta)[::-1][:count], scores, "topk_oracle differs from enumeration")
+        level, enough = float(np.sum(values[: count // 2] - values[count // 2])) + self.tol, np.zeros_like(values)
+        fewer = self.call(generics.topk_oracle, self.i, self.theta, found, enough, level, self.work)
+        self.close(enough[:fewer], values[:fewer], "topk_oracle finds other outputs at a level of smoothing")
+        has_all = fewer == count or not has_weight(values, fewer, level - 2 * self.tol)
+        assert has_all, f"example {self.i}: topk_oracle leaves out outputs that have a weight at the level {level:g}"
 
     def check_exp(self, table: np.ndarray | None) -> None:
         mu = self.zeros()

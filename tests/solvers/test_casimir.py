@@ -43,7 +43,7 @@ def follow(monkeypatch, solver, problem, C, max_passes):
 def test_theorem_16_holds_along_the_run(monkeypatch, problem, schedule, C):
     blocks = blocks_of(problem)
     smoothness = max(np.sum(psi**2, axis=1).max() for psi, _ in blocks) / 0.1
-    solver = Casimir(mu=1.0, kappa=0.5, smoothness=smoothness, schedule=schedule, stop="gradient", k=40)
+    solver = Casimir(mu=1.0, kappa=0.5, smoothness=smoothness, schedule=schedule, stop="gradient")
     strength = 0.0 if np.isinf(C) else 1 / (6 * C)
     finite = 1e4 if np.isinf(C) else C  # without regularization some minimiser may be far away, but none is needed
     best, _ = naive.solve(blocks, finite, max_steps=20_000)

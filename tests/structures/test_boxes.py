@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from maxmargin.encode.boxes import BoxEncoder
 from maxmargin.problem import max_oracle, part_sizes, score_output, topk_oracle, workspace
+from maxmargin.smoothing import EVERY
 from maxmargin.solvers import BCFW, LBFGS, FrankWolfe
 from maxmargin.structures.subwindow import Heap
 from maxmargin.testing import Caller, check_solver, check_structure
@@ -51,7 +52,7 @@ def test_random_images(seed, shape, k, integer, tall):
 def search(problem, theta, k, work=None):
     boxes, scores = np.zeros((k, 4), np.int32), np.zeros(k)
     work = workspace(problem, k) if work is None else work
-    count = Caller(problem)(topk_oracle, 0, theta, boxes, scores, work)
+    count = Caller(problem)(topk_oracle, 0, theta, boxes, scores, EVERY, work)
     return boxes[:count], scores[:count]
 
 

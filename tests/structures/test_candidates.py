@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from maxmargin.encode.candidates import CandidateEncoder
 from maxmargin.encode.multiclass import MulticlassEncoder
 from maxmargin.problem import exp_oracle, max_marginals, max_oracle, topk_oracle, workspace
+from maxmargin.smoothing import EVERY
 from maxmargin.solvers import Auto
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
@@ -76,7 +77,7 @@ def test_ties_go_to_the_first_candidate():
     assert max_oracle(problem, 0, theta, y, work) == 2.0
     assert y.tolist() == [1]
     outputs, values = np.zeros((4, 1), np.int32), np.zeros(4)
-    assert topk_oracle(problem, 0, theta, outputs, values, work) == 4
+    assert topk_oracle(problem, 0, theta, outputs, values, EVERY, work) == 4
     assert outputs.ravel().tolist() == [1, 3, 2, 4]
     assert values.tolist() == [2, 2, 1, 1]
     out = np.zeros(5)

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin.problem import IMPOSSIBLE, exp_oracle, max_oracle, part_sizes, topk_oracle, workspace
+from maxmargin.smoothing import EVERY
 from maxmargin.testing import Caller, check_structure
 from tests import naive
 from tests.toy import random_chains
@@ -91,7 +92,7 @@ def test_topk_of_a_long_chain_is_sorted_and_distinct():
     problem = random_chains(rng, [300], 8)
     theta = rng.normal(size=part_sizes(problem)[0])
     outputs, values = np.zeros((100, 300), np.int32), np.zeros(100)
-    assert oracle_call(topk_oracle, problem, 0, theta, outputs, values, workspace(problem, 100)) == 100
+    assert oracle_call(topk_oracle, problem, 0, theta, outputs, values, EVERY, workspace(problem, 100)) == 100
     assert (np.diff(values) <= 0).all()
     assert len({tuple(y) for y in outputs}) == 100
 

@@ -20,6 +20,7 @@ from maxmargin.problem import (
     workspace,
 )
 from maxmargin.runtime.dispatch import kernel
+from maxmargin.smoothing import EVERY
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
 from maxmargin.structures.graph_cut import NotSubmodularError
 from maxmargin.structures.max_flow import change_excess, new_flow, plant_trees, saturate
@@ -104,7 +105,7 @@ def test_random_graphs(seed, shapes, k, integer):
             assert not through[2 * n_nodes :].any()
 
             outputs, found = np.zeros((k, n_nodes), np.int32), np.zeros(k)
-            count = call(topk_oracle, problem, i, theta, outputs, found, work)
+            count = call(topk_oracle, problem, i, theta, outputs, found, EVERY, work)
             assert count == min(k, 2**n_nodes)
             assert np.allclose(found[:count], best[:count])
             assert np.allclose([score_output(problem, i, theta, output) for output in outputs[:count]], best[:count])

@@ -8,6 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from maxmargin.encode.matching import MatchingEncoder, stack_pairs
 from maxmargin.problem import exp_oracle, max_marginals, max_oracle, part_sizes, topk_oracle, workspace
 from maxmargin.runtime.dispatch import supports
+from maxmargin.smoothing import EVERY
 from maxmargin.solvers import Auto
 from maxmargin.structures.assignment import NOBODY
 from maxmargin.testing import Caller, check_solver, check_structure
@@ -113,7 +114,7 @@ def test_topk_of_many_nodes_is_sorted_and_distinct():
     )
     theta = rng.normal(size=620)
     outputs, values = np.zeros((60, 20), np.int32), np.zeros(60)
-    assert Caller(problem)(topk_oracle, 0, theta, outputs, values, workspace(problem, 60)) == 60
+    assert Caller(problem)(topk_oracle, 0, theta, outputs, values, EVERY, workspace(problem, 60)) == 60
     assert (np.diff(values) <= 1e-12).all()
     assert len({tuple(y) for y in outputs}) == 60
     second = np.zeros(620)

@@ -20,6 +20,7 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
+from maxmargin.smoothing import EVERY
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
 
@@ -186,7 +187,7 @@ def test_topk_of_a_large_tree_is_sorted_and_distinct():
     problem = make_problem(rng, [Tree(np.ones((300, 1)), np.column_stack([rng.integers(0, child), child]))], 8)
     theta = rng.normal(size=part_sizes(problem)[0])
     outputs, values = np.zeros((100, 300), np.int32), np.zeros(100)
-    assert oracle_call(topk_oracle, problem, 0, theta, outputs, values, workspace(problem, 100)) == 100
+    assert oracle_call(topk_oracle, problem, 0, theta, outputs, values, EVERY, workspace(problem, 100)) == 100
     assert (np.diff(values) <= 0).all()
     assert len({tuple(y) for y in outputs}) == 100
 
