@@ -118,10 +118,10 @@ class Growing(Candidates):
 def test_a_run_without_a_finite_objective_says_so():
     problem = Growing(np.random.default_rng(0).normal(size=(5, 3, 4)), [[0.0, 1.0, 2.0]] * 5)
     with pytest.raises(ValueError, match=r"The objective is not finite: .* too large for float64"):
-        SGD(step=0.01).solve(problem, random_state=0)
+        SGD(schedule="decay", step=0.01).solve(problem, random_state=0)
     problem.patience = 100
     with np.errstate(invalid="ignore"):
-        result = SGD(step=0.01).solve(problem, tol=1e-12, random_state=0)
+        result = SGD(schedule="decay", step=0.01).solve(problem, tol=1e-12, random_state=0)
     assert result.status is Status.DIVERGED
     assert np.isfinite(result.trace.primal).all()
     assert np.isfinite(result.w).all()

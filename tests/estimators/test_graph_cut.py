@@ -171,9 +171,11 @@ def test_weights_of_graphs_and_nodes(data):
     assert np.isclose(some.score(X, y, weight), np.concatenate(right[:5]).mean())
 
 
-def test_paths_take_no_bounds(data):
-    with pytest.raises(ValueError, match="no bounds of the weights, which this GraphCutSVM has"):
-        regularization_path(GraphCutSVM(), *data)
+def test_paths_keep_edges_attractive(data):
+    X, y = data
+    path = regularization_path(GraphCutSVM(), X[:5], y[:5], eps=1.0, lambda_min=0.1, random_state=0)
+    assert (path.gap <= 1.0).all()
+    assert (path.model_at(path.lambdas[-1]).coef_.edges >= 0).all()
 
 
 NODES = np.ones((3, 2))
