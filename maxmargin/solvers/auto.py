@@ -48,7 +48,7 @@ class Auto(Solver):
         state.prepare()
         has_chosen = False
         for certificate in solver.improve(state):
-            if not has_chosen:  # the first pass has made the potentials what oracles will be called with
+            if not has_chosen and state.step_seconds > 0:  # a pass has made the potentials what oracles are called with
                 has_chosen = True
                 state.set_cache(self.choose_cache(state, sampling))
             yield certificate

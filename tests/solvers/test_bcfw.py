@@ -152,6 +152,8 @@ def test_auto_says_what_it_chose():
     assert "sampling='gap', cache=0" in quick.trace.notes[0]
     few = Auto().solve(toy_chains(n=4), tol=0.1, random_state=0)
     assert "sampling='permutation'" in few.trace.notes[0]
+    again = Auto().solve(toy_chains(n=4), tol=0.1, start=few, random_state=0)
+    assert not again.trace.notes  # no pass was made, so there are no times to choose by
 
 
 class Slow(Candidates):
