@@ -1,0 +1,169 @@
+"""What the defaults of models rest on: test scores, passes and CPU time over C, tol and passes of the perceptron.
+
+The tasks: letters (OCR, share right), chunks and entities (CoNLL-2000 and WNUT-17, F1), horses (graph cuts, share of
+the area that is right), links of words (alignment, 1 - error rate), and digits (words of them, share right).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.common import in_fresh_process, parse_arguments, print_table, report
+from benchmarks.entities import load_hashed, span_f1
+from benchmarks.tasks import Examples, load_task
+
+SIZES = {"ocr": 600, "conll": 600, "wnut": 1000, "horses": 60, "alignment": 100, "digits": 1000}  # training examples
+SVM_TASKS = ("ocr", "conll", "wnut", "horses", "alignment")
+CRF_TASKS = PERCEPTRON_TASKS = ("ocr", "conll", "wnut", "digits")
+VALUES_OF_C = (0.01, 0.1, 1.0, 10.0, 100.0)
+TOLERANCES = (0.1, 0.05, 0.02, 0.01, 1e-3)
+PASSES = (5, 10, 20, 50, 100)
+
+
+class Judged(NamedTuple):
+    """An estimator, its training examples, and how good a fitted one is on test examples."""
+
+    model: Any
+    train: Examples
+    score: Callable[[Any], float]
+
+    def fit(self, **options: Any) -> dict[str, float]:
+        """Fit with these arguments of the constructor; report test score, passes and CPU time."""
+        model = self.model.set_params(random_state=0, **options)
+        began = time.process_time()
+        model.fit(self.train.X, self.train.y, **self.train.data)
+        seconds = time.process_time() - began
+        return {"score": self.score(model), "passes": float(model.trace_.passes[-1]), "seconds": seconds}
+
+    def warm_up(self, **options: Any) -> None:
+        """Load the kernels."""
+        few = Examples(*(part[:2] for part in self.train[:2]), {name: part[:2] for name, part in self.train[2].items()})
+        self._replace(train=few).fit(max_passes=1, **options)
+
+
+def judged(name: str, n: int) -> Judged:
+    """A task, trained on n examples."""
+    if name == "alignment":
+        return _alignment(n)
+    if name in ("ocr", "horses"):
+        _, model, train, test = load_task({"ocr": "ocr-small"}.get(name, name), n)
+        return Judged(model, train, lambda model: model.score(test.X, test.y, **test.data))
+    from maxmargin import ChainSVM
+    from maxmargin.datasets import digit_words
+
+    if name == "digits":
+        words = digit_words(n)
+        digits = Examples(words.X_train, words.y_train, {})
+        return Judged(ChainSVM(), digits, lambda model: model.score(words.X_test, words.y_test))
+    X, y, X_test, y_test = load_hashed(name)
+    return Judged(ChainSVM(), Examples(X[:n], y[:n], {}), lambda model: span_f1(y_test, model.predict(X_test)))
+
+
+def _alignment(n: int) -> Judged:
+    from examples.word_alignment import N_TRAIN, align, error_rate, featurize, targets
+    from maxmargin import MatchingSVM
+    from maxmargin.datasets import load_word_alignment
+
+    pairs = load_word_alignment("enfr")
+    pairs = [pairs[k] for k in np.random.default_rng(0).permutation(len(pairs))]
+    X = featurize(pairs)
+    y, harm = targets(X[:n], pairs[:n])
+    return Judged(
+        MatchingSVM(missed_cost=3.0),
+        Examples(X[:n], y, {"link_weight": harm}),
+        lambda model: 1 - error_rate(pairs[N_TRAIN:], align(model, X[N_TRAIN:])),
+    )
+
+
+def by_C_and_tol(name: str, n: int, seconds: float, is_crf: bool) -> list[dict[str, float]]:
+    """Fits of an SVM or a CRF for every C and tol."""
+    task = judged(name, n)
+    if is_crf:
+        from maxmargin import ChainCRF
+
+        task = task._replace(model=ChainCRF(only_observed=True))
+    task.warm_up()
+    settings = [{"C": C, "tol": tol} for C in VALUES_OF_C for tol in TOLERANCES]
+    return [setting | task.fit(time_limit=seconds, max_passes=10_000, **setting) for setting in settings]
+
+
+def by_passes(name: str, n: int) -> list[dict[str, float]]:
+    """Averaged perceptrons of every number of passes."""
+    from maxmargin import Perceptron
+
+    task = judged(name, n)
+    task.warm_up(solver="perceptron")
+    return [task.fit(max_passes=passes, solver=Perceptron(gap_every=passes)) for passes in PASSES]
+
+
+def show_fits(title: str, fits: list[dict[str, float]]) -> None:
+    """A row per C, a column per tol."""
+    cells = [f"{fit['score']:.2%} {fit['passes']:5.0f} {fit['seconds']:6.2f}" for fit in fits]
+    rows = [[f"{C:g}", *cells[k * len(TOLERANCES) :][: len(TOLERANCES)]] for k, C in enumerate(VALUES_OF_C)]
+    print_table(f"{title}: test score, passes, CPU s", ["C", *(f"tol {tol:g}" for tol in TOLERANCES)], rows)
+
+
+def show_summary(kind: str, fits: dict[str, list[dict[str, float]]]) -> None:
+    """What each tol loses against the smallest, and each C against the best, in points of the score."""
+    shape = len(fits), len(VALUES_OF_C), len(TOLERANCES)
+    score, seconds = (
+        np.array([[fit[key] for fit in f] for f in fits.values()]).reshape(shape) for key in ("score", "seconds")
+    )
+    lost = 100 * (score[:, :, -1:] - score)
+    best = 100 * (score.max(axis=(1, 2), keepdims=True) - score)
+    print_table(
+        f"{kind}: points lost by tol against {TOLERANCES[-1]:g}, over tasks and C",
+        ["tol", "mean", "most", "CPU time"],
+        [
+            [f"{tol:g}", float(lost[:, :, k].mean()), float(lost[:, :, k].max()), f"{share:.0%}"]
+            for k, (tol, share) in enumerate(
+                zip(TOLERANCES, (seconds / seconds[:, :, -1:]).mean(axis=(0, 1)), strict=True)
+            )
+        ],
+    )
+    print_table(
+        f"{kind}: points lost by C at tol {TOLERANCES[-2]:g} against the best of all, by task",
+        ["C", *fits, "mean"],
+        [[f"{C:g}", *map(float, best[:, k, -2]), float(best[:, k, -2].mean())] for k, C in enumerate(VALUES_OF_C)],
+    )
+
+
+def main() -> None:
+    arguments = parse_arguments(
+        __doc__,
+        ("--part", {"nargs": "+", "default": ["svm", "perceptron"], "choices": ["svm", "crf", "perceptron"]}),
+        ("--tasks", {"nargs": "+", "default": list(SIZES), "choices": list(SIZES)}),
+        ("--n", {"type": int, "help": "training examples, by default few hundred"}),
+        ("--seconds", {"type": float, "default": 20.0, "help": "time limit of a fit"}),
+    )
+    figures: dict[str, Any] = {}
+    sizes = {name: arguments.n or SIZES[name] for name in arguments.tasks}
+    for kind, names in (("svm", SVM_TASKS), ("crf", CRF_TASKS)):
+        if kind in arguments.part:
+            figures[kind] = {}
+            for name in filter(sizes.__contains__, names):
+                fits = in_fresh_process(by_C_and_tol, name, sizes[name], arguments.seconds, kind == "crf")
+                show_fits(f"{name}, {sizes[name]} examples, {kind}", fits)
+                figures[kind][name] = fits
+            show_summary(kind, figures[kind])
+    if "perceptron" in arguments.part:
+        names = list(filter(sizes.__contains__, PERCEPTRON_TASKS))
+        fits = {name: in_fresh_process(by_passes, name, sizes[name]) for name in names}
+        print_table(
+            "averaged perceptron: test score, CPU s",
+            ["passes", *names],
+            [
+                [str(passes), *(f"{fits[name][k]['score']:.2%} {fits[name][k]['seconds']:6.2f}" for name in names)]
+                for k, passes in enumerate(PASSES)
+            ],
+        )
+        figures["perceptron"] = fits
+    report(figures, [], arguments.json)
+
+
+if __name__ == "__main__":
+    main()
