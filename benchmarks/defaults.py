@@ -22,6 +22,7 @@ CRF_TASKS = PERCEPTRON_TASKS = ("ocr", "conll", "wnut", "digits")
 VALUES_OF_C = (0.01, 0.1, 1.0, 10.0, 100.0)
 TOLERANCES = (0.1, 0.05, 0.02, 0.01, 1e-3)
 PASSES = (5, 10, 20, 50, 100)
+PATIENCE = (2, 3, 5, 10)
 
 
 class Judged(NamedTuple):
@@ -50,7 +51,7 @@ def judged(name: str, n: int) -> Judged:
     if name == "alignment":
         return _alignment(n)
     if name in ("ocr", "horses"):
-        _, model, train, test = load_task({"ocr": "ocr-small"}.get(name, name), n)
+        _, model, train, test = load_task({"ocr": "ocr-large"}.get(name, name), n)
         return Judged(model, train, lambda model: model.score(test.X, test.y, **test.data))
     from maxmargin import ChainSVM
     from maxmargin.datasets import digit_words
@@ -79,13 +80,18 @@ def _alignment(n: int) -> Judged:
     )
 
 
+def as_crf(task: Judged) -> Judged:
+    """The same task for a CRF."""
+    from maxmargin import ChainCRF
+
+    return task._replace(model=ChainCRF(only_observed=True))
+
+
 def by_C_and_tol(name: str, n: int, seconds: float, is_crf: bool) -> list[dict[str, float]]:
     """Fits of an SVM or a CRF for every C and tol."""
     task = judged(name, n)
     if is_crf:
-        from maxmargin import ChainCRF
-
-        task = task._replace(model=ChainCRF(only_observed=True))
+        task = as_crf(task)
     task.warm_up()
     settings = [{"C": C, "tol": tol} for C in VALUES_OF_C for tol in TOLERANCES]
     return [setting | task.fit(time_limit=seconds, max_passes=10_000, **setting) for setting in settings]
@@ -98,6 +104,30 @@ def by_passes(name: str, n: int) -> list[dict[str, float]]:
     task = judged(name, n)
     task.warm_up(solver="perceptron")
     return [task.fit(max_passes=passes, solver=Perceptron(gap_every=passes)) for passes in PASSES]
+
+
+def by_patience(name: str, n: int, is_crf: bool) -> list[dict[str, float]]:
+    """What every patience leads to: passes until it ends, and points of the held-out score short of the best of all."""
+    task = judged(name, n)
+    model = as_crf(task).model if is_crf else task.model
+    n_train = 4 * len(task.train.X) // 5
+    part = {name: values[:n_train] for name, values in task.train.data.items()}
+    rest = {f"{name}_dev": values[n_train:] for name, values in task.train.data.items()}
+    model.set_params(C=10.0, tol=1e-4, max_passes=300, patience=300, random_state=0).fit(
+        task.train.X[:n_train],
+        task.train.y[:n_train],
+        X_dev=task.train.X[n_train:],
+        y_dev=task.train.y[n_train:],
+        **part,
+        **rest,
+    )
+    scores, passes = model.trace_.dev_score, model.trace_.passes
+    ends = []
+    for patience in PATIENCE:
+        best = [int(np.argmax(scores[: k + 1])) for k in range(len(scores))]
+        end = next((k for k in range(len(scores)) if k - best[k] >= patience), len(scores) - 1)
+        ends.append({"passes": float(passes[end]), "lost": float(100 * (scores.max() - scores[best[end]]))})
+    return [*ends, {"passes": float(passes[-1]), "lost": 0.0}]
 
 
 def show_fits(title: str, fits: list[dict[str, float]]) -> None:
@@ -135,7 +165,10 @@ def show_summary(kind: str, fits: dict[str, list[dict[str, float]]]) -> None:
 def main() -> None:
     arguments = parse_arguments(
         __doc__,
-        ("--part", {"nargs": "+", "default": ["svm", "perceptron"], "choices": ["svm", "crf", "perceptron"]}),
+        (
+            "--part",
+            {"nargs": "+", "default": ["svm", "perceptron"], "choices": ["svm", "crf", "perceptron", "patience"]},
+        ),
         ("--tasks", {"nargs": "+", "default": list(SIZES), "choices": list(SIZES)}),
         ("--n", {"type": int, "help": "training examples, by default few hundred"}),
         ("--seconds", {"type": float, "default": 20.0, "help": "time limit of a fit"}),
@@ -162,6 +195,19 @@ def main() -> None:
             ],
         )
         figures["perceptron"] = fits
+    for kind, names in (("svm", SVM_TASKS), ("crf", CRF_TASKS)):
+        if "patience" in arguments.part:
+            names = tuple(filter(sizes.__contains__, names))
+            ends = {name: in_fresh_process(by_patience, name, sizes[name], kind == "crf") for name in names}
+            print_table(
+                f"{kind}, C = 10: passes until patience ends, points of the held-out score lost",
+                ["patience", *names],
+                [
+                    [str(patience), *(f"{ends[name][k]['passes']:.0f} {ends[name][k]['lost']:6.2f}" for name in names)]
+                    for k, patience in enumerate([*PATIENCE, "endless"])
+                ],
+            )
+            figures[f"patience, {kind}"] = ends
     report(figures, [], arguments.json)
 
 
