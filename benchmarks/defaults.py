@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,18 +89,15 @@ def as_crf(task: Judged) -> Judged:
 
 
 def by_C_and_tol(name: str, n: int, is_crf: bool) -> list[dict[str, float]]:
-    """Fits of an SVM or a CRF for every C and tol; one that reaches no tol in max_passes stands for all smaller ones."""
+    """Fits of an SVM or a CRF for every C and tol; one that max_passes ends stands for all smaller tol."""
     task = judged(name, n)
     if is_crf:
         task = as_crf(task)
     task.warm_up()
-    fits = []
-    for C in VALUES_OF_C:
-        is_solved = True
-        for tol in TOLERANCES:
-            fit = task.fit(C=C, tol=tol) if is_solved else fit
-            is_solved = task.model.status_.name == "OPTIMAL"
-            fits.append(fit | {"C": C, "tol": tol})
+    fits: list[dict[str, float]] = []
+    for C, tol in product(VALUES_OF_C, TOLERANCES):
+        goes_on = tol == TOLERANCES[0] or task.model.status_.name == "OPTIMAL"
+        fits.append((task.fit(C=C, tol=tol) if goes_on else fits[-1]) | {"C": C, "tol": tol})
     return fits
 
 
