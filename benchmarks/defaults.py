@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from benchmarks.common import in_fresh_process, parse_arguments, print_table, report
 from benchmarks.entities import load_hashed, span_f1
@@ -33,13 +34,14 @@ class Judged(NamedTuple):
     train: Examples
     score: Callable[[Any], float]
 
-    def fit(self, **options: Any) -> dict[str, float]:
-        """Fit with these arguments of the constructor; report test score, passes and CPU time."""
-        model = self.model.set_params(random_state=0, **options)
+    def fit(self, **options: Any) -> dict[str, Any]:
+        """Fit with these arguments of the constructor; report test score, passes, CPU time and the status."""
+        model = clone(self.model).set_params(random_state=0, **options)
         began = time.process_time()
         model.fit(self.train.X, self.train.y, **self.train.data)
         seconds = time.process_time() - began
-        return {"score": self.score(model), "passes": float(model.trace_.passes[-1]), "seconds": seconds}
+        passes, status = float(model.trace_.passes[-1]), model.status_.name
+        return {"score": self.score(model), "passes": passes, "seconds": seconds, "status": status}
 
     def warm_up(self, **options: Any) -> None:
         """Load the kernels."""
@@ -88,20 +90,20 @@ def as_crf(task: Judged) -> Judged:
     return task._replace(model=ChainCRF(only_observed=True))
 
 
-def by_C_and_tol(name: str, n: int, is_crf: bool) -> list[dict[str, float]]:
+def by_C_and_tol(name: str, n: int, is_crf: bool) -> list[dict[str, Any]]:
     """Fits of an SVM or a CRF for every C and tol; one that max_passes ends stands for all smaller tol."""
     task = judged(name, n)
     if is_crf:
         task = as_crf(task)
     task.warm_up()
-    fits: list[dict[str, float]] = []
+    fits: list[dict[str, Any]] = []
     for C, tol in product(VALUES_OF_C, TOLERANCES):
-        goes_on = tol == TOLERANCES[0] or task.model.status_.name == "OPTIMAL"
+        goes_on = tol == TOLERANCES[0] or fits[-1]["status"] == "OPTIMAL"
         fits.append((task.fit(C=C, tol=tol) if goes_on else fits[-1]) | {"C": C, "tol": tol})
     return fits
 
 
-def by_passes(name: str, n: int) -> list[dict[str, float]]:
+def by_passes(name: str, n: int) -> list[dict[str, Any]]:
     """Averaged perceptrons of every number of passes."""
     from maxmargin import Perceptron
 
@@ -110,7 +112,7 @@ def by_passes(name: str, n: int) -> list[dict[str, float]]:
     return [task.fit(max_passes=passes, solver=Perceptron(gap_every=passes)) for passes in PASSES]
 
 
-def by_patience(name: str, n: int, is_crf: bool) -> list[dict[str, float]]:
+def by_patience(name: str, n: int, is_crf: bool) -> list[dict[str, Any]]:
     """What every patience leads to: passes until it ends, and points of the held-out score short of the best of all."""
     task = judged(name, n)
     model = as_crf(task).model if is_crf else task.model
@@ -126,14 +128,14 @@ def by_patience(name: str, n: int, is_crf: bool) -> list[dict[str, float]]:
     return [*ends, {"passes": float(passes[-1]), "lost": 0.0}]
 
 
-def show_fits(title: str, fits: list[dict[str, float]]) -> None:
+def show_fits(title: str, fits: list[dict[str, Any]]) -> None:
     """A row per C, a column per tol."""
     cells = [f"{fit['score']:.2%} {fit['passes']:5.0f} {fit['seconds']:6.2f}" for fit in fits]
     rows = [[f"{C:g}", *cells[k * len(TOLERANCES) :][: len(TOLERANCES)]] for k, C in enumerate(VALUES_OF_C)]
     print_table(f"{title}: test score, passes, CPU s", ["C", *(f"tol {tol:g}" for tol in TOLERANCES)], rows)
 
 
-def show_summary(kind: str, fits: dict[str, list[dict[str, float]]]) -> None:
+def show_summary(kind: str, fits: dict[str, list[dict[str, Any]]]) -> None:
     """What each tol loses against the smallest, and each C against the best, in points of the score."""
     shape = len(fits), len(VALUES_OF_C), len(TOLERANCES)
     score, seconds = (
