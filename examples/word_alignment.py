@@ -30,7 +30,7 @@ from maxmargin import MatchingSVM
 from maxmargin.datasets import SentencePair, load_word_alignment
 
 N_TRAIN = 200
-GRID = [{"C": C, "missed_cost": cost} for C in (0.03, 0.1, 0.3, 1.0) for cost in (1.0, 2.0, 3.0, 5.0)]
+GRID = [{"C": C, "missed_cost": cost} for C in (0.1, 0.3, 1.0, 3.0) for cost in (2.0, 3.0, 5.0, 10.0)]
 N_COMMON = 40  # words of each language whose pairs have a weight of their own
 
 

@@ -48,7 +48,7 @@ class StructuredModel(BaseEstimator):
         "``LBFGS(memory=20)``.",
         default="auto",
     )
-    tol: float = parameter("float", "Relative duality gap, (primal - dual) / primal, at which to stop.", default=1e-3)
+    tol: float = parameter("float", "Relative duality gap, (primal - dual) / primal, at which to stop.", default=0.02)
     max_passes: float | None = parameter(
         "float",
         "Passes over the examples after which to stop: by default 10 of the perceptron, else 1,000.",
@@ -57,8 +57,9 @@ class StructuredModel(BaseEstimator):
     time_limit: float | None = parameter("float", "Seconds after which to stop.", default=None)
     patience: int = parameter(
         "int",
-        "With held-out data, the number of certificates without a better score there after which `fit` stops.",
-        default=10,
+        "With held-out data, the number of certificates without a better score there after which `fit` stops. They "
+        "come after each pass at first, then after a fifth of the passes made so far.",
+        default=5,
     )
     warm_start: bool = parameter(
         "bool",

@@ -17,9 +17,9 @@ class HeldOut:
     Parameters
     ----------
     score : how good weights are, the higher the better
-    patience : the number of certificates without a better score after which to stop
-    n_examples : the number of held-out examples: where they take longer to score than a pass takes, certificates are
-        as many more passes apart
+    patience : the number of certificates without a better score after which to stop. They come after each pass at
+        first, then after a fifth of the passes made so far, at most as far apart as without held-out data
+    n_examples : the number of held-out examples: certificates are at least as far apart as to visit as many
 
     Examples
     --------
@@ -32,7 +32,7 @@ class HeldOut:
     ('EARLY_STOPPED', 4, False)
     """
 
-    def __init__(self, score: Callable[[np.ndarray], float], patience: int = 10, n_examples: int = 0) -> None:
+    def __init__(self, score: Callable[[np.ndarray], float], patience: int = 5, n_examples: int = 0) -> None:
         check_count("patience", patience)
         self.score = score
         self.patience = patience
