@@ -12,7 +12,7 @@ from tests import naive
 
 @pytest.fixture(scope="module")
 def model(words):
-    return ChainSVM(C=1.0, random_state=0).fit(*words)
+    return ChainSVM(C=1.0, tol=1e-3, random_state=0).fit(*words)
 
 
 def test_learns_and_certifies(model, words):
@@ -116,7 +116,8 @@ def test_costs_are_the_documented_ones(words, cost, class_weight):
     X, y = ([s for s in part if len(s) <= 4][:6] for part in words)
     rng = np.random.default_rng(0)
     position = [rng.random(len(x)) for x in X]
-    fitted = ChainSVM(cost=cost, class_weight=class_weight, fit_bias=False, dtype="float64", random_state=0, tol=1e-3)
+    options = {"fit_bias": False, "dtype": "float64", "random_state": 0, "tol": 1e-3}
+    fitted = ChainSVM(C=1.0, cost=cost, class_weight=class_weight, **options)
     fitted.fit(X, y, position_weight=position)
     golds = [np.searchsorted(fitted.classes_, labels) for labels in y]
     counts = np.bincount(np.concatenate(golds))
