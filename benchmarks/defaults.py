@@ -18,7 +18,7 @@ from benchmarks.common import in_fresh_process, parse_arguments, print_table, re
 from benchmarks.entities import load_hashed, span_f1
 from benchmarks.tasks import Examples, load_task
 
-SIZES = {"ocr": 600, "conll": 600, "wnut": 1000, "horses": 60, "alignment": 100, "digits": 1000}  # training examples
+SIZES = {"ocr": 600, "conll": 200, "wnut": 500, "horses": 60, "alignment": 100, "digits": 500}  # training examples
 SVM_TASKS = ("ocr", "conll", "wnut", "horses", "alignment")
 CHAIN_TASKS = ("ocr", "conll", "wnut", "digits")  # of CRFs, perceptrons and patience
 VALUES_OF_C = (0.01, 0.1, 1.0, 10.0, 100.0)
