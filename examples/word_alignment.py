@@ -158,7 +158,7 @@ def targets(X: list, pairs: list[SentencePair]) -> tuple[list[np.ndarray], list[
 
 def train(X: list, pairs: list[SentencePair], options: dict[str, float]) -> MatchingSVM:
     y, harm = targets(X, pairs)
-    return MatchingSVM(tol=1e-2, random_state=0, **options).fit(X, y, link_weight=harm)
+    return MatchingSVM(random_state=0, **options).fit(X, y, link_weight=harm)
 
 
 def align(model: MatchingSVM, X: list) -> list[set]:

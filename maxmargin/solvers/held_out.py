@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin.checks import check_count
 
-SHARE = 0.2  # of the passes made so far go by until the next look: at first each pass is looked at, then ever fewer
+WAIT = 0.2  # of the passes made so far, until the next certificate: each pass has one at first, later ever fewer do
 
 
 class HeldOut:
@@ -50,7 +50,7 @@ class HeldOut:
 
     def passes_between(self, passes: float, n: int, most: int) -> int:
         """How many passes over n examples to make, after so many, until the next certificate: `most`, or fewer."""
-        return max(1, min(int(SHARE * passes), most), self.n_examples // n)
+        return max(1, min(int(WAIT * passes), most), self.n_examples // n)
 
     @property
     def is_exhausted(self) -> bool:

@@ -135,6 +135,14 @@ def test_costs_are_the_documented_ones(words, cost, class_weight):
     assert optimum <= fitted.trace_.primal[-1] * (1 + 1e-9)
 
 
+def test_a_perceptron_makes_ten_passes(words):
+    X, y = words
+    rng = np.random.default_rng(0)
+    noise = [rng.permutation(labels) for labels in y]  # which no weights separate
+    assert ChainSVM(solver="perceptron", random_state=0).fit(X, noise).n_iter_ == 10
+    assert ChainSVM(solver="perceptron", max_passes=3, random_state=0).fit(X, noise).n_iter_ == 3
+
+
 def test_warm_start_continues(words):
     X, y = words
     fitted = ChainSVM(C=1.0, tol=1e-2, warm_start=True, random_state=0).fit(X, y)
