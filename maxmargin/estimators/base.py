@@ -48,10 +48,10 @@ class StructuredModel(BaseEstimator):
         "``LBFGS(memory=20)``.",
         default="auto",
     )
-    tol: float = parameter("float", "Relative duality gap, (primal - dual) / primal, at which to stop.", default=0.02)
+    tol: float = parameter("float", "Relative duality gap, (primal - dual) / primal, at which to stop.", default=1e-3)
     max_passes: float | None = parameter(
         "float",
-        "Passes over the examples after which to stop: by default 10 of the perceptron, else 1,000.",
+        "Passes over the examples after which to stop: by default 20 of the perceptron, else 1,000.",
         default=None,
     )
     time_limit: float | None = parameter("float", "Seconds after which to stop.", default=None)

@@ -28,8 +28,8 @@ from maxmargin.trace import Status
 class Perceptron(Solver):
     """The structured perceptron: no costs, no regularization, nothing to tune.
 
-    It stops after a pass without mistakes, and after 10 passes unless `max_passes` says otherwise: more of them change
-    little where weights are averaged. The weights are those after the last pass.
+    It stops after a pass without mistakes, or after 20 passes unless `max_passes` says otherwise: averages change little
+    from then on. The weights are those after the last pass.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Perceptron(Solver):
 
     needs_regularization: ClassVar[bool] = False
     returns_last: ClassVar[bool] = True
-    default_passes: ClassVar[int] = 10
+    default_passes: ClassVar[int] = 20
 
     def __post_init__(self) -> None:
         check_count("gap_every", self.gap_every)

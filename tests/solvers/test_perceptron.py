@@ -98,7 +98,7 @@ def test_bounds_and_the_last_weights(problem):
     assert result.w.any()
 
 
-def test_ten_passes_unless_told_otherwise():
+def test_twenty_passes_unless_told_otherwise():
     toy = toy_chains(n=25)  # which no weights separate
-    assert Perceptron().solve(toy, random_state=0).trace.passes[-1] == 10
+    assert Perceptron().solve(toy, random_state=0).trace.passes[-1] == 20
     assert Perceptron().solve(toy, max_passes=12, random_state=0).trace.passes[-1] == 12
