@@ -29,8 +29,8 @@ class Perceptron(Solver):
     """The structured perceptron: no costs, no regularization, nothing to tune.
 
     It stops after a pass without mistakes, or after 20 passes unless `max_passes` says otherwise: more change averages
-    little, but where few labels matter (F1 of entities: 14.4 after 10 passes, 16.8 after 20, 17.9 after 50). The weights
-    are those after the last pass.
+    little, but where few labels matter (F1 of entities: 14.4 after 10 passes, 16.8 after 20, 17.9 after 50). The
+    weights are those after the last pass.
 
     Parameters
     ----------
