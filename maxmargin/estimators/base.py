@@ -58,8 +58,8 @@ class StructuredModel(BaseEstimator):
     patience: int = parameter(
         "int",
         "With held-out data, the number of certificates without a better score there after which `fit` stops. They "
-        "come after each pass at first, then after a fifth of the passes made so far.",
-        default=5,
+        "come after each pass at first, then after a fifth of the passes made so far, those of L-BFGS after each.",
+        default=10,
     )
     warm_start: bool = parameter(
         "bool",

@@ -32,7 +32,7 @@ class HeldOut:
     ('EARLY_STOPPED', 4, False)
     """
 
-    def __init__(self, score: Callable[[np.ndarray], float], patience: int = 5, n_examples: int = 0) -> None:
+    def __init__(self, score: Callable[[np.ndarray], float], patience: int = 10, n_examples: int = 0) -> None:
         check_count("patience", patience)
         self.score = score
         self.patience = patience
