@@ -30,8 +30,7 @@ from maxmargin import MatchingSVM
 from maxmargin.datasets import SentencePair, load_word_alignment
 
 N_TRAIN = 200
-MISSED_COST = 3.0
-VALUES_OF_C = (0.03, 0.1, 0.3, 1.0)
+GRID = [{"C": C, "missed_cost": cost} for C in (0.1, 0.3, 1.0, 3.0) for cost in (2.0, 3.0, 5.0, 10.0)]
 N_COMMON = 40  # words of each language whose pairs have a weight of their own
 
 
@@ -148,27 +147,32 @@ def mutual_best(table: np.ndarray, threshold: float) -> set:
     return set(zip(*np.nonzero(best & (table > threshold)), strict=True))
 
 
-def train(X: list, pairs: list[SentencePair], C: float) -> MatchingSVM:
-    """Fit to the sure links; possible links that are not sure do no harm."""
+def targets(X: list, pairs: list[SentencePair]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The sure links, and how much each link weighs if it is wrong: possible ones that are not sure do no harm."""
     y = [sure_matching(pair, dice) for pair, dice in zip(pairs, dice_tables(texts_of(pairs)), strict=True)]
     harm = [np.ones(shape) for _, shape in X]
     for weight, pair in zip(harm, pairs, strict=True):
         weight[tuple(np.array(sorted(pair.possible)).T)] = 0
-    return MatchingSVM(C=C, missed_cost=MISSED_COST, tol=1e-2, random_state=0).fit(X, y, link_weight=harm)
+    return y, harm
+
+
+def train(X: list, pairs: list[SentencePair], options: dict[str, float]) -> MatchingSVM:
+    y, harm = targets(X, pairs)
+    return MatchingSVM(random_state=0, **options).fit(X, y, link_weight=harm)
 
 
 def align(model: MatchingSVM, X: list) -> list[set]:
     return [{(i, int(j)) for i, j in enumerate(match) if j >= 0} for match in model.predict(X)]
 
 
-def choose_C(X: list, pairs: list[SentencePair]) -> float:
-    """The best of some values by cross-validation."""
-    rates = dict.fromkeys(VALUES_OF_C, 0.0)
+def choose(X: list, pairs: list[SentencePair]) -> dict[str, float]:
+    """The best of GRID by cross-validation: C, and what a missed link costs beside a wrong one."""
+    rates = np.zeros(len(GRID))
     for kept, held_out in KFold(4).split(X):
-        for C in rates:
-            model = train([X[k] for k in kept], [pairs[k] for k in kept], C)
-            rates[C] += error_rate([pairs[k] for k in held_out], align(model, [X[k] for k in held_out]))
-    return min(rates, key=rates.__getitem__)
+        for k, options in enumerate(GRID):
+            model = train([X[i] for i in kept], [pairs[i] for i in kept], options)
+            rates[k] += error_rate([pairs[i] for i in held_out], align(model, [X[i] for i in held_out]))
+    return GRID[rates.argmin()]
 
 
 def texts_of(pairs: list[SentencePair]) -> list[tuple]:
@@ -192,10 +196,10 @@ def main() -> None:
 
     began = time.perf_counter()
     X = featurize(pairs)
-    C = choose_C(X[:N_TRAIN], known)
-    model = train(X[:N_TRAIN], known, C)
+    options = choose(X[:N_TRAIN], known)
+    model = train(X[:N_TRAIN], known, options)
     show("MatchingSVM", align(model, X))
-    print(f"\nC = {C:g}, {model.status_.name}; {time.perf_counter() - began:.0f} s in all")
+    print(f"\n{options}, {model.status_.name}; {time.perf_counter() - began:.0f} s in all")
 
 
 if __name__ == "__main__":

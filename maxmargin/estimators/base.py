@@ -15,7 +15,7 @@ from maxmargin.checks import as_sample_weight, check_count, check_positive
 from maxmargin.encode.base import Encoder, same
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
-from maxmargin.problem import new_weights, part_sizes
+from maxmargin.problem import n_examples, new_weights, part_sizes
 from maxmargin.solvers import find_solver
 from maxmargin.solvers.held_out import HeldOut
 
@@ -49,11 +49,16 @@ class StructuredModel(BaseEstimator):
         default="auto",
     )
     tol: float = parameter("float", "Relative duality gap, (primal - dual) / primal, at which to stop.", default=1e-3)
-    max_passes: float = parameter("float", "Passes over the examples after which to stop.", default=1000)
+    max_passes: float | None = parameter(
+        "float",
+        "Passes over the examples after which to stop: by default 20 of the perceptron, else 1,000.",
+        default=None,
+    )
     time_limit: float | None = parameter("float", "Seconds after which to stop.", default=None)
     patience: int = parameter(
         "int",
-        "With held-out data, the number of certificates without a better score there after which `fit` stops.",
+        "With held-out data, the number of certificates without a better score there after which `fit` stops. They "
+        "come after each pass at first, then after a fifth of the passes made so far, those of L-BFGS after each.",
         default=10,
     )
     warm_start: bool = parameter(
@@ -133,10 +138,11 @@ class StructuredModel(BaseEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        for name in ("C", "tol", "max_passes"):
+        for name in ("C", "tol"):
             check_positive(name, getattr(self, name), allow_infinite=name == "C")
-        if self.time_limit is not None:
-            check_positive("time_limit", self.time_limit)
+        for name in ("max_passes", "time_limit"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
         check_count("patience", self.patience)
         if isinstance(self.random_state, str):
             raise ValueError(f"random_state must be a seed or a generator, not {self.random_state!r}.")
@@ -188,7 +194,7 @@ class StructuredModel(BaseEstimator):
         def score(w: np.ndarray) -> float:
             return encoder.score(problem, inference.best_outputs(problem, w, self.n_jobs))
 
-        return HeldOut(score, self.patience)
+        return HeldOut(score, self.patience, n_examples(problem))
 
     def _set_weights(self, w: np.ndarray) -> None:
         """Become a model of these weights."""

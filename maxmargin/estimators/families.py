@@ -82,6 +82,9 @@ class WithMarginals(StructuredModel):
 class SVM:
     """What structural SVMs have in common."""
 
+    C: float = 0.1  # these three by `benchmarks.defaults`
+    tol: float = 0.02
+    patience: int = 5
     loss: Any = parameter(
         '{"hinge", "smooth_hinge"} or Loss',
         'The hinge loss above or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.',

@@ -90,7 +90,7 @@ class BCFW(Solver):
             yield (certificate := state.trust_gaps(run.start.value))
         elif state.is_warm and self.exact_gaps:
             yield (certificate := run.or_start(state.certify()))
-        n_passes = 1
+        n_passes, age = 1, 0  # of the gaps, in passes since all were refreshed
         while True:
             target = run.target(certificate.primal) if certificate else 0.0
             for k in range(n_passes):
@@ -99,10 +99,11 @@ class BCFW(Solver):
                     return
                 if (is_solved := self.seems_solved(state, target, k + 1)) or run.must_stop:
                     break
-            is_stale = k + 1 == self.gap_every and not is_solved
-            needs_oracle = self.exact_gaps or is_stale
+            age += k + 1
+            needs_oracle = self.exact_gaps or (age >= self.gap_every and not is_solved)
+            age = 0 if needs_oracle else age
             yield (certificate := state.certify() if needs_oracle else state.estimate())
-            n_passes = self.gap_every
+            n_passes = run.passes_to_go(self.gap_every)
 
     def seems_solved(self, state: BlockState, target: float, n_passes: int) -> bool:
         """Whether the known gaps, so many passes after a certificate, call for the next one."""

@@ -8,6 +8,8 @@ import numpy as np
 
 from maxmargin.checks import check_count
 
+WAIT = 0.2  # of the passes made so far, until the next certificate: each pass has one at first, later ever fewer do
+
 
 class HeldOut:
     """Scores weights on held-out data and keeps the best; a run stops once they have not improved for a while.
@@ -15,7 +17,9 @@ class HeldOut:
     Parameters
     ----------
     score : how good weights are, the higher the better
-    patience : the number of certificates without a better score after which to stop
+    patience : the number of certificates without a better score after which to stop. They come after each pass at
+        first, then after a fifth of the passes made so far, at most as far apart as without held-out data
+    n_examples : the number of held-out examples: certificates are at least as far apart as to visit as many
 
     Examples
     --------
@@ -28,10 +32,11 @@ class HeldOut:
     ('EARLY_STOPPED', 4, False)
     """
 
-    def __init__(self, score: Callable[[np.ndarray], float], patience: int = 10) -> None:
+    def __init__(self, score: Callable[[np.ndarray], float], patience: int = 10, n_examples: int = 0) -> None:
         check_count("patience", patience)
         self.score = score
         self.patience = patience
+        self.n_examples = n_examples
         self.best, self.best_score, self.at = np.zeros(0), -np.inf, -1
         self.n_judged = 0
 
@@ -42,6 +47,10 @@ class HeldOut:
             self.best, self.best_score, self.at = w.copy(), float(np.fmax(self.best_score, score)), self.n_judged
         self.n_judged += 1
         return score
+
+    def passes_between(self, passes: float, n: int, most: int) -> int:
+        """How many passes over n examples to make, after so many, until the next certificate: `most`, or fewer."""
+        return max(1, min(int(WAIT * passes), most), self.n_examples // n)
 
     @property
     def is_exhausted(self) -> bool:

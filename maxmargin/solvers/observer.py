@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Result, Run
 from maxmargin.trace import Certified, Status, Trace
@@ -21,11 +20,10 @@ class Observer:
         keeps_last: bool,
         verbose: int,
         callback: Callable[[Trace], bool | None] | None,
-        held_out: HeldOut | None,
     ) -> None:
         self.run = run
         self.keeps_last = keeps_last
-        self.held_out = held_out
+        self.held_out = run.held_out
         self.verbose = verbose
         self.callback = callback
         self.trace = Trace(notes=run.notes)

@@ -11,6 +11,7 @@ import numpy as np
 from maxmargin.checks import as_numbers
 from maxmargin.solvers.active_sets import Carried, DualPoint, copied, no_sets
 from maxmargin.solvers.bounds import project
+from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.trace import Certified, Status, Trace
 
@@ -48,8 +49,10 @@ class Run:
         max_passes: float,
         time_limit: float | None,
         random_state: Any,
+        held_out: HeldOut | None = None,
     ) -> None:
         self.objective = objective
+        self.held_out = held_out
         self.notes: list[str] = []
         self.start = start
         self.w = np.zeros(objective.n_weights, objective.passes.dtype)
@@ -97,6 +100,12 @@ class Run:
     def must_stop(self) -> bool:
         """Whether the run is to end at the next certificate, whatever that says."""
         return self.verdict is not None or self.interrupted or self.timed_out or self.passes >= self.max_passes
+
+    def passes_to_go(self, gap_every: int) -> int:
+        """Passes until the next certificate: `gap_every` or, with held-out data, fewer at first."""
+        if self.held_out is None:
+            return gap_every
+        return self.held_out.passes_between(self.passes, self.objective.n, gap_every)
 
     @property
     def is_pass_too_long(self) -> bool:

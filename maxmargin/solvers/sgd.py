@@ -105,7 +105,7 @@ class SGD(Solver):
             found = run.evaluate(w)
             dual = bound.add(found.cost + found.entropy, found.gradient)
             yield Certificate(w.astype(run.w.dtype), found.value, dual)
-            n_passes = self.gap_every
+            n_passes = run.passes_to_go(self.gap_every)
 
     def _rule(self, run: Run, w: np.ndarray) -> StepRule:
         n, strength = run.objective.n, run.objective.regularization

@@ -34,6 +34,7 @@ class Solver:
     takes_bounds: ClassVar[bool] = True
     returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
     takes_l1: ClassVar[bool] = False
+    default_passes: ClassVar[int] = 1000  # after which to stop unless told otherwise
     keeps_dual: ClassVar[bool] = False  # starts from and returns a dual point, as a path needs
 
     @property
@@ -71,7 +72,7 @@ class Solver:
         upper: Any = None,
         tol: float = 1e-3,
         abs_tol: float = 0.0,
-        max_passes: float = 1000,
+        max_passes: float | None = None,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -94,7 +95,7 @@ class Solver:
         lower, upper : bounds of the weights, numbers or arrays with one entry per weight
         tol : stop at this relative duality gap, (primal - dual) / primal
         abs_tol : stop at this absolute duality gap, too
-        max_passes : stop after this many passes over the examples
+        max_passes : stop after this many passes over the examples; by default after `default_passes` of the solver
         time_limit : stop after about this many seconds
         n_jobs : threads of a pass over all examples; None is 1, -1 all cores
         random_state : seed
@@ -110,8 +111,9 @@ class Solver:
         self._check_oracles(problem, chosen)
         objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen, l1_ratio)
         self._check_objective(objective)
-        run = Run(objective, start, tol, abs_tol, max_passes, time_limit, random_state)
-        observer = Observer(run, self.returns_last, verbose, callback, held_out)
+        most = self.default_passes if max_passes is None else max_passes
+        run = Run(objective, start, tol, abs_tol, most, time_limit, random_state, held_out)
+        observer = Observer(run, self.returns_last, verbose, callback)
         with Interruptible(run):
             self.follow(run, observer)
         return observer.result()

@@ -12,7 +12,7 @@ from tests import naive
 
 @pytest.fixture(scope="module")
 def model(words):
-    return ChainSVM(C=1.0, random_state=0).fit(*words)
+    return ChainSVM(C=1.0, tol=1e-3, random_state=0).fit(*words)
 
 
 def test_learns_and_certifies(model, words):
@@ -116,7 +116,8 @@ def test_costs_are_the_documented_ones(words, cost, class_weight):
     X, y = ([s for s in part if len(s) <= 4][:6] for part in words)
     rng = np.random.default_rng(0)
     position = [rng.random(len(x)) for x in X]
-    fitted = ChainSVM(cost=cost, class_weight=class_weight, fit_bias=False, dtype="float64", random_state=0, tol=1e-3)
+    options = {"fit_bias": False, "dtype": "float64", "random_state": 0, "tol": 1e-3}
+    fitted = ChainSVM(C=1.0, cost=cost, class_weight=class_weight, **options)
     fitted.fit(X, y, position_weight=position)
     golds = [np.searchsorted(fitted.classes_, labels) for labels in y]
     counts = np.bincount(np.concatenate(golds))
@@ -132,6 +133,14 @@ def test_costs_are_the_documented_ones(words, cost, class_weight):
     _, optimum = naive.solve(naive.table(X, golds, 3, cost=true_cost), 1.0)
     assert fitted.trace_.dual[-1] <= optimum * (1 + 1e-9)
     assert optimum <= fitted.trace_.primal[-1] * (1 + 1e-9)
+
+
+def test_a_perceptron_makes_twenty_passes(words):
+    X, y = words
+    rng = np.random.default_rng(0)
+    noise = [rng.permutation(labels) for labels in y]  # which no weights separate
+    assert ChainSVM(solver="perceptron", random_state=0).fit(X, noise).n_iter_ == 20
+    assert ChainSVM(solver="perceptron", max_passes=3, random_state=0).fit(X, noise).n_iter_ == 3
 
 
 def test_warm_start_continues(words):

@@ -90,7 +90,7 @@ def test_models_reach_the_optimum_of_the_observed_weights(make, interpreted_kern
     solver = BCFW(steps="pairwise") if "SVM" in make.__name__ else "lbfgs"
     loss = model._find_loss()
     reference = find_solver(solver, loss).solve(
-        task.problem, loss=loss, lower=-bound, upper=bound, tol=1e-6, random_state=0
+        task.problem, model.C, loss=loss, lower=-bound, upper=bound, tol=1e-6, random_state=0
     )
     assert np.isclose(model.certificate_.primal, reference.certificate.primal, rtol=1e-5)
     assert model.coef_.emissions.shape == (5, 3)

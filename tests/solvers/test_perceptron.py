@@ -96,3 +96,9 @@ def test_bounds_and_the_last_weights(problem):
     result = Perceptron().solve(problem, lower=0.0, max_passes=10, random_state=0)
     assert result.w.min() >= 0
     assert result.w.any()
+
+
+def test_twenty_passes_unless_told_otherwise():
+    toy = toy_chains(n=25)  # which no weights separate
+    assert Perceptron().solve(toy, random_state=0).trace.passes[-1] == 20
+    assert Perceptron().solve(toy, max_passes=12, random_state=0).trace.passes[-1] == 12
