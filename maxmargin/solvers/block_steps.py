@@ -46,7 +46,7 @@ FW, PAIRWISE, AWAY = 0, 1, 2
 NEGLIGIBLE = 1e-12  # the weight below which active outputs are dropped
 DENORMAL = 1e-30  # mean parts below are dropped: they would decay into denormal numbers, a hundred times slower
 
-CALLS, HITS, WORSE_THAN_TRUTH = 0, 1, 2
+CALLS, HITS, WRONG = 0, 1, 2
 
 
 class StepRule(NamedTuple):
@@ -102,19 +102,21 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
             counts[HITS] += 1
             change(tree, i, max(promise, tree[tree.size // 2 + i]))
         else:
-            slot = -1
-        if slot >= 0:
-            best = sets.score[first + slot]
-            copy_into(y, matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot])
-        else:
             max_oracle(problem, i, theta, y, scratch.work)
             best = score_output(problem, i, theta, y)
             counts[CALLS] += 1
-            if is_below(best, truth):
-                best = truth
+            known = max(truth, sets.score[first + slot]) if rule.stores else truth
+            is_wrong = is_below(best, known)
+            if is_wrong:
+                counts[WRONG] += 1
+                best = known
                 copy_into(y, gold(problem, i))
-                counts[WORSE_THAN_TRUTH] += 1
+            if not is_wrong or known == truth:
+                slot = -1
             change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
+        if slot >= 0:
+            best = sets.score[first + slot]
+            copy_into(y, matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot])
 
         kind = rule.kind
         slope = best - mean
