@@ -188,9 +188,9 @@ class Run:
         return evaluation
 
     def is_rounding(self, certificate: Certificate) -> bool:
-        """Whether only rounding, of the objective and of its bound, keeps the gap from reaching the target."""
+        """Whether only rounding, of the objective and of both terms of its bound, keeps the gap above the target."""
         gap = certificate.primal - certificate.dual
-        return gap - 2 * self.rounding <= self.target(certificate.primal)
+        return gap - 3 * self.rounding <= self.target(certificate.primal)
 
     def start_weights(self) -> np.ndarray:
         """The weights to start from, in float64: those given as start, inside the bounds, or zero."""
