@@ -185,13 +185,14 @@ class Objective:
         n_wrong, n_inexact, n_beyond_reach = np.count_nonzero(values[:, IS_WRONG:], axis=0)
         if n_beyond_reach:
             averages[:] = np.inf
+        rounding = float(np.linalg.norm(self.weight * values[:, ROUNDING])) / self.n  # of examples on their own
         return Evaluation(
-            value=self.primal(w, averages[LOSS]),
-            hard=self.primal(w, averages[HARD_LOSS]),
+            value=self.primal(w, averages[LOSS] + rounding),
+            hard=self.primal(w, averages[HARD_LOSS] + rounding),
             gradient=gradient,
             cost=averages[COST],
-            entropy=averages[ENTROPY],
-            rounding=averages[ROUNDING],
+            entropy=averages[ENTROPY] - rounding,
+            rounding=rounding,
             gaps=self.weight * values[:, GAP] / self.n,
             n_wrong=int(n_wrong),
             n_inexact=int(n_inexact),
@@ -259,12 +260,17 @@ def largest_potential(theta):
 
 
 @helper
-def n_parts(delta):
-    """How many parts an output has."""
-    total = 0.0
-    for p in range(delta.size):
-        total += abs(delta[p])
-    return total
+def size_of_score(theta, mu, largest):
+    """The sum of the magnitudes of a score's terms, given that of the largest potential: what rounding is relative to.
+
+    Some oracles leave potentials larger than they were.
+    """
+    size = 0.0
+    n_parts = 0.0
+    for p in range(theta.size):
+        size += abs(theta[p] * mu[p])
+        n_parts += abs(mu[p])
+    return min(size, largest * n_parts)
 
 
 @kernel
@@ -272,7 +278,7 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
     """Evaluate the losses of the examples lo:hi and fill in their values; add their gradient, unless it is empty.
 
     The gradient is (1/n) sum_i weight_i B_i (mu_i - s_i(y_i)). An output that is worse than the true one, or a stored
-    one, is replaced by it. The rounding of a loss is taken to be that of every part of its two outputs.
+    one, is replaced by it. The rounding of a loss is taken to be that of the parts of its two outputs.
     """
     n = n_examples(problem)
     for i in range(lo, hi):
@@ -293,7 +299,7 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
         largest = largest_potential(theta)
         clear(delta)
         add_output(problem, i, true_output, 1.0, delta)
-        count = 1 + n_parts(delta)
+        size = largest + size_of_score(theta, delta, largest)
         h, top, mean, is_exact = attain(loss, problem, i, theta, delta, scratch)
         is_wrong = is_below(top, least)
         if is_wrong:
@@ -302,14 +308,13 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
             add_output(problem, i, rival, 1.0, delta)
         h = max(h, least)
         top = max(top, least)
-        rounding = eps * largest * (count + n_parts(delta))
         if outputs.values.size > 0:
             y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
             copy_into(y, rival if is_wrong else scratch.y[: y.size])
-        values[i, LOSS] = h - truth + rounding
-        values[i, HARD_LOSS] = top - truth + rounding
-        values[i, ENTROPY] = h - mean - rounding
-        values[i, ROUNDING] = rounding
+        values[i, LOSS] = h - truth
+        values[i, HARD_LOSS] = top - truth
+        values[i, ENTROPY] = h - mean
+        values[i, ROUNDING] = eps * (size + size_of_score(theta, delta, largest))
         values[i, GAP] += h
         values[i, IS_WRONG] = is_wrong
         values[i, IS_INEXACT] = not is_exact

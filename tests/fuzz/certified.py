@@ -71,11 +71,11 @@ def objective(w, blocks, C, weight, loss, l1_ratio=0.0):
     return total + (l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * np.dot(w, w)) / (n * C)
 
 
-def size_of_scores(problem, i, w):
-    """The sum of the magnitudes of potentials: what rounding is relative to, even where scores cancel."""
+def size_of_scores(problem, i, w, psi):
+    """The sum of the magnitudes of potentials and features: what rounding is relative to, even where scores cancel."""
     theta = np.zeros(part_sizes(problem)[i], w.dtype)
     generics.scores(problem, w, i, theta)
-    return np.abs(theta[theta > IMPOSSIBLE / 2]).sum(dtype=float)
+    return np.abs(theta[theta > IMPOSSIBLE / 2]).sum(dtype=float) + (np.abs(psi) @ np.abs(w.astype(float))).max()
 
 
 def false_certificate(model, X, y, sample_weight, reference):
@@ -90,7 +90,7 @@ def false_certificate(model, X, y, sample_weight, reference):
     primal, dual = model.certificate_
     with np.errstate(over="ignore"):
         costs = np.array([costs.max() for _, costs in blocks]) + loss.mu * loss.is_smooth
-        scores = np.array([size_of_scores(task.problem, i, model._w) for i in range(n)])
+        scores = np.array([size_of_scores(task.problem, i, model._w, psi) for i, (psi, _) in enumerate(blocks)])
         size = weight @ (costs + scores) / n + abs(primal)
         slack = 1e-9 * size  # of this check; what is certified allows for its own rounding
         excess = 1e-5 * size if model._w.dtype == np.float32 else slack
