@@ -26,15 +26,15 @@ class Candidates:
     The parts of an output are the indicators of the candidates.
     """
 
-    def __init__(self, phi, costs):
-        self.phi = [np.asarray(p, float) for p in phi]
-        self.costs = [np.asarray(c, float) for c in costs]
+    def __init__(self, phi, costs, dtype=float):
+        self.phi = [np.asarray(p, dtype) for p in phi]
+        self.costs = [np.asarray(c, dtype) for c in costs]
 
     def true_outputs(self):
         return [np.zeros(1, np.int32)] * len(self.phi)
 
     def new_weights(self):
-        return np.zeros(self.phi[0].shape[1])
+        return np.zeros(self.phi[0].shape[1], self.phi[0].dtype)
 
     def part_sizes(self):
         return np.array([len(p) for p in self.phi])
@@ -78,8 +78,8 @@ class Candidates:
         return float(top + np.log(total))
 
     def blocks(self):
-        """All outputs for the reference solver: psi(y) and costs."""
-        return [(p[0] - p, c) for p, c in zip(self.phi, self.costs, strict=True)]
+        """All outputs for the reference solver, in float64: psi(y) and costs."""
+        return [(p[0].astype(float) - p, c.astype(float)) for p, c in zip(self.phi, self.costs, strict=True)]
 
 
 def random_candidates(n, n_candidates, random_state):
@@ -173,6 +173,13 @@ class LabelsByArgmax:
             return w @ self.features(x, y) + (0 if y_true is None else self.cost(y_true, y))
 
         return sorted(map(np.array, Labels().outputs(x)), key=value, reverse=True)[:k]
+
+
+class LabelsWithoutCosts(LabelsByArgmax):
+    """The same with a mistake: its oracle forgets the costs."""
+
+    def argmax(self, x, w, y_true=None):
+        return super().argmax(x, w)
 
 
 def label_data(n=6):

@@ -24,7 +24,7 @@ def score_constant(features, weights, lo, hi, out):
 
 @implements(spread_rows, ConstantFeatures)
 def spread_constant(features, weights, lo, hi, delta, scale):
-    step = delta.dtype.type(scale)
+    step = weights.dtype.type(scale)
     for t in range(hi - lo):
         for label in range(delta.shape[1]):
             weights[0, label] += step * delta[t, label]

@@ -41,7 +41,7 @@ def score_dense(features, weights, lo, hi, out):
 @implements(spread_rows, DenseFeatures)
 def spread_dense(features, weights, lo, hi, delta, scale):
     rows = features.rows
-    step = delta.dtype.type(scale)
+    step = weights.dtype.type(scale)
     t = lo
     while t + 4 <= hi:  # four rows for one load and store of the weights
         for f in range(rows.shape[1]):

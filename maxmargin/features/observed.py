@@ -82,7 +82,7 @@ def score_observed(features, weights, lo, hi, out):
 @implements(spread_rows, ObservedFeatures)
 def spread_observed(features, weights, lo, hi, delta, scale):
     rows, ends, labels = features.rows, features.ends, features.labels
-    step = delta.dtype.type(scale)
+    step = weights.dtype.type(scale)
     for t in range(lo, hi):
         if row_is_zero(delta, t - lo):
             continue

@@ -95,7 +95,7 @@ def spread_sparse(features, weights, lo, hi, delta, scale):
             continue
         for p in range(features.indptr[t], features.indptr[t + 1]):
             f = features.indices[p]
-            x = entry(features, p) * delta.dtype.type(scale)
+            x = entry(features, p) * weights.dtype.type(scale)
             for label in range(delta.shape[1]):
                 weights[f, label] += x * delta[t - lo, label]
 

@@ -37,7 +37,7 @@ class ActiveSets(NamedTuple):
 class DualPoint(NamedTuple):
     """Mean parts and, in pairwise and away methods, the active sets that they are the means of."""
 
-    means: Blocks
+    means: Blocks  # less the parts of the true outputs
     sets: ActiveSets
     gaps: np.ndarray = np.zeros(0)  # (n,) block gaps as last known, of solvers that keep them
 
@@ -110,6 +110,15 @@ def has_room(sets, i):
 
 
 @helper
+def is_same(y, z):
+    """Whether two outputs are equal."""
+    t = 0
+    while t < y.size and y[t] == z[t]:
+        t += 1
+    return t == y.size
+
+
+@helper
 def move_to_end(sets, i):
     """Give example i twice its room, at the end of the arenas."""
     for k in range(sets.stored_count[i]):
@@ -135,10 +144,7 @@ def store(sets, i, y, score, limit):
     first = sets.slot_at[i]
     victim = -1
     for slot in range(count):
-        t = 0
-        while t < y.size and kept[slot, t] == y[t]:
-            t += 1
-        if t == y.size:
+        if is_same(kept[slot], y):
             return slot
         is_lowest = victim < 0 or sets.score[first + slot] < sets.score[first + victim]
         if sets.alpha[first + slot] == 0 and is_lowest:
@@ -171,19 +177,37 @@ def remove(sets, i, slot):
 
 @kernel
 def means_of_sets(problem, sets, means, lo, hi, scratch):
-    """Rescale the weights to sum to 1 and recompute the mean parts mu_i = sum_y alpha_i(y) s_i(y) from them."""
+    """Rescale the weights to sum to 1; recompute mu_i - s_i(y_i) = sum_y alpha_i(y) {s_i(y) - s_i(y_i)} from them."""
     for i in range(lo, hi):
         mu = means.values[means.start[i] : means.start[i + 1]]
         kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
         total = 0.0
         for slot in range(sets.stored_count[i]):
             total += sets.alpha[sets.slot_at[i] + slot]
+        truth = gold(problem, i)
+        moved = 0.0  # away from the true output: summed up, as one minus the rest would lose its digits
         clear(mu)
         for slot in range(sets.stored_count[i]):
             sets.alpha[sets.slot_at[i] + slot] /= total
             weight = sets.alpha[sets.slot_at[i] + slot]
-            if weight > 0:
+            if weight > 0 and not is_same(kept[slot], truth):
                 add_output(problem, i, kept[slot], weight, mu)
+                moved += weight
+        add_output(problem, i, truth, -moved, mu)
+
+
+@helper
+def best_stored(problem, i, theta, sets):
+    """The slot of the best stored output of example i, and its score."""
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
+    best = 0
+    top = 0.0
+    for slot in range(sets.stored_count[i]):
+        score = score_output(problem, i, theta, kept[slot])
+        if slot == 0 or score > top:
+            best = slot
+            top = score
+    return best, top
 
 
 class StoredLoss(NamedTuple):
@@ -197,16 +221,9 @@ class StoredLoss(NamedTuple):
 def attain_stored(loss, problem, i, theta, means, scratch):
     """Take the best stored output."""
     sets = loss.sets
-    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
-    best = 0
-    top = 0.0
-    for slot in range(sets.stored_count[i]):
-        score = score_output(problem, i, theta, kept[slot])
-        if slot == 0 or score > top:
-            best = slot
-            top = score
+    best, top = best_stored(problem, i, theta, sets)
     clear(means)
-    add_output(problem, i, kept[best], 1.0, means)
+    add_output(problem, i, matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[best], 1.0, means)
     return top, top, top, True
 
 
@@ -239,14 +256,12 @@ def scale_towards_gold(problem, means, sets, factor, first):
         has_sets = sets.sizes.size > 0
         if has_sets and not has_room(sets, i):
             return i
-        truth = gold(problem, i)
         mu = means.values[means.start[i] : means.start[i + 1]]
         for p in range(mu.size):
             mu[p] *= factor
-        add_output(problem, i, truth, 1 - factor, mu)
         if has_sets:
             for slot in range(sets.stored_count[i]):
                 sets.alpha[sets.slot_at[i] + slot] *= factor
-            slot = store(sets, i, truth, 0.0, 0)
+            slot = store(sets, i, gold(problem, i), 0.0, 0)
             sets.alpha[sets.slot_at[i] + slot] += 1 - factor
     return n_examples(problem)

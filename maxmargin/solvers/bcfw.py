@@ -239,7 +239,8 @@ class BlockState:
         dual = self.rebuild()
         passes = run.objective.passes
         began = passes.clock()
-        found = run.evaluate(run.w, outputs=self.outputs, point=run.dual.means, with_gradient=False)
+        found = run.evaluate(run.w, outputs=self.outputs, point=run.dual.means, sets=self.sets, with_gradient=False)
+        dual -= found.rounding
         self.certificate_seconds = (passes.clock() - began) / passes.n
         self.gaps[:] = np.maximum(found.gaps, 0)
         sum_tree.sum_up(self.tree)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import copy_into
+from maxmargin.losses import clear, copy_into
 from maxmargin.problem import (
     accumulate,
     add_output,
@@ -43,11 +43,10 @@ from maxmargin.solvers.sum_tree import change, draw
 
 FW, PAIRWISE, AWAY = 0, 1, 2
 
-# Mean parts below this are dropped: they would decay into denormal numbers, a hundred times slower to work with.
-# Active outputs of less weight are dropped too.
-NEGLIGIBLE = 1e-12
+NEGLIGIBLE = 1e-12  # the weight below which active outputs are dropped
+DENORMAL = 1e-30  # mean parts below are dropped: they would decay into denormal numbers, a hundred times slower
 
-CALLS, HITS, WORSE_THAN_TRUTH = 0, 1, 2
+CALLS, HITS, WRONG = 0, 1, 2
 
 
 class StepRule(NamedTuple):
@@ -86,13 +85,14 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         y = scratch.y[: gold(problem, i).size]
         scores(problem, w, i, theta)
         augment(problem, i, theta)
+        truth = score_output(problem, i, theta, gold(problem, i))
         mean = 0.0
         slot = -1
         away = -1
         if rule.stores:
             mean, slot, away = score_stored(problem, i, theta, sets)
         if rule.kind == FW:
-            mean = inner(theta, mu)
+            mean = truth + inner(theta, mu)
 
         promise = rule.weight[i] / n * (sets.score[first + slot] - mean) if rule.cache_limit > 0 else 0.0
         least = max(rule.cache_factor * tree[tree.size // 2 + i], rule.cache_nu / n * global_gap)
@@ -102,20 +102,21 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
             counts[HITS] += 1
             change(tree, i, max(promise, tree[tree.size // 2 + i]))
         else:
-            slot = -1
+            max_oracle(problem, i, theta, y, scratch.work)
+            best = score_output(problem, i, theta, y)
+            counts[CALLS] += 1
+            known = max(truth, sets.score[first + slot]) if rule.stores else truth
+            is_wrong = is_below(best, known)
+            if is_wrong:
+                counts[WRONG] += 1
+                best = known
+                copy_into(y, gold(problem, i))
+            if not is_wrong or known == truth:
+                slot = -1
+            change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
         if slot >= 0:
             best = sets.score[first + slot]
             copy_into(y, matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot])
-        else:
-            max_oracle(problem, i, theta, y, scratch.work)
-            best = score_output(problem, i, theta, y)
-            truth = score_output(problem, i, theta, gold(problem, i))
-            counts[CALLS] += 1
-            if is_below(best, truth):
-                best = truth
-                copy_into(y, gold(problem, i))
-                counts[WORSE_THAN_TRUTH] += 1
-            change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
 
         kind = rule.kind
         slope = best - mean
@@ -146,7 +147,7 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         if rule.kind == FW:
             for p in range(mu.size):
                 mu[p] += gamma * delta[p]
-                if abs(mu[p]) < NEGLIGIBLE:
+                if abs(mu[p]) < DENORMAL:
                     mu[p] = 0
         if rule.stores and kind != AWAY and slot < 0:
             slot = store(sets, i, y, best, rule.cache_limit)
@@ -193,11 +194,13 @@ def sum_of_others(sets, i, away):
 @helper
 def set_direction(problem, i, kind, mu, y, sets, away, has_means, delta):
     """Delta = the direction of the step; mu_i is taken from the active set unless its mean parts are kept."""
-    for p in range(delta.size):
-        delta[p] = -mu[p] if kind == FW and has_means else 0
+    clear(delta)
     if kind != AWAY:
         add_output(problem, i, y, 1.0, delta)
     if has_means:
+        add_output(problem, i, gold(problem, i), -1.0, delta)
+        for p in range(delta.size):
+            delta[p] -= mu[p]
         return
     kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
     rest = 0.0

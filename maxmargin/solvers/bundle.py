@@ -39,6 +39,7 @@ class Bundle:
         self.strength, self.bounds = objective.regularization, objective.bounds
         self.points = [np.zeros(objective.n_weights)]
         self.gain, self.alpha, self.H = np.zeros(1), np.ones(1), np.zeros((1, 1))  # H = lambda V'V
+        self.largest = 0.0  # lambda ||v||^2 of all points: what the rounding of mean parts is relative to
 
     def add(self, gain: float, gradient: np.ndarray) -> None:
         """Add the dual point with this gain and gradient of the loss term, -lambda v."""
@@ -47,6 +48,7 @@ class Bundle:
         self.points.append(gradient / -self.strength)
         row = self.strength * np.array([np.dot(v, self.points[-1]) for v in self.points])
         self.H = np.block([[self.H, row[:-1, None]], [row]])
+        self.largest = max(self.largest, float(row[-1]))
         self.gain, self.alpha = np.append(self.gain, gain), np.append(self.alpha, 0.0)
 
     def _merge(self) -> None:
@@ -100,12 +102,13 @@ class Bundle:
 
     @property
     def value(self) -> float:
-        """The value of the mixture or, without bounds, what it is at least by H, whatever the rounding."""
-        gain = float(self.gain @ self.alpha)
+        """The value of the mixture, rounded down; without bounds, what it is at least by H."""
+        gain, square = float(self.gain @ self.alpha), max(float(self.alpha @ self.H @ self.alpha), 0.0)
+        rounding = float(np.finfo(self.objective.passes.dtype).eps) * (abs(gain) + np.sqrt(square * self.largest))
         if self.bounds.which.size:
-            return self.objective.dual_value(gain, self.v)
+            return self.objective.dual_value(gain, self.v) - rounding
         largest = float(np.abs(self.gain) @ self.alpha + (np.sqrt(np.diag(self.H)) @ self.alpha) ** 2)
-        return gain - float(self.alpha @ self.H @ self.alpha) / 2 - DOT_ROUNDING * largest
+        return gain - square / 2 - DOT_ROUNDING * largest - rounding
 
     def _excess(self, bounded: np.ndarray) -> np.ndarray:
         return bounded - np.clip(bounded, self.bounds.lower, self.bounds.upper)

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.problem import add_output
+from maxmargin.losses import clear
+from maxmargin.problem import add_output, gold
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers.active_sets import DualPoint, no_sets
 from maxmargin.solvers.objective import Certificate
@@ -38,7 +39,7 @@ class FrankWolfe(Solver):
             dual = run.rebuild()
             run.n_steps += objective.n
             found = run.evaluate(run.w, outputs=outputs, point=run.dual.means)
-            yield Certificate(run.w, found.value, dual)
+            yield Certificate(run.w, found.value, dual - found.rounding)
             vertex = -found.gradient / objective.regularization
             direction = vertex - objective.at(run.dual.means)[0]
             curvature = objective.regularization * float(np.dot(direction, direction))
@@ -52,6 +53,9 @@ def mix(problem, means, outputs, gamma, lo, hi, scratch):
     """mu_i = (1 - gamma) mu_i + gamma s_i(output_i) for the examples lo:hi."""
     for i in range(lo, hi):
         mu = means.values[means.start[i] : means.start[i + 1]]
+        delta = scratch.delta[: mu.size]
+        clear(delta)
+        add_output(problem, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], 1.0, delta)
+        add_output(problem, i, gold(problem, i), -1.0, delta)
         for p in range(mu.size):
-            mu[p] *= 1 - gamma
-        add_output(problem, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], gamma, mu)
+            mu[p] += gamma * (delta[p] - mu[p])

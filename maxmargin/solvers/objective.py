@@ -10,6 +10,9 @@ where entropy_i(mu_i) = h_i - <theta_i, mu_i> is what smoothing adds: zero for t
 the loss is attained at w, the gradient of the loss term is -lambda w(mu), and for smooth losses F(w) - D(mu) is
 ||grad F(w)||^2 / (2 lambda).
 
+Dual points are kept as mu_i - s_i(y_i), zero at the true outputs: where examples are nearly separable they are so close
+to them that float32 could not tell mu_i from s_i(y_i). Potentials are rounded, and so objectives are rounded up.
+
 With bounds w(mu) is projected to the bounds and D gains a term (`maxmargin.solvers.bounds`). Without regularization,
 lambda = 0, the only known bound is D = 0, at the true outputs: no loss is negative.
 """
@@ -24,6 +27,7 @@ import numpy as np
 from maxmargin.checks import as_sample_weight, check_positive, check_share
 from maxmargin.losses import NAMED, Loss, attain, clear, copy_into, potentials
 from maxmargin.problem import (
+    IMPOSSIBLE,
     accumulate,
     add_output,
     augment,
@@ -36,7 +40,8 @@ from maxmargin.problem import (
 from maxmargin.runtime.blocks import Blocks, new_blocks
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.passes import Passes
-from maxmargin.solvers.active_sets import means_of_sets, sets_of
+from maxmargin.runtime.views import matrix
+from maxmargin.solvers.active_sets import ActiveSets, best_stored, no_sets
 from maxmargin.solvers.bounds import dual_term, make_bounds, project
 
 LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
@@ -53,18 +58,19 @@ class Certificate(NamedTuple):
 class Evaluation(NamedTuple):
     """An objective at some weights, by one pass of its oracle; averages over the examples."""
 
-    value: float  # F(w), infinite where potentials are beyond reach
+    value: float  # F(w), rounded up; infinite where potentials are beyond reach
     hard: float  # F(w) with the hinge loss, or `value` where the oracle does not tell the true maximum
     gradient: np.ndarray  # of the loss term, in float64; empty if it was not asked for
     cost: float  # of the mean parts where the loss is attained
-    entropy: float
+    entropy: float  # rounded down
+    rounding: float  # by how much potentials that are rounded may change F(w)
     gaps: np.ndarray  # (n,) how much the loss of each example exceeds its value at a dual point that was given
-    n_wrong: int  # oracle outputs worse than the true ones
+    n_wrong: int  # oracle outputs worse than the true ones, or than stored ones
     n_inexact: int  # examples whose smoothed maximum is only a bound
 
 
 # The columns of what `loss_pass` writes for each example.
-LOSS, HARD_LOSS, COST, ENTROPY, GAP, IS_WRONG, IS_INEXACT, IS_BEYOND_REACH = range(8)
+LOSS, HARD_LOSS, COST, ENTROPY, ROUNDING, GAP, IS_WRONG, IS_INEXACT, IS_BEYOND_REACH = range(9)
 
 
 class Objective:
@@ -123,10 +129,8 @@ class Objective:
         return other
 
     def gold_means(self) -> Blocks:
-        """The mean parts of the true outputs: the feasible dual point whose weights are zero."""
-        means = new_blocks(self.passes.part_sizes, self.passes.dtype)
-        self.passes.run(means_of_sets, sets_of(self.problem.truth), means)
-        return means
+        """The dual point of the true outputs, whose weights are zero."""
+        return new_blocks(self.passes.part_sizes, self.passes.dtype)
 
     def new_outputs(self) -> Blocks:
         """Room for an output of every example."""
@@ -157,6 +161,7 @@ class Objective:
         means: Blocks | None = None,
         outputs: Blocks | None = None,
         point: Blocks | None = None,
+        sets: ActiveSets | None = None,
         loss: Any = None,
         with_gradient: bool = True,
     ) -> Evaluation:
@@ -165,26 +170,29 @@ class Objective:
         Parameters
         ----------
         w : the weights
-        means : where to keep the mean parts at which the losses are attained
+        means : where to keep the mean parts at which the losses are attained, less those of the true outputs
         outputs : where to keep the outputs of a max oracle
-        point : mean parts of a dual point, to fill in the gaps
+        point : a dual point, to fill in the gaps
+        sets : stored outputs that those of a max oracle must not be worse than
         loss : in place of that of the objective
         with_gradient : whether to sum up the gradient
         """
-        values = np.zeros((self.n, 8))
-        arguments = self._loss_arguments(w, loss or self.loss, means, outputs, point, values)
+        values, w = np.zeros((self.n, 9)), w.astype(self.passes.dtype, copy=False)
+        arguments = self._loss_arguments(w, loss or self.loss, means, outputs, point, sets, values)
         size = self.n_weights if with_gradient else 0
         gradient = self.passes.accumulate(loss_pass, *arguments, size=size)
         averages = self.weight @ values[:, :IS_WRONG] / self.n
         n_wrong, n_inexact, n_beyond_reach = np.count_nonzero(values[:, IS_WRONG:], axis=0)
         if n_beyond_reach:
             averages[:] = np.inf
+        rounding = float(np.linalg.norm(self.weight * values[:, ROUNDING])) / self.n  # of examples on their own
         return Evaluation(
-            value=self.primal(w, averages[LOSS]),
-            hard=self.primal(w, averages[HARD_LOSS]),
+            value=self.primal(w, averages[LOSS] + rounding),
+            hard=self.primal(w, averages[HARD_LOSS] + rounding),
             gradient=gradient,
             cost=averages[COST],
-            entropy=averages[ENTROPY],
+            entropy=averages[ENTROPY] - rounding,
+            rounding=rounding,
             gaps=self.weight * values[:, GAP] / self.n,
             n_wrong=int(n_wrong),
             n_inexact=int(n_inexact),
@@ -192,18 +200,26 @@ class Objective:
 
     def prepare(self) -> None:
         """Compile what `evaluate` runs, so that the first time it takes is that of the work."""
-        arguments = self._loss_arguments(np.zeros(self.n_weights), self.loss, None, None, None, np.zeros((0, 8)))
+        arguments = self._loss_arguments(new_weights(self.problem), self.loss, None, None, None, None, np.zeros((0, 9)))
         loss_pass(self.problem, np.zeros(0), *arguments, 0, 0, self.passes.scratches[0])
 
     def _loss_arguments(
-        self, w: np.ndarray, loss: Any, means: Blocks | None, outputs: Blocks | None, point: Blocks | None, values: Any
+        self,
+        w: np.ndarray,
+        loss: Any,
+        means: Blocks | None,
+        outputs: Blocks | None,
+        point: Blocks | None,
+        sets: ActiveSets | None,
+        values: np.ndarray,
     ) -> tuple[Any, ...]:
         dtype, sizes = self.passes.dtype, self.passes.part_sizes
         kept = (
             Blocks(np.zeros(0, kind), np.zeros(1, np.int64)) if blocks is None else blocks
             for blocks, kind in ((means, dtype), (outputs, np.int32), (point, dtype))
         )
-        return w.astype(dtype, copy=False), loss, sizes, self.weight, *kept, values
+        eps = float(np.finfo(dtype).eps)
+        return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, values
 
 
 @kernel
@@ -213,14 +229,10 @@ def assemble(problem, w, means, weight, regularization, costs, lo, hi, scratch):
     for i in range(lo, hi):
         mu = means.values[means.start[i] : means.start[i + 1]]
         theta = scratch.theta[: mu.size]
-        delta = scratch.delta[: mu.size]
-        for p in range(mu.size):
-            theta[p] = 0
-            delta[p] = -mu[p]
+        clear(theta)
         augment(problem, i, theta)
-        costs[i] = weight[i] * inner(theta, mu)
-        add_output(problem, i, gold(problem, i), 1.0, delta)
-        accumulate(problem, w, i, delta, weight[i] * scale)
+        costs[i] = weight[i] * (score_output(problem, i, theta, gold(problem, i)) + inner(theta, mu))
+        accumulate(problem, w, i, mu, -weight[i] * scale)
 
 
 @helper
@@ -233,17 +245,40 @@ def inner(a, b):
 
 
 @helper
-def is_below(best, truth):
-    """Whether an output is worse than the true one, beyond rounding: the oracle is wrong."""
-    return best < truth - 1e-5 * (1 + abs(truth))
+def is_below(best, rival):
+    """Whether an output is worse than another one, beyond rounding: the oracle is wrong."""
+    return best < rival - 1e-5 * (1 + abs(rival))
+
+
+@helper
+def largest_potential(theta):
+    """The magnitude of the largest potential of a possible part."""
+    largest = theta.dtype.type(0)
+    for p in range(theta.size):
+        largest = max(largest, abs(theta[p]) if theta[p] > IMPOSSIBLE / 2 else theta.dtype.type(0))
+    return largest
+
+
+@helper
+def size_of_score(theta, mu, largest):
+    """The sum of the magnitudes of a score's terms, given that of the largest potential: what rounding is relative to.
+
+    Some oracles leave potentials larger than they were.
+    """
+    size = 0.0
+    n_parts = 0.0
+    for p in range(theta.size):
+        size += abs(theta[p] * mu[p])
+        n_parts += abs(mu[p])
+    return min(size, largest * n_parts)
 
 
 @kernel
-def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, values, lo, hi, scratch):
+def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, sets, eps, values, lo, hi, scratch):
     """Evaluate the losses of the examples lo:hi and fill in their values; add their gradient, unless it is empty.
 
-    The gradient is (1/n) sum_i weight_i B_i (mu_i - s_i(y_i)). An output that is worse than the true one is replaced
-    by it.
+    The gradient is (1/n) sum_i weight_i B_i (mu_i - s_i(y_i)). An output that is worse than the true one, or a stored
+    one, is replaced by it. The rounding of a loss is taken to be that of the parts of its two outputs.
     """
     n = n_examples(problem)
     for i in range(lo, hi):
@@ -253,29 +288,42 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
         truth = potentials(problem, loss, w, i, theta)
         values[i, IS_BEYOND_REACH] = is_beyond_reach(theta)
         least = score_output(problem, i, theta, true_output)
+        rival = true_output
         if point.values.size > 0:
-            values[i, GAP] = -inner(theta, point.values[point.start[i] : point.start[i + 1]])
+            values[i, GAP] = -least - inner(theta, point.values[point.start[i] : point.start[i + 1]])
+        if sets.sizes.size > 0:
+            slot, score = best_stored(problem, i, theta, sets)
+            if score > least:
+                least = score
+                rival = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot]
+        largest = largest_potential(theta)
+        clear(delta)
+        add_output(problem, i, true_output, 1.0, delta)
+        size = largest + size_of_score(theta, delta, largest)
         h, top, mean, is_exact = attain(loss, problem, i, theta, delta, scratch)
         is_wrong = is_below(top, least)
         if is_wrong:
-            h = top = mean = least
+            mean = least
             clear(delta)
-            add_output(problem, i, true_output, 1.0, delta)
-        if means.values.size > 0:
-            copy_into(means.values[means.start[i] : means.start[i + 1]], delta)
+            add_output(problem, i, rival, 1.0, delta)
+        h = max(h, least)
+        top = max(top, least)
         if outputs.values.size > 0:
             y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
-            copy_into(y, true_output if is_wrong else scratch.y[: y.size])
+            copy_into(y, rival if is_wrong else scratch.y[: y.size])
         values[i, LOSS] = h - truth
         values[i, HARD_LOSS] = top - truth
         values[i, ENTROPY] = h - mean
+        values[i, ROUNDING] = eps * (size + size_of_score(theta, delta, largest))
         values[i, GAP] += h
         values[i, IS_WRONG] = is_wrong
         values[i, IS_INEXACT] = not is_exact
+        if gradient.size > 0 and loss.margin:
+            clear(theta)
+            augment(problem, i, theta)
+            values[i, COST] = inner(theta, delta)
+        add_output(problem, i, true_output, -1.0, delta)
+        if means.values.size > 0:
+            copy_into(means.values[means.start[i] : means.start[i + 1]], delta)
         if gradient.size > 0:
-            if loss.margin:
-                clear(theta)
-                augment(problem, i, theta)
-                values[i, COST] = inner(theta, delta)
-            add_output(problem, i, true_output, -1.0, delta)
             accumulate(problem, gradient, i, delta, weight[i] / n)

@@ -223,5 +223,4 @@ def block_decays(problem, w, means, weight, decays, lo, hi, scratch):
         theta = scratch.theta[: mu.size]
         scores(problem, w, i, theta)
         augment(problem, i, theta)
-        truth = score_output(problem, i, theta, gold(problem, i))
-        decays[i] = weight[i] / n_examples(problem) * (inner(theta, mu) - truth)
+        decays[i] = weight[i] / n_examples(problem) * inner(theta, mu)

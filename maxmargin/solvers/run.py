@@ -70,6 +70,7 @@ class Run:
         self.cache_hits = 0
         self.cache_misses = 0
         self.wrong_outputs = 0
+        self.rounding = 0.0  # of the objective, in the last evaluation
         self.n_inexact = 0  # examples whose smoothed maximum was only a bound, in the last evaluation
         self.interrupted = False
         self.verdict: Status | None = None  # why the solver itself ended the run
@@ -128,7 +129,7 @@ class Run:
             lo = hi
 
     def count(self, calls: int, hits: int = 0, misses: int = 0, wrong: int = 0) -> None:
-        """Count oracle calls, look-ups in a cache that saved one or not, and outputs worse than the true one."""
+        """Count oracle calls, look-ups in a cache that saved one or not, and outputs worse than known ones."""
         self.oracle_calls += int(calls)
         self.cache_hits += int(hits)
         self.cache_misses += int(misses)
@@ -190,9 +191,15 @@ class Run:
         objective = objective or self.objective
         evaluation = objective.evaluate(w, **kept)
         self.count(calls=objective.n, wrong=evaluation.n_wrong)
+        self.rounding = evaluation.rounding
         if objective is self.objective:
             self.n_inexact = evaluation.n_inexact
         return evaluation
+
+    def is_rounding(self, certificate: Certificate) -> bool:
+        """Whether only rounding, of the objective and of both terms of its bound, keeps the gap above the target."""
+        gap = certificate.primal - certificate.dual
+        return gap - 3 * self.rounding <= self.target(certificate.primal)
 
     def start_weights(self) -> np.ndarray:
         """The weights to start from, in float64: those given as start, inside the bounds, or zero."""

@@ -131,6 +131,13 @@ class Solver:
                 return
             if observe(certificate):
                 return
+            if run.is_rounding(certificate):
+                run.notes.append(
+                    f"What is left of the gap may be rounding: {np.dtype(run.w.dtype).name} cannot certify more"
+                    f"{', float64 can' if run.w.dtype == np.float32 else ''}."
+                )
+                run.verdict = Status.STALLED
+                return
 
     def _check_loss(self, loss: Loss) -> None:
         if not self.takes(loss):

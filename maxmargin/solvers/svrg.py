@@ -23,7 +23,6 @@ import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import LEAST_TEMPERATURE, Loss, attain
-from maxmargin.problem import add_output, gold
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.smoothing import SMOOTHINGS
 from maxmargin.solvers.bounds import project
@@ -282,7 +281,6 @@ def svrg_steps(problem, loss, lazy, bounds, means, weight, order, eta, strength,
         h, _, mean, _ = attain(loss, problem, i, theta, delta, scratch)
         entropy = h - mean if counts_entropy else 0.0
         gains += add_to_dual(problem, loss, i, weight[i], entropy, theta, delta, gradient)
-        add_output(problem, i, gold(problem, i), 1.0, delta)
         for p in range(delta.size):
             delta[p] -= snapshot[p]
         lazy_step(problem, lazy, bounds, i, delta, -eta * weight[i], 1 - eta * strength, -eta, 1.0)

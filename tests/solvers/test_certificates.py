@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from maxmargin import Loss, Perceptron, Status
+from maxmargin import ChainSVM, CustomProblem, Loss, Perceptron, Status
 from maxmargin.losses import NAMED
-from maxmargin.solvers import all_solvers
+from maxmargin.solvers import BCFW, NSlack, all_solvers
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.objective import Objective
 from maxmargin.testing import toy_chains
-from tests.toy import random_candidates
+from tests import naive, small
+from tests.fuzz import certified
+from tests.toy import Candidates, LabelsByArgmax, LabelsWithoutCosts, label_data, random_candidates
 
 LOSSES = [*NAMED.values(), Loss(margin=False), Loss("entropy", mu=0.3), Loss("l2", margin=False)]
 SOLVERS = all_solvers()
@@ -70,3 +72,78 @@ def test_the_perceptron_certifies_its_last_weights():
     for seed in range(3):
         result = Perceptron(gap_every=1).solve(problem, 1.0, max_passes=7, random_state=seed)
         assert np.isclose(result.certificate.primal, Objective(problem, 1.0).evaluate(result.w).value, rtol=1e-9)
+
+
+def assert_true(result, value, best):
+    """Assert that a certificate encloses the optimum and the objective of its weights, given one that is near it."""
+    primal, dual = result.certificate
+    found = value(result.w.astype(float))
+    assert found * (1 - 1e-9) <= primal
+    assert dual <= best * (1 + 1e-9)
+    assert (result.trace.dual <= best * (1 + 1e-9)).all()
+    assert dual <= primal
+    if result.status is Status.OPTIMAL:
+        assert found - best <= 1e-3 * found
+
+
+def separable_candidates(scale, random_state):
+    """Candidates in float32, nearly all of which some weights tell from the true ones."""
+    rng = np.random.default_rng(random_state)
+    phi = [rng.normal(size=(rng.integers(2, 5), 3)) for _ in range(6)]
+    phi = [scale * x[np.argsort(-x @ [1, 0.5, 0] + 0.1 * rng.normal(size=len(x)))] for x in phi]
+    return Candidates(phi, [np.minimum(np.arange(len(x)), 1) for x in phi], np.float32)
+
+
+@pytest.mark.parametrize("C", [1.0, 1e3, 1e6])
+@pytest.mark.parametrize("scale", [0.01, 1.0])
+def test_certificates_hold_in_float32(C, scale, monkeypatch):
+    """Objectives of nearly separable data are no larger than the rounding of potentials."""
+    monkeypatch.setattr("maxmargin.solvers.bundle.QP_STEPS", 100)  # every mixture has a bound, the best is slow to find
+    problem = separable_candidates(scale, 0)
+    blocks = problem.blocks()
+    exact = BCFW(steps="pairwise").solve(Candidates(problem.phi, problem.costs), C, tol=1e-7, max_passes=300)
+    best = naive.primal(exact.w, blocks, C)
+    for name in set(SOLVERS) - {"lbfgs"}:
+        result = SOLVERS[name].solve(problem, C, max_passes=30, random_state=0)
+        assert_true(result, lambda w: naive.primal(w, blocks, C), best)
+
+
+@pytest.mark.parametrize("solver", ["auto", "lbfgs"])
+@pytest.mark.parametrize("C", [1.0, 1e3, 1e6])
+def test_certificates_of_chains_hold_in_float32(solver, C):
+    loss = NAMED["log" if solver == "lbfgs" else "hinge"]
+    X, y, _ = small.chains(np.random.default_rng(1))
+    X = [x.astype(np.float32) for x in X]
+    options = {"C": C, "loss": loss, "solver": solver, "random_state": 0}
+    exact = ChainSVM(dtype="float64", tol=1e-9, max_passes=60, **options).fit(X, y)
+    rounded = ChainSVM(dtype="float32", max_passes=30, **options).fit(X, y)
+    blocks = certified.blocks_of(exact._encode(X, y).problem)
+
+    def value(w):
+        return certified.objective(w, blocks, C, np.ones(len(blocks)), loss)
+
+    primal, dual = rounded.certificate_
+    assert dual <= value(exact._w) * (1 + 1e-9)
+    assert value(rounded._w.astype(float)) * (1 - 1e-9) <= primal
+
+
+def test_float32_says_where_it_cannot_certify_more():
+    problem = separable_candidates(1.0, 0)
+    result = BCFW(steps="pairwise").solve(problem, 1e6, tol=1e-3, max_passes=500, random_state=0)
+    assert result.status is Status.STALLED
+    assert "float64 can" in result.trace.notes[-1]
+    assert result.certificate.relative_gap > 1e-3
+    exact = BCFW(steps="pairwise").solve(Candidates(problem.phi, problem.costs), 1e6, tol=1e-3, random_state=0)
+    assert exact.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("solver", [BCFW(steps="pairwise"), BCFW(steps="away"), BCFW(cache=5), NSlack()], ids=str)
+def test_stored_outputs_tell_a_wrong_oracle(solver):
+    """One that forgets the costs is beaten by outputs that it returned itself, at other weights."""
+    X, y = label_data(12)
+    options = {"C": 10.0, "tol": 0.05, "max_passes": 200, "random_state": 0}
+    result = solver.solve(CustomProblem(LabelsWithoutCosts(), X, y), **options)
+    assert result.status is Status.INEXACT
+    exact = solver.solve(CustomProblem(LabelsByArgmax(), X, y), **options)
+    assert exact.status is Status.OPTIMAL
+    assert result.certificate.dual <= exact.certificate.primal
