@@ -44,6 +44,7 @@ from maxmargin.runtime.views import matrix
 from maxmargin.solvers.active_sets import ActiveSets, best_stored, no_sets
 from maxmargin.solvers.bounds import dual_term, make_bounds, project
 
+FINE = 1e-10  # a rounding for which a rough bound, by one of the two outputs, is good enough
 LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
 
 
@@ -253,9 +254,12 @@ def is_below(best, rival):
 @helper
 def largest_potential(theta):
     """The magnitude of the largest potential of a possible part."""
+    most = theta.dtype.type(-IMPOSSIBLE / 2)
     largest = theta.dtype.type(0)
     for p in range(theta.size):
-        largest = max(largest, abs(theta[p]) if theta[p] > IMPOSSIBLE / 2 else theta.dtype.type(0))
+        size = abs(theta[p])
+        size = size if size < most else theta.dtype.type(0)
+        largest = size if size > largest else largest
     return largest
 
 
@@ -296,10 +300,13 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
             if score > least:
                 least = score
                 rival = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot]
-        largest = largest_potential(theta)
-        clear(delta)
-        add_output(problem, i, true_output, 1.0, delta)
-        size = largest + size_of_score(theta, delta, largest)
+        largest = np.inf
+        size = 0.0
+        if eps > FINE:
+            largest = np.float64(largest_potential(theta))
+            clear(delta)
+            add_output(problem, i, true_output, 1.0, delta)
+            size = largest + size_of_score(theta, delta, largest)
         h, top, mean, is_exact = attain(loss, problem, i, theta, delta, scratch)
         is_wrong = is_below(top, least)
         if is_wrong:
@@ -314,7 +321,8 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
         values[i, LOSS] = h - truth
         values[i, HARD_LOSS] = top - truth
         values[i, ENTROPY] = h - mean
-        values[i, ROUNDING] = eps * (size + size_of_score(theta, delta, largest))
+        size += (1 if eps > FINE else 2) * size_of_score(theta, delta, largest)
+        values[i, ROUNDING] = eps * size
         values[i, GAP] += h
         values[i, IS_WRONG] = is_wrong
         values[i, IS_INEXACT] = not is_exact

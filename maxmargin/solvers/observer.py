@@ -69,7 +69,7 @@ class Observer:
         is_solved = self._is_enough(certified)
         status = Status.HELD_OUT if was_solved and not is_solved else run.status(is_solved)
         if run.wrong_outputs:
-            run.notes.append(f"The oracle returned an output worse than the true one {run.wrong_outputs} times.")
+            run.notes.append(f"The oracle returned an output worse than a known one {run.wrong_outputs} times.")
         if run.n_inexact:
             run.notes.append(
                 f"The smoothed maximum of {run.n_inexact} examples took max_k outputs and is only a bound: raise max_k "
