@@ -13,7 +13,7 @@ from maxmargin.losses import Loss
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss
-from maxmargin.solvers.relaxed_passes import project, tilt_edge, tilt_node
+from maxmargin.solvers.relaxed_passes import find_margins, project, tilt_edge, tilt_node
 from maxmargin.solvers.run import Result, Run
 from maxmargin.solvers.solver import Solver
 from maxmargin.structures.cliques import spread_clique
@@ -169,7 +169,8 @@ class IDAL(Solver):
         layout = relaxed.layout
         n_first = relaxed.ends_at[:, 1] - relaxed.ends_at[:, 0]
         n_second = relaxed.problem.edges.n_parts[relaxed.problem.edges.kind] // n_first
-        coupling = np.concatenate([relaxed.degree, np.maximum(n_first, n_second)]) / self.rho
+        across = np.stack([n_second, n_first], axis=1) * (1 / self.rho - 2 * layout.edge_entropy[:, 1:])
+        coupling = np.concatenate([relaxed.degree / self.rho, np.maximum(across, 0).max(axis=1)])
         weight = np.concatenate([layout.node_weight, layout.edge_weight])
         return weight * layout.stiffness / relaxed.strength + coupling
 
@@ -183,7 +184,7 @@ def ascend(problem, layout, strength, rho, curvature, scratch, picks, w, mu, del
         c = picks[k]
         if c < n_nodes:
             size = tilt_node(problem, layout, c, w, delta, scratch[0])
-            prox(scratch[0], mu, layout.node_at[c], size, curvature[c], layout.temperature, step)
+            prox(scratch[0], mu, layout.node_at[c], size, curvature[c], layout.node_entropy[c], step)
             for j in range(layout.first[c], layout.first[c + 1]):
                 for x in range(size):
                     delta[layout.incident[j] + x] -= step[x] / rho
@@ -191,7 +192,9 @@ def ascend(problem, layout, strength, rho, curvature, scratch, picks, w, mu, del
         else:
             e = c - n_nodes
             n_first, n_second = tilt_edge(problem, layout, e, w, delta, scratch[0])
-            prox(scratch[0], mu, layout.edge_at[e], n_first * n_second, curvature[c], layout.temperature, step)
+            if layout.edge_entropy[e, 1] > 0:
+                add_slope_of_margins(layout, e, mu, n_first, n_second, scratch)
+            prox(scratch[0], mu, layout.edge_at[e], n_first * n_second, curvature[c], layout.edge_entropy[e, 0], step)
             for a in range(n_first):
                 for b in range(n_second):
                     delta[layout.ends_at[e, 0] + a] += step[a * n_second + b] / rho
@@ -200,10 +203,20 @@ def ascend(problem, layout, strength, rho, curvature, scratch, picks, w, mu, del
 
 
 @helper
-def prox(theta, mu, at, size, curvature, temperature, step):
-    """Move mu_c to the maximum of <theta, u> - L/2 ||u - mu_c||^2 - g ||u||^2 over the simplex; write the change."""
+def add_slope_of_margins(layout, e, mu, n_first, n_second, scratch):
+    """Add the gradient of the terms of the entropy of edge e in its margins to scratch[0]."""
+    find_margins(mu, layout.edge_at[e], n_first, n_second, scratch[1], scratch[2])
+    for a in range(n_first):
+        for b in range(n_second):
+            slope = layout.edge_entropy[e, 1] * scratch[1, a] + layout.edge_entropy[e, 2] * scratch[2, b]
+            scratch[0, a * n_second + b] += 2 * slope
+
+
+@helper
+def prox(theta, mu, at, size, curvature, a, step):
+    """Move mu_c to the maximum of <theta, u> - L/2 ||u - mu_c||^2 - a ||u||^2 over the simplex; write the change."""
     for p in range(size):
-        step[p] = (theta[p] + curvature * mu[at + p]) / (curvature + 2 * temperature)
+        step[p] = (theta[p] + curvature * mu[at + p]) / (curvature + 2 * a)
     project(step, size)
     for p in range(size):
         u = step[p]

@@ -2,8 +2,16 @@
 
 In place of the marginal polytope of a graph stands the *local* one: mu_c of every clique c, node or edge, in the
 simplex (call this product of simplices I) and A mu = 0, that is, mu_i = A_i mu_e for both ends i of every edge e,
-where A_i mu_e are the margins of the table mu_e. The entropy is a sum over cliques: Gini's, h_c(mu_c) = 1 -
-||mu_c||^2. With a temperature g > 0,
+where A_i mu_e are the margins of the table mu_e.
+
+The entropy is a sum over cliques, concave on all of I and 0 at outputs: Gini's, h_c(mu_c) = 1 - ||mu_c||^2, or the mean
+over oriented spanning trees of the entropies of the root and of every child given its parent, each to second order at
+the uniform distribution. With p_i the probability of i as the root and p_{i|j} that of j as the parent of i,
+
+    h_i = k_i p_i (1 - ||mu_i||^2)
+    h_e = k_i k_j (p_{i|j} + p_{j|i}) (1 - ||mu_e||^2) - k_i p_{j|i} (1 - ||A_i mu_e||^2) - k_j p_{i|j} (1 - ||A_j mu_e||^2).
+
+With a temperature g > 0,
 
     loss_i(w) = max over the local polytope of <theta_i(w) + cost_i, mu> + g h(mu), minus <theta_i(w), s_i(y_i)>.
 
@@ -38,11 +46,12 @@ from maxmargin.checks import check_choice
 from maxmargin.losses import Loss
 from maxmargin.problem import part_sizes
 from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.oriented_trees import tree_probabilities
 from maxmargin.solvers.relaxed_passes import Layout, bound_losses, correct, residuals, squared_norms, weigh
 from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.pairwise import PairwiseProblem
 
-ENTROPIES = ("gini",)
+ENTROPIES = ("gini", "oriented_trees")
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,8 @@ class RelaxedLoss(Loss):
     ----------
     mu : the temperature, the weight of the entropy: as it tends to 0, the loss tends to the relaxed hinge loss
     margin : whether outputs must win by their cost
-    entropy : "gini"
+    entropy : "gini", or "oriented_trees" for the mean of Gini's entropy over oriented spanning trees, which is nearer
+        to that of the graph
 
     Examples
     --------
@@ -115,6 +125,7 @@ class Relaxation:
         self.ends_at = ends_at[:-1].reshape(-1, 2)
         self.n_multipliers = int(ends_at[-1])
         self.degree = np.bincount(ends.ravel(), minlength=len(problem.labels))
+        node_entropy, edge_entropy = (gini if loss.entropy == "gini" else oriented_trees)(problem)
         self.layout = Layout(
             node_at=nodes.part + np.repeat(start[:-1], n_nodes),
             edge_at=edges.part + np.repeat(start[:-1], n_edges),
@@ -125,12 +136,13 @@ class Relaxation:
             incident=ends_at[:-1][order],
             stiffness=np.concatenate([_stiffness(nodes), _stiffness(edges)]),
             cost=np.where(loss.margin, problem.cost, 0).astype(np.float64),
-            temperature=loss.mu,
+            node_entropy=loss.mu * node_entropy,
+            edge_entropy=loss.mu * edge_entropy,
         )
         self.n_parts = int(start[-1])
         self.n_nodes, self.n_cliques = len(problem.labels), len(problem.labels) + len(problem.ends)
         sizes = [1, *nodes.n_parts, *edges.n_parts]
-        self.scratch = np.zeros((3, max(sizes)))
+        self.scratch = np.zeros((4, max(sizes)))
         self._feasible = np.zeros(self.n_parts)
 
     def uniform(self) -> np.ndarray:
@@ -146,10 +158,10 @@ class Relaxation:
         arguments = self.layout, self.strength, self.scratch
         w, residual = np.zeros(self.n_weights), np.zeros(self.n_multipliers)
         gain = weigh(self.problem, *arguments, mu, w)
-        penalty, linear, violation = residuals(self.problem, self.layout, mu, xi, residual)
+        penalty, linear, violation = residuals(self.problem, self.layout, self.scratch, mu, xi, residual)
         delta = xi - residual / rho
         smooth = self.strength / 2 * float(np.dot(w, w))
-        primal = smooth + bound_losses(self.problem, self.layout, self.scratch, w, delta)
+        primal = smooth + bound_losses(self.problem, self.layout, self.scratch, w, mu, delta)
         correct(self.problem, self.layout, self.scratch, mu, self._feasible)
         v = np.zeros(self.n_weights)
         lower = weigh(self.problem, *arguments, self._feasible, v) - self.strength / 2 * float(np.dot(v, v))
@@ -162,6 +174,33 @@ class Relaxation:
             primal=primal / self.n,
             dual=max(lower, 0.0) / self.n,
         )
+
+
+def gini(problem: PairwiseProblem) -> tuple[np.ndarray, np.ndarray]:
+    """The coefficients of Gini's entropy of nodes and edges."""
+    return np.ones(len(problem.labels)), np.tile([1.0, 0.0, 0.0], (len(problem.ends), 1))
+
+
+def oriented_trees(problem: PairwiseProblem) -> tuple[np.ndarray, np.ndarray]:
+    """Those of the mean entropy of spanning trees: of the root, and of each node given its parent.
+
+    Graphs of the same edges share their trees.
+    """
+    nodes, edges = problem.nodes, problem.edges
+    known: dict[tuple[int, bytes], tuple[np.ndarray, np.ndarray]] = {}
+    roots, children = [], []
+    for n_nodes, ends in zip(np.diff(nodes.offsets), np.split(problem.ends, edges.offsets[1:-1]), strict=True):
+        key = int(n_nodes), ends.tobytes()
+        if key not in known:
+            known[key] = tree_probabilities(int(n_nodes), ends)
+        roots.append(known[key][0])
+        children.append(known[key][1])
+    sizes = nodes.n_parts[nodes.kind]
+    ends = problem.ends + np.repeat(nodes.offsets[:-1], np.diff(edges.offsets))[:, np.newaxis]
+    child = np.concatenate(children)
+    given = sizes[ends] * child[:, ::-1]  # k_i, and how often i is the parent
+    both = np.prod(sizes[ends], axis=1) * child.sum(axis=1)
+    return sizes * np.concatenate(roots), np.column_stack([both, given])
 
 
 def _within(sizes: np.ndarray) -> np.ndarray:

@@ -23,7 +23,8 @@ class Layout(NamedTuple):
     incident: np.ndarray  # (2 M,) the first multiplier of node and edge
     stiffness: np.ndarray  # (N + M,) the largest ||B_c d||^2 / ||d||^2
     cost: np.ndarray  # (N,) of a wrong label, zero without margin
-    temperature: float
+    node_entropy: np.ndarray  # (N,) a of the entropy a (1 - ||mu_i||^2), times the temperature
+    edge_entropy: np.ndarray  # (M, 3) a, b, c of a (1 - ||mu_e||^2) - b (1 - ||A_i mu_e||^2) - c (1 - ||A_j mu_e||^2)
 
 
 @kernel
@@ -72,11 +73,17 @@ def tilt_node(problem, layout, c, w, delta, theta):
 
 
 @helper
+def shape_of(problem, layout, e):
+    """The numbers of rows and columns of the table of edge e."""
+    n_first = layout.ends_at[e, 1] - layout.ends_at[e, 0]
+    return n_first, problem.edges.n_parts[problem.edges.kind[e]] // n_first
+
+
+@helper
 def tilt_edge(problem, layout, e, w, delta, theta):
     """Theta_e = theta_e(w) + (A' delta)_e of edge e; return its numbers of rows and columns."""
     score_clique(problem.edges, w, e, theta)
-    n_first = layout.ends_at[e, 1] - layout.ends_at[e, 0]
-    n_second = problem.edges.n_parts[problem.edges.kind[e]] // n_first
+    n_first, n_second = shape_of(problem, layout, e)
     for a in range(n_first):
         for b in range(n_second):
             theta[a * n_second + b] -= delta[layout.ends_at[e, 0] + a] + delta[layout.ends_at[e, 1] + b]
@@ -91,90 +98,149 @@ def true_pair(problem, i, e, n_second):
 
 
 @helper
-def smooth_max(theta, size, temperature, u):
-    """Max over the simplex of <theta, u> + g (1 - ||u||^2), attained at u."""
+def bound_node(theta, size, a, u):
+    """Max over the simplex of <theta, u> + a (1 - ||u||^2), attained at u."""
     for p in range(size):
-        u[p] = theta[p] / (2 * temperature)
+        u[p] = theta[p] / (2 * a)
     project(u, size)
-    value = temperature
+    value = a
     for p in range(size):
-        value += (theta[p] - temperature * u[p]) * u[p]
+        value += (theta[p] - a * u[p]) * u[p]
+    return value
+
+
+@helper
+def find_margins(mu, at, n_first, n_second, rows, columns):
+    """The margins of the table of an edge."""
+    for b in range(n_second):
+        columns[b] = 0
+    for a in range(n_first):
+        rows[a] = 0
+        for b in range(n_second):
+            rows[a] += mu[at + a * n_second + b]
+            columns[b] += mu[at + a * n_second + b]
+
+
+@helper
+def dot(a, b, start, size):
+    """<a, b[start : start + size]>."""
+    total = 0.0
+    for p in range(size):
+        total += a[p] * b[start + p]
+    return total
+
+
+@helper
+def entropy_of_edge(layout, e, mu, n_first, n_second, rows, columns):
+    """The entropy of edge e, whose margins are given."""
+    at = layout.edge_at[e]
+    squares = 0.0
+    for p in range(at, at + n_first * n_second):
+        squares += mu[p] * mu[p]
+    value = layout.edge_entropy[e, 0] * (1 - squares)
+    value -= layout.edge_entropy[e, 1] * (1 - dot(rows, rows, 0, n_first))
+    return value - layout.edge_entropy[e, 2] * (1 - dot(columns, columns, 0, n_second))
+
+
+@helper
+def bound_edge(layout, e, theta, mu, n_first, n_second, scratch):
+    """At least the maximum over the simplex of <theta, u> + entropy(u), and equal to it for Gini or at its maximiser.
+
+    This function q is strongly concave along directions that add up to zero, where those of both margins are
+    orthogonal: q(u) <= q(mu) + <q'(mu), u - mu> - sigma/2 ||u - mu||^2, and the right side has its maximum at a
+    projection.
+    """
+    rows = scratch[1]
+    columns = scratch[2]
+    u = scratch[3]
+    at = layout.edge_at[e]
+    size = n_first * n_second
+    find_margins(mu, at, n_first, n_second, rows, columns)
+    value = dot(theta, mu, at, size) + entropy_of_edge(layout, e, mu, n_first, n_second, rows, columns)
+    sigma = layout.edge_entropy[e, 0]
+    sigma = 2 * (sigma - max(layout.edge_entropy[e, 1] * n_second, layout.edge_entropy[e, 2] * n_first))
+    for a in range(n_first):
+        for b in range(n_second):
+            p = a * n_second + b
+            theta[p] -= 2 * layout.edge_entropy[e, 0] * mu[at + p]
+            theta[p] += 2 * (layout.edge_entropy[e, 1] * rows[a] + layout.edge_entropy[e, 2] * columns[b])
+            u[p] = mu[at + p] + theta[p] / sigma
+    project(u, size)
+    for p in range(size):
+        step = u[p] - mu[at + p]
+        value += (theta[p] - sigma / 2 * step) * step
     return value
 
 
 @kernel
-def bound_losses(problem, layout, scratch, w, delta):
-    """U(w, delta) without regularization: as A s = 0, delta adds nothing to the true score."""
+def bound_losses(problem, layout, scratch, w, mu, delta):
+    """At least U(w, delta) without regularization: as A s = 0, delta adds nothing to the true score."""
     theta = scratch[0]
     total = 0.0
     for i in range(problem.nodes.offsets.size - 1):
         for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
             size = tilt_node(problem, layout, c, w, delta, theta)
-            value = smooth_max(theta, size, layout.temperature, scratch[1])
-            total += layout.node_weight[c] * (value - theta[problem.labels[c]])
+            truth = theta[problem.labels[c]]
+            total += layout.node_weight[c] * (bound_node(theta, size, layout.node_entropy[c], scratch[1]) - truth)
         for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
             n_first, n_second = tilt_edge(problem, layout, e, w, delta, theta)
-            value = smooth_max(theta, n_first * n_second, layout.temperature, scratch[1])
-            total += layout.edge_weight[e] * (value - theta[true_pair(problem, i, e, n_second)])
+            truth = theta[true_pair(problem, i, e, n_second)]
+            total += layout.edge_weight[e] * (bound_edge(layout, e, theta, mu, n_first, n_second, scratch) - truth)
     return total
 
 
 @kernel
 def weigh(problem, layout, strength, scratch, mu, w):
-    """W += w(mu); return <cost, mu> + g h(mu)."""
+    """W += w(mu); return <cost, mu> and the entropy of mu, added up."""
     step = scratch[0]
     total = 0.0
     for i in range(problem.nodes.offsets.size - 1):
         for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
-            size = problem.nodes.n_parts[problem.nodes.kind[c]]
-            truth = problem.labels[c]
-            entropy = away_from(mu, layout.node_at[c], size, truth, step)
-            cost = layout.cost[c] * (1 - mu[layout.node_at[c] + truth])
-            total += layout.node_weight[c] * (cost + layout.temperature * entropy)
+            at = layout.node_at[c]
+            squares = leave(mu, at, problem.nodes.n_parts[problem.nodes.kind[c]], problem.labels[c], step)
+            cost = layout.cost[c] * (1 - mu[at + problem.labels[c]])
+            total += layout.node_weight[c] * (cost + layout.node_entropy[c] * (1 - squares))
             spread_clique(problem.nodes, w, c, step, layout.node_weight[c] / strength)
         for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
-            size = problem.edges.n_parts[problem.edges.kind[e]]
-            n_second = size // (layout.ends_at[e, 1] - layout.ends_at[e, 0])
-            entropy = away_from(mu, layout.edge_at[e], size, true_pair(problem, i, e, n_second), step)
-            total += layout.edge_weight[e] * layout.temperature * entropy
+            n_first, n_second = shape_of(problem, layout, e)
+            find_margins(mu, layout.edge_at[e], n_first, n_second, scratch[1], scratch[2])
+            entropy = entropy_of_edge(layout, e, mu, n_first, n_second, scratch[1], scratch[2])
+            total += layout.edge_weight[e] * entropy
+            leave(mu, layout.edge_at[e], n_first * n_second, true_pair(problem, i, e, n_second), step)
             spread_clique(problem.edges, w, e, step, layout.edge_weight[e] / strength)
     return total
 
 
 @helper
-def away_from(mu, at, size, truth, step):
-    """Write s_c - mu_c into `step`; return the entropy of mu_c."""
-    entropy = 1.0
+def leave(mu, at, size, truth, step):
+    """Write s_c - mu_c into `step`; return ||mu_c||^2."""
+    squares = 0.0
     for p in range(size):
         step[p] = -mu[at + p]
-        entropy -= mu[at + p] * mu[at + p]
+        squares += mu[at + p] * mu[at + p]
     step[truth] += 1
-    return entropy
+    return squares
 
 
 @kernel
-def residuals(problem, layout, mu, xi, residual):
+def residuals(problem, layout, scratch, mu, xi, residual):
     """Write A mu; return, weighted by the examples, ||A mu||^2 and <xi, A mu>, and the plain ||A mu||^2."""
     penalty = 0.0
     linear = 0.0
     violation = 0.0
     for i in range(problem.nodes.offsets.size - 1):
         for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
-            lo = layout.ends_at[e, 0]
-            middle = layout.ends_at[e, 1]
-            n_second = problem.edges.n_parts[problem.edges.kind[e]] // (middle - lo)
-            for a in range(middle - lo):
-                residual[lo + a] = mu[layout.node_at[problem.nodes.offsets[i] + problem.ends[e, 0]] + a]
-            for b in range(n_second):
-                residual[middle + b] = mu[layout.node_at[problem.nodes.offsets[i] + problem.ends[e, 1]] + b]
-            for a in range(middle - lo):
-                for b in range(n_second):
-                    residual[lo + a] -= mu[layout.edge_at[e] + a * n_second + b]
-                    residual[middle + b] -= mu[layout.edge_at[e] + a * n_second + b]
-            for p in range(lo, middle + n_second):
-                linear += layout.edge_weight[e] * xi[p] * residual[p]
-                penalty += layout.edge_weight[e] * residual[p] * residual[p]
-                violation += residual[p] * residual[p]
+            n_first, n_second = shape_of(problem, layout, e)
+            find_margins(mu, layout.edge_at[e], n_first, n_second, scratch[1], scratch[2])
+            for end in range(2):
+                node = layout.node_at[problem.nodes.offsets[i] + problem.ends[e, end]]
+                at = layout.ends_at[e, end]
+                for x in range(n_second if end else n_first):
+                    residual[at + x] = mu[node + x] - scratch[1 + end, x]
+                    squared = residual[at + x] * residual[at + x]
+                    linear += layout.edge_weight[e] * xi[at + x] * residual[at + x]
+                    penalty += layout.edge_weight[e] * squared
+                    violation += squared
     return penalty, linear, violation
 
 
@@ -190,8 +256,7 @@ def correct(problem, layout, scratch, mu, feasible):
         for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
             first = layout.node_at[lo + problem.ends[e, 0]]
             second = layout.node_at[lo + problem.ends[e, 1]]
-            n_first = layout.ends_at[e, 1] - layout.ends_at[e, 0]
-            n_second = problem.edges.n_parts[problem.edges.kind[e]] // n_first
+            n_first, n_second = shape_of(problem, layout, e)
             for a in range(n_first):
                 for b in range(n_second):
                     feasible[first + a] += mu[layout.edge_at[e] + a * n_second + b]
@@ -205,8 +270,7 @@ def correct(problem, layout, scratch, mu, feasible):
         for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
             first = layout.node_at[lo + problem.ends[e, 0]]
             second = layout.node_at[lo + problem.ends[e, 1]]
-            n_first = layout.ends_at[e, 1] - layout.ends_at[e, 0]
-            n_second = problem.edges.n_parts[problem.edges.kind[e]] // n_first
+            n_first, n_second = shape_of(problem, layout, e)
             couple(feasible, layout.edge_at[e], first, n_first, second, n_second, rows, columns)
 
 

@@ -9,6 +9,7 @@ from maxmargin import Status
 from maxmargin.problem import new_weights
 from maxmargin.solvers.idal import IDAL
 from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.oriented_trees import tree_probabilities
 from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss
 from maxmargin.solvers.relaxed_passes import correct, project
 from maxmargin.structures.cliques import EdgeType
@@ -62,10 +63,53 @@ def polytope(problem, i):
     return A, np.array(sums), truth
 
 
+def graphs_of(problem):
+    return zip(np.diff(problem.nodes.offsets), np.split(problem.ends, problem.edges.offsets[1:-1]), strict=True)
+
+
+def gini(graph):
+    n_nodes, ends = graph
+    return np.ones(n_nodes), np.tile([1.0, 0.0, 0.0], (len(ends), 1))
+
+
+def tree_gini(graph, k):
+    """Second-order terms of H(root) + sum of H(child, parent) - H(parent), the mean over all oriented trees."""
+    roots, child = naive_trees(*graph)
+    return k * roots, np.column_stack([k * k * child.sum(axis=1), k * child[:, 1], k * child[:, 0]])
+
+
+def naive_trees(n_nodes, ends):
+    """How often each node is a root, and each end of an edge the child of the other, over all forests and roots."""
+    incidence = np.zeros((len(ends), n_nodes))
+    for e, (a, b) in enumerate(ends):
+        incidence[e, [a, b]] = 1, -1
+    size = np.linalg.matrix_rank(incidence) if len(ends) else 0
+    forests = [f for f in itertools.combinations(range(len(ends)), size) if rank(incidence[[*f]]) == size]
+    child, roots = np.zeros((len(ends), 2)), np.zeros(n_nodes)
+    for forest in forests:
+        for e in forest:
+            sides = [reach(v, [ends[f] for f in forest if f != e]) for v in ends[e]]
+            child[e] += np.array([len(sides[1]), len(sides[0])]) / (len(sides[0]) + len(sides[1]))  # where the root is
+        for v in range(n_nodes):
+            roots[v] += 1 / len(reach(v, [ends[f] for f in forest]))
+    return roots / len(forests), child / len(forests)
+
+
+def rank(matrix):
+    return np.linalg.matrix_rank(matrix) if len(matrix) else 0
+
+
+def reach(v, ends):
+    seen = {v}
+    for _ in ends:
+        seen |= {u for pair in ends if seen & set(pair) for u in pair}
+    return seen
+
+
 class Dual:
     """D(mu) of all graphs, by definition, in sums over examples; mu are those of all graphs, one after the other."""
 
-    def __init__(self, problem, C, temperature, margin=True, weight=None):
+    def __init__(self, problem, C, temperature, margin=True, weight=None, entropy="gini"):
         n = len(problem.nodes.offsets) - 1
         self.n, self.C, self.temperature = n, C, temperature
         weight = np.ones(n) if weight is None else np.asarray(weight)
@@ -84,23 +128,30 @@ class Dual:
             cost[: (hi - lo) * k] = np.repeat(problem.cost[lo:hi], k) * (1 - truth[: (hi - lo) * k])
             costs.append(margin * cost)
         self.cost = np.concatenate(costs)
-        self.n_cliques = sum(
-            w * (np.diff(problem.nodes.offsets)[i] + np.diff(problem.edges.offsets)[i]) for i, w in enumerate(weight)
-        )
+        # The entropy is top - mu' H mu.
+        coefficients = [gini(graph) if entropy == "gini" else tree_gini(graph, k) for graph in graphs_of(problem)]
+        self.H, self.top = np.zeros((self.truth.size,) * 2), 0.0
+        at = 0
+        for (A, _, truth), (of_nodes, of_edges), scale in zip(pieces, coefficients, weight, strict=True):
+            squares = np.concatenate([np.repeat(of_nodes, k), np.repeat(of_edges[:, 0], k * k)])
+            margins = np.where(A < 0, 1.0, 0.0)  # the margins of both ends of each edge
+            H = np.diag(squares) - margins.T @ np.diag(np.repeat(of_edges[:, 1:].ravel(), k)) @ margins
+            self.H[at : at + truth.size, at : at + truth.size] = scale * H
+            self.top += scale * (of_nodes.sum() + of_edges[:, 0].sum() - of_edges[:, 1:].sum())
+            at += truth.size
 
     def w(self, mu):
         return self.C * self.B @ (self.truth - mu)
 
     def gain(self, mu):
-        # A node's table sums to 1, an edge's as well: the entropy is their number minus the sum of squares.
-        return self.weight @ (self.cost * mu - self.temperature * mu**2) + self.temperature * self.n_cliques
+        return self.weight @ (self.cost * mu) + self.temperature * (self.top - mu @ self.H @ mu)
 
     def value(self, mu):
         w = self.w(mu)
         return (self.gain(mu) - w @ w / (2 * self.C)) / self.n
 
     def slope(self, mu):
-        return (self.weight * (self.cost - 2 * self.temperature * mu) + self.B.T @ self.w(mu)) / self.n
+        return (self.weight * self.cost - 2 * self.temperature * self.H @ mu + self.B.T @ self.w(mu)) / self.n
 
     def best(self, start):
         """The maximum over the local polytope."""
@@ -135,19 +186,21 @@ CASES = [
     {"temperature": 0.05, "rho": 0.1},
     {"temperature": 5.0, "rho": 10.0, "margin": False},
     {"temperature": 0.3, "rho": 1.0, "weight": [0.5, 3.0]},
+    {"temperature": 1.0, "rho": 1.0, "entropy": "oriented_trees"},
+    {"temperature": 0.1, "rho": 0.1, "entropy": "oriented_trees", "weight": [2.0, 1.0]},
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_equals_an_independent_qp(case):
-    case = {"margin": True, "weight": None, **case}
+    case = {"margin": True, "weight": None, "entropy": "gini", **case}
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
-    dual = Dual(problem, 0.5, case["temperature"], case["margin"], case["weight"])
+    dual = Dual(problem, 0.5, case["temperature"], case["margin"], case["weight"], case["entropy"])
     result = IDAL(rho=case["rho"]).solve(
         problem,
         0.5,
         case["weight"],
-        loss=RelaxedLoss(mu=case["temperature"], margin=case["margin"]),
+        loss=RelaxedLoss(mu=case["temperature"], margin=case["margin"], entropy=case["entropy"]),
         tol=1e-6,
         max_passes=1e4,
         random_state=0,
@@ -290,6 +343,22 @@ def test_corrected_points_are_feasible():
         assert np.allclose(mu, feasible)  # a feasible point stays
 
 
+@pytest.mark.parametrize("ends", [TRIANGLE, SQUARE, [*SQUARE, (0, 2), (4, 5)], [(0, 1)], TREE])
+def test_probabilities_of_trees_equal_enumeration(ends):
+    ends = np.array(ends)
+    for found, expected in zip(tree_probabilities(7, ends), naive_trees(7, ends), strict=True):
+        assert np.allclose(found, expected)
+
+
+def test_no_edges():
+    roots, edges = tree_probabilities(2, np.zeros((0, 2), int))
+    assert roots.tolist() == [1.0, 1.0]
+    assert edges.shape == (0, 2)
+    problem = make_problem(np.random.default_rng(0), [(np.zeros(2, int), []), (np.zeros(1, int), [])])
+    for entropy in ("gini", "oriented_trees"):
+        assert IDAL().solve(problem, loss=RelaxedLoss(entropy=entropy), random_state=0).status is Status.OPTIMAL
+
+
 def test_the_projection_is_that_by_sorting():
     rng = np.random.default_rng(0)
     for size, scale in itertools.product((1, 2, 7, 30), (1e-8, 0.1, 1.0, 1e9)):
@@ -321,7 +390,7 @@ def test_bad_problems_losses_and_starts():
         IDAL().solve(problem, loss="log")
     with pytest.raises(ValueError, match="mu must be a positive number"):
         RelaxedLoss(mu=0.0)
-    with pytest.raises(ValueError, match="entropy must be one of gini"):
+    with pytest.raises(ValueError, match="entropy must be one of gini, oriented_trees"):
         RelaxedLoss(entropy="shannon")
     with pytest.raises(ValueError, match="start must be the Result of an earlier run"):
         IDAL().solve(problem, start=np.zeros(3))
