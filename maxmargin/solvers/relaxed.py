@@ -9,7 +9,8 @@ over oriented spanning trees of the entropies of the root and of every child giv
 the uniform distribution. With p_i the probability of i as the root and p_{i|j} that of j as the parent of i,
 
     h_i = k_i p_i (1 - ||mu_i||^2)
-    h_e = k_i k_j (p_{i|j} + p_{j|i}) (1 - ||mu_e||^2) - k_i p_{j|i} (1 - ||A_i mu_e||^2) - k_j p_{i|j} (1 - ||A_j mu_e||^2).
+    h_e = k_i k_j (p_{i|j} + p_{j|i}) (1 - ||mu_e||^2)
+          - k_i p_{j|i} (1 - ||A_i mu_e||^2) - k_j p_{i|j} (1 - ||A_j mu_e||^2).
 
 With a temperature g > 0,
 
