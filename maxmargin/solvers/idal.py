@@ -13,12 +13,14 @@ from maxmargin.losses import Loss
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss
-from maxmargin.solvers.relaxed_passes import find_margins, project, tilt_edge, tilt_node
+from maxmargin.solvers.relaxed_passes import concavity, dot, find_margins, project, tilt_edge, tilt_node
 from maxmargin.solvers.run import Result, Run
 from maxmargin.solvers.solver import Solver
 from maxmargin.structures.cliques import spread_clique
 from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem
 
+STEPS = {"prox": (False, 1), "exact": (False, 30), "line_search": (True, 1)}  # searches?, steps on an edge at most
+SETTLED = 1e-4  # an edge is maximised when the squared length of a step is this share of the longest
 SAMPLINGS = ("permutation", "uniform")
 
 
@@ -57,6 +59,9 @@ class IDAL(Solver):
     ----------
     rho : the smaller, the more it costs to violate the marginalization constraints
     inner : passes between two steps of the multipliers
+    steps : how to move a clique: "prox" to the maximum of a lower bound of D_rho that bends alike in all directions,
+        "exact" to the maximum of D_rho itself, by several such steps on edges, "line_search" as far as it pays towards
+        the maximum of the entropy and the linear part
     sampling : order of the cliques: "permutation" visits each once per pass, "uniform" draws with replacement, as the
         paper does, and converges more slowly
     gap_every : passes between two certificates
@@ -84,6 +89,7 @@ class IDAL(Solver):
 
     rho: float = 1.0
     inner: float = 0.5
+    steps: str = "prox"
     sampling: str = "permutation"
     gap_every: int = 10
 
@@ -94,6 +100,7 @@ class IDAL(Solver):
     def __post_init__(self) -> None:
         check_positive("rho", self.rho)
         check_positive("inner", self.inner)
+        check_choice("steps", self.steps, STEPS)
         check_choice("sampling", self.sampling, SAMPLINGS)
         check_count("gap_every", self.gap_every)
 
@@ -118,7 +125,8 @@ class IDAL(Solver):
     def iterate(self, run: Run) -> Iterator[Certificate]:
         relaxed = Relaxation(run.objective)
         mu, xi, progress = self._start(run, relaxed)
-        curvature = self._curvature(relaxed)
+        curvature, rule = self._curvature(relaxed), STEPS[self.steps]
+        fixed = relaxed.problem, relaxed.layout, relaxed.strength, self.rho, curvature, *rule, relaxed.scratch
         draws = self._draws(run, relaxed.n_cliques)
         n_steps = 0
         while True:
@@ -130,8 +138,7 @@ class IDAL(Solver):
             n_most = min(n_steps + self.gap_every * relaxed.n_cliques, run.max_passes * relaxed.n_cliques)
             while n_steps < n_most and not (run.interrupted or run.timed_out):
                 picks = next(draws)[: int(np.ceil(n_most - n_steps))]
-                ascend(relaxed.problem, relaxed.layout, relaxed.strength, self.rho, curvature, relaxed.scratch, picks,
-                       found.w, mu, found.delta)  # fmt: skip
+                ascend(*fixed, picks, found.w, mu, found.delta)
                 n_steps += picks.size
                 run.count(calls=picks.size)
                 run.n_steps = n_steps * relaxed.n // relaxed.n_cliques
@@ -176,30 +183,66 @@ class IDAL(Solver):
 
 
 @kernel
-def ascend(problem, layout, strength, rho, curvature, scratch, picks, w, mu, delta):
-    """Take the prox steps of the chosen cliques, nodes before edges, keeping w = w(mu) and delta = xi - A mu / rho."""
+def ascend(problem, layout, strength, rho, curvature, searches, most, scratch, picks, w, mu, delta):
+    """Move the chosen cliques, nodes before edges, keeping w = w(mu) and delta = xi - A mu / rho."""
     n_nodes = problem.labels.size
-    step = scratch[1]
     for k in range(picks.size):
-        c = picks[k]
-        if c < n_nodes:
-            size = tilt_node(problem, layout, c, w, delta, scratch[0])
-            prox(scratch[0], mu, layout.node_at[c], size, curvature[c], layout.node_entropy[c], step)
-            for j in range(layout.first[c], layout.first[c + 1]):
-                for x in range(size):
-                    delta[layout.incident[j] + x] -= step[x] / rho
-            spread_clique(problem.nodes, w, c, step, -layout.node_weight[c] / strength)
+        if picks[k] < n_nodes:
+            move_node(problem, layout, strength, rho, curvature, searches, scratch, picks[k], w, mu, delta)
         else:
-            e = c - n_nodes
-            n_first, n_second = tilt_edge(problem, layout, e, w, delta, scratch[0])
-            if layout.edge_entropy[e, 1] > 0:
-                add_slope_of_margins(layout, e, mu, n_first, n_second, scratch)
-            prox(scratch[0], mu, layout.edge_at[e], n_first * n_second, curvature[c], layout.edge_entropy[e, 0], step)
-            for a in range(n_first):
-                for b in range(n_second):
-                    delta[layout.ends_at[e, 0] + a] += step[a * n_second + b] / rho
-                    delta[layout.ends_at[e, 1] + b] += step[a * n_second + b] / rho
-            spread_clique(problem.edges, w, e, step, -layout.edge_weight[e] / strength)
+            least = 0.0
+            for _ in range(most):
+                e = picks[k] - n_nodes
+                length = move_edge(problem, layout, strength, rho, curvature, searches, scratch, e, w, mu, delta)
+                least = max(least, SETTLED * length)
+                if length <= least:
+                    break
+
+
+@helper
+def move_node(problem, layout, strength, rho, curvature, searches, scratch, c, w, mu, delta):
+    """Take a step on node c; as D_rho bends alike in all directions there, the prox step is exact."""
+    step = scratch[3]
+    at = layout.node_at[c]
+    a = layout.node_entropy[c]
+    bend = curvature[c] + 2 * a
+    size = tilt_node(problem, layout, c, w, delta, scratch[0])
+    slope = find_step(scratch[0], mu, at, size, a, 2 * a if searches else bend, step)
+    take_step(mu, at, size, step, slope, bend * dot(step, step, 0, size), searches)
+    for k in range(layout.first[c], layout.first[c + 1]):
+        for x in range(size):
+            delta[layout.incident[k] + x] -= step[x] / rho
+    spread_clique(problem.nodes, w, c, step, -layout.node_weight[c] / strength)
+
+
+@helper
+def move_edge(problem, layout, strength, rho, curvature, searches, scratch, e, w, mu, delta):
+    """Take a step on edge e; return its squared length."""
+    theta = scratch[0]
+    rows = scratch[1]
+    columns = scratch[2]
+    step = scratch[3]
+    c = problem.labels.size + e
+    at = layout.edge_at[e]
+    a = layout.edge_entropy[e, 0]
+    n_first, n_second = tilt_edge(problem, layout, e, w, delta, theta)
+    size = n_first * n_second
+    if layout.edge_entropy[e, 1] > 0:
+        add_slope_of_margins(layout, e, mu, n_first, n_second, scratch)
+    bend = concavity(layout, e, n_first, n_second) if searches else curvature[c] + 2 * a
+    slope = find_step(theta, mu, at, size, a, bend, step)
+    find_margins(step, 0, n_first, n_second, rows, columns)
+    length = dot(step, step, 0, size)
+    bent = (layout.edge_weight[e] * layout.stiffness[c] / strength + 2 * a) * length
+    bent += (1 / rho - 2 * layout.edge_entropy[e, 1]) * dot(rows, rows, 0, n_first)
+    bent += (1 / rho - 2 * layout.edge_entropy[e, 2]) * dot(columns, columns, 0, n_second)
+    share = take_step(mu, at, size, step, slope, bent, searches)
+    for x in range(n_first):
+        delta[layout.ends_at[e, 0] + x] += share * rows[x] / rho
+    for x in range(n_second):
+        delta[layout.ends_at[e, 1] + x] += share * columns[x] / rho
+    spread_clique(problem.edges, w, e, step, -layout.edge_weight[e] / strength)
+    return share * share * length
 
 
 @helper
@@ -213,12 +256,29 @@ def add_slope_of_margins(layout, e, mu, n_first, n_second, scratch):
 
 
 @helper
-def prox(theta, mu, at, size, curvature, a, step):
-    """Move mu_c to the maximum of <theta, u> - L/2 ||u - mu_c||^2 - a ||u||^2 over the simplex; write the change."""
+def find_step(theta, mu, at, size, a, bend, step):
+    """Within the simplex, the step d that maximises <G, d> - bend/2 ||d||^2 for the gradient G = theta - 2 a mu_c.
+
+    Return <G, d>. With `bend` that of D_rho this is the prox step, with that of the entropy alone the way to its
+    conjugate.
+    """
     for p in range(size):
-        step[p] = (theta[p] + curvature * mu[at + p]) / (curvature + 2 * a)
+        step[p] = mu[at + p] + (theta[p] - 2 * a * mu[at + p]) / bend
     project(step, size)
+    slope = 0.0
     for p in range(size):
-        u = step[p]
         step[p] -= mu[at + p]
-        mu[at + p] = u
+        slope += (theta[p] - 2 * a * mu[at + p]) * step[p]
+    return slope
+
+
+@helper
+def take_step(mu, at, size, step, slope, bent, searches):
+    """Add the step, or, if searching, the best share of it, where D_rho rises by share * slope - share^2/2 * bent."""
+    share = 1.0
+    if searches and bent > slope:
+        share = max(slope, 0.0) / bent
+    for p in range(size):
+        step[p] *= share
+        mu[at + p] = max(mu[at + p] + step[p], 0.0)
+    return share

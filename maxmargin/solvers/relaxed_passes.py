@@ -143,12 +143,19 @@ def entropy_of_edge(layout, e, mu, n_first, n_second, rows, columns):
 
 
 @helper
+def concavity(layout, e, n_first, n_second):
+    """How strongly concave the entropy of edge e is along directions that add up to zero: those of both margins are
+    orthogonal then.
+    """
+    most = max(layout.edge_entropy[e, 1] * n_second, layout.edge_entropy[e, 2] * n_first)
+    return 2 * (layout.edge_entropy[e, 0] - most)
+
+
+@helper
 def bound_edge(layout, e, theta, mu, n_first, n_second, scratch):
     """At least the maximum over the simplex of <theta, u> + entropy(u), and equal to it for Gini or at its maximiser.
 
-    This function q is strongly concave along directions that add up to zero, where those of both margins are
-    orthogonal: q(u) <= q(mu) + <q'(mu), u - mu> - sigma/2 ||u - mu||^2, and the right side has its maximum at a
-    projection.
+    This function q is at most q(mu) + <q'(mu), u - mu> - sigma/2 ||u - mu||^2, which has its maximum at a projection.
     """
     rows = scratch[1]
     columns = scratch[2]
@@ -157,8 +164,7 @@ def bound_edge(layout, e, theta, mu, n_first, n_second, scratch):
     size = n_first * n_second
     find_margins(mu, at, n_first, n_second, rows, columns)
     value = dot(theta, mu, at, size) + entropy_of_edge(layout, e, mu, n_first, n_second, rows, columns)
-    sigma = layout.edge_entropy[e, 0]
-    sigma = 2 * (sigma - max(layout.edge_entropy[e, 1] * n_second, layout.edge_entropy[e, 2] * n_first))
+    sigma = concavity(layout, e, n_first, n_second)
     for a in range(n_first):
         for b in range(n_second):
             p = a * n_second + b

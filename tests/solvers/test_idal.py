@@ -279,16 +279,25 @@ def test_a_tree_is_exact():
     assert np.isclose(result.trace.primal[-1], -exact.fun, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [IDAL(), IDAL(sampling="uniform"), IDAL(rho=0.1, inner=2.0), IDAL(rho=5.0, inner=0.1, gap_every=3)],
-    ids=str,
-)
-def test_every_option_reaches_the_same_optimum(solver):
-    problem = make_problem(np.random.default_rng(0), GRAPHS, (3,), [EdgeType(ties="potts")])
-    result = solver.solve(problem, tol=1e-6, max_passes=1e4, random_state=0)
+OPTIONS = [
+    {},
+    {"sampling": "uniform"},
+    {"rho": 0.1, "inner": 2.0},
+    {"rho": 5.0, "inner": 0.1, "gap_every": 3},
+    {"steps": "exact"},
+    {"steps": "line_search"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("ties", ["full", "potts"])
+@pytest.mark.parametrize("entropy", ["gini", "oriented_trees"])
+def test_every_option_reaches_the_same_optimum(options, ties, entropy):
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (3,), [EdgeType(ties=ties)])
+    loss = RelaxedLoss(entropy=entropy)
+    result = IDAL(**options).solve(problem, loss=loss, tol=1e-6, max_passes=1e4, random_state=0)
     assert result.status is Status.OPTIMAL
-    certified = IDAL().solve(problem, tol=1e-9, max_passes=1e4, random_state=1).certificate
+    certified = IDAL().solve(problem, loss=loss, tol=1e-9, max_passes=1e4, random_state=1).certificate
     assert result.trace.dual[-1] <= certified.primal
     assert result.trace.primal[-1] >= certified.dual
 
@@ -374,6 +383,7 @@ def test_the_projection_is_that_by_sorting():
         ({"rho": 0.0}, "rho must be a positive number"),
         ({"inner": -1.0}, "inner must be a positive number"),
         ({"sampling": "gap"}, "sampling must be one of permutation, uniform"),
+        ({"steps": "newton"}, "steps must be one of prox, exact, line_search"),
         ({"gap_every": 0}, "gap_every must be an integer"),
     ],
 )
