@@ -58,7 +58,8 @@ class IDAL(Solver):
     Parameters
     ----------
     rho : the smaller, the more it costs to violate the marginalization constraints
-    inner : passes between two steps of the multipliers
+    inner : passes between two steps of the multipliers, at first: twice as many after each certificate at which the gap
+        between P_rho and D_rho has not fallen, as linear convergence is only known for enough of them
     steps : how to move a clique: "prox" to the maximum of a lower bound of D_rho that bends alike in all directions,
         "exact" to the maximum of D_rho itself, by several such steps on edges, "line_search" as far as it pays towards
         the maximum of the entropy and the linear part
@@ -127,7 +128,7 @@ class IDAL(Solver):
         mu, xi, progress = self._start(run, relaxed)
         curvature, rule = self._curvature(relaxed), STEPS[self.steps]
         fixed = relaxed.problem, relaxed.layout, relaxed.strength, self.rho, curvature, *rule, relaxed.scratch
-        draws = self._draws(run, relaxed.n_cliques)
+        draws = self._draws(run, relaxed.n_cliques, progress)
         n_steps = 0
         while True:
             found = relaxed.report(mu, xi, self.rho)
@@ -147,16 +148,18 @@ class IDAL(Solver):
                 xi -= step
                 found.delta[:] -= step
 
-    def _draws(self, run: Run, n_cliques: int) -> Iterator[np.ndarray]:
+    def _draws(self, run: Run, n_cliques: int, progress: list[Progress]) -> Iterator[np.ndarray]:
         """The cliques to visit from one step of the multipliers to the next."""
-        size = max(1, round(self.inner * n_cliques))
-        if self.sampling == "uniform":
-            while True:
-                yield run.rng.integers(n_cliques, size=size)
+        size, n_seen = max(1, round(self.inner * n_cliques)), 1
         waiting = np.zeros(0, np.int64)
         while True:
+            if len(progress) > n_seen:
+                size *= 2 if progress[-1].gap >= progress[-2].gap else 1
+                n_seen = len(progress)
             while waiting.size < size:
-                waiting = np.concatenate([waiting, run.rng.permutation(n_cliques)])
+                is_uniform = self.sampling == "uniform"
+                more = run.rng.integers(n_cliques, size=n_cliques) if is_uniform else run.rng.permutation(n_cliques)
+                waiting = np.concatenate([waiting, more])
             yield waiting[:size]
             waiting = waiting[size:]
 

@@ -310,6 +310,14 @@ def test_the_rate_is_linear():
         assert late.violation < early.violation / 3
 
 
+@pytest.mark.parametrize("steps", ["prox", "line_search"])
+def test_too_few_steps_between_those_of_the_multipliers(steps):
+    """Where a tenth of a pass is not enough to converge, more are made."""
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
+    result = IDAL(rho=0.1, inner=0.1, steps=steps).solve(problem, tol=1e-6, max_passes=1000, random_state=0)
+    assert result.status is Status.OPTIMAL
+
+
 def test_types_sparse_features_and_float32():
     graphs = [(np.array([0, 1, 0, 1]), [(0, 1), (0, 3), (2, 3), (2, 1), (0, 2)]), (np.array([1]), [])]
     types = [EdgeType(0, 0, "symmetric"), EdgeType(0, 1)]
