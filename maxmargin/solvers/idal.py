@@ -55,8 +55,8 @@ class IDAL(Solver):
     Parameters
     ----------
     rho : the smaller, the more it costs to violate the marginalization constraints
-    inner : passes between two steps of the multipliers, at first: twice as many after each certificate at which the gap
-        between P_rho and D_rho has not fallen, as linear convergence is only known for enough of them
+    inner : passes between two steps of the multipliers, at first: twice as many, up to `gap_every`, after each
+        certificate at which the gap between P_rho and D_rho has not fallen, as it takes enough of them to converge
     steps : how to move a clique: "prox" to the maximum of a lower bound of D_rho that bends alike in all directions,
         "exact" to the maximum of D_rho itself, by several such steps on edges, "line_search" as far as it pays towards
         the maximum of the entropy and the linear part
@@ -151,7 +151,7 @@ class IDAL(Solver):
         waiting = np.zeros(0, np.int64)
         while True:
             if len(progress) > n_seen:
-                size *= 2 if progress[-1].gap >= progress[-2].gap else 1
+                size = size if progress[-1].gap < progress[-2].gap else min(2 * size, self.gap_every * n_cliques)
                 n_seen = len(progress)
             while waiting.size < size:
                 is_uniform = self.sampling == "uniform"

@@ -41,7 +41,7 @@ def project(v, size):
     top = v[0]
     for p in range(1, size):
         top = max(top, v[p])
-    count = 0
+    count = size + 1
     tau = -2.0  # below the threshold of any point whose largest entry is 0
     while True:
         n_above = 0
@@ -50,7 +50,7 @@ def project(v, size):
             if v[p] - top > tau:
                 n_above += 1
                 total += v[p] - top
-        if n_above == count:
+        if n_above >= count:  # never more, but for rounding
             break
         count = n_above
         tau = (total - 1) / count

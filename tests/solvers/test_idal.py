@@ -318,6 +318,13 @@ def test_too_few_steps_between_those_of_the_multipliers(steps):
     assert result.status is Status.OPTIMAL
 
 
+def test_many_passes_after_the_last_progress():
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    result = IDAL().solve(problem, tol=1e-300, max_passes=1000, random_state=0)
+    assert result.status in (Status.MAX_PASSES, Status.OPTIMAL)
+    assert result.certificate.relative_gap < 1e-12
+
+
 def test_types_sparse_features_and_float32():
     graphs = [(np.array([0, 1, 0, 1]), [(0, 1), (0, 3), (2, 3), (2, 1), (0, 2)]), (np.array([1]), [])]
     types = [EdgeType(0, 0, "symmetric"), EdgeType(0, 1)]
