@@ -1,0 +1,219 @@
+"""The relaxed objective of graphs with cycles: its loss, its dual, and bounds of both from any point of a solver.
+
+In place of the marginal polytope of a graph stands the *local* one: mu_c of every clique c, node or edge, in the
+simplex (call this product of simplices I) and A mu = 0, that is, mu_i = A_i mu_e for both ends i of every edge e,
+where A_i mu_e are the margins of the table mu_e.
+
+The entropy is a sum over cliques, concave on all of I and 0 at outputs: Gini's, h_c(mu_c) = 1 - ||mu_c||^2, or the mean
+over oriented spanning trees of the entropies of the root and of every child given its parent, each to second order at
+the uniform distribution. With p_i the probability of i as the root and p_{i|j} that of j as the parent of i,
+
+    h_i = k_i p_i (1 - ||mu_i||^2)
+    h_e = k_i k_j (p_{i|j} + p_{j|i}) (1 - ||mu_e||^2)
+          - k_i p_{j|i} (1 - ||A_i mu_e||^2) - k_j p_{i|j} (1 - ||A_j mu_e||^2).
+
+With a temperature g > 0,
+
+    loss_i(w) = max over the local polytope of <theta_i(w) + cost_i, mu> + g h(mu), minus <theta_i(w), s_i(y_i)>.
+
+The matrix A is never formed. With sums over examples in place of means and Lambda = n lambda = 1/C, for mu in I, any
+multipliers xi and rho > 0,
+
+    w(mu)               = 1/Lambda B (s - mu)                delta(mu, xi) = xi - A mu / rho
+    D(mu)               = <cost, mu> + g h(mu) - Lambda/2 ||w(mu)||^2
+    D_rho(mu, xi)       = D(mu) + <xi, A mu> - ||A mu||^2 / (2 rho)
+    U(w, delta)         = Lambda/2 ||w||^2 + sum_c max over the simplex of <theta_c, u> + g h_c(u)
+                          minus <theta, s>, where theta = theta(w) + cost + A' delta
+    P_rho(w, delta, xi) = U(w, delta) + rho/2 ||delta - xi||^2
+
+Weights of the examples multiply B, and all terms but those in ||w||^2.
+
+*Upper bound.* A mu = 0 on the local polytope, which lies in I, so that P(w) <= U(w, delta) for every delta, with
+equality at the best one. *Lower bound.* D(mu) <= min P for every mu of the local polytope, and only there: D_rho at a
+mu with A mu != 0 can be above min P. So mu is corrected: nodes take the mean nu_i of mu_i and of the margins of their
+edges; the table of an edge is scaled down, row by row and then column by column, to margins of at most nu, and what
+is missing in its rows and columns is added as their outer product over the total (Altschuler, Weed, Rigollet 2017).
+The change of a table is at most twice that of its margins, so that the bound is tight as A mu tends to 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.checks import check_choice
+from maxmargin.losses import Loss
+from maxmargin.problem import part_sizes
+from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.oriented_trees import tree_probabilities
+from maxmargin.solvers.relaxed_passes import Layout, bound_losses, correct, residuals, squared_norms, weigh
+from maxmargin.structures.cliques import Cliques
+from maxmargin.structures.pairwise import PairwiseProblem
+
+ENTROPIES = ("gini", "oriented_trees")
+
+
+@dataclass(frozen=True)
+class RelaxedLoss(Loss):
+    """The loss over the local polytope, with an entropy that is a sum over nodes and edges.
+
+    Parameters
+    ----------
+    mu : the temperature, the weight of the entropy: as it tends to 0, the loss tends to the relaxed hinge loss
+    margin : whether outputs must win by their cost
+    entropy : "gini", or "oriented_trees" for the mean of Gini's entropy over oriented spanning trees, which is nearer
+        to that of the graph
+
+    Examples
+    --------
+    >>> from maxmargin.solvers.relaxed import RelaxedLoss
+    >>> RelaxedLoss(mu=0.1).name
+    'relaxed'
+    """
+
+    entropy: str = "gini"
+
+    oracle = ""  # none: the maximum over the local polytope is never asked for
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("entropy", self.entropy, ENTROPIES)
+
+    @property
+    def is_smooth(self) -> bool:
+        """As the entropy is strongly concave."""
+        return True
+
+    @property
+    def name(self) -> str:
+        return "relaxed"
+
+
+class Report(NamedTuple):
+    """What is known at a point; means over the examples."""
+
+    w: np.ndarray
+    delta: np.ndarray
+    augmented_dual: float  # D_rho(mu, xi)
+    augmented_primal: float  # P_rho(w(mu), delta(mu, xi), xi)
+    violation: float  # ||A mu||^2, the sum over all graphs
+    primal: float  # U >= P(w)
+    dual: float  # D of the corrected mean parts, or that of the true outputs, 0: both are <= min P
+
+
+class Relaxation:
+    """The relaxed objective of a pairwise problem.
+
+    Parameters
+    ----------
+    objective : the problem, its regularization, weights of examples and `RelaxedLoss`
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self.problem = problem = PairwiseProblem(*objective.problem.problem[:5])
+        loss: Any = objective.loss
+        self.n = objective.n
+        self.strength = objective.regularization * objective.n
+        self.n_weights = objective.n_weights
+        nodes, edges = problem.nodes, problem.edges
+        start = np.concatenate([[0], np.cumsum(part_sizes(problem))])
+        n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
+        ends = problem.ends + np.repeat(nodes.offsets[:-1], n_edges)[:, np.newaxis]
+        ends_at = np.concatenate([[0], np.cumsum(nodes.n_parts[nodes.kind[ends]])]).astype(np.int64)
+        order = np.argsort(ends.ravel(), kind="stable")
+        self.ends_at = ends_at[:-1].reshape(-1, 2)
+        self.n_multipliers = int(ends_at[-1])
+        self.degree = np.bincount(ends.ravel(), minlength=len(problem.labels))
+        node_entropy, edge_entropy = (gini if loss.entropy == "gini" else oriented_trees)(problem)
+        self.layout = Layout(
+            node_at=nodes.part + np.repeat(start[:-1], n_nodes),
+            edge_at=edges.part + np.repeat(start[:-1], n_edges),
+            node_weight=np.repeat(objective.weight, n_nodes),
+            edge_weight=np.repeat(objective.weight, n_edges),
+            ends_at=self.ends_at,
+            first=np.concatenate([[0], np.cumsum(self.degree)]).astype(np.int64),
+            incident=ends_at[:-1][order],
+            stiffness=np.concatenate([_stiffness(nodes), _stiffness(edges)]),
+            cost=np.where(loss.margin, problem.cost, 0).astype(np.float64),
+            node_entropy=loss.mu * node_entropy,
+            edge_entropy=loss.mu * edge_entropy,
+        )
+        self.n_parts = int(start[-1])
+        self.n_nodes, self.n_cliques = len(problem.labels), len(problem.labels) + len(problem.ends)
+        sizes = [1, *nodes.n_parts, *edges.n_parts]
+        self.scratch = np.zeros((4, max(sizes)))
+        self._feasible = np.zeros(self.n_parts)
+
+    def uniform(self) -> np.ndarray:
+        """The mean parts where every clique is uniform."""
+        mu = np.zeros(self.n_parts)
+        for cliques, at in ((self.problem.nodes, self.layout.node_at), (self.problem.edges, self.layout.edge_at)):
+            sizes = cliques.n_parts[cliques.kind]
+            mu[np.repeat(at, sizes) + _within(sizes)] = np.repeat(1 / sizes, sizes)
+        return mu
+
+    def report(self, mu: np.ndarray, xi: np.ndarray, rho: float) -> Report:
+        """Evaluate a point, with w and delta afresh, free of the drift of incremental updates."""
+        arguments = self.layout, self.strength, self.scratch
+        w, residual = np.zeros(self.n_weights), np.zeros(self.n_multipliers)
+        gain = weigh(self.problem, *arguments, mu, w)
+        penalty, linear, violation = residuals(self.problem, self.layout, self.scratch, mu, xi, residual)
+        delta = xi - residual / rho
+        smooth = self.strength / 2 * float(np.dot(w, w))
+        primal = smooth + bound_losses(self.problem, self.layout, self.scratch, w, mu, delta)
+        correct(self.problem, self.layout, self.scratch, mu, self._feasible)
+        v = np.zeros(self.n_weights)
+        lower = weigh(self.problem, *arguments, self._feasible, v) - self.strength / 2 * float(np.dot(v, v))
+        return Report(
+            w,
+            delta,
+            augmented_dual=(gain - smooth + linear - penalty / (2 * rho)) / self.n,
+            augmented_primal=(primal + penalty / (2 * rho)) / self.n,
+            violation=violation,
+            primal=primal / self.n,
+            dual=max(lower, 0.0) / self.n,
+        )
+
+
+def gini(problem: PairwiseProblem) -> tuple[np.ndarray, np.ndarray]:
+    """The coefficients of Gini's entropy of nodes and edges."""
+    return np.ones(len(problem.labels)), np.tile([1.0, 0.0, 0.0], (len(problem.ends), 1))
+
+
+def oriented_trees(problem: PairwiseProblem) -> tuple[np.ndarray, np.ndarray]:
+    """Those of the mean entropy of spanning trees: of the root, and of each node given its parent.
+
+    Graphs of the same edges share their trees.
+    """
+    nodes, edges = problem.nodes, problem.edges
+    known: dict[tuple[int, bytes], tuple[np.ndarray, np.ndarray]] = {}
+    roots, children = [], []
+    for n_nodes, ends in zip(np.diff(nodes.offsets), np.split(problem.ends, edges.offsets[1:-1]), strict=True):
+        key = int(n_nodes), ends.tobytes()
+        if key not in known:
+            known[key] = tree_probabilities(int(n_nodes), ends)
+        roots.append(known[key][0])
+        children.append(known[key][1])
+    sizes = nodes.n_parts[nodes.kind]
+    ends = problem.ends + np.repeat(nodes.offsets[:-1], np.diff(edges.offsets))[:, np.newaxis]
+    child = np.concatenate(children)
+    given = sizes[ends] * child[:, ::-1]  # k_i, and how often i is the parent
+    both = np.prod(sizes[ends], axis=1) * child.sum(axis=1)
+    return sizes * np.concatenate(roots), np.column_stack([both, given])
+
+
+def _within(sizes: np.ndarray) -> np.ndarray:
+    """0 to size - 1 for each of the sizes, one after the other."""
+    ends = np.cumsum(sizes)
+    return np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
+
+
+def _stiffness(cliques: Cliques) -> np.ndarray:
+    """Directions within a simplex add up to zero, so that those of untied parts are stretched by ||x|| alone."""
+    norms = np.zeros(len(cliques.kind))
+    squared_norms(cliques.features, cliques.row, np.zeros(cliques.n_features), norms)
+    columns = [cliques.column[lo:hi] for lo, hi in zip(cliques.first[:-1], cliques.first[1:], strict=True)]
+    ties = np.array([np.bincount(column[column >= 0]).max() for column in columns], np.int64)
+    return norms * ties[cliques.kind]

@@ -1,0 +1,313 @@
+"""Passes over the cliques of a relaxed objective (`relaxed`): its values, its bounds, and a feasible point nearby."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.features.base import add_row, clear_row
+from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.structures.cliques import score_clique, spread_clique
+
+
+class Layout(NamedTuple):
+    """Where the cliques of all graphs have their mean parts and multipliers, one flat array of each."""
+
+    node_at: np.ndarray  # (N,) the first mean part of each node
+    edge_at: np.ndarray  # (M,)
+    node_weight: np.ndarray  # (N,) the weight of its example
+    edge_weight: np.ndarray  # (M,)
+    ends_at: np.ndarray  # (M, 2) the first multiplier of each edge and end
+    first: np.ndarray  # (N + 1,) of each node, the edges incident[first[c]:first[c + 1]]
+    incident: np.ndarray  # (2 M,) the first multiplier of node and edge
+    stiffness: np.ndarray  # (N + M,) the largest ||B_c d||^2 / ||d||^2
+    cost: np.ndarray  # (N,) of a wrong label, zero without margin
+    node_entropy: np.ndarray  # (N,) a of the entropy a (1 - ||mu_i||^2), times the temperature
+    edge_entropy: np.ndarray  # (M, 3) a, b, c of a (1 - ||mu_e||^2) - b (1 - ||A_i mu_e||^2) - c (1 - ||A_j mu_e||^2)
+
+
+@kernel
+def squared_norms(features, row, buffer, out):
+    """The squared norms of rows of features; `buffer` is zero before and after."""
+    for c in range(row.size):
+        add_row(features, row[c], 1.0, buffer)
+        out[c] = clear_row(features, row[c], buffer)
+
+
+@helper
+def project(v, size):
+    """Replace v[:size] by the nearest point of the simplex: drop what lies below the mean excess until nothing does."""
+    top = v[0]
+    for p in range(1, size):
+        top = max(top, v[p])
+    count = size + 1
+    tau = -2.0  # below the threshold of any point whose largest entry is 0
+    while True:
+        n_above = 0
+        total = 0.0
+        for p in range(size):
+            if v[p] - top > tau:
+                n_above += 1
+                total += v[p] - top
+        if n_above >= count:  # never more, but for rounding
+            break
+        count = n_above
+        tau = (total - 1) / count
+    for p in range(size):
+        v[p] = max(v[p] - top - tau, 0.0)
+
+
+@helper
+def tilt_node(problem, layout, c, w, delta, theta):
+    """Theta_c = theta_c(w) + cost + (A' delta)_c of node c; return its size."""
+    score_clique(problem.nodes, w, c, theta)
+    size = problem.nodes.n_parts[problem.nodes.kind[c]]
+    for x in range(size):
+        theta[x] += layout.cost[c]
+    theta[problem.labels[c]] -= layout.cost[c]
+    for k in range(layout.first[c], layout.first[c + 1]):
+        for x in range(size):
+            theta[x] += delta[layout.incident[k] + x]
+    return size
+
+
+@helper
+def shape_of(problem, layout, e):
+    """The numbers of rows and columns of the table of edge e."""
+    n_first = layout.ends_at[e, 1] - layout.ends_at[e, 0]
+    return n_first, problem.edges.n_parts[problem.edges.kind[e]] // n_first
+
+
+@helper
+def tilt_edge(problem, layout, e, w, delta, theta):
+    """Theta_e = theta_e(w) + (A' delta)_e of edge e; return its numbers of rows and columns."""
+    score_clique(problem.edges, w, e, theta)
+    n_first, n_second = shape_of(problem, layout, e)
+    for a in range(n_first):
+        for b in range(n_second):
+            theta[a * n_second + b] -= delta[layout.ends_at[e, 0] + a] + delta[layout.ends_at[e, 1] + b]
+    return n_first, n_second
+
+
+@helper
+def true_pair(problem, i, e, n_second):
+    """The part of edge e of graph i that the true labels have, counted from its first."""
+    lo = problem.nodes.offsets[i]
+    return problem.labels[lo + problem.ends[e, 0]] * n_second + problem.labels[lo + problem.ends[e, 1]]
+
+
+@helper
+def bound_node(theta, size, a, u):
+    """Max over the simplex of <theta, u> + a (1 - ||u||^2), attained at u."""
+    for p in range(size):
+        u[p] = theta[p] / (2 * a)
+    project(u, size)
+    value = a
+    for p in range(size):
+        value += (theta[p] - a * u[p]) * u[p]
+    return value
+
+
+@helper
+def find_margins(mu, at, n_first, n_second, rows, columns):
+    """The margins of the table of an edge."""
+    for b in range(n_second):
+        columns[b] = 0
+    for a in range(n_first):
+        rows[a] = 0
+        for b in range(n_second):
+            rows[a] += mu[at + a * n_second + b]
+            columns[b] += mu[at + a * n_second + b]
+
+
+@helper
+def dot(a, b, start, size):
+    """<a, b[start : start + size]>."""
+    total = 0.0
+    for p in range(size):
+        total += a[p] * b[start + p]
+    return total
+
+
+@helper
+def entropy_of_edge(layout, e, mu, n_first, n_second, rows, columns):
+    """The entropy of edge e, whose margins are given."""
+    at = layout.edge_at[e]
+    squares = 0.0
+    for p in range(at, at + n_first * n_second):
+        squares += mu[p] * mu[p]
+    value = layout.edge_entropy[e, 0] * (1 - squares)
+    value -= layout.edge_entropy[e, 1] * (1 - dot(rows, rows, 0, n_first))
+    return value - layout.edge_entropy[e, 2] * (1 - dot(columns, columns, 0, n_second))
+
+
+@helper
+def concavity(layout, e, n_first, n_second):
+    """How strongly concave the entropy of edge e is along directions that add up to zero: those of both margins are
+    orthogonal then.
+    """
+    most = max(layout.edge_entropy[e, 1] * n_second, layout.edge_entropy[e, 2] * n_first)
+    return 2 * (layout.edge_entropy[e, 0] - most)
+
+
+@helper
+def bound_edge(layout, e, theta, mu, n_first, n_second, scratch):
+    """At least the maximum over the simplex of <theta, u> + entropy(u), and equal to it for Gini or at its maximiser.
+
+    This function q is at most q(mu) + <q'(mu), u - mu> - sigma/2 ||u - mu||^2, which has its maximum at a projection.
+    """
+    rows = scratch[1]
+    columns = scratch[2]
+    u = scratch[3]
+    at = layout.edge_at[e]
+    size = n_first * n_second
+    find_margins(mu, at, n_first, n_second, rows, columns)
+    value = dot(theta, mu, at, size) + entropy_of_edge(layout, e, mu, n_first, n_second, rows, columns)
+    sigma = concavity(layout, e, n_first, n_second)
+    for a in range(n_first):
+        for b in range(n_second):
+            p = a * n_second + b
+            theta[p] -= 2 * layout.edge_entropy[e, 0] * mu[at + p]
+            theta[p] += 2 * (layout.edge_entropy[e, 1] * rows[a] + layout.edge_entropy[e, 2] * columns[b])
+            u[p] = mu[at + p] + theta[p] / sigma
+    project(u, size)
+    for p in range(size):
+        step = u[p] - mu[at + p]
+        value += (theta[p] - sigma / 2 * step) * step
+    return value
+
+
+@kernel
+def bound_losses(problem, layout, scratch, w, mu, delta):
+    """At least U(w, delta) without regularization: as A s = 0, delta adds nothing to the true score."""
+    theta = scratch[0]
+    total = 0.0
+    for i in range(problem.nodes.offsets.size - 1):
+        for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
+            size = tilt_node(problem, layout, c, w, delta, theta)
+            truth = theta[problem.labels[c]]
+            total += layout.node_weight[c] * (bound_node(theta, size, layout.node_entropy[c], scratch[1]) - truth)
+        for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+            n_first, n_second = tilt_edge(problem, layout, e, w, delta, theta)
+            truth = theta[true_pair(problem, i, e, n_second)]
+            total += layout.edge_weight[e] * (bound_edge(layout, e, theta, mu, n_first, n_second, scratch) - truth)
+    return total
+
+
+@kernel
+def weigh(problem, layout, strength, scratch, mu, w):
+    """W += w(mu); return <cost, mu> and the entropy of mu, added up."""
+    step = scratch[0]
+    total = 0.0
+    for i in range(problem.nodes.offsets.size - 1):
+        for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
+            at = layout.node_at[c]
+            squares = leave(mu, at, problem.nodes.n_parts[problem.nodes.kind[c]], problem.labels[c], step)
+            cost = layout.cost[c] * (1 - mu[at + problem.labels[c]])
+            total += layout.node_weight[c] * (cost + layout.node_entropy[c] * (1 - squares))
+            spread_clique(problem.nodes, w, c, step, layout.node_weight[c] / strength)
+        for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+            n_first, n_second = shape_of(problem, layout, e)
+            find_margins(mu, layout.edge_at[e], n_first, n_second, scratch[1], scratch[2])
+            entropy = entropy_of_edge(layout, e, mu, n_first, n_second, scratch[1], scratch[2])
+            total += layout.edge_weight[e] * entropy
+            leave(mu, layout.edge_at[e], n_first * n_second, true_pair(problem, i, e, n_second), step)
+            spread_clique(problem.edges, w, e, step, layout.edge_weight[e] / strength)
+    return total
+
+
+@helper
+def leave(mu, at, size, truth, step):
+    """Write s_c - mu_c into `step`; return ||mu_c||^2."""
+    squares = 0.0
+    for p in range(size):
+        step[p] = -mu[at + p]
+        squares += mu[at + p] * mu[at + p]
+    step[truth] += 1
+    return squares
+
+
+@kernel
+def residuals(problem, layout, scratch, mu, xi, residual):
+    """Write A mu; return, weighted by the examples, ||A mu||^2 and <xi, A mu>, and the plain ||A mu||^2."""
+    penalty = 0.0
+    linear = 0.0
+    violation = 0.0
+    for i in range(problem.nodes.offsets.size - 1):
+        for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+            n_first, n_second = shape_of(problem, layout, e)
+            find_margins(mu, layout.edge_at[e], n_first, n_second, scratch[1], scratch[2])
+            for end in range(2):
+                node = layout.node_at[problem.nodes.offsets[i] + problem.ends[e, end]]
+                at = layout.ends_at[e, end]
+                for x in range(n_second if end else n_first):
+                    residual[at + x] = mu[node + x] - scratch[1 + end, x]
+                    squared = residual[at + x] * residual[at + x]
+                    linear += layout.edge_weight[e] * xi[at + x] * residual[at + x]
+                    penalty += layout.edge_weight[e] * squared
+                    violation += squared
+    return penalty, linear, violation
+
+
+@kernel
+def correct(problem, layout, scratch, mu, feasible):
+    """Write a point of the local polytope near mu into `feasible`."""
+    rows = scratch[1]
+    columns = scratch[2]
+    for p in range(mu.size):
+        feasible[p] = mu[p]
+    for i in range(problem.nodes.offsets.size - 1):
+        lo = problem.nodes.offsets[i]
+        for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+            first = layout.node_at[lo + problem.ends[e, 0]]
+            second = layout.node_at[lo + problem.ends[e, 1]]
+            n_first, n_second = shape_of(problem, layout, e)
+            for a in range(n_first):
+                for b in range(n_second):
+                    feasible[first + a] += mu[layout.edge_at[e] + a * n_second + b]
+                    feasible[second + b] += mu[layout.edge_at[e] + a * n_second + b]
+        for c in range(lo, problem.nodes.offsets[i + 1]):
+            total = 0.0
+            for p in range(layout.node_at[c], layout.node_at[c] + problem.nodes.n_parts[problem.nodes.kind[c]]):
+                total += feasible[p]
+            for p in range(layout.node_at[c], layout.node_at[c] + problem.nodes.n_parts[problem.nodes.kind[c]]):
+                feasible[p] /= total
+        for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+            first = layout.node_at[lo + problem.ends[e, 0]]
+            second = layout.node_at[lo + problem.ends[e, 1]]
+            n_first, n_second = shape_of(problem, layout, e)
+            couple(feasible, layout.edge_at[e], first, n_first, second, n_second, rows, columns)
+
+
+@helper
+def couple(feasible, at, first, n_first, second, n_second, rows, columns):
+    """Give the table at `at` the margins at `first` and `second`, with little change; `rows`, `columns` are buffers."""
+    for b in range(n_second):
+        columns[b] = 0
+    for a in range(n_first):
+        total = 0.0
+        for b in range(n_second):
+            total += feasible[at + a * n_second + b]
+        scale = feasible[first + a] / total if total > feasible[first + a] else 1.0
+        for b in range(n_second):
+            feasible[at + a * n_second + b] *= scale
+            columns[b] += feasible[at + a * n_second + b]
+    for b in range(n_second):
+        columns[b] = feasible[second + b] / columns[b] if columns[b] > feasible[second + b] else 1.0
+    missing = 0.0
+    for a in range(n_first):
+        rows[a] = feasible[first + a]
+        for b in range(n_second):
+            feasible[at + a * n_second + b] *= columns[b]
+            rows[a] -= feasible[at + a * n_second + b]
+        rows[a] = max(rows[a], 0.0)
+        missing += rows[a]
+    for b in range(n_second):
+        columns[b] = feasible[second + b]
+        for a in range(n_first):
+            columns[b] -= feasible[at + a * n_second + b]
+    if missing > 0:
+        for a in range(n_first):
+            for b in range(n_second):
+                feasible[at + a * n_second + b] += rows[a] * max(columns[b], 0.0) / missing

@@ -1,0 +1,280 @@
+"""Exact inference in graphs of small treewidth: nodes are eliminated one after the other, in an order of little fill.
+
+Step t eliminates a node v. Its *scope* are the nodes that v is joined to by then, all of them eliminated later, and v
+itself, last; its table has an entry for each assignment of states to the scope. The table is the sum of its *factors*:
+the potentials of v and of its edges within the scope, and the messages of those earlier steps whose first node to be
+eliminated next is v. Its own message, over the scope without v, is the maximum (or log-sum) over the states of v. The
+steps form a forest, so that the best labels are found from the last step to the first, as in a tree: given the labels
+of the later nodes, every choice of a label of v loses the same score whatever is chosen next.
+
+An entry of a factor lies at base + <strides, assignment>.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.dispatch import helper
+from maxmargin.runtime.numeric import fast_exp
+from maxmargin.runtime.threads import aligned
+from maxmargin.structures.chain_dp import insert
+from maxmargin.structures.elimination_plan import NONE, Plan
+
+
+class Tables(NamedTuple):
+    """Room for the largest graph."""
+
+    values: np.ndarray
+    messages: np.ndarray  # from earlier steps to later ones
+    returned: np.ndarray  # the other way
+    digits: np.ndarray  # an assignment
+
+
+def new_tables(plan: Plan) -> Tables:
+    """Tables for every graph of a plan."""
+    lasts = plan.first[1:] - 1
+    n_states = plan.states[plan.scope_first[1:] - 1]
+    n_messages = int((plan.message + plan.n_rows)[lasts].max())
+    return Tables(
+        values=aligned((int((plan.table + plan.n_rows * n_states)[lasts].max()),), np.float64),
+        messages=aligned((n_messages,), np.float64),
+        returned=aligned((n_messages,), np.float64),
+        digits=aligned((int(np.diff(plan.scope_first).max()),), np.int64),
+    )
+
+
+# --- tables and their factors ---------------------------------------------------------------------------------------
+
+
+@helper
+def advance(plan, lo, stride, digits, last, at):
+    """Turn `digits`, an assignment to the nodes of a scope before its last, to the next; return the factor's place."""
+    d = last - 1
+    while d >= 0:
+        digits[d] += 1
+        at += plan.stride[stride + d]
+        if digits[d] < plan.states[lo + d]:
+            return at
+        at -= plan.stride[stride + d] * digits[d]
+        digits[d] = 0
+        d -= 1
+    return at
+
+
+@helper
+def add_factor(plan, t, k, factor, tables):
+    """Add factor k, which lies in `factor`, to the table of step t."""
+    lo = plan.scope_first[t]
+    last = plan.scope_first[t + 1] - lo - 1
+    n_states = plan.states[lo + last]
+    step = plan.stride[plan.stride_first[k] + last]
+    begin = plan.table[t]
+    at = plan.base[k]
+    for _ in range(plan.n_rows[t]):
+        for x in range(n_states):
+            tables.values[begin + x] += factor[at + step * x]
+        begin += n_states
+        at = advance(plan, lo, plan.stride_first[k], tables.digits, last, at)
+
+
+@helper
+def fill_table(plan, t, theta, tables):
+    """Add up the factors of step t."""
+    n_states = plan.states[plan.scope_first[t + 1] - 1]
+    for p in range(plan.table[t], plan.table[t] + plan.n_rows[t] * n_states):
+        tables.values[p] = 0
+    for k in range(plan.factor_first[t], plan.factor_first[t + 1]):
+        if plan.source[k] == NONE:
+            add_factor(plan, t, k, theta, tables)
+        else:
+            add_factor(plan, t, k, tables.messages, tables)
+
+
+@helper
+def collect(plan, t, k, tables, out, takes_sum):
+    """For each entry of factor k, the sum or maximum over the entries of the table of step t that it was added to."""
+    lo = plan.scope_first[t]
+    last = plan.scope_first[t + 1] - lo - 1
+    n_states = plan.states[lo + last]
+    step = plan.stride[plan.stride_first[k] + last]
+    begin = plan.table[t]
+    at = plan.base[k]
+    for _ in range(plan.n_rows[t]):
+        for x in range(n_states):
+            value = tables.values[begin + x]
+            if takes_sum:
+                out[at + step * x] += value
+            else:
+                out[at + step * x] = max(out[at + step * x], value)
+        begin += n_states
+        at = advance(plan, lo, plan.stride_first[k], tables.digits, last, at)
+
+
+@helper
+def collect_all(plan, t, tables, out, takes_sum):
+    """`collect` every factor of step t: those of potentials into `out`, those of messages to return them."""
+    nothing = 0.0 if takes_sum else 2 * IMPOSSIBLE
+    for k in range(plan.factor_first[t], plan.factor_first[t + 1]):
+        child = plan.source[k]
+        if child == NONE:
+            collect(plan, t, k, tables, out, takes_sum)
+        else:
+            for p in range(plan.message[child], plan.message[child] + plan.n_rows[child]):
+                tables.returned[p] = nothing
+            collect(plan, t, k, tables, tables.returned, takes_sum)
+
+
+@helper
+def row_of(plan, t, y):
+    """The row of the table of step t that the labels of later nodes choose: where it begins."""
+    row = 0
+    last = plan.scope_first[t + 1] - 1
+    for d in range(plan.scope_first[t], last):
+        row = row * plan.states[d] + y[plan.scope[d]]
+    return plan.table[t] + row * plan.states[last]
+
+
+@helper
+def best_in_row(values, begin, n_states):
+    """The lowest best state."""
+    best = 0
+    for x in range(1, n_states):
+        if values[begin + x] > values[begin + best]:
+            best = x
+    return best
+
+
+# --- the oracles ----------------------------------------------------------------------------------------------------
+
+
+@helper
+def max_product(plan, i, theta, tables):
+    """Fill the tables and messages of the best scores; return the best of all."""
+    total = 0.0
+    for t in range(plan.first[plan.which[i]], plan.first[plan.which[i] + 1]):
+        fill_table(plan, t, theta, tables)
+        n_states = plan.states[plan.scope_first[t + 1] - 1]
+        for row in range(plan.n_rows[t]):
+            begin = plan.table[t] + row * n_states
+            tables.messages[plan.message[t] + row] = tables.values[begin + best_in_row(tables.values, begin, n_states)]
+        if plan.parent[t] == NONE:
+            total += tables.messages[plan.message[t]]
+    return total
+
+
+@helper
+def decode(plan, i, tables, y):
+    """Write the best labels into `y`, from the last step to the first, low labels first."""
+    for t in range(plan.first[plan.which[i] + 1] - 1, plan.first[plan.which[i]] - 1, -1):
+        y[plan.node[t]] = best_in_row(tables.values, row_of(plan, t, y), plan.states[plan.scope_first[t + 1] - 1])
+
+
+@helper
+def k_best(plan, i, best, tables, outputs, values, level, branches):
+    """Write the K best labellings and their scores, best first, as long as they have a weight; return their number.
+
+    As in `tree_dp.k_best`: every labelling but the best, whose score is `best`, follows a better one from the last step
+    to some step t, takes another label there, and only best choices at earlier steps.
+    """
+    first = plan.first[plan.which[i]]
+    end = plan.first[plan.which[i] + 1]
+    last = values.size - 1
+    for k in range(values.size):
+        values[k] = 2 * IMPOSSIBLE
+    insert(values, branches, 0, best, 0, end, 0)
+    least = IMPOSSIBLE
+    total = 0.0
+    for k in range(values.size):
+        if values[k] <= least:
+            return k
+        total += values[k]
+        least = max(least, (total - level) / (k + 1))
+        source = branches[k, 0]
+        branch = branches[k, 1]
+        for t in range(branch + 1, end):
+            outputs[k, plan.node[t]] = outputs[source, plan.node[t]]
+        if branch < end:
+            outputs[k, plan.node[branch]] = branches[k, 2]
+        for t in range(branch - 1, first - 1, -1):
+            n_states = plan.states[plan.scope_first[t + 1] - 1]
+            begin = row_of(plan, t, outputs[k])
+            label = best_in_row(tables.values, begin, n_states)
+            for x in range(n_states):
+                value = values[k] - (tables.values[begin + label] - tables.values[begin + x])
+                if x != label and value > max(values[last], least):
+                    insert(values, branches, k + 1, value, k, t, x)
+            outputs[k, plan.node[t]] = label
+    return values.size
+
+
+@helper
+def max_marginals(plan, i, total, tables, out):
+    """For each potential the best score of a labelling that has it, where `total` is the best of all."""
+    for p in range(out.size):
+        out[p] = 2 * IMPOSSIBLE
+    for t in range(plan.first[plan.which[i] + 1] - 1, plan.first[plan.which[i]] - 1, -1):
+        n_states = plan.states[plan.scope_first[t + 1] - 1]
+        message = plan.message[t]
+        if plan.parent[t] == NONE:
+            tables.returned[message] = total
+        for row in range(plan.n_rows[t]):
+            begin = plan.table[t] + row * n_states
+            for x in range(n_states):
+                tables.values[begin + x] += tables.returned[message + row] - tables.messages[message + row]
+        collect_all(plan, t, tables, out, False)
+
+
+@helper
+def sum_product(plan, i, theta, tables):
+    """Fill the tables with the probabilities of a node's labels given those of later ones; return log-partition."""
+    log_z = 0.0
+    for t in range(plan.first[plan.which[i]], plan.first[plan.which[i] + 1]):
+        fill_table(plan, t, theta, tables)
+        n_states = plan.states[plan.scope_first[t + 1] - 1]
+        for row in range(plan.n_rows[t]):
+            begin = plan.table[t] + row * n_states
+            top = tables.values[begin + best_in_row(tables.values, begin, n_states)]
+            total = 0.0
+            for x in range(n_states):
+                tables.values[begin + x] = fast_exp(tables.values[begin + x] - top)
+                total += tables.values[begin + x]
+            for x in range(n_states):
+                tables.values[begin + x] /= total
+            tables.messages[plan.message[t] + row] = top + math.log(total)
+        if plan.parent[t] == NONE:
+            log_z += tables.messages[plan.message[t]]
+    return log_z
+
+
+@helper
+def marginals(plan, i, tables, mu):
+    """The probability of each potential, after `sum_product`; the tables become those of whole scopes."""
+    for p in range(mu.size):
+        mu[p] = 0
+    for t in range(plan.first[plan.which[i] + 1] - 1, plan.first[plan.which[i]] - 1, -1):
+        n_states = plan.states[plan.scope_first[t + 1] - 1]
+        if plan.parent[t] == NONE:
+            tables.returned[plan.message[t]] = 1
+        for row in range(plan.n_rows[t]):
+            begin = plan.table[t] + row * n_states
+            for x in range(n_states):
+                tables.values[begin + x] *= tables.returned[plan.message[t] + row]
+        collect_all(plan, t, tables, mu, True)
+
+
+@helper
+def sample(plan, i, tables, draws, y):
+    """Draw labels after `sum_product`, by one number of [0, 1) for each node."""
+    for t in range(plan.first[plan.which[i] + 1] - 1, plan.first[plan.which[i]] - 1, -1):
+        last = plan.states[plan.scope_first[t + 1] - 1] - 1
+        begin = row_of(plan, t, y)
+        rest = draws[plan.node[t]]
+        x = 0
+        while x < last and rest >= tables.values[begin + x]:
+            rest -= tables.values[begin + x]
+            x += 1
+        y[plan.node[t]] = x

@@ -1,0 +1,175 @@
+"""Plans of elimination: the order in which the nodes of graphs go, and where the tables of each step lie."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+LARGEST_TABLES = 2**22  # entries of all tables of a graph: 32 MB for each thread
+NONE = -1
+
+
+class TreewidthError(ValueError):
+    """Raised where exact inference would need too large tables."""
+
+
+class Plan(NamedTuple):
+    """The steps of all graphs; graphs of the same edges and numbers of states share theirs."""
+
+    which: np.ndarray  # (n,) int64, the plan of each graph
+    first: np.ndarray  # (plans + 1,) int64, its steps are first[p]:first[p + 1]
+    node: np.ndarray  # (T,) int64, the node that each step eliminates
+    parent: np.ndarray  # (T,) int64, the step that takes its message, or NONE
+    table: np.ndarray  # (T,) int64, where its table begins
+    n_rows: np.ndarray  # (T,) int64, assignments to the scope without the node: the size of its message
+    message: np.ndarray  # (T,) int64, where its message begins
+    scope_first: np.ndarray  # (T + 1,) int64
+    scope: np.ndarray  # nodes
+    states: np.ndarray  # their numbers of states
+    factor_first: np.ndarray  # (T + 1,) int64
+    source: np.ndarray  # (factors,) int64, the step whose message a factor is, or NONE for potentials
+    base: np.ndarray  # (factors,) int64, in the potentials or in all messages
+    stride_first: np.ndarray  # (factors,) int64
+    stride: np.ndarray  # as many for each factor as there are nodes in the scope
+
+
+def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Plan:
+    """Plan the elimination of graphs, each the numbers of states of its nodes and the (E, 2) ends of its edges.
+
+    Potentials are those of the nodes, one after the other, then a table for each edge, rows for its first end.
+    """
+    known: dict[Any, int] = {}
+    plans: list[list[_Step]] = []
+    which = []
+    for i, (n_states, ends) in enumerate(graphs):
+        key = n_states.tobytes(), ends.tobytes()
+        if key not in known:
+            known[key] = len(plans)
+            plans.append(_steps_of(i, n_states.tolist(), ends.tolist()))
+        which.append(known[key])
+
+    steps = [step for plan in plans for step in plan]
+    factors = [factor for step in steps for factor in step.factors]
+    before = np.repeat(_starts([len(plan) for plan in plans])[:-1], [len(plan) for plan in plans])
+
+    def integers(values: Sequence[int]) -> np.ndarray:
+        return np.array(values, np.int64)
+
+    parent = integers([step.parent for step in steps])
+    source = integers([factor.source for factor in factors])
+    of_factor = np.repeat(before, [len(step.factors) for step in steps])
+    return Plan(
+        which=integers(which),
+        first=_starts([len(plan) for plan in plans]),
+        node=integers([step.scope[-1] for step in steps]),
+        parent=np.where(parent == NONE, NONE, parent + before),
+        table=integers([step.table for step in steps]),
+        n_rows=integers([step.n_rows for step in steps]),
+        message=integers([step.message for step in steps]),
+        scope_first=_starts([len(step.scope) for step in steps]),
+        scope=integers([node for step in steps for node in step.scope]),
+        states=integers([count for step in steps for count in step.states]),
+        factor_first=_starts([len(step.factors) for step in steps]),
+        source=np.where(source == NONE, NONE, source + of_factor),
+        base=integers([factor.base for factor in factors]),
+        stride_first=_starts([len(factor.strides) for factor in factors])[:-1],
+        stride=integers([stride for factor in factors for stride in factor.strides]),
+    )
+
+
+class _Factor(NamedTuple):
+    source: int
+    base: int
+    strides: list[int]
+
+
+class _Step(NamedTuple):
+    scope: list[int]
+    states: list[int]
+    parent: int
+    table: int
+    n_rows: int
+    message: int
+    factors: list[_Factor]
+
+
+def _starts(lengths: Sequence[int]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+
+
+def _strides(sizes: Sequence[int]) -> list[int]:
+    """Those of a table whose last index runs fastest."""
+    return [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
+
+
+def _steps_of(i: int, n_states: list[int], ends: list[list[int]]) -> list[_Step]:
+    """The steps of graph i."""
+    scopes = _eliminate(i, n_states, ends)
+    place = {scope[-1]: t for t, scope in enumerate(scopes)}
+    node_part = _starts(n_states)
+    edge_part = node_part[-1] + _starts([n_states[a] * n_states[b] for a, b in ends])
+    potentials: list[list[tuple[int, dict[int, int]]]] = [
+        [(int(node_part[scope[-1]]), {scope[-1]: 1})] for scope in scopes
+    ]
+    for (a, b), base in zip(ends, edge_part.tolist(), strict=False):
+        potentials[min(place[a], place[b])].append((base, {a: n_states[b], b: 1}))
+    steps: list[_Step] = []
+    received: list[list[tuple[int, int, dict[int, int]]]] = [[] for _ in scopes]
+    table = message = 0
+    for t, scope in enumerate(scopes):
+        states, others = [n_states[v] for v in scope], scope[:-1]
+        parent = min((place[v] for v in others), default=NONE)
+        given = [(NONE, base, stride) for base, stride in potentials[t]] + received[t]
+        factors = [_Factor(source, base, [stride.get(v, 0) for v in scope]) for source, base, stride in given]
+        n_rows = math.prod(states[:-1])
+        steps.append(_Step(scope, states, parent, table, n_rows, message, factors))
+        if parent != NONE:
+            received[parent].append((t, message, dict(zip(others, _strides(states[:-1]), strict=True))))
+        table += n_rows * states[-1]
+        message += n_rows
+    return steps
+
+
+def _eliminate(i: int, n_states: list[int], ends: list[list[int]]) -> list[list[int]]:
+    """The scopes of the steps of graph i, by the fewest edges that an elimination adds, then by the smallest table."""
+    near: list[set[int]] = [set() for _ in n_states]
+    for a, b in ends:
+        near[a].add(b)
+        near[b].add(a)
+
+    def price(v: int) -> tuple[int, float]:
+        joined = sum(len(near[u] & near[v]) for u in near[v]) // 2
+        return len(near[v]) * (len(near[v]) - 1) // 2 - joined, math.prod(n_states[u] for u in near[v]) * n_states[v]
+
+    prices = [price(v) for v in range(len(n_states))]
+    heap = [(*prices[v], v) for v in range(len(n_states))]
+    heapq.heapify(heap)
+    is_done = [False] * len(n_states)
+    scopes: list[list[int]] = []
+    n_entries = 0.0
+    while heap:
+        fill, size, v = heapq.heappop(heap)
+        if is_done[v] or (fill, size) != prices[v]:
+            continue
+        n_entries += size
+        if n_entries > LARGEST_TABLES:
+            raise TreewidthError(
+                f"Graph {i} has too large a treewidth for exact inference: its tables would have more than "
+                f"{LARGEST_TABLES:.2g} entries."
+            )
+        is_done[v] = True
+        scopes.append([*sorted(near[v]), v])
+        changed = set(near[v])
+        for u in near[v]:
+            near[u] |= near[v]
+            near[u] -= {u, v}
+            if fill:
+                changed |= near[u]
+        for u in changed:
+            prices[u] = price(u)
+            heapq.heappush(heap, (*prices[u], u))
+    return scopes

@@ -1,0 +1,423 @@
+import itertools
+
+import numpy as np
+import pytest
+from scipy.linalg import qr
+from scipy.optimize import minimize
+
+from maxmargin import Status
+from maxmargin.problem import new_weights
+from maxmargin.solvers.idal import IDAL
+from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.oriented_trees import tree_probabilities
+from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss
+from maxmargin.solvers.relaxed_passes import correct, project
+from maxmargin.structures.cliques import EdgeType
+from maxmargin.structures.pairwise import with_elimination
+from maxmargin.testing import toy_chains
+from tests import naive
+from tests.structures.test_pairwise import TRIANGLE, make_problem
+
+TREE = [(1, 0), (1, 2)]
+SQUARE = [(0, 1), (1, 2), (3, 2), (3, 0)]
+GRAPHS = [(np.zeros(3, int), TRIANGLE), (np.zeros(5, int), SQUARE)]  # with a node that has no edge
+
+
+def joint_features(problem, i):
+    """For each part of graph i its features; only for dense features and one type of full edges."""
+    nodes, edges, k = problem.nodes, problem.edges, problem.nodes.n_parts[0]
+    columns = []
+    for c in range(nodes.offsets[i], nodes.offsets[i + 1]):
+        for x in range(k):
+            columns.append(np.zeros(new_weights(problem).size))
+            columns[-1][2 * x : 2 * x + 2] = nodes.features.rows[c]
+    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+        for x in range(k * k):
+            columns.append(np.zeros(new_weights(problem).size))
+            at = 2 * k + 2 * x
+            columns[-1][at : at + 2] = edges.features.rows[e]
+    return np.array(columns).T
+
+
+def polytope(problem, i):
+    """A mu = 0 and sums of 1, as the rows of E mu = f, and the parts of the true output."""
+    k = problem.nodes.n_parts[0]
+    n_nodes = int(np.diff(problem.nodes.offsets)[i])
+    ends = problem.ends[problem.edges.offsets[i] : problem.edges.offsets[i + 1]]
+    labels = problem.labels[problem.nodes.offsets[i] : problem.nodes.offsets[i + 1]]
+    size = n_nodes * k + len(ends) * k * k
+    truth, sums, margins = np.zeros(size), [], []
+    for v in range(n_nodes):
+        sums.append(np.zeros(size))
+        sums[-1][v * k : v * k + k] = 1
+        truth[v * k + labels[v]] = 1
+    for e, (a, b) in enumerate(ends):
+        table = np.arange(k * k).reshape(k, k) + n_nodes * k + e * k * k
+        truth[table[labels[a], labels[b]]] = 1
+        for v, rows in ((a, table), (b, table.T)):
+            for x in range(k):
+                margins.append(np.zeros(size))
+                margins[-1][v * k + x] = 1
+                margins[-1][rows[x]] = -1
+    A = np.array(margins).reshape(-1, size)
+    return A, np.array(sums), truth
+
+
+def graphs_of(problem):
+    return zip(np.diff(problem.nodes.offsets), np.split(problem.ends, problem.edges.offsets[1:-1]), strict=True)
+
+
+def gini(graph):
+    n_nodes, ends = graph
+    return np.ones(n_nodes), np.tile([1.0, 0.0, 0.0], (len(ends), 1))
+
+
+def tree_gini(graph, k):
+    """Second-order terms of H(root) + sum of H(child, parent) - H(parent), the mean over all oriented trees."""
+    roots, child = naive_trees(*graph)
+    return k * roots, np.column_stack([k * k * child.sum(axis=1), k * child[:, 1], k * child[:, 0]])
+
+
+def naive_trees(n_nodes, ends):
+    """How often each node is a root, and each end of an edge the child of the other, over all forests and roots."""
+    incidence = np.zeros((len(ends), n_nodes))
+    for e, (a, b) in enumerate(ends):
+        incidence[e, [a, b]] = 1, -1
+    size = np.linalg.matrix_rank(incidence) if len(ends) else 0
+    forests = [f for f in itertools.combinations(range(len(ends)), size) if rank(incidence[[*f]]) == size]
+    child, roots = np.zeros((len(ends), 2)), np.zeros(n_nodes)
+    for forest in forests:
+        for e in forest:
+            sides = [reach(v, [ends[f] for f in forest if f != e]) for v in ends[e]]
+            child[e] += np.array([len(sides[1]), len(sides[0])]) / (len(sides[0]) + len(sides[1]))  # where the root is
+        for v in range(n_nodes):
+            roots[v] += 1 / len(reach(v, [ends[f] for f in forest]))
+    return roots / len(forests), child / len(forests)
+
+
+def rank(matrix):
+    return np.linalg.matrix_rank(matrix) if len(matrix) else 0
+
+
+def reach(v, ends):
+    seen = {v}
+    for _ in ends:
+        seen |= {u for pair in ends if seen & set(pair) for u in pair}
+    return seen
+
+
+class Dual:
+    """D(mu) of all graphs, by definition, in sums over examples; mu are those of all graphs, one after the other."""
+
+    def __init__(self, problem, C, temperature, margin=True, weight=None, entropy="gini"):
+        n = len(problem.nodes.offsets) - 1
+        self.n, self.C, self.temperature = n, C, temperature
+        weight = np.ones(n) if weight is None else np.asarray(weight)
+        pieces = [polytope(problem, i) for i in range(n)]
+        sizes = [truth.size for _, _, truth in pieces]
+        self.cuts = np.cumsum(sizes)[:-1]
+        self.A = block([A for A, _, _ in pieces])
+        self.S = block([sums for _, sums, _ in pieces])
+        self.truth = np.concatenate([truth for _, _, truth in pieces])
+        self.weight = np.repeat(weight, sizes)
+        self.B = np.concatenate([joint_features(problem, i) for i in range(n)], axis=1) * self.weight
+        k = problem.nodes.n_parts[0]
+        costs = []
+        for (_, _, truth), lo, hi in zip(pieces, problem.nodes.offsets[:-1], problem.nodes.offsets[1:], strict=True):
+            cost = np.zeros(truth.size)
+            cost[: (hi - lo) * k] = np.repeat(problem.cost[lo:hi], k) * (1 - truth[: (hi - lo) * k])
+            costs.append(margin * cost)
+        self.cost = np.concatenate(costs)
+        # The entropy is top - mu' H mu.
+        coefficients = [gini(graph) if entropy == "gini" else tree_gini(graph, k) for graph in graphs_of(problem)]
+        self.H, self.top = np.zeros((self.truth.size,) * 2), 0.0
+        at = 0
+        for (A, _, truth), (of_nodes, of_edges), scale in zip(pieces, coefficients, weight, strict=True):
+            squares = np.concatenate([np.repeat(of_nodes, k), np.repeat(of_edges[:, 0], k * k)])
+            margins = np.where(A < 0, 1.0, 0.0)  # the margins of both ends of each edge
+            H = np.diag(squares) - margins.T @ np.diag(np.repeat(of_edges[:, 1:].ravel(), k)) @ margins
+            self.H[at : at + truth.size, at : at + truth.size] = scale * H
+            self.top += scale * (of_nodes.sum() + of_edges[:, 0].sum() - of_edges[:, 1:].sum())
+            at += truth.size
+
+    def w(self, mu):
+        return self.C * self.B @ (self.truth - mu)
+
+    def gain(self, mu):
+        return self.weight @ (self.cost * mu) + self.temperature * (self.top - mu @ self.H @ mu)
+
+    def value(self, mu):
+        w = self.w(mu)
+        return (self.gain(mu) - w @ w / (2 * self.C)) / self.n
+
+    def slope(self, mu):
+        return (self.weight * self.cost - 2 * self.temperature * self.H @ mu + self.B.T @ self.w(mu)) / self.n
+
+    def best(self, start):
+        """The maximum over the local polytope."""
+        E, f = np.vstack([self.S, self.A]), np.repeat([1.0, 0.0], [len(self.S), len(self.A)])
+        _, r, order = qr(E.T, mode="economic", pivoting=True)
+        chosen = order[: np.sum(np.abs(np.diag(r)) > 1e-9)]  # independent constraints
+        E, f = E[chosen], f[chosen]
+        found = minimize(
+            lambda mu: -self.value(mu),
+            start,
+            jac=lambda mu: -self.slope(mu),
+            bounds=[(0, 1)] * start.size,
+            constraints={"type": "eq", "fun": lambda mu: E @ mu - f, "jac": lambda mu: E},
+            method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 1000},
+        )
+        assert found.success, found.message
+        return self.value(found.x)
+
+
+def block(matrices):
+    height, width = np.sum([m.shape for m in matrices], axis=0)
+    out, at = np.zeros((height, width)), np.zeros(2, int)
+    for m in matrices:
+        out[at[0] : at[0] + m.shape[0], at[1] : at[1] + m.shape[1]] = m
+        at += m.shape
+    return out
+
+
+CASES = [
+    {"temperature": 1.0, "rho": 1.0},
+    {"temperature": 0.05, "rho": 0.1},
+    {"temperature": 5.0, "rho": 10.0, "margin": False},
+    {"temperature": 0.3, "rho": 1.0, "weight": [0.5, 3.0]},
+    {"temperature": 1.0, "rho": 1.0, "entropy": "oriented_trees"},
+    {"temperature": 0.1, "rho": 0.1, "entropy": "oriented_trees", "weight": [2.0, 1.0]},
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_equals_an_independent_qp(case):
+    case = {"margin": True, "weight": None, "entropy": "gini", **case}
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    dual = Dual(problem, 0.5, case["temperature"], case["margin"], case["weight"], case["entropy"])
+    result = IDAL(rho=case["rho"]).solve(
+        problem,
+        0.5,
+        case["weight"],
+        loss=RelaxedLoss(mu=case["temperature"], margin=case["margin"], entropy=case["entropy"]),
+        tol=1e-6,
+        max_passes=1e4,
+        random_state=0,
+    )
+    assert result.status is Status.OPTIMAL
+    optimum = dual.best(Relaxation(Objective(problem, loss=RelaxedLoss())).uniform())
+    slack = 1e-7 * optimum
+    assert (result.trace.dual <= optimum + slack).all()
+    assert (result.trace.primal >= optimum - slack).all()
+    assert np.isclose(result.trace.primal[-1], optimum, rtol=2e-6)
+    point = result.dual
+    violation = np.sum((dual.A @ point.means) ** 2)
+    assert np.isclose(point.progress[-1].violation, violation, rtol=1e-6)
+    assert violation < 1e-3
+    assert np.allclose(dual.w(point.means), result.w, atol=1e-6)
+
+
+def test_values_by_definition():
+    """D_rho, P_rho and the bounds after a few passes, far from the optimum."""
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    rho, temperature = 0.7, 0.4
+    result = IDAL(rho=rho).solve(problem, 0.5, loss=RelaxedLoss(mu=temperature), max_passes=2, random_state=0)
+    dual, point = Dual(problem, 0.5, temperature), result.dual
+    residual = dual.A @ point.means
+    last = point.progress[-1]
+    penalty = residual @ residual / (2 * rho)
+    multipliers = point.multipliers
+    assert np.isclose(last.augmented_dual, dual.value(point.means) + (multipliers @ residual - penalty) / 2)
+    w, delta = dual.w(point.means), multipliers - residual / rho
+    theta = dual.B.T @ w + dual.cost + dual.A.T @ delta
+    upper = w @ w - dual.truth @ theta  # 1/(2 C) = 1
+    for row in dual.S:
+        (mine,) = np.nonzero(row)
+        upper += largest(theta[mine], temperature)
+    for e in range(3 + 4):  # tables of edges
+        at = edge_places(problem)[e]
+        upper += largest(theta[at], temperature)
+    assert np.isclose(last.augmented_primal, (upper + penalty) / 2)
+    assert last.gap >= 0
+    assert np.isclose(result.trace.primal[-1], upper / 2)
+
+
+def largest(theta, temperature):
+    u = naive.project_to_simplex(theta / (2 * temperature))
+    return theta @ u + temperature * (1 - u @ u)
+
+
+def edge_places(problem):
+    k, starts, places = 2, [0, 3 * 2 + 3 * 4], []
+    for i, (types, edges) in enumerate(GRAPHS):
+        at = starts[i] + k * len(types)
+        places += [np.arange(at + 4 * e, at + 4 * e + 4) for e in range(len(edges))]
+    return places
+
+
+def test_a_tree_is_exact():
+    """The local polytope of a tree is its marginal one: mixtures of outputs reach the same optimum."""
+    problem = make_problem(np.random.default_rng(1), [(np.zeros(3, int), TREE)], (2,))
+    dual = Dual(problem, 1.0, 0.5)
+    table = np.zeros((8, dual.truth.size))
+    for row, y in zip(table, itertools.product(range(2), repeat=3), strict=True):
+        for v, label in enumerate(y):
+            row[2 * v + label] = 1
+        for e, (a, b) in enumerate(TREE):
+            row[6 + 4 * e + 2 * y[a] + y[b]] = 1
+    exact = minimize(
+        lambda p: -dual.value(p @ table),
+        np.full(8, 1 / 8),
+        jac=lambda p: -table @ dual.slope(p @ table),
+        bounds=[(0, 1)] * 8,
+        constraints={"type": "eq", "fun": lambda p: p.sum() - 1, "jac": lambda p: np.ones(8)},
+        method="SLSQP",
+        options={"ftol": 1e-14},
+    )
+    result = IDAL().solve(problem, loss=RelaxedLoss(mu=0.5), tol=1e-7, max_passes=1e4, random_state=0)
+    assert np.isclose(result.trace.primal[-1], -exact.fun, rtol=1e-6)
+
+
+OPTIONS = [
+    {},
+    {"sampling": "uniform"},
+    {"rho": 0.1, "inner": 2.0},
+    {"rho": 5.0, "inner": 0.1, "gap_every": 3},
+    {"steps": "exact"},
+    {"steps": "line_search"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("ties", ["full", "potts"])
+@pytest.mark.parametrize("entropy", ["gini", "oriented_trees"])
+def test_every_option_reaches_the_same_optimum(options, ties, entropy):
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (3,), [EdgeType(ties=ties)])
+    loss = RelaxedLoss(entropy=entropy)
+    result = IDAL(**options).solve(problem, loss=loss, tol=1e-6, max_passes=1e4, random_state=0)
+    assert result.status is Status.OPTIMAL
+    certified = IDAL().solve(problem, loss=loss, tol=1e-9, max_passes=1e4, random_state=1).certificate
+    assert result.trace.dual[-1] <= certified.primal
+    assert result.trace.primal[-1] >= certified.dual
+
+
+def test_the_rate_is_linear():
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
+    progress = IDAL(gap_every=5).solve(problem, tol=1e-12, max_passes=30, random_state=0).dual.progress
+    for early, late in itertools.pairwise(progress[1:]):
+        assert late.gap < early.gap / 5
+        assert late.violation < early.violation / 3
+
+
+@pytest.mark.parametrize("steps", ["prox", "line_search"])
+def test_too_few_steps_between_those_of_the_multipliers(steps):
+    """Where a tenth of a pass is not enough to converge, more are made."""
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
+    result = IDAL(rho=0.1, inner=0.1, steps=steps).solve(problem, tol=1e-6, max_passes=1000, random_state=0)
+    assert result.status is Status.OPTIMAL
+
+
+def test_many_passes_after_the_last_progress():
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    result = IDAL().solve(problem, tol=1e-300, max_passes=1000, random_state=0)
+    assert result.status in (Status.MAX_PASSES, Status.OPTIMAL)
+    assert result.certificate.relative_gap < 1e-12
+
+
+def test_types_sparse_features_and_float32():
+    graphs = [(np.array([0, 1, 0, 1]), [(0, 1), (0, 3), (2, 3), (2, 1), (0, 2)]), (np.array([1]), [])]
+    types = [EdgeType(0, 0, "symmetric"), EdgeType(0, 1)]
+    problem = make_problem(np.random.default_rng(0), graphs, (3, 2), types, "float32", sparse=True)
+    result = IDAL().solve(problem, tol=1e-4, random_state=0)
+    assert result.status is Status.OPTIMAL
+    assert result.w.dtype == np.float32
+    exact = IDAL().solve(with_elimination(problem), tol=1e-4, random_state=0)  # which it makes no use of
+    assert np.array_equal(exact.w, result.w)
+
+
+def test_runs_repeat_go_on_and_stop(interpreted_kernels):
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    result, again = (IDAL().solve(problem, tol=1e-4, random_state=0) for _ in range(2))
+    assert np.array_equal(result.w, again.w)
+    warm = IDAL().solve(problem, start=result, tol=1e-4, random_state=1)
+    assert warm.trace.passes[-1] == 0
+    short = IDAL().solve(problem, tol=1e-12, max_passes=2, random_state=0)
+    assert short.status is Status.MAX_PASSES
+    assert short.trace.passes[-1] == 2
+    stopped = IDAL().solve(problem, tol=1e-12, callback=lambda trace: True)
+    assert stopped.status is Status.INTERRUPTED
+    assert len(stopped.trace) == 1
+
+
+def test_corrected_points_are_feasible():
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    relaxed, dual = Relaxation(Objective(problem, loss=RelaxedLoss())), Dual(problem, 1.0, 1.0)
+    rng = np.random.default_rng(0)
+    places = [np.flatnonzero(row) for row in dual.S] + edge_places(problem)
+    for sharpness in (0.1, 1.0, 10.0):
+        mu, feasible = np.zeros((2, relaxed.n_parts))
+        for at in places:
+            mu[at] = rng.dirichlet(np.full(at.size, 1 / sharpness))
+        correct(relaxed.problem, relaxed.layout, relaxed.scratch, mu, feasible)
+        assert (feasible >= 0).all()
+        assert np.allclose(dual.A @ feasible, 0, atol=1e-12)
+        assert np.allclose(dual.S @ feasible, 1)
+        correct(relaxed.problem, relaxed.layout, relaxed.scratch, feasible, mu)
+        assert np.allclose(mu, feasible)  # a feasible point stays
+
+
+@pytest.mark.parametrize("ends", [TRIANGLE, SQUARE, [*SQUARE, (0, 2), (4, 5)], [(0, 1)], TREE])
+def test_probabilities_of_trees_equal_enumeration(ends):
+    ends = np.array(ends)
+    for found, expected in zip(tree_probabilities(7, ends), naive_trees(7, ends), strict=True):
+        assert np.allclose(found, expected)
+
+
+def test_no_edges():
+    roots, edges = tree_probabilities(2, np.zeros((0, 2), int))
+    assert roots.tolist() == [1.0, 1.0]
+    assert edges.shape == (0, 2)
+    problem = make_problem(np.random.default_rng(0), [(np.zeros(2, int), []), (np.zeros(1, int), [])])
+    for entropy in ("gini", "oriented_trees"):
+        assert IDAL().solve(problem, loss=RelaxedLoss(entropy=entropy), random_state=0).status is Status.OPTIMAL
+
+
+def test_the_projection_is_that_by_sorting():
+    rng = np.random.default_rng(0)
+    for size, scale in itertools.product((1, 2, 7, 30), (1e-8, 0.1, 1.0, 1e9)):
+        v = np.round(scale * rng.normal(size=size), 1 if scale == 1.0 else 20)
+        expected = naive.project_to_simplex(v)
+        project(v, size)
+        assert np.allclose(v, expected, atol=1e-6 if scale == 1e9 else 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rho": 0.0}, "rho must be a positive number"),
+        ({"inner": -1.0}, "inner must be a positive number"),
+        ({"sampling": "gap"}, "sampling must be one of permutation, uniform"),
+        ({"steps": "newton"}, "steps must be one of prox, exact, line_search"),
+        ({"gap_every": 0}, "gap_every must be an integer"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        IDAL(**options)
+
+
+def test_bad_problems_losses_and_starts():
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    with pytest.raises(TypeError, match="IDAL needs a PairwiseProblem, not a ChainProblem"):
+        IDAL().solve(toy_chains())
+    with pytest.raises(ValueError, match="IDAL minimises a RelaxedLoss, not the log loss"):
+        IDAL().solve(problem, loss="log")
+    with pytest.raises(ValueError, match="mu must be a positive number"):
+        RelaxedLoss(mu=0.0)
+    with pytest.raises(ValueError, match="entropy must be one of gini, oriented_trees"):
+        RelaxedLoss(entropy="shannon")
+    with pytest.raises(ValueError, match="start must be the Result of an earlier run"):
+        IDAL().solve(problem, start=np.zeros(3))
+    with pytest.raises(ValueError, match="IDAL takes no bounds"):
+        IDAL().solve(problem, lower=0.0)
