@@ -6,6 +6,7 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.problem import IMPOSSIBLE, n_examples, new_weights, part_sizes
+from maxmargin.solvers.bounds import make_bounds, project
 from maxmargin.trace import Status
 from tests import naive
 
@@ -84,8 +85,7 @@ def false_certificate(model, X, y, sample_weight, reference):
     blocks = blocks_of(task.problem)
     n, loss, C = len(blocks), model._find_loss(), float(model.C)
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
-    lower = -np.inf if task.lower is None else task.lower
-    upper = np.inf if task.upper is None else task.upper
+    bounds = make_bounds(task.lower, task.upper, model._w)  # as weights of the dtype can keep them
     w = model._w.astype(float)
     primal, dual = model.certificate_
     with np.errstate(over="ignore"):
@@ -95,7 +95,7 @@ def false_certificate(model, X, y, sample_weight, reference):
         slack = 1e-9 * size  # of this check; what is certified allows for its own rounding
         excess = 1e-5 * size if model._w.dtype == np.float32 else slack
         found = objective(w, blocks, C, weight, loss)
-        others = [np.clip(v, lower, upper) for v in (np.zeros_like(w), reference.astype(float), w / 2)]
+        others = [project(v, bounds) for v in (np.zeros_like(w), reference.astype(float), w / 2)]
         least = min(found, *(objective(v, blocks, C, weight, loss) for v in others))
     if not found - slack <= primal <= found + excess and model.status_ is not Status.INEXACT:
         return f"the objective is {found!r}, but {primal!r} is certified"
