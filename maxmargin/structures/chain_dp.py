@@ -94,6 +94,14 @@ def insert(values, branches, first, value, parent, t, label):
 
 
 @exact
+def list_best(values, branches, best, end):
+    """Make a list of the best output alone, whose score is `best` and which branches off nowhere, at `end`."""
+    for k in range(values.size):
+        values[k] = 2 * IMPOSSIBLE
+    insert(values, branches, 0, best, 0, end, 0)
+
+
+@exact
 def k_best(pairs, forward, arrivals, length, outputs, values, level, branches):
     """Write the K best paths and their scores, best first, as long as they have a weight; return how many there are.
 

@@ -30,7 +30,7 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
-from maxmargin.structures.chain_dp import insert
+from maxmargin.structures.chain_dp import insert, list_best
 from maxmargin.structures.distance_transform import TransformWork, new_transform_work, transform_grid
 
 N_STATISTICS = 5  # of an edge and type: u^2, u, v^2, v, 1
@@ -323,10 +323,7 @@ def topk_poses(problem, i, theta, outputs, values, level, work):
     n_choices = n_roots + problem.upward.size
     last = values.size - 1
     pass_upwards(problem, i, cells, edges, work)
-    for k in range(values.size):
-        values[k] = 2 * IMPOSSIBLE
-    best = decode(problem, n_cells, n_joints, outputs[0], work)
-    insert(values, work.branches, 0, best, 0, -1, 0)
+    list_best(values, work.branches, decode(problem, n_cells, n_joints, outputs[0], work), -1)
     least = IMPOSSIBLE / 2
     total = 0.0
     for k in range(values.size):

@@ -21,7 +21,7 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
 from maxmargin.runtime.threads import aligned
-from maxmargin.structures.chain_dp import insert
+from maxmargin.structures.chain_dp import insert, list_best
 from maxmargin.structures.elimination_plan import NONE, Plan
 
 
@@ -183,10 +183,8 @@ def k_best(plan, i, best, tables, outputs, values, level, branches):
     first = plan.first[plan.which[i]]
     end = plan.first[plan.which[i] + 1]
     last = values.size - 1
-    for k in range(values.size):
-        values[k] = 2 * IMPOSSIBLE
-    insert(values, branches, 0, best, 0, end, 0)
-    least = IMPOSSIBLE
+    list_best(values, branches, best, end)
+    least = IMPOSSIBLE / 2
     total = 0.0
     for k in range(values.size):
         if values[k] <= least:

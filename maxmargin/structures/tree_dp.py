@@ -17,7 +17,7 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
 from maxmargin.runtime.views import matrix
-from maxmargin.structures.chain_dp import exact, insert
+from maxmargin.structures.chain_dp import exact, insert, list_best
 from maxmargin.structures.chain_sums import exponentiate, subtract_highest, times_matrix
 
 
@@ -112,10 +112,7 @@ def k_best(pairs, forest, belief, message, outputs, values, level, branches):
     length = forest.order.size
     n_labels = belief.shape[1]
     last = values.size - 1
-    for k in range(values.size):
-        values[k] = 2 * IMPOSSIBLE * length
-    best = decode(pairs, forest, belief, message, outputs[0])
-    insert(values, branches, 0, best, 0, length, 0)
+    list_best(values, branches, decode(pairs, forest, belief, message, outputs[0]), length)
     least = IMPOSSIBLE / 2
     total = 0.0
     for k in range(values.size):
