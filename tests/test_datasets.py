@@ -239,14 +239,13 @@ def test_multi_label_counts(data_folder):
 
 def test_photographs_by_their_names(tmp_path):
     io = pytest.importorskip("skimage.io")
-    for part in ("images", "labels"):
-        (tmp_path / "msrc_v2" / part).mkdir(parents=True)
+    images, maps = (tmp_path / "msrc_v2" / part for part in ("images", "labels"))
+    for folder in (images, maps):
+        folder.mkdir(parents=True)
     for k in range(1, 12):  # read in this order: 10 comes after 9
-        io.imsave(
-            tmp_path / "msrc_v2" / "images" / f"1_{k}_s.jpg", np.full((2, 3, 3), k, np.uint8), check_contrast=False
-        )
         labels = np.array([[0, 5, 8], [k, k, k]], np.uint8)
-        io.imsave(tmp_path / "msrc_v2" / "labels" / f"1_{k}_s.png", labels, check_contrast=False)
+        io.imsave(images / f"1_{k}_s.jpg", np.dstack([labels] * 3), check_contrast=False)
+        io.imsave(maps / f"1_{k}_s.png", labels, check_contrast=False)
     photos = load_msrc(tmp_path)
     assert [labels[1, 0] for labels in photos.y_train] == [1, 2, 3, 6, 7, 0, 11]
     assert [labels[1, 0] for labels in photos.y_test] == [4, 0, 9, 10]

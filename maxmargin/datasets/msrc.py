@@ -50,10 +50,8 @@ def load_msrc(folder: str | Path | None = None) -> Dataset:
     """
     root = find_file("msrc_v2/images/1_1_s.jpg", folder).parents[1]
     names = sorted((path.stem for path in (root / "images").glob("*.jpg")), key=_numbers)
-    train, test = (
-        [name for k, name in enumerate(names) if (k % PERIOD < TRAINING) == is_training]
-        for is_training in (True, False)
-    )
+    train = [name for k, name in enumerate(names) if k % PERIOD < TRAINING]
+    test = [name for k, name in enumerate(names) if k % PERIOD >= TRAINING]
     return Dataset(*_read(root, train), *_read(root, test))
 
 
