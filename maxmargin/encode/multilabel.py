@@ -99,7 +99,7 @@ class MultiLabelEncoder(RowEncoder):
         names = {} if self.feature_names_in is None else {"feature_names_in_": self.feature_names_in}
         return {
             **super().attributes(w),
-            "classes_": [np.arange(2)] * self.n_labels,
+            "classes_": np.tile(np.arange(2), (self.n_labels, 1)),
             "coef_": table[:, : self.n_features_in],
             "intercept_": table[:, -1] if self.has_bias else np.zeros(self.n_labels, w.dtype),
             "edge_coef_": of_edges.reshape(-1, 2, 2),
@@ -126,8 +126,6 @@ def check_indicators(y: Any, n: int, n_labels: int | None = None) -> np.ndarray:
     kind = "a matrix of 0 and 1, a row per example and a column per label"
     labels = check_array(y, "y", kind, (None, None))
     check_truths(labels, n, kind, "row")
-    if labels.shape[1] == 0:
-        raise ValueError("y must have at least one label, but its rows are empty.")
     if n_labels is not None and labels.shape[1] != n_labels:
         raise ValueError(f"y has {labels.shape[1]} labels, but the model was fitted with {n_labels}.")
     is_wrong = (labels != 0) & (labels != 1)

@@ -111,8 +111,8 @@ class MultiLabelSVM(SVM, MultiLabelModel):
 
     Attributes
     ----------
-    classes_ : list of L arrays
-        0 and 1 for each label, as scikit-learn has it.
+    classes_ : (L, 2) array
+        0 and 1 for each label.
     coef_ : (L, F) array
         The weights of each label.
     intercept_ : (L,) array

@@ -20,6 +20,10 @@ def all_outputs(problem, i):
         return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], problem.penalty.shape[1])
     if kind == "GraphCutProblem":
         return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], 2)
+    if kind == "EliminationProblem":
+        nodes = problem.nodes
+        counts = nodes.n_parts[nodes.kind[nodes.offsets[i] : nodes.offsets[i + 1]]]
+        return (np.array(y, np.int32) for y in itertools.product(*map(range, counts)))
     if kind in ("CandidateProblem", "MulticlassProblem"):
         return naive.labellings(1, part_sizes(problem)[i])
     if kind == "MatchingProblem":
