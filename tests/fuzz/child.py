@@ -55,9 +55,9 @@ def outcome(seed: int) -> str:
 
 def is_sentence(error: Exception) -> bool:
     """Whether an error says what is wrong in one sentence; scikit-learn and a user's class speak for themselves."""
-    text, source = str(error), traceback.extract_tb(error.__traceback__)[-1].filename
+    text, sources = str(error), [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     is_ours = isinstance(error, REFUSALS) and text.endswith(".") and "\n" not in text
-    return is_ours or "sklearn" in source or source.endswith("toy.py")
+    return is_ours or "sklearn" in sources[-1] or any(source.endswith("toy.py") for source in sources)
 
 
 def are_marginals(predicted, model) -> bool:
