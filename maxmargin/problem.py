@@ -119,6 +119,14 @@ def max_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
 
 
 @generic(interface=PROBLEM)
+def bound_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
+    """As `max_oracle`, of structures where `y` need not be the best; return an upper bound of the highest score.
+
+    Where it is implemented, certificates rest on it, and not on the score of `y`.
+    """
+
+
+@generic(interface=PROBLEM)
 def topk_oracle(problem, i: int, theta: Reals, outputs: Outputs, values: Reals, level: float, work: Work) -> int:
     """Write the K best outputs into the K rows of `outputs`, best first, and their scores into `values`.
 

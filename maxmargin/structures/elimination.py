@@ -38,12 +38,12 @@ def new_tables(plan: Plan) -> Tables:
     """Tables for every graph of a plan."""
     lasts = plan.first[1:] - 1
     n_states = plan.states[plan.scope_first[1:] - 1]
-    n_messages = int((plan.message + plan.n_rows)[lasts].max())
+    n_messages = int((plan.message + plan.n_rows)[lasts].max(initial=0))
     return Tables(
-        values=aligned((int((plan.table + plan.n_rows * n_states)[lasts].max()),), np.float64),
+        values=aligned((int((plan.table + plan.n_rows * n_states)[lasts].max(initial=0)),), np.float64),
         messages=aligned((n_messages,), np.float64),
         returned=aligned((n_messages,), np.float64),
-        digits=aligned((int(np.diff(plan.scope_first).max()),), np.int64),
+        digits=aligned((int(np.diff(plan.scope_first).max(initial=0)),), np.int64),
     )
 
 
