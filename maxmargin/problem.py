@@ -141,6 +141,19 @@ def exp_oracle(problem, i: int, theta: Reals, mu: Reals, work: Work) -> float:
 
 
 @generic(interface=PROBLEM)
+def mean_oracle(problem, i: int, theta: Reals, mu: Reals, work: Work) -> bool:
+    """As `exp_oracle`, of structures where that can be out of reach: mean parts of a relaxation then.
+
+    Return whether they are exact.
+    """
+
+
+@generic(interface=PROBLEM)
+def relax_oracle(problem, i: int, theta: Reals, mu: Reals, work: Work) -> float:
+    """Write the best mean parts of a relaxation into `mu`; return an upper bound of the highest score."""
+
+
+@generic(interface=PROBLEM)
 def sample_oracle(problem, i: int, theta: Reals, draws: Draws, outputs: Outputs, work: Work) -> None:
     """Write independent outputs drawn from p(y) ~ exp(score(y)) into the rows of `outputs`.
 

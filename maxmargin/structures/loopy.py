@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin import problem as generics
+from maxmargin.losses import copy_into
 from maxmargin.problem import bound_oracle, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
@@ -26,22 +27,16 @@ from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.elimination import Tables, new_tables
 from maxmargin.structures.elimination_plan import NONE, Plan, make_plan
 from maxmargin.structures.fusion import FusionWork, expand, fuse, new_fusion
+from maxmargin.structures.local_polytope import bound_score, make_uniform, maximise, share_of_integral
 from maxmargin.structures.max_flow import Arcs, make_arcs
-from maxmargin.structures.messages import (
-    MOST_ROUNDS,
-    SETTLED,
-    TIGHT,
-    bound_score,
-    copy_potentials,
-    count_settled,
-    improve_nodes,
-    read_labels,
-    sweep,
-)
+from maxmargin.structures.messages import copy_potentials, improve_nodes, read_labels, sweep
 from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem, graphs_of
 
 METHODS = ("elimination", "cut", "relaxation", "expansion")
 ELIMINATION, CUT, RELAXATION, EXPANSION = range(4)
+MOST_ROUNDS = 200  # of message passing, there and back
+SETTLED = 1e-3  # of the gap between bound and labels: rounds that close less are the last
+TIGHT = 1e-9  # of the bound: smaller gaps are rounding
 
 
 class LoopyProblem(NamedTuple):
@@ -66,10 +61,13 @@ class LoopyWork(NamedTuple):
     fusion: FusionWork
     flows: np.ndarray  # (M,) the last flow along each edge
     multipliers: np.ndarray  # of each edge, end and state, when its graph was last relaxed
+    labels: np.ndarray  # (N,) int32, the last labels, which the next ones are not worse than
     theta: np.ndarray  # potentials
     y: np.ndarray  # labels
-    sums: np.ndarray  # of each state
-    given: np.ndarray
+    means: np.ndarray
+    feasible: np.ndarray
+    delta: np.ndarray  # as the multipliers
+    scratch: np.ndarray  # (3, parts of the largest node or edge)
     method: np.ndarray  # (n,) int64, of the last call on each example
     integrality: np.ndarray  # (n,) the share of its nodes whose relaxed mean parts are integral
 
@@ -109,20 +107,23 @@ for _shared in (
 @implements(generics.workspace, LoopyProblem)
 def loopy_workspace(problem, n_best):
     nodes, edges = problem.nodes, problem.edges
-    n_nodes, n_edges = np.diff(nodes.offsets).max(), np.diff(edges.offsets).max()
-    most = nodes.n_parts.max()
+    n, n_nodes, n_edges = len(nodes.offsets) - 1, np.diff(nodes.offsets).max(), np.diff(edges.offsets).max()
+    n_parts, n_multipliers = generics.part_sizes(problem).max(), problem.ends_at.max(initial=0) + nodes.n_parts.max()
     return LoopyWork(
         spread=aligned((edges.weight[-1],), problem.cost.dtype),
         tables=new_tables(problem.plan),
         fusion=new_fusion(n_nodes, n_edges),
         flows=aligned((len(problem.ends),), np.float64),
-        multipliers=aligned((problem.ends_at.max(initial=0) + most,), np.float64),
-        theta=aligned((generics.part_sizes(problem).max(),), np.float64),
+        multipliers=aligned((n_multipliers,), np.float64),
+        labels=aligned((len(problem.labels),), np.int32),
+        theta=aligned((n_parts,), np.float64),
         y=aligned((n_nodes,), np.int32),
-        sums=aligned((most,), np.float64),
-        given=aligned((most,), np.float64),
-        method=aligned((len(nodes.offsets) - 1,), np.int64),
-        integrality=aligned((len(nodes.offsets) - 1,), np.float64),
+        means=aligned((n_parts,), np.float64),
+        feasible=aligned((n_parts,), np.float64),
+        delta=aligned((n_multipliers,), np.float64),
+        scratch=aligned((3, max(nodes.n_parts.max(), edges.n_parts.max(initial=0))), np.float64),
+        method=aligned((n,), np.int64),
+        integrality=aligned((n,), np.float64),
     )
 
 
@@ -134,7 +135,6 @@ def loopy_max(problem, i, theta, y, work):
 
 @implements(generics.bound_oracle, LoopyProblem)
 def loopy_bound(problem, i, theta, y, work):
-    work.integrality[i] = 1.0
     if problem.plan.which[i] != NONE:
         work.method[i] = ELIMINATION
         elimination.max_product(problem.plan, i, theta, work.tables)
@@ -152,14 +152,12 @@ def loopy_bound(problem, i, theta, y, work):
         if neglected == 0:
             return score_output(problem, i, theta, y)
     work.method[i] = RELAXATION
-    bound = relax(problem, i, exact, y, work)
-    score = score_output(problem, i, exact, y)
-    if bound - score > TIGHT * (1 + abs(bound)):
+    bound = pass_messages(problem, i, exact, y, work)
+    if not is_tight(bound, score_output(problem, i, exact, y)):
         if expand(problem, i, exact, y, flows, work.fusion) > 0:
             work.method[i] = EXPANSION
-        improve_nodes(problem, i, exact, y, work.sums)
-        n_settled = count_settled(problem, i, exact, work.multipliers, work.sums, work.given)
-        work.integrality[i] = n_settled / y.size
+        improve_nodes(problem, i, exact, y, work.scratch[0])
+    copy_into(work.labels[problem.nodes.offsets[i] : problem.nodes.offsets[i + 1]], y)
     return max(bound, score_output(problem, i, theta, y))
 
 
@@ -173,24 +171,64 @@ def has_two_states(problem, i):
 
 
 @helper
-def relax(problem, i, theta, y, work):
-    """Write the best labels found by message passing into `y`; return the bound."""
+def is_tight(bound, score):
+    """Whether a bound is that of an output, but for rounding."""
+    return bound - score <= TIGHT * (1 + abs(bound))
+
+
+@helper
+def pass_messages(problem, i, theta, y, work):
+    """Write the best labels found on the way into `y`, or the last ones if they are better; return the bound."""
     delta = work.multipliers
     candidate = work.y[: y.size]
+    copy_into(y, work.labels[problem.nodes.offsets[i] : problem.nodes.offsets[i + 1]])
+    best = score_output(problem, i, theta, y)
     bound = 1e300
-    best = -1e300
     for _ in range(MOST_ROUNDS):
-        sweep(problem, i, theta, delta, True, work.sums, work.given)
-        sweep(problem, i, theta, delta, False, work.sums, work.given)
-        read_labels(problem, i, theta, delta, candidate, work.sums)
+        sweep(problem, i, theta, delta, True, work.scratch)
+        sweep(problem, i, theta, delta, False, work.scratch)
+        read_labels(problem, i, theta, delta, candidate, work.scratch[0])
         score = score_output(problem, i, theta, candidate)
         if score > best:
             best = score
-            for p in range(y.size):
-                y[p] = candidate[p]
+            copy_into(y, candidate)
         before = bound
-        bound = min(bound, bound_score(problem, i, theta, delta, work.sums))
-        gap = bound - best
-        if gap <= TIGHT * (1 + abs(bound)) or before - bound <= SETTLED * gap:
+        bound = min(bound, bound_score(problem, i, theta, 0.0, delta, work.scratch))
+        if is_tight(bound, best) or before - bound <= SETTLED * (bound - best):
             break
+    return bound
+
+
+@implements(generics.relax_oracle, LoopyProblem)
+def loopy_relaxation(problem, i, theta, mu, work):
+    """Maximise over the local polytope."""
+    bound = relax(problem, i, theta, 0.0, mu, work)
+    work.integrality[i] = share_of_integral(problem, i, mu)
+    return bound
+
+
+@implements(generics.mean_oracle, LoopyProblem)
+def loopy_means(problem, i, theta, mu, work):
+    """By elimination or, with Gini's entropy in place of Shannon's, over the local polytope."""
+    if problem.plan.which[i] != NONE:
+        elimination.sum_product(problem.plan, i, theta, work.tables)
+        elimination.marginals(problem.plan, i, work.tables, mu)
+        return True
+    relax(problem, i, theta, 1.0, mu, work)
+    return False
+
+
+@helper
+def relax(problem, i, theta, temperature, mu, work):
+    """`maximise`, from the last multipliers and uniform mean parts."""
+    exact = work.theta[: theta.size]
+    means = work.means[: theta.size]
+    feasible = work.feasible[: theta.size]
+    copy_potentials(theta, exact)
+    make_uniform(problem.nodes, i, means)
+    make_uniform(problem.edges, i, means)
+    bound = maximise(
+        problem, i, exact, temperature, means, work.multipliers, work.delta, feasible, work.scratch
+    )
+    copy_into(mu, feasible)
     return bound

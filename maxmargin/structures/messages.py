@@ -18,9 +18,6 @@ from __future__ import annotations
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 
-MOST_ROUNDS = 200  # of two sweeps
-SETTLED = 1e-3  # of the gap between bound and labels: rounds that close less are the last
-TIGHT = 1e-9  # of the bound: gaps below it are rounding
 MOST_VISITS = 20  # to each node, when labels are improved one by one
 
 
@@ -72,8 +69,10 @@ def give(problem, i, theta, delta, a, out):
 
 
 @helper
-def sweep(problem, i, theta, delta, is_forward, sums, given):
+def sweep(problem, i, theta, delta, is_forward, scratch):
     """Visit every node of graph i once."""
+    sums = scratch[0]
+    given = scratch[1]
     nodes = problem.nodes
     lo = nodes.offsets[i]
     begin = 2 * problem.edges.offsets[i]
@@ -115,25 +114,16 @@ def multipliers_at(problem, i, a):
 
 
 @helper
-def bound_score(problem, i, theta, delta, sums):
-    """The sum of the maxima of all theta'."""
+def tilt_node(problem, i, theta, delta, c, out):
+    """Write theta'_p of node c, counted over all graphs."""
     nodes = problem.nodes
-    edges = problem.edges
-    total = 0.0
-    for c in range(nodes.offsets[i], nodes.offsets[i + 1]):
-        size = nodes.n_parts[nodes.kind[c]]
+    size = nodes.n_parts[nodes.kind[c]]
+    for x in range(size):
+        out[x] = theta[nodes.part[c] + x]
+    for a in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
+        at = multipliers_at(problem, i, a)
         for x in range(size):
-            sums[x] = theta[nodes.part[c] + x]
-        for a in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-            at = multipliers_at(problem, i, a)
-            for x in range(size):
-                sums[x] += delta[at + x]
-        total += sums[best_of(sums, size)]
-    for e in range(edges.offsets[i], edges.offsets[i + 1]):
-        give(problem, i, theta, delta, problem.arcs.arc[e], sums)
-        size = nodes.n_parts[nodes.kind[nodes.offsets[i] + problem.ends[e, 0]]]
-        total += sums[best_of(sums, size)]
-    return total
+            out[x] += delta[at + x]
 
 
 @helper
@@ -202,28 +192,3 @@ def improve_nodes(problem, i, theta, y, sums):
                 has_changed = True
         if not has_changed:
             break
-
-
-@helper
-def count_settled(problem, i, theta, delta, sums, given):
-    """The number of nodes of which one state is best by all that their edges can give: where multipliers are best, the
-    mean parts of these nodes are integral in all solutions of the relaxation.
-    """
-    nodes = problem.nodes
-    lo = nodes.offsets[i]
-    count = 0
-    for c in range(lo, nodes.offsets[i + 1]):
-        size = nodes.n_parts[nodes.kind[c]]
-        for x in range(size):
-            sums[x] = theta[nodes.part[c] + x]
-        for a in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-            at = give(problem, i, theta, delta, a, given)
-            for x in range(size):
-                sums[x] += delta[at + x] + given[x]
-        best = best_of(sums, size)
-        least = 1e-6 * (1 + abs(sums[best]))
-        is_settled = True
-        for x in range(size):
-            is_settled = is_settled and (x == best or sums[x] < sums[best] - least)
-        count += is_settled
-    return count
