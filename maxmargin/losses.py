@@ -35,7 +35,7 @@ from maxmargin.problem import (
 from maxmargin.runtime.abi import Attained, Problem, Reals, Scratch
 from maxmargin.runtime.dispatch import LOSS, generic, helper, implements
 from maxmargin.runtime.views import matrix
-from maxmargin.smoothing import SMOOTHINGS, has_weight, smooth_sorted
+from maxmargin.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted
 
 __all__ = ["Loss", "find_loss"]
 
@@ -46,7 +46,8 @@ LEAST_TEMPERATURE = 1e-9  # of entropy: potentials are divided by it, and are to
 def attain(loss, problem: Problem, i: int, theta: Reals, means: Reals, scratch: Scratch) -> Attained:  # type: ignore[empty-body]
     """Write the mean parts at which h is attained into `means`; leaves theta changed.
 
-    Return h, the true maximum (or h where the oracle does not tell it), <theta, means>, and whether h is exact.
+    Return h, the true maximum (or h where the oracle does not tell it), h less the entropy of `means`, which is
+    <theta, means> where h is exact, and by how much h is above what is attained where it is only an upper bound.
     """
 
 
@@ -159,7 +160,7 @@ def attain_max(loss, problem, i, theta, means, scratch):
     top = score_output(problem, i, theta, y)
     clear(means)
     add_output(problem, i, y, 1.0, means)
-    return top, top, top, True
+    return top, top, top, 0.0
 
 
 @implements(attain, TopKLoss)
@@ -171,13 +172,14 @@ def attain_topk(loss, problem, i, theta, means, scratch):
     h = smooth_sorted(values, count, loss.mu, scratch.shares)
     # Proposition 4: the outputs that were not asked for have no weight if the last one has none.
     is_exact = found == count or not has_weight(values, count, loss.mu)
+    slack = 0.0 if is_exact else max(bound_sorted(values, count, loss.mu) - h, 0.0)
     clear(means)
     mean = 0.0
     for k in range(count):
         if scratch.shares[k] > 0:
             add_output(problem, i, outputs[k], scratch.shares[k], means)
             mean += scratch.shares[k] * values[k]
-    return h, values[0], mean, is_exact
+    return h + slack, values[0], mean + slack, slack
 
 
 @implements(attain, ExpLoss)
@@ -185,10 +187,12 @@ def attain_exp(loss, problem, i, theta, means, scratch):
     if loss.mu != 1:
         combine(theta, 1 / loss.mu, theta, 0.0)
     h = loss.mu * exp_oracle(problem, i, theta, means, scratch.work)
+    if loss.mu != 1:
+        combine(theta, loss.mu, theta, 0.0)
     mean = 0.0
     for p in range(theta.size):
         mean += theta[p] * means[p]
-    return h, h, loss.mu * mean, True
+    return h, h, mean, 0.0
 
 
 @helper

@@ -65,13 +65,14 @@ class Evaluation(NamedTuple):
     cost: float  # of the mean parts where the loss is attained
     entropy: float  # rounded down
     rounding: float  # by how much potentials that are rounded may change F(w)
+    slack: float  # by how much the value is above what the oracle's outputs attain, where it is only an upper bound
     gaps: np.ndarray  # (n,) how much the loss of each example exceeds its value at a dual point that was given
     n_wrong: int  # oracle outputs worse than the true ones, or than stored ones
-    n_inexact: int  # examples whose smoothed maximum is only a bound
+    n_inexact: int  # examples of which that is so
 
 
 # The columns of what `loss_pass` writes for each example.
-LOSS, HARD_LOSS, COST, ENTROPY, ROUNDING, GAP, IS_WRONG, IS_INEXACT, IS_BEYOND_REACH = range(9)
+LOSS, HARD_LOSS, COST, ENTROPY, ROUNDING, GAP, SLACK, IS_WRONG, IS_BEYOND_REACH = range(9)
 
 
 class Objective:
@@ -183,7 +184,7 @@ class Objective:
         size = self.n_weights if with_gradient else 0
         gradient = self.passes.accumulate(loss_pass, *arguments, size=size)
         averages = self.weight @ values[:, :IS_WRONG] / self.n
-        n_wrong, n_inexact, n_beyond_reach = np.count_nonzero(values[:, IS_WRONG:], axis=0)
+        n_inexact, n_wrong, n_beyond_reach = np.count_nonzero(values[:, SLACK:], axis=0)
         if n_beyond_reach:
             averages[:] = np.inf
         rounding = float(np.linalg.norm(self.weight * values[:, ROUNDING])) / self.n  # of examples on their own
@@ -194,6 +195,7 @@ class Objective:
             cost=averages[COST],
             entropy=averages[ENTROPY] - rounding,
             rounding=rounding,
+            slack=averages[SLACK],
             gaps=self.weight * values[:, GAP] / self.n,
             n_wrong=int(n_wrong),
             n_inexact=int(n_inexact),
@@ -307,7 +309,7 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
             clear(delta)
             add_output(problem, i, true_output, 1.0, delta)
             size = largest + size_of_score(theta, delta, largest)
-        h, top, mean, is_exact = attain(loss, problem, i, theta, delta, scratch)
+        h, top, mean, slack = attain(loss, problem, i, theta, delta, scratch)
         is_wrong = is_below(top, least)
         if is_wrong:
             mean = least
@@ -324,8 +326,8 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
         size += (1 if eps > FINE else 2) * size_of_score(theta, delta, largest)
         values[i, ROUNDING] = eps * size
         values[i, GAP] += h
+        values[i, SLACK] = slack
         values[i, IS_WRONG] = is_wrong
-        values[i, IS_INEXACT] = not is_exact
         if gradient.size > 0 and loss.margin:
             clear(theta)
             augment(problem, i, theta)

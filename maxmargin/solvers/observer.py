@@ -72,7 +72,7 @@ class Observer:
             run.notes.append(f"The oracle returned an output worse than a known one {run.wrong_outputs} times.")
         if run.n_inexact:
             run.notes.append(
-                f"The smoothed maximum of {run.n_inexact} examples took max_k outputs and is only a bound: raise max_k "
+                f"The smoothed maximum of {run.n_inexact} examples took max_k outputs and is only bounded: raise max_k "
                 "or lower mu."
             )
         if self.verbose:

@@ -131,6 +131,9 @@ class Solver:
                 return
             if observe(certificate):
                 return
+            if run.is_slack(certificate):
+                run.verdict = Status.INEXACT
+                return
             if run.is_rounding(certificate):
                 run.notes.append(
                     f"What is left of the gap may be rounding: {np.dtype(run.w.dtype).name} cannot certify more"
