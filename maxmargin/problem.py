@@ -122,7 +122,8 @@ def max_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
 def bound_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
     """As `max_oracle`, of structures where `y` need not be the best; return an upper bound of the highest score.
 
-    Where it is implemented, certificates rest on it, and not on the score of `y`.
+    Where it is implemented, certificates rest on it, and not on the score of `y`. The `work` says how each example was
+    last dealt with: `work.method`, an index into `METHODS`, and `work.integrality`, as of the last `relax_oracle`.
     """
 
 
@@ -167,6 +168,16 @@ def max_marginals(problem, i: int, theta: Reals, out: Reals, work: Work) -> None
 
     Other parts are left alone. Where there are no such parts, this generic is not implemented.
     """
+
+
+METHODS = ("elimination", "cut", "relaxation", "expansion")
+TIGHT = 1e-9  # of a bound: smaller gaps are rounding
+
+
+@helper
+def is_tight(bound, score):
+    """Whether a bound is attained, but for rounding."""
+    return bound - score <= TIGHT * (1 + abs(bound))
 
 
 ORACLES = {"max": max_oracle, "topk": topk_oracle, "exp": exp_oracle}

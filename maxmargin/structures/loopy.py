@@ -19,7 +19,7 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.losses import copy_into
-from maxmargin.problem import bound_oracle, score_output
+from maxmargin.problem import METHODS, bound_oracle, is_tight, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.structures import elimination
@@ -32,11 +32,9 @@ from maxmargin.structures.max_flow import Arcs, make_arcs
 from maxmargin.structures.messages import copy_potentials, improve_nodes, read_labels, sweep
 from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem, graphs_of
 
-METHODS = ("elimination", "cut", "relaxation", "expansion")
-ELIMINATION, CUT, RELAXATION, EXPANSION = range(4)
+ELIMINATION, CUT, RELAXATION, EXPANSION = range(len(METHODS))
 MOST_ROUNDS = 200  # of message passing, there and back
 SETTLED = 1e-3  # of the gap between bound and labels: rounds that close less are the last
-TIGHT = 1e-9  # of the bound: smaller gaps are rounding
 
 
 class LoopyProblem(NamedTuple):
@@ -168,12 +166,6 @@ def has_two_states(problem, i):
         if problem.nodes.n_parts[problem.nodes.kind[c]] != 2:
             return False
     return True
-
-
-@helper
-def is_tight(bound, score):
-    """Whether a bound is that of an output, but for rounding."""
-    return bound - score <= TIGHT * (1 + abs(bound))
 
 
 @helper
