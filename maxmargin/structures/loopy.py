@@ -147,8 +147,9 @@ def loopy_bound(problem, i, theta, y, work):
             y[p] = 0
             work.fusion.other[p] = 1
         _, neglected = fuse(problem, i, exact, y, flows, work.fusion)
-        if neglected == 0:
-            return score_output(problem, i, theta, y)
+        score = score_output(problem, i, theta, y)
+        if is_tight(score + neglected, score):
+            return score + neglected
     work.method[i] = RELAXATION
     bound = pass_messages(problem, i, exact, y, work)
     if not is_tight(bound, score_output(problem, i, exact, y)):
