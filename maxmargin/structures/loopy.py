@@ -220,8 +220,6 @@ def relax(problem, i, theta, temperature, mu, work):
     copy_potentials(theta, exact)
     make_uniform(problem.nodes, i, means)
     make_uniform(problem.edges, i, means)
-    bound = maximise(
-        problem, i, exact, temperature, means, work.multipliers, work.delta, feasible, work.scratch
-    )
+    bound = maximise(problem, i, exact, temperature, means, work.multipliers, work.delta, feasible, work.scratch)
     copy_into(mu, feasible)
     return bound
