@@ -71,10 +71,11 @@ class Observer:
         if run.wrong_outputs:
             run.notes.append(f"The oracle returned an output worse than a known one {run.wrong_outputs} times.")
         if run.n_inexact and run.objective.is_bounded:
-            run.notes.append(
-                f"The best outputs of {run.n_inexact} examples are not known, only bounds of their scores: they leave "
-                f"{run.slack:.3g} of the gap open."
-            )
+            if not is_solved:
+                run.notes.append(
+                    f"The best outputs of {run.n_inexact} examples are not known, only bounds of their scores: they "
+                    f"leave {run.slack:.3g} of the gap open."
+                )
         elif run.n_inexact:
             run.notes.append(
                 f"The smoothed maximum of {run.n_inexact} examples took max_k outputs and is only bounded: raise max_k "

@@ -25,7 +25,6 @@ from maxmargin.runtime.threads import aligned
 from maxmargin.structures.graph_cut import CAPACITY_BITS
 from maxmargin.structures.max_flow import NO_PARENT, SOURCE, Flow, new_flow, plant_trees, saturate
 
-
 MOST_ROUNDS = 5  # of expansions of all states
 
 
@@ -73,7 +72,7 @@ def fuse(problem, i, theta, y, flows, work):
         there = problem.arcs.arc[begin + e]
         back = sister[there]
         capacity = np.int64(work.capacity[e] * scale)
-        along = min(max(np.int64(min(flows[e], work.capacity[e]) * scale), 0), capacity)
+        along = np.int64(min(max(flows[e], 0.0), work.capacity[e]) * scale)
         excess[problem.ends[begin + e, 0]] += along
         excess[problem.ends[begin + e, 1]] -= along
         residual[back] = capacity - along

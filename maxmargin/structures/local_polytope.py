@@ -7,9 +7,9 @@ that is, mu_c in the simplex for every node and edge c and A mu = 0: the margins
 nodes and edges take prox steps one after the other, then xi = delta. Without entropy this is the relaxation of the best
 output, a linear program, whose solutions are outputs or fractional vertices.
 
-Any delta gives a bound, the sum of the maxima over the simplices, and any mu is near a point of the local polytope: both
-together tell when to stop. Message passing (`messages`) finds nearly as good a bound ten times as fast, but neither the
-best one nor mean parts.
+Any delta gives a bound, the sum of the maxima over the simplices, and any mu is near a point of the local polytope:
+together they tell when to stop. Message passing (`messages`) finds nearly as good a bound in far less time, but not the
+best one, and no mean parts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def maximise(problem, i, theta, temperature, mu, multipliers, delta, feasible, s
         delta[p] = multipliers[p]
     add_residuals(problem, i, -1 / rho, mu, delta, scratch)
     bound = 1e300
-    for done in range(0, MOST_PASSES, CHECK_EVERY):
+    for _ in range(MOST_PASSES // CHECK_EVERY):
         for _ in range(CHECK_EVERY):
             ascend(problem, i, theta, temperature, rho, mu, delta, scratch)
             for p in range(begin, end):
@@ -194,7 +194,7 @@ def peak(theta, size, temperature, u):
 
 @helper
 def make_consistent(problem, i, mu, feasible, scratch):
-    """Write a point of the local polytope near mu: nodes take the mean of mu and margins, edges the margins of nodes."""
+    """Write a point of the local polytope near mu: nodes take the mean of mu and all margins, edges those of nodes."""
     nodes = problem.nodes
     edges = problem.edges
     lo = nodes.offsets[i]

@@ -3,9 +3,9 @@
 Graph by graph, the max oracle is one of
 
     elimination    exact, where the treewidth allows (`elimination`)
-    cut            exact, where all nodes have two states and, at the given potentials, every edge is submodular (`fusion`)
+    cut            exact, where nodes have two states and, at the given potentials, all edges are submodular (`fusion`)
     relaxation     else: the bound of reweighted message passing and the best labels read off it on the way (`messages`)
-    expansion      the same labels, improved by expansion moves and, node by node, by the best label given its neighbours
+    expansion      the same, improved by expansion moves; and, in either case, node by node given the neighbours
 
 A tight relaxation is exact, too: score and bound are equal. Cuts start from the last flow of their example, relaxations
 from its last multipliers.
@@ -26,11 +26,12 @@ from maxmargin.structures import elimination
 from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.elimination import Tables, new_tables
 from maxmargin.structures.elimination_plan import NONE, Plan, make_plan
+from maxmargin.structures.fractional import FractionalProblem
 from maxmargin.structures.fusion import FusionWork, expand, fuse, new_fusion
 from maxmargin.structures.local_polytope import bound_score, make_uniform, maximise, share_of_integral
 from maxmargin.structures.max_flow import Arcs, make_arcs
 from maxmargin.structures.messages import copy_potentials, improve_nodes, read_labels, sweep
-from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem, graphs_of
+from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem, graphs_of, share_generics
 
 ELIMINATION, CUT, RELAXATION, EXPANSION = range(len(METHODS))
 MOST_ROUNDS = 200  # of message passing, there and back
@@ -70,10 +71,34 @@ class LoopyWork(NamedTuple):
     integrality: np.ndarray  # (n,) the share of its nodes whose relaxed mean parts are integral
 
 
-def with_oracles(problem: PairwiseProblem) -> EliminationProblem | LoopyProblem:
-    """The same problem with oracles: all, and exact, where every treewidth allows, else a max oracle with a bound."""
-    plan = make_plan(graphs_of(problem), skips=True)
-    if (plan.which != NONE).all():
+def with_oracles(
+    problem: PairwiseProblem, relaxed: bool = False
+) -> EliminationProblem | LoopyProblem | FractionalProblem:
+    """The same problem with oracles: all, and exact, where every treewidth allows, else a max oracle with a bound.
+
+    Parameters
+    ----------
+    problem : the graphs
+    relaxed : whether outputs are to be points of the local polytope in place of labels, as `fractional` says
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import BCFW
+    >>> from maxmargin.features import DenseFeatures
+    >>> from maxmargin.features.base import Gram
+    >>> from maxmargin.structures.loopy import with_oracles
+    >>> from maxmargin.structures.pairwise import make_pairwise
+    >>> none = Gram(np.zeros(0), np.zeros(1, np.int64))
+    >>> nodes, edges = DenseFeatures(np.eye(3), none), DenseFeatures(np.ones((3, 1)), none)
+    >>> ends = np.array([(0, 1), (1, 2), (2, 0)])  # a triangle
+    >>> problem = make_pairwise(nodes, edges, (3, 1), np.array([0, 3]), np.array([0, 3]), ends, np.arange(3) % 2,
+    ...                         np.ones(3), n_states=[2])
+    >>> BCFW().solve(with_oracles(problem), random_state=0).status.name
+    'OPTIMAL'
+    """
+    plan = make_plan([] if relaxed else graphs_of(problem), skips=True)
+    if not relaxed and (plan.which != NONE).all():
         return EliminationProblem(*problem, plan=plan)
     nodes, edges = problem.nodes, problem.edges
     arcs = make_arcs(nodes.offsets, edges.offsets, problem.ends)
@@ -83,12 +108,15 @@ def with_oracles(problem: PairwiseProblem) -> EliminationProblem | LoopyProblem:
     edge_of[there] = edge_of[arcs.sister[there] + 2 * edges.offsets[graph]] = np.arange(len(there))
     sizes = nodes.n_parts[nodes.kind[problem.ends + nodes.offsets[graph][:, np.newaxis]]]
     ends_at = np.cumsum(sizes.ravel()).reshape(-1, 2) - sizes
+    if relaxed:
+        return FractionalProblem(*problem, arcs=arcs, edge_of=edge_of, ends_at=ends_at)
     return LoopyProblem(*problem, plan=plan, arcs=arcs, edge_of=edge_of, ends_at=ends_at)
 
 
 # --- generics -------------------------------------------------------------------------------------------------------
 
-for _shared in (
+share_generics(
+    LoopyProblem,
     generics.true_outputs,
     generics.new_weights,
     generics.part_sizes,
@@ -98,8 +126,7 @@ for _shared in (
     generics.augment,
     generics.add_output,
     generics.score_output,
-):
-    implements(_shared, LoopyProblem)(_shared.implementations[PairwiseProblem])
+)
 
 
 @implements(generics.workspace, LoopyProblem)

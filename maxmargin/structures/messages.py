@@ -138,7 +138,7 @@ def best_of(values, size):
 
 @helper
 def add_given(problem, i, theta, a, label, size, sums):
-    """Add the scores of the edge along arc a for each state of the node that it leaves, the other end having a label."""
+    """Add the scores of the edge along arc a for each state of the node that it leaves, given the label at its head."""
     nodes = problem.nodes
     e = problem.edge_of[2 * problem.edges.offsets[i] + a]
     n_second = nodes.n_parts[nodes.kind[nodes.offsets[i] + problem.ends[e, 1]]]

@@ -273,6 +273,12 @@ def score_states(problem, i, theta, y):
     return total
 
 
+def share_generics(cls: type, *functions: Any) -> None:
+    """Let another kind of problem, with the same first fields, have implementations of a `PairwiseProblem`."""
+    for function in functions:
+        implements(function, cls)(function.implementations[PairwiseProblem])
+
+
 # --- oracles by elimination -----------------------------------------------------------------------------------------
 
 

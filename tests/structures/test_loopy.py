@@ -10,6 +10,7 @@ from maxmargin.inference import certified_outputs, known_marginals
 from maxmargin.problem import (
     IMPOSSIBLE,
     METHODS,
+    add_output,
     augment,
     bound_oracle,
     gold,
@@ -23,10 +24,13 @@ from maxmargin.problem import (
     workspace,
 )
 from maxmargin.runtime import interpreted
+from maxmargin.solvers.idal import IDAL
+from maxmargin.solvers.relaxed import RelaxedLoss
 from maxmargin.structures.cliques import EdgeType
 from maxmargin.structures.elimination_plan import NONE
+from maxmargin.structures.fractional import UNITS
 from maxmargin.structures.loopy import LoopyProblem, with_oracles
-from maxmargin.structures.pairwise import EliminationProblem, with_elimination
+from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem, with_elimination
 from maxmargin.testing import Caller, toy_chains
 from maxmargin.trace import Status
 from tests.structures.test_pairwise import ONE_TYPE, TRIANGLE, all_labellings, grid, make_problem, random_graph
@@ -230,6 +234,54 @@ def test_tight_relaxations_train_to_the_optimum():
     assert result.certificate.dual <= exact.certificate.primal * (1 + 1e-9)
     assert result.certificate.primal >= exact.certificate.dual * (1 - 1e-9)
     assert result.certificate.relative_gap <= 2e-2
+
+
+# --- outputs of the local polytope ----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("interpreted_kernels")
+@given(seed=st.integers(0, 10**6), n_states=st.tuples(st.integers(1, 3), st.integers(1, 3)), ties=st.booleans())
+def test_fractional_outputs_are_consistent_to_the_unit(seed, n_states, ties):
+    rng = np.random.default_rng(seed)
+    graphs = [random_graph(rng, size, 2) for size in (1, 4)]
+    base = make_problem(rng, graphs, n_states, [EdgeType(0, 0), EdgeType(0, 1), EdgeType(1, 1)], integer=ties)
+    problem = with_oracles(base, relaxed=True)
+    work = workspace(problem, 1)
+    for i in range(2):
+        theta = potentials(problem, rng, i)
+        y = np.zeros(theta.size, np.int32)
+        bound = bound_oracle(problem, i, theta, y, work)
+        best = score_all(base, i, theta).max()
+        assert best - 1e-9 <= bound <= best + abs(best) + 10
+        assert score_output(problem, i, theta, y) <= bound
+        assert bound - score_output(problem, i, theta, y) <= 1e-2 * (1 + abs(bound))
+        for row in (y, gold(problem, i)):
+            assert_local(problem, i, row / UNITS)
+            sums = [row[at : at + size].sum(dtype=int) for at, size in node_parts(problem, i)]
+            assert set(sums) == {UNITS}
+    truth = np.zeros(part_sizes(base)[1])
+    add_output(base, 1, gold(base, 1), 1.0, truth)
+    assert np.array_equal(gold(problem, 1), UNITS * truth)
+
+
+def node_parts(problem, i):
+    nodes = problem.nodes
+    return [(nodes.part[c], nodes.n_parts[nodes.kind[c]]) for c in range(nodes.offsets[i], nodes.offsets[i + 1])]
+
+
+@pytest.mark.parametrize("solver", [BCFW(steps="pairwise", sampling="gap"), NSlack(), OneSlack()], ids=str)
+def test_over_generating_training_minimises_the_relaxed_loss(frustrated, solver):
+    """Which is that of IDAL as the temperature tends to zero: entropies of c nodes and edges are at most c."""
+    exact, _, optimum = frustrated
+    base = PairwiseProblem(*exact[:5])
+    result = solver.solve(with_oracles(base, relaxed=True), 0.3, tol=1e-2, max_passes=400, random_state=0)
+    temperature, n_cliques = 1e-3, 15
+    relaxed = IDAL().solve(base, 0.3, loss=RelaxedLoss(mu=temperature), tol=1e-2, max_passes=5000, random_state=0)
+    assert result.certificate.dual <= relaxed.certificate.primal
+    assert result.certificate.primal >= relaxed.certificate.dual - temperature * n_cliques
+    assert result.certificate.primal >= optimum.dual
+    assert objective(exact, result.w, 0.3) <= result.certificate.primal * (1 + 1e-12)
+    assert result.status in (Status.OPTIMAL, Status.INEXACT)
 
 
 # --- predictions ----------------------------------------------------------------------------------------------------
