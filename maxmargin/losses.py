@@ -25,6 +25,7 @@ from maxmargin.problem import (
     IMPOSSIBLE,
     add_output,
     augment,
+    bound_oracle,
     exp_oracle,
     gold,
     max_oracle,
@@ -33,7 +34,7 @@ from maxmargin.problem import (
     topk_oracle,
 )
 from maxmargin.runtime.abi import Attained, Problem, Reals, Scratch
-from maxmargin.runtime.dispatch import LOSS, generic, helper, implements
+from maxmargin.runtime.dispatch import LOSS, generic, helper, implements, supports
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted
 
@@ -124,6 +125,10 @@ class MaxLoss(Loss):
     oracle = "max"
 
 
+class BoundedLoss(MaxLoss):
+    """The same, of problems whose oracle finds an output and a bound of the maximum."""
+
+
 class TopKLoss(Loss):
     """The maximum smoothed by l2."""
 
@@ -190,6 +195,13 @@ def find_loss(loss: Any) -> Loss:
     return found
 
 
+def attained_on(loss: Loss, problem: Any) -> Loss:
+    """The loss as it is attained on a problem: with a bound of the maximum if its oracle need not find that."""
+    if type(loss) is MaxLoss and supports(bound_oracle, problem):
+        return BoundedLoss(margin=loss.margin)
+    return loss
+
+
 @implements(attain, MaxLoss)
 def attain_max(loss, problem, i, theta, means, scratch):
     y = scratch.y[: gold(problem, i).size]
@@ -198,6 +210,17 @@ def attain_max(loss, problem, i, theta, means, scratch):
     clear(means)
     add_output(problem, i, y, 1.0, means)
     return top, top, top, 0.0
+
+
+@implements(attain, BoundedLoss)
+def attain_bound(loss, problem, i, theta, means, scratch):
+    y = scratch.y[: gold(problem, i).size]
+    bound = bound_oracle(problem, i, theta, y, scratch.work)
+    score = score_output(problem, i, theta, y)
+    bound = max(bound, score)
+    clear(means)
+    add_output(problem, i, y, 1.0, means)
+    return bound, bound, bound, bound - score
 
 
 @implements(attain, TopKLoss)

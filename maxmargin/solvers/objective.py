@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.checks import as_sample_weight, check_positive, check_share
-from maxmargin.losses import NAMED, Loss, attain, clear, copy_into, potentials
+from maxmargin.losses import NAMED, BoundedLoss, Loss, attain, attained_on, clear, copy_into, potentials
 from maxmargin.problem import (
     IMPOSSIBLE,
     accumulate,
@@ -66,7 +66,7 @@ class Evaluation(NamedTuple):
     entropy: float  # rounded down
     rounding: float  # by how much potentials that are rounded may change F(w)
     slack: float  # by how much the value is above what the oracle's outputs attain, where it is only an upper bound
-    gaps: np.ndarray  # (n,) how much the loss of each example exceeds its value at a dual point that was given
+    gaps: np.ndarray  # (n,) how much the loss of each example, less its slack, exceeds its value at a given dual point
     n_wrong: int  # oracle outputs worse than the true ones, or than stored ones
     n_inexact: int  # examples of which that is so
 
@@ -105,7 +105,7 @@ class Objective:
         C, l1_ratio = float(C), float(l1_ratio)
         if not (LEAST_C <= C <= LARGEST_C or np.inf == C):
             raise ValueError(f"C must be between {LEAST_C:g} and {LARGEST_C:g}, or infinite, not {C:g}.")
-        self.loss = loss
+        self.loss = attained_on(loss, problem)
         self.n_jobs = n_jobs
         self.passes = Passes(problem, n_jobs, loss.n_best)
         self.problem = self.passes.problem
@@ -119,7 +119,7 @@ class Objective:
     def with_loss(self, loss: Loss) -> Objective:
         """The same objective with another loss."""
         other = copy.copy(self)
-        other.loss = loss
+        other.loss = attained_on(loss, self.problem)
         if loss.n_best > self.passes.n_best:
             other.passes = Passes(self.problem, self.n_jobs, loss.n_best)
         return other
@@ -129,6 +129,11 @@ class Objective:
         other = copy.copy(self)
         other.regularization = regularization
         return other
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the oracle need not find the best outputs, and says by how much they may be better."""
+        return isinstance(self.loss, BoundedLoss)
 
     def gold_means(self) -> Blocks:
         """The dual point of the true outputs, whose weights are zero."""
@@ -311,21 +316,23 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
             size = largest + size_of_score(theta, delta, largest)
         h, top, mean, slack = attain(loss, problem, i, theta, delta, scratch)
         is_wrong = is_below(top, least)
-        if is_wrong:
-            mean = least
+        is_worse = is_below(min(top, h - slack), least)
+        h = max(h, least)
+        slack = h - max(h - slack, least)
+        if is_worse:
+            mean = h
             clear(delta)
             add_output(problem, i, rival, 1.0, delta)
-        h = max(h, least)
         top = max(top, least)
         if outputs.values.size > 0:
             y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
-            copy_into(y, rival if is_wrong else scratch.y[: y.size])
+            copy_into(y, rival if is_worse else scratch.y[: y.size])
         values[i, LOSS] = h - truth
         values[i, HARD_LOSS] = top - truth
         values[i, ENTROPY] = h - mean
         size += (1 if eps > FINE else 2) * size_of_score(theta, delta, largest)
         values[i, ROUNDING] = eps * size
-        values[i, GAP] += h
+        values[i, GAP] += h - slack
         values[i, SLACK] = slack
         values[i, IS_WRONG] = is_wrong
         if gradient.size > 0 and loss.margin:

@@ -171,9 +171,12 @@ class Run:
         """A certificate of the weights of the `Result` given as start, if there is one and they are better."""
         if not isinstance(self.start, Result):
             return certificate
-        w = self.start_weights().astype(self.w.dtype)
+        w, slack = self.start_weights().astype(self.w.dtype), self.slack
         primal = self.evaluate(w, with_gradient=False).value
-        return certificate._replace(w=w, primal=primal) if primal < certificate.primal else certificate
+        if primal < certificate.primal:
+            return certificate._replace(w=w, primal=primal)
+        self.slack = slack
+        return certificate
 
     def rebuild(self) -> float:
         """Recompute w from the mean parts in float64, against drift, and return the dual value there."""
@@ -202,7 +205,7 @@ class Run:
 
     def is_slack(self, certificate: Certificate) -> bool:
         """Whether the gap is above the target only as far as the oracle leaves it open."""
-        return self.slack > 0 and self._falls_to_target(certificate, self.slack)
+        return self.slack > 0 and self._falls_to_target(certificate, self.slack + 3 * self.rounding)
 
     def _falls_to_target(self, certificate: Certificate, by: float) -> bool:
         return certificate.primal - certificate.dual - by <= self.target(certificate.primal)
