@@ -1,33 +1,100 @@
-"""Predictions for all examples of a problem, on several threads: best, K best, best through each part,
-marginals, samples.
+"""Predictions for all examples of a problem, on several threads: best, with what is known of them, K best, best
+through each part, marginals, samples.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.problem import (
+    METHODS,
     REACH,
+    bound_oracle,
     exp_oracle,
     gold,
     is_beyond_reach,
+    is_tight,
     max_marginals,
     max_oracle,
+    mean_oracle,
     new_weights,
+    relax_oracle,
     sample_oracle,
     score_output,
     scores,
     topk_oracle,
 )
 from maxmargin.runtime.blocks import Blocks, new_blocks
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import kernel, supports
 from maxmargin.runtime.passes import Passes
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import EVERY
 
 NONE = -1  # what a kernel returns when it is through, in place of an example whose scores are beyond reach
+
+
+class Prediction(NamedTuple):
+    """An output and what is known of it.
+
+    Attributes
+    ----------
+    output : a row of integers
+    score : its score
+    bound : no output has a higher score; equal to the score where that is known to be the highest
+    is_exact : whether that is known, but for rounding
+    method : how it was found: on graphs "elimination", "cut", "relaxation" (labels read off the dual of the relaxation)
+        or "expansion" (the same, improved by moves); of other structures "oracle"
+    integrality : the share of the nodes of a graph whose mean parts in the relaxation are integral; 1 where it is exact
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.inference import certified_outputs
+    >>> from maxmargin.testing import toy_chains
+    >>> found = certified_outputs(toy_chains(), np.ones(21))[0]
+    >>> found.is_exact, found.bound == found.score, found.method
+    (True, True, 'oracle')
+    """
+
+    output: np.ndarray
+    score: float
+    bound: float
+    is_exact: bool
+    method: str
+    integrality: float
+
+
+def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> list[Prediction]:
+    """As `best_outputs`, with what is known of each.
+
+    Where an oracle does not find the best output, as on graphs with cycles, a relaxation is solved for the bound.
+    """
+    passes = Passes(problem, n_jobs)
+    outputs = new_blocks(passes.output_sizes, np.int32)
+    scores_found, bounds = np.zeros((2, passes.n))
+    has_bound = supports(bound_oracle, problem)
+    _run(passes, _bound if has_bound else _score_best, w, passes.part_sizes, outputs, scores_found, bounds)
+    methods, integrality = ["oracle"] * passes.n, np.ones(passes.n)
+    if has_bound:
+        account = [(k, i) for k, (lo, hi) in enumerate(passes.ranges.bounds) for i in range(lo, hi)]
+        works = [scratch.work for scratch in passes.scratches]
+        methods = [METHODS[works[k].method[i]] for k, i in account]
+        integrality = np.array([works[k].integrality[i] for k, i in account])
+    is_exact = is_tight(bounds, scores_found)
+    return [
+        Prediction(*row)
+        for row in zip(
+            np.split(outputs.values, outputs.start[1:-1]),
+            scores_found.tolist(),
+            bounds.tolist(),
+            is_exact.tolist(),
+            methods,
+            np.where(is_exact, 1.0, integrality).tolist(),
+            strict=True,
+        )
+    ]
 
 
 def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
@@ -69,6 +136,21 @@ def marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[B
     return means, log_partition
 
 
+def known_marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
+    """For every example the mean parts under p(y) ~ exp(score(y)), and whether they are exact.
+
+    Where sums over all outputs are out of reach, as on graphs of large treewidth, they are the mean parts of the local
+    polytope of the highest score plus Gini's entropy of nodes and edges, as `RelaxedLoss` has it.
+    """
+    if supports(exp_oracle, problem):
+        means, log_partition = marginals(problem, w, n_jobs)
+        return means, np.ones(len(log_partition), bool)
+    passes = Passes(problem, n_jobs)
+    means, is_exact = new_blocks(passes.part_sizes, passes.dtype), np.zeros(passes.n, bool)
+    _run(passes, _means, w, means, is_exact)
+    return means, is_exact
+
+
 def samples(problem: Any, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int | None = None) -> list[np.ndarray]:
     """For every example outputs drawn from p(y) ~ exp(score(y)), as rows."""
     passes = Passes(problem, n_jobs)
@@ -108,6 +190,49 @@ def _decode(problem, w, n_parts, outputs, lo, hi, scratch):
         if is_beyond_reach(theta):
             return i
         max_oracle(problem, i, theta, outputs.values[outputs.start[i] : outputs.start[i + 1]], scratch.work)
+    return NONE
+
+
+@kernel
+def _score_best(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+        scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
+        max_oracle(problem, i, theta, y, scratch.work)
+        scores(problem, w, i, theta)  # some oracles change them
+        values[i] = score_output(problem, i, theta, y)
+        bounds[i] = values[i]
+    return NONE
+
+
+@kernel
+def _bound(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+        scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
+        bound = bound_oracle(problem, i, theta, y, scratch.work)
+        values[i] = score_output(problem, i, theta, y)
+        if not is_tight(bound, values[i]):
+            bound = min(bound, relax_oracle(problem, i, theta, scratch.delta[: theta.size], scratch.work))
+        bounds[i] = max(bound, values[i])
+    return NONE
+
+
+@kernel
+def _means(problem, w, means, is_exact, lo, hi, scratch):
+    for i in range(lo, hi):
+        mu = means.values[means.start[i] : means.start[i + 1]]
+        theta = scratch.theta[: mu.size]
+        scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
+        is_exact[i] = mean_oracle(problem, i, theta, mu, scratch.work)
     return NONE
 
 

@@ -15,7 +15,7 @@ from maxmargin.checks import LARGEST, as_numbers, check_choice
 from maxmargin.costs import COSTS
 from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.checks import check_array, check_truths
-from maxmargin.encode.graph_cut import check_ends
+from maxmargin.encode.edges import check_ends
 from maxmargin.encode.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.cliques import EdgeType

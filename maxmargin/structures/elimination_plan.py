@@ -20,7 +20,7 @@ class TreewidthError(ValueError):
 class Plan(NamedTuple):
     """The steps of all graphs; graphs of the same edges and numbers of states share theirs."""
 
-    which: np.ndarray  # (n,) int64, the plan of each graph
+    which: np.ndarray  # (n,) int64, the plan of each graph, or NONE
     first: np.ndarray  # (plans + 1,) int64, its steps are first[p]:first[p + 1]
     node: np.ndarray  # (T,) int64, the node that each step eliminates
     parent: np.ndarray  # (T,) int64, the step that takes its message, or NONE
@@ -37,10 +37,11 @@ class Plan(NamedTuple):
     stride: np.ndarray  # as many for each factor as there are nodes in the scope
 
 
-def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Plan:
+def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = False) -> Plan:
     """Plan the elimination of graphs, each the numbers of states of its nodes and the (E, 2) ends of its edges.
 
-    Potentials are those of the nodes, one after the other, then a table for each edge, rows for its first end.
+    Potentials are those of the nodes, one after the other, then a table for each edge, rows for its first end. Graphs
+    of too large a treewidth are an error, unless it `skips` them.
     """
     known: dict[Any, int] = {}
     plans: list[list[_Step]] = []
@@ -49,7 +50,12 @@ def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Plan:
         key = n_states.tobytes(), ends.tobytes()
         if key not in known:
             known[key] = len(plans)
-            plans.append(_steps_of(i, n_states.tolist(), ends.tolist()))
+            try:
+                plans.append(_steps_of(i, n_states.tolist(), ends.tolist()))
+            except TreewidthError:
+                if not skips:
+                    raise
+                known[key] = NONE
         which.append(known[key])
 
     steps = [step for plan in plans for step in plan]

@@ -7,7 +7,7 @@ columns of weights, each with as many weights as features: the score of a part i
 none. Parts of nodes have a column each, unless said otherwise; those of edges as their `EdgeType` says.
 
 A `PairwiseProblem` has no oracle: `IDAL` needs none. `with_elimination` makes an `EliminationProblem` of it, where the
-treewidths allow, with all exact oracles.
+treewidths allow, with all exact oracles; `maxmargin.structures.loopy.with_oracles` gives any graphs a max oracle.
 """
 
 from __future__ import annotations
@@ -132,10 +132,14 @@ def make_pairwise(
 
 def with_elimination(problem: PairwiseProblem) -> EliminationProblem:
     """The same problem with exact oracles; raises where a graph has too large a treewidth."""
+    return EliminationProblem(*problem, plan=make_plan(graphs_of(problem)))
+
+
+def graphs_of(problem: PairwiseProblem) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The numbers of states and the ends of edges of each graph."""
     nodes, edges = problem.nodes, problem.edges
     n_states = np.split(nodes.n_parts[nodes.kind], nodes.offsets[1:-1])
-    ends = np.split(problem.ends, edges.offsets[1:-1])
-    return EliminationProblem(*problem, plan=make_plan([*zip(n_states, ends, strict=True)]))
+    return [*zip(n_states, np.split(problem.ends, edges.offsets[1:-1]), strict=True)]
 
 
 def _or_zeros(kinds: np.ndarray | None, count: int) -> np.ndarray:
@@ -270,6 +274,12 @@ def score_states(problem, i, theta, y):
     for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
         total += theta[edge_part(problem, i, e, y)]
     return total
+
+
+def share_generics(cls: type, *functions: Any) -> None:
+    """Let another kind of problem, with the same first fields, have implementations of a `PairwiseProblem`."""
+    for function in functions:
+        implements(function, cls)(function.implementations[PairwiseProblem])
 
 
 # --- oracles by elimination -----------------------------------------------------------------------------------------
