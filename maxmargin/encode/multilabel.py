@@ -1,4 +1,4 @@
-"""Rows of features with several labels each to an `EliminationProblem`: a node per label, all in the same graph."""
+"""Rows of features with several labels each to a pairwise problem: a node per label, all examples in the same graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from maxmargin.encode.edges import check_ends
 from maxmargin.encode.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.cliques import EdgeType
-from maxmargin.structures.pairwise import EliminationProblem, make_pairwise, with_elimination
+from maxmargin.structures.loopy import with_oracles
+from maxmargin.structures.pairwise import make_pairwise
 
 OFF_ON = np.array([-1, 0])  # of the two states of a label, the second has weights
 ONE = Rows(np.ones((1, 1)), np.array([0, 1]))  # the feature of all edges
@@ -46,7 +47,7 @@ class MultiLabelEncoder(RowEncoder):
         graph: Any,
         feature_names: np.ndarray | None,
         cost: Any = None,
-    ) -> tuple[MultiLabelEncoder, EliminationProblem]:
+    ) -> tuple[MultiLabelEncoder, Any]:
         """The encoder and the problem of training data, whose rows scikit-learn has checked."""
         rows = stack_rows(X, np.ones(X.shape[0], np.int64))
         labels = check_indicators(y, X.shape[0])
@@ -62,13 +63,13 @@ class MultiLabelEncoder(RowEncoder):
         )
         return encoder, encoder.assemble(rows, labels, costs)
 
-    def problem(self, X: Any, y: Any = None) -> EliminationProblem:
+    def problem(self, X: Any, y: Any = None) -> Any:
         n = np.shape(X)[0]
         rows = stack_rows(X, np.ones(n, np.int64), self.n_features_in)
         labels = np.zeros((n, self.n_labels), int) if y is None else check_indicators(y, n, self.n_labels)
         return self.assemble(rows, labels, np.zeros(self.n_labels))
 
-    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> EliminationProblem:
+    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> Any:
         rows = self.stored(rows, append_constant)  # whose weights are the intercepts
         n, n_edges = len(labels), len(self.edges)
         problem = make_pairwise(
@@ -88,9 +89,9 @@ class MultiLabelEncoder(RowEncoder):
             edge_row=np.zeros(n * n_edges, int),
             node_columns=[OFF_ON] * self.n_labels,
         )
-        return with_elimination(problem)
+        return with_oracles(problem)
 
-    def layout(self, problem: EliminationProblem) -> tuple[Any, ...]:
+    def layout(self, problem: Any) -> tuple[Any, ...]:
         return (len(problem.labels),)
 
     def attributes(self, w: np.ndarray) -> dict[str, Any]:
@@ -112,12 +113,12 @@ class MultiLabelEncoder(RowEncoder):
     def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
         return outputs.values.reshape(-1, self.n_labels).astype(int)
 
-    def arrange(self, problem: EliminationProblem, parts: Blocks) -> np.ndarray:
+    def arrange(self, problem: Any, parts: Blocks) -> np.ndarray:
         """An (n, L, 2) array of the parts of labels, off and on."""
         n = len(parts.start) - 1
         return parts.values.reshape(n, -1)[:, : 2 * self.n_labels].reshape(n, -1, 2)
 
-    def judge(self, problem: EliminationProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
         return (outputs.values == problem.labels).reshape(-1, self.n_labels).all(axis=1), 1
 
 

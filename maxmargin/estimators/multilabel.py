@@ -19,8 +19,9 @@ class MultiLabelModel(RowClassifier):
     graph: Any = parameter(
         '{"tree", "full"}, (E, 2) array or None',
         'The pairs of labels that have weights: "tree" for the Chow-Liu tree, which joins all labels along pairs that '
-        'tell most of each other in the training examples; "full" for all pairs, up to about 15 labels; an array of '
-        "pairs of columns of y; None for labels that are independent of each other.",
+        'tell most of each other in the training examples; "full" for all pairs; an array of pairs of columns '
+        "of y; None for labels that are independent of each other. Inference is exact for trees, for up to 20 labels, "
+        "and for graphs of small treewidth; beyond these, SVMs infer approximately, with a bound, and CRFs cannot.",
         default="tree",
     )
 
@@ -103,7 +104,7 @@ class MultiLabelSVM(SVM, MultiLabelModel):
     """Structural SVM of several labels per row: each depends on the features and on the labels it is joined with.
 
     The score of labels y is the sum of <coef_[l], x> + intercept_[l] over the labels l that are on, and of
-    edge_coef_[e, y_a, y_b] over the pairs of labels e = (a, b) in `edges_`. The best ones are found exactly.
+    edge_coef_[e, y_a, y_b] over the pairs of labels e = (a, b) in `edges_`.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
     and certifies how far from the optimum it can at most be. Without a graph this is scikit-learn's ``LinearSVC`` with

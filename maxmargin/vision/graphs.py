@@ -27,6 +27,21 @@ class SuperpixelGraph(NamedTuple):
         """The triple (nodes, edges, edge features)."""
         return self.nodes, self.edges, self.edge_features
 
+    def subgraph(self, kept: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same of some of the superpixels, and of the edges between these.
+
+        Models learn the labels of all nodes that they are given, whatever these weigh in the cost: to ignore void
+        superpixels, keep those of which ``weights_of(labels, void) > 0``.
+
+        Parameters
+        ----------
+        kept : (V,) booleans
+        """
+        is_kept = np.asarray(kept, bool)
+        is_whole = is_kept[self.edges].all(axis=1)
+        number = np.cumsum(is_kept) - 1
+        return self.nodes[is_kept], number[self.edges[is_whole]], self.edge_features[is_whole]
+
     def labels_of(self, labels: Any, void: Any = None) -> np.ndarray:
         """The most frequent label in each superpixel, the lowest of several.
 
@@ -34,7 +49,7 @@ class SuperpixelGraph(NamedTuple):
         ----------
         labels : (h, w) array
         void : the label of pixels that do not count; superpixels that are all void get the most frequent other label of
-            the image, and should have no weight in training: see `weights_of`
+            the image, and should be left out in training: see `weights_of` and `subgraph`
 
         Returns
         -------

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import MultiLabelCRF, MultiLabelSVM
 from maxmargin.encode.multilabel import chow_liu_tree
-from maxmargin.structures.elimination_plan import TreewidthError
+from maxmargin.structures import elimination_plan
 from tests import naive
 
 SQUARE = np.array([(0, 1), (2, 1), (3, 2), (0, 3)])
@@ -25,7 +25,7 @@ SQUARE = np.array([(0, 1), (2, 1), (3, 2), (0, 3)])
 @pytest.fixture(scope="module")
 def pieces():
     """Forty rows with four labels that depend on the features and on each other."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 3))
     first = X[:, 0] + 0.5 * rng.normal(size=40) > 0
     second = first ^ (rng.random(40) < 0.2)
@@ -59,18 +59,18 @@ def weights_of(model):
 
 
 @pytest.mark.parametrize("cost", ["hamming", "normalized_hamming", [1.0, 0.5, 2.0, 0.0]])
-def test_the_optimum_of_the_svm_is_the_documented_one(pieces, cost):
-    X, Y = (part[:8] for part in pieces)
+def test_the_optimum_of_the_svm_is_the_documented_one(pieces, cost, interpreted_kernels):
+    X, Y = (part[:5] for part in pieces)
     costs = {"hamming": np.ones(4), "normalized_hamming": np.full(4, 0.25)}.get(str(cost), cost)
-    blocks, weight = blocks_of(X, Y, SQUARE, costs), np.arange(1.0, 9.0)
-    model = MultiLabelSVM(C=0.5, graph=SQUARE, cost=cost, tol=1e-3, dtype="float64", random_state=0).fit(X, Y, weight)
+    blocks, weight = blocks_of(X, Y, SQUARE, costs), np.arange(1.0, 6.0)
+    model = MultiLabelSVM(C=0.5, graph=SQUARE, cost=cost, tol=0.01, dtype="float64", random_state=0).fit(X, Y, weight)
     _, optimum = naive.solve(blocks, 0.5, weight)
     assert np.isclose(naive.primal(weights_of(model), blocks, 0.5, weight), model.certificate_.primal)
     assert model.certificate_.dual <= optimum + 1e-9
-    assert optimum <= model.certificate_.primal <= optimum * (1 + 1e-3)
+    assert optimum <= model.certificate_.primal <= 1.01 * optimum
 
 
-def test_the_optimum_of_the_crf_is_the_documented_one(pieces):
+def test_the_optimum_of_the_crf_is_the_documented_one(pieces, interpreted_kernels):
     X, Y = (part[:8] for part in pieces)
     blocks = blocks_of(X, Y, SQUARE, np.zeros(4))
     model = MultiLabelCRF(C=0.5, graph=SQUARE, tol=1e-6).fit(X, Y)
@@ -266,9 +266,16 @@ def test_bad_options(options, message):
         MultiLabelSVM(**options).fit(np.eye(3), 1 - np.eye(3, dtype=int))
 
 
-def test_too_many_labels_for_all_pairs():
-    with pytest.raises(TreewidthError, match="too large a treewidth for exact inference"):
-        MultiLabelSVM(graph="full").fit(np.eye(2), np.stack([np.zeros(30, int), np.ones(30, int)]))
+def test_graphs_of_too_large_a_treewidth(pieces, interpreted_kernels, monkeypatch):
+    X, Y = (part[:8] for part in pieces)
+    exact = MultiLabelSVM(C=0.5, graph="full", tol=0.01, random_state=0).fit(X, Y)
+    monkeypatch.setattr(elimination_plan, "LARGEST_TABLES", 8)
+    model = MultiLabelSVM(C=0.5, graph="full", tol=0.01, random_state=0).fit(X, Y)
+    assert model.certificate_.dual <= exact.certificate_.primal
+    assert exact.certificate_.dual <= model.certificate_.primal
+    assert model.score(X, Y) >= 0.5
+    with pytest.raises(TypeError, match="LBFGS needs the exp oracle for the log loss"):
+        MultiLabelCRF(graph="full").fit(X, Y)
 
 
 @pytest.mark.usefixtures("interpreted_kernels")

@@ -69,6 +69,13 @@ def test_labels_are_those_of_most_pixels(image):
     weights = [count if 2 * count >= len(x) else 0 for count, x in zip(known, inside, strict=True)]
     assert graph.weights_of(labels, void="void").tolist() == weights
     assert {0.0, graph.sizes[2]} <= {*weights}
+    kept = np.array(weights) > 0
+    nodes, edges, edge_features = graph.subgraph(kept)
+    assert np.array_equal(nodes, graph.nodes[kept])
+    names = np.flatnonzero(kept)
+    found = {(*names[edge].tolist(), *row.tolist()) for edge, row in zip(edges, edge_features, strict=True)}
+    rows = zip(graph.edges, graph.edge_features, strict=True)
+    assert found == {(*edge.tolist(), *row.tolist()) for edge, row in rows if kept[edge].all()}
 
 
 def test_your_own_features_are_averaged(image):
