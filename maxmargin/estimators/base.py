@@ -252,6 +252,27 @@ class StructuredModel(BaseEstimator):
     def _predict(self, problem: Any) -> Any:
         return self._encoder.decode_all(problem, inference.best_outputs(problem, self._w, self.n_jobs))
 
+    def predict_certified(self, X: Any) -> list[inference.Prediction]:
+        """The output that `predict` finds for each example, its score, and a bound of the score of any other.
+
+        Most structures have exact oracles, whose outputs have the highest score. Graphs with cycles may not: then the
+        bound is that of a relaxation.
+
+        Parameters
+        ----------
+        X : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        list of `Prediction`
+        """
+        problem = self._problem(X)
+        found = inference.certified_outputs(problem, self._w, self.n_jobs)
+        return [
+            prediction._replace(output=self._encoder.decode(problem, i, prediction.output[np.newaxis])[0])
+            for i, prediction in enumerate(found)
+        ]
+
     def predict_topk(self, X: Any, k: int) -> list[tuple[Any, np.ndarray]]:
         """The k best outputs of each example, best first, with their scores; all where there are fewer than k.
 
