@@ -31,6 +31,8 @@ _PUBLIC = {
     "Loss": "maxmargin.losses",
     "MatchingSVM": "maxmargin.estimators.matching",
     "MulticlassSVM": "maxmargin.estimators.multiclass",
+    "MultiLabelCRF": "maxmargin.estimators.multilabel",
+    "MultiLabelSVM": "maxmargin.estimators.multilabel",
     "NSlack": "maxmargin.solvers.n_slack",
     "OneSlack": "maxmargin.solvers.one_slack",
     "Path": "maxmargin.path",

@@ -39,6 +39,11 @@ def classes(rng):
     return np.eye(3)[y] + 0.3 * rng.normal(size=(12, 3)), np.array(["a", "b", "c"])[y], np.eye(2)
 
 
+def several_labels(rng):
+    y = np.array([[0, 1, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1]] * 3)
+    return y @ np.eye(3, 2) + 0.3 * rng.normal(size=(12, 2)), y, np.eye(3)
+
+
 def matchings(rng):
     y = [np.array(match) for match in ([0, 1], [1, -1], [-1], [2, 0], [1], [0, -1], [1, 0], [0])]
     X = [np.eye(3)[match] + 0.3 * rng.normal(size=(len(match), 3)) for match in y]
@@ -77,6 +82,8 @@ CASES = {
     "GraphSVM": ({}, cycles),
     "MatchingSVM": ({}, matchings),
     "MulticlassSVM": ({}, classes),
+    "MultiLabelCRF": ({"graph": "full"}, several_labels),
+    "MultiLabelSVM": ({}, several_labels),
     "StructuredSVM": ({"model": Labels()}, own),
     "TreeCRF": ({}, trees),
     "TreeSVM": ({}, trees),

@@ -62,7 +62,7 @@ def is_sentence(error: Exception) -> bool:
 
 def are_marginals(predicted, model) -> bool:
     """Whether probabilities are between 0 and 1, and those of labels add up to 1."""
-    add_up = hasattr(model, "classes_")
+    add_up = np.ndim(getattr(model, "classes_", None)) == 1  # not those of several labels
     return all(
         (np.asarray(p) >= -1e-6).all()
         and (np.asarray(p) <= 1 + 1e-4).all()
