@@ -13,6 +13,7 @@ from maxmargin.costs import labelling_costs
 from maxmargin.encode.checks import check_array, flatten_labels, flatten_weights, locate
 from maxmargin.encode.pairs import PairwiseEncoder
 from maxmargin.encode.rows import Rows, append_columns, stack_rows
+from maxmargin.encode.vocabulary import learn_names
 from maxmargin.features import ConstantFeatures
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chain import ChainProblem
@@ -41,10 +42,13 @@ class ChainEncoder(PairwiseEncoder):
         cost: Any = None,
         class_weight: Any = None,
         only_observed: bool,
+        min_count: int = 1,
+        n_hashed: int | None = None,
         lengths: Any = None,
         position_weight: Any = None,
     ) -> tuple[ChainEncoder, ChainProblem]:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
+        vocabulary, X = learn_names(X, min_count=min_count, n_hashed=n_hashed)
         rows = stack_rows(X, lengths)
         flat = flatten_labels(y, rows.lengths, "sequence", is_stacked=lengths is not None)
         classes, labels = np.unique(flat, return_inverse=True)
@@ -59,7 +63,8 @@ class ChainEncoder(PairwiseEncoder):
             raise ValueError(f"y[{i}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
         weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
         costs = labelling_costs(cost, class_weight, classes, labels, rows.lengths, weights)
-        encoder = cls.of(rows, dtype, has_bias=fit_bias, classes=classes, penalty=penalty, stores_sparse=only_observed)
+        known = {"has_bias": fit_bias, "classes": classes, "vocabulary": vocabulary, "penalty": penalty}
+        encoder = cls.of(rows, dtype, stores_sparse=only_observed, **known)
         rows = encoder.stored(rows, append_biases)
         if only_observed:
             follows = np.ones(len(labels), bool)
@@ -70,7 +75,7 @@ class ChainEncoder(PairwiseEncoder):
         return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
-        rows = stack_rows(X, lengths, self.n_features_in)
+        rows = stack_rows(self.by_name(X), lengths, self.n_features_in)
         check_feasible(self.penalty, rows.lengths)
         labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
         costs = labelling_costs(None, None, self.classes, labels, rows.lengths)

@@ -10,12 +10,12 @@ from maxmargin import inference
 from maxmargin.checks import check_count, check_share
 from maxmargin.encode.chain import ChainEncoder
 from maxmargin.estimators.base import as_seed
-from maxmargin.estimators.families import LabelCRF, LabelModel, LabelSVM
+from maxmargin.estimators.families import LabelCRF, LabelSVM, NamedModel
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
-class ChainModel(LabelModel):
+class ChainModel(NamedModel):
     """What the models of sequences share."""
 
     _encoder_type = ChainEncoder
@@ -44,7 +44,8 @@ class ChainModel(LabelModel):
 
         Parameters
         ----------
-        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`
+        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`; or list or
+            iterator of sequences of items, feature dictionaries or lists of names (see `feature_names_in_`)
         y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
         lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
         """
@@ -82,6 +83,10 @@ class ChainSVM(LabelSVM, ChainModel):
         (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
     n_features_in_ : int
         The number of features F.
+    feature_names_in_ : (F,) array
+        Their names, if they were given by name and are not hashed: those in lists of names, and those in dictionaries,
+        whose numbers and bools are values of features, while their strings become part of the name: ``{"word": "the",
+        "length": 3, "in": ["title"]}`` has ``word:the``, ``length`` and ``in:title``. Predictions ignore other names.
 
     Examples
     --------
@@ -115,7 +120,8 @@ class ChainSVM(LabelSVM, ChainModel):
 
         Parameters
         ----------
-        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`
+        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`; or list or
+            iterator of sequences of items, feature dictionaries or lists of names (see `feature_names_in_`)
         y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
         lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
         position_weight : list of (T_i,) weights of the positions in the cost
@@ -134,7 +140,7 @@ class ChainCRF(LabelCRF, ChainModel):
 
     Attributes
     ----------
-    classes_, coef_, n_features_in_ : as those of `ChainSVM`
+    classes_, coef_, n_features_in_, feature_names_in_ : as those of `ChainSVM`
 
     Examples
     --------
@@ -147,6 +153,15 @@ class ChainCRF(LabelCRF, ChainModel):
     [array(['a', 'b'], dtype='<U1')]
     >>> model.predict_marginals([np.eye(3)[[0, 1]]])[0].shape
     (2, 3)
+
+    Features by name:
+
+    >>> sentences = [[{"word": "the"}, {"word": "dog"}], [{"word": "dogs"}, {"word": "bark", "length": 4}]]
+    >>> tagger = ChainCRF().fit(sentences, [["DET", "NOUN"], ["NOUN", "VERB"]])
+    >>> tagger.feature_names_in_.tolist()
+    ['word:the', 'word:dog', 'word:dogs', 'word:bark', 'length']
+    >>> tagger.predict([[{"word": "the"}, {"word": "cat"}]])[0].tolist()
+    ['DET', 'NOUN']
     """
 
     l1_ratio: float = parameter(
