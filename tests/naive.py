@@ -200,3 +200,21 @@ def tree_features(tree, y, n_labels):
     for (parent, child), row in zip(tree.edges, tree.edge_features, strict=True):
         edges[:, y[child], y[parent]] += [1, *row]
     return np.concatenate([nodes.ravel(), edges.ravel()])
+
+
+def conlleval_chunks(tags):
+    """First token, end and type of each chunk, by the rules of conlleval for B, I, E and O, one by one."""
+    chunks, start = [], None
+    before, before_type = "O", ""
+    for t, tag in enumerate([*tags, "O"]):
+        prefix, _, kind = tag.partition("-")
+        pair = before + prefix
+        ends = pair in ("BB", "BO", "IB", "IO", "EE", "EI", "EO") or (before != "O" and before_type != kind)
+        starts = pair in ("BB", "IB", "OB", "OI", "EE", "EI", "OE") or (prefix != "O" and before_type != kind)
+        if ends and start is not None:
+            chunks.append((start, t, before_type))
+            start = None
+        if starts:
+            start = t
+        before, before_type = prefix, kind
+    return chunks

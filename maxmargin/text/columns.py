@@ -20,7 +20,7 @@ def read_columns(
     separator: str | None = None,
     comments: str | None = None,
     encoding: str = "utf-8",
-) -> tuple[list[list[Any]], list[list[str]] | None]:
+) -> tuple[list[list[Any]], Any]:
     r"""Read sentences and their tags from a column file.
 
     Blank lines separate sentences; lines that begin with -DOCSTART- are left out. All others must have the same number

@@ -11,7 +11,7 @@ from maxmargin.text.files import Lines, write_lines
 
 def read_json_lines(
     source: Any, *, x: str = "tokens", y: str | None = "tags", encoding: str = "utf-8"
-) -> tuple[list[list[Any]], list[list[Any]] | None]:
+) -> tuple[list[list[Any]], Any]:
     r"""Read sequences and their labels from JSON lines.
 
     Parameters
