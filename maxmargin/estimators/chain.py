@@ -26,8 +26,16 @@ class ChainModel(NamedModel):
         default=None,
     )
 
+    constraints: str | None = parameter(
+        '{"auto", "bio", "iobes", "bilou", "iob1", "ioe1", "ioe2"}',
+        'The scheme of the tags in y, found there by "auto": labellings that break its rules, in transitions, at the '
+        "beginning or at the end, are ruled out in training and predictions. Those of y must keep to them.",
+        default=None,
+    )
+
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[ChainEncoder, Any]:
-        return super()._learn(X, y, allowed_transitions=self.allowed_transitions, **data)
+        rules = {"allowed_transitions": self.allowed_transitions, "constraints": self.constraints}
+        return super()._learn(X, y, **rules, **data)
 
     @documents_fit
     def fit(

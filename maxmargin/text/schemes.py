@@ -113,11 +113,11 @@ def _is_tag(tag: str) -> bool:
     return tag == OUTSIDE or tag.partition("-")[0] in {*"BIESLU"}
 
 
-def scheme_named(name: Any) -> str:
+def scheme_named(name: Any, argument: str = "scheme") -> str:
     """The scheme of a name, in any case; "bio" is IOB2, "bioes" IOBES."""
     found = ALIASES.get(str(name).upper(), str(name).upper())
     if found not in SCHEMES:
-        raise ValueError(f"The scheme must be one of {', '.join(SCHEMES)}, not {name!r}.")
+        raise ValueError(f"{argument} must be one of {', '.join(SCHEMES)}, not {name!r}.")
     return found
 
 
@@ -191,7 +191,11 @@ def find_scheme(y: Any) -> str:
     >>> find_scheme([["U-PER", "O", "B-LOC", "L-LOC"]])
     'BILOU'
     """
-    tagging = read_tags(y)
+    return fitting_scheme(read_tags(y))
+
+
+def fitting_scheme(tagging: Tagging) -> str:
+    """The scheme whose rules tags keep."""
     used = {tag[0] for tag in tagging.distinct}
     fitting = [name for name, scheme in SCHEMES.items() if used <= {*scheme.prefixes}]
     if not fitting:

@@ -284,7 +284,7 @@ def test_bad_data(X, y, message):
         ({"allowed_transitions": {("a", "b")}}, r"y\[1\] goes from 'b' to 'a', which allowed_transitions forbids."),
         (
             {"allowed_transitions": np.zeros((2, 2), bool)},
-            r"allowed_transitions leaves no labelling for X\[0\], of length 2.",
+            r"y\[0\] goes from 'a' to 'b', which allowed_transitions forbids.",
         ),
     ],
 )

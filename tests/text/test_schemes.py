@@ -108,7 +108,7 @@ def test_what_fits_several_schemes():
         (lambda: check_tags([["S-X"]], "bio"), r"y\[0\] has 'S-X' at position 0, which is no tag of IOB2\."),
         (lambda: check_tags([["I-X"]], "BIO"), r"y\[0\] begins with 'I-X', which IOB2 forbids\."),
         (lambda: check_tags([["O", "B-X"]], "bilou"), r"y\[0\] ends with 'B-X', which BILOU forbids\."),
-        (lambda: convert_tags([["O"]], "IOB3"), r"The scheme must be one of IOB2, IOBES, .*, not 'IOB3'\."),
+        (lambda: convert_tags([["O"]], "IOB3"), r"scheme must be one of IOB2, IOBES, .*, not 'IOB3'\."),
     ],
 )
 def test_what_is_no_scheme(call, message):
