@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -58,6 +59,10 @@ class ChainModel(NamedModel):
         lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
         """
         return self._fit(X, y, sample_weight, {"lengths": lengths}, {"lengths": lengths_dev}, **options)
+
+    def _outputs(self, y: Any, data: Mapping[str, Any]) -> Any:
+        is_flat = data.get("lengths") is not None and np.ndim(y[0]) == 0
+        return np.split(np.asarray(y), np.cumsum(data["lengths"])[:-1]) if is_flat else y
 
     def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
         return self._predict(self._problem(X, lengths=lengths))
