@@ -73,28 +73,18 @@ def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) ->
     """
     passes = Passes(problem, n_jobs)
     outputs = new_blocks(passes.output_sizes, np.int32)
-    scores_found, bounds = np.zeros((2, passes.n))
-    has_bound = supports(bound_oracle, problem)
-    _run(passes, _bound if has_bound else _score_best, w, passes.part_sizes, outputs, scores_found, bounds)
+    reached, bounds = np.zeros((2, passes.n))
+    _run(passes, _bound if supports(bound_oracle, problem) else _attain, w, passes.part_sizes, outputs, reached, bounds)
     methods, integrality = ["oracle"] * passes.n, np.ones(passes.n)
-    if has_bound:
-        account = [(k, i) for k, (lo, hi) in enumerate(passes.ranges.bounds) for i in range(lo, hi)]
-        works = [scratch.work for scratch in passes.scratches]
-        methods = [METHODS[works[k].method[i]] for k, i in account]
-        integrality = np.array([works[k].integrality[i] for k, i in account])
-    is_exact = is_tight(bounds, scores_found)
-    return [
-        Prediction(*row)
-        for row in zip(
-            np.split(outputs.values, outputs.start[1:-1]),
-            scores_found.tolist(),
-            bounds.tolist(),
-            is_exact.tolist(),
-            methods,
-            np.where(is_exact, 1.0, integrality).tolist(),
-            strict=True,
-        )
-    ]
+    if supports(relax_oracle, problem):
+        _run(passes, _tighten, w, passes.part_sizes, reached, bounds)
+        for (lo, hi), scratch in zip(passes.ranges.bounds, passes.scratches, strict=True):
+            methods[lo:hi] = [METHODS[k] for k in scratch.work.method[lo:hi]]
+            integrality[lo:hi] = scratch.work.integrality[lo:hi]
+    is_exact = is_tight(bounds, reached)
+    known = reached, bounds, is_exact, methods, np.where(is_exact, 1.0, integrality)
+    rows = np.split(outputs.values, outputs.start[1:-1])
+    return [Prediction(*row) for row in zip(rows, *(np.asarray(column).tolist() for column in known), strict=True)]
 
 
 def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
@@ -194,7 +184,7 @@ def _decode(problem, w, n_parts, outputs, lo, hi, scratch):
 
 
 @kernel
-def _score_best(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
+def _attain(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
         y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
@@ -218,9 +208,18 @@ def _bound(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
             return i
         bound = bound_oracle(problem, i, theta, y, scratch.work)
         values[i] = score_output(problem, i, theta, y)
-        if not is_tight(bound, values[i]):
-            bound = min(bound, relax_oracle(problem, i, theta, scratch.delta[: theta.size], scratch.work))
         bounds[i] = max(bound, values[i])
+    return NONE
+
+
+@kernel
+def _tighten(problem, w, n_parts, values, bounds, lo, hi, scratch):
+    for i in range(lo, hi):
+        if not is_tight(bounds[i], values[i]):
+            theta = scratch.theta[: n_parts[i]]
+            scores(problem, w, i, theta)
+            bound = relax_oracle(problem, i, theta, scratch.delta[: theta.size], scratch.work)
+            bounds[i] = max(min(bounds[i], bound), values[i])
     return NONE
 
 

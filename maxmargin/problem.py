@@ -122,8 +122,7 @@ def max_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
 def bound_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
     """As `max_oracle`, of structures where `y` need not be the best; return an upper bound of the highest score.
 
-    Where it is implemented, certificates rest on it, and not on the score of `y`. The `work` says how each example was
-    last dealt with: `work.method`, an index into `METHODS`, and `work.integrality`, as of the last `relax_oracle`.
+    Where it is implemented, certificates rest on it, and not on the score of `y`.
     """
 
 
@@ -151,7 +150,11 @@ def mean_oracle(problem, i: int, theta: Reals, mu: Reals, work: Work) -> bool:
 
 @generic(interface=PROBLEM)
 def relax_oracle(problem, i: int, theta: Reals, mu: Reals, work: Work) -> float:
-    """Write the best mean parts of a relaxation into `mu`; return an upper bound of the highest score."""
+    """Write the best mean parts of a relaxation into `mu`; return an upper bound of the highest score.
+
+    Where it is implemented, `work` says how each example was last dealt with: `work.method`, an index into `METHODS`,
+    by `bound_oracle`, and `work.integrality`, the share of integral nodes, by `relax_oracle`.
+    """
 
 
 @generic(interface=PROBLEM)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,7 @@ def locate(row: Any, offsets: np.ndarray) -> tuple[int, int]:
 
 def flatten_labels(y: Any, lengths: np.ndarray, noun: str, name: str = "y", *, is_stacked: bool = False) -> np.ndarray:
     """Check sequences of labels against the numbers of rows of X, `noun` in messages, and concatenate them."""
+    y = [*y] if isinstance(y, Iterator) else y
     is_flat = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object
     is_long = is_stacked and hasattr(y, "__len__") and len(y) == lengths.sum()
     if is_long and (is_flat or all(np.ndim(label) == 0 for label in y)):

@@ -16,7 +16,8 @@ from maxmargin.encode.edges import Graphs, check_ends, join_graphs
 from maxmargin.encode.rows import append_constant, row_features
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.cliques import TIES, EdgeType
-from maxmargin.structures.pairwise import make_pairwise, with_elimination
+from maxmargin.structures.loopy import with_oracles
+from maxmargin.structures.pairwise import make_pairwise
 
 
 class Graph(NamedTuple):
@@ -148,7 +149,7 @@ class GraphEncoder(LabellingEncoder):
             edge_type=self._kinds(np.column_stack([edge_type, np.sort(joined, axis=1)]), edges.offsets),
             edge_row=None if self.n_edge_features_in else np.zeros(len(ends), int),
         )
-        return with_elimination(problem)
+        return with_oracles(problem)
 
     def _numbers(self, names: np.ndarray, known: np.ndarray, offsets: np.ndarray, noun: str) -> np.ndarray:
         """The numbers of types of nodes or edges."""

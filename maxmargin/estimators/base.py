@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Integral
 from typing import Any, NamedTuple, Self, Unpack
 
@@ -15,6 +15,7 @@ from maxmargin.checks import as_sample_weight, check_count, check_positive
 from maxmargin.encode.base import Encoder, same
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
+from maxmargin.metrics.scoring import find_metric
 from maxmargin.problem import n_examples, new_weights, part_sizes
 from maxmargin.solvers import Solver, find_solver
 from maxmargin.solvers.held_out import HeldOut
@@ -60,6 +61,12 @@ class StructuredModel(BaseEstimator):
         "With held-out data, the number of certificates without a better score there after which `fit` stops. They "
         "come after each pass at first, then after a fifth of the passes made so far, those of L-BFGS after each.",
         default=10,
+    )
+    scoring: Any = parameter(
+        "str or callable",
+        'What held-out data are scored by: a name, such as "entity_f1" (see `maxmargin.metrics.get_scorer`), or a '
+        "function of y_true and y_pred, the higher the better; None is `score`.",
+        default=None,
     )
     warm_start: bool = parameter(
         "bool",
@@ -145,6 +152,8 @@ class StructuredModel(BaseEstimator):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
         check_count("patience", self.patience)
+        if self.scoring is not None:
+            find_metric(self.scoring)
         if isinstance(self.random_state, str):
             raise ValueError(f"random_state must be a seed or a generator, not {self.random_state!r}.")
         if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
@@ -195,15 +204,26 @@ class StructuredModel(BaseEstimator):
             raise ValueError("X_dev and y_dev must be given together.")
         if X is None:
             return None
+        y = [*y] if isinstance(y, Iterator) else y
         try:
             problem = encoder.problem(X, y, **data)
+            if self.scoring is not None:
+                metric, truth = find_metric(self.scoring), self._outputs(y, data)
+                metric(truth, truth)  # raises, if it cannot judge such outputs, before training does
         except (TypeError, ValueError) as error:
             raise type(error)(f"In the held-out data, X_dev and y_dev: {error}") from error
 
         def score(w: np.ndarray) -> float:
-            return encoder.score(problem, inference.best_outputs(problem, w, self.n_jobs))
+            outputs = inference.best_outputs(problem, w, self.n_jobs)
+            if self.scoring is None:
+                return encoder.score(problem, outputs)
+            return metric(truth, encoder.decode_all(problem, outputs))
 
         return HeldOut(score, self.patience, n_examples(problem))
+
+    def _outputs(self, y: Any, data: Mapping[str, Any]) -> Any:
+        """Checked true outputs in the form of predictions."""
+        return y
 
     def _set_weights(self, w: np.ndarray) -> None:
         """Become a model of these weights."""
@@ -251,6 +271,27 @@ class StructuredModel(BaseEstimator):
 
     def _predict(self, problem: Any) -> Any:
         return self._encoder.decode_all(problem, inference.best_outputs(problem, self._w, self.n_jobs))
+
+    def predict_certified(self, X: Any) -> list[inference.Prediction]:
+        """The output that `predict` finds for each example, its score, and a bound of the score of any other.
+
+        Most structures have exact oracles, whose outputs have the highest score. Graphs with cycles may not: then the
+        bound is that of a relaxation.
+
+        Parameters
+        ----------
+        X : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        list of `Prediction`
+        """
+        problem = self._problem(X)
+        found = inference.certified_outputs(problem, self._w, self.n_jobs)
+        return [
+            prediction._replace(output=self._encoder.decode(problem, i, prediction.output[np.newaxis])[0])
+            for i, prediction in enumerate(found)
+        ]
 
     def predict_topk(self, X: Any, k: int) -> list[tuple[Any, np.ndarray]]:
         """The k best outputs of each example, best first, with their scores; all where there are fewer than k.

@@ -15,6 +15,7 @@ from maxmargin.losses import Loss, RelaxedLoss, find_loss
 from maxmargin.problem import exp_oracle
 from maxmargin.runtime import supports
 from maxmargin.solvers import Solver, find_solver
+from maxmargin.structures.elimination_plan import NONE, TreewidthError
 
 
 @estimator
@@ -41,7 +42,32 @@ class GraphModel(WithMaxMarginals, WithMarginals, ArrayModel):
         options = {"dtype": self.dtype, "fit_bias": self.fit_bias, "interaction": self.interaction}
         return GraphEncoder.learn(X, y, **options, **data)
 
+    def predict_marginals(self, X: Any, *, return_exact: bool = False) -> Any:
+        """The probabilities of labels of nodes under p(y) ~ exp(score(y)), where the treewidth of a graph allows.
+
+        Elsewhere they are those of a relaxation: the mean parts of the local polytope of the highest score plus Gini's
+        entropy of nodes and edges.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        return_exact : whether to return, too, which of them are exact
+
+        Returns
+        -------
+        list of (V_i, L) arrays, in the order of `classes_`; with `return_exact`, a pair of it and an (n,) array of bool
+        """
+        problem = self._problem(X)
+        means, is_exact = inference.known_marginals(problem, self._w, self.n_jobs)
+        tables = self._encoder.arrange(problem, means)
+        return (tables, is_exact) if return_exact else tables
+
+    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
+        check_treewidths(problem, "predict_topk")
+        return super()._predict_topk(problem, k)
+
     def _decision_function(self, problem: Any) -> Any:
+        check_treewidths(problem, "decision_function")
         return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs), -np.inf)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, node_weight: Any = None) -> float:
@@ -197,8 +223,16 @@ class GraphCRF(CRF, GraphModel):
         (n,) array
         """
         problem = self._problem_with_truth(X, y)
+        check_treewidths(problem, "log_likelihood")
         if (problem.labels < 0).any():
             example, place = locate(np.flatnonzero(problem.labels < 0)[0], problem.nodes.offsets)
             raise ValueError(f"y[{example}] contains a label that was not seen in fit, at node {place}.")
         _, log_partition = inference.marginals(problem, self._w, self.n_jobs)
         return inference.scores_of(problem, self._w, self.n_jobs) - log_partition
+
+
+def check_treewidths(problem: Any, method: str) -> None:
+    """Raise unless all treewidths are small enough for exact sums and best outputs."""
+    if not supports(exp_oracle, problem):
+        i = int(np.argmax(problem.plan.which == NONE))
+        raise TreewidthError(f"{method} needs graphs of small treewidth, but that of X[{i}] is too large.")

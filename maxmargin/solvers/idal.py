@@ -15,7 +15,7 @@ from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.relaxed import Relaxation
 from maxmargin.solvers.run import Result, Run
 from maxmargin.solvers.solver import Solver
-from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem
+from maxmargin.structures.pairwise import PairwiseProblem
 
 STEPS = {"prox": (False, 1), "exact": (False, 30), "line_search": (True, 1)}  # searches?, steps on an edge at most
 SAMPLINGS = ("permutation", "uniform")
@@ -113,7 +113,7 @@ class IDAL(Solver):
         return set()
 
     def _check_oracles(self, problem: Any, loss: Loss) -> None:
-        if not isinstance(problem, (PairwiseProblem, EliminationProblem)):
+        if getattr(problem, "_fields", ())[:5] != PairwiseProblem._fields:  # it may have oracles besides
             raise TypeError(f"{type(self).__name__} needs a PairwiseProblem, not a {type(problem).__name__}.")
 
     def iterate(self, run: Run) -> Iterator[Certificate]:

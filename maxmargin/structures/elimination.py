@@ -32,6 +32,7 @@ class Tables(NamedTuple):
     messages: np.ndarray  # from earlier steps to later ones
     returned: np.ndarray  # the other way
     digits: np.ndarray  # an assignment
+    own: np.ndarray  # what the states of a node have by themselves
 
 
 def new_tables(plan: Plan) -> Tables:
@@ -44,6 +45,7 @@ def new_tables(plan: Plan) -> Tables:
         messages=aligned((n_messages,), np.float64),
         returned=aligned((n_messages,), np.float64),
         digits=aligned((int(np.diff(plan.scope_first).max(initial=0)),), np.int64),
+        own=aligned((int(n_states.max(initial=0)),), np.float64),
     )
 
 
@@ -110,9 +112,17 @@ def add_factor(plan, t, k, factor, tables):
 def fill_table(plan, t, theta, tables):
     """Add up the factors of step t."""
     n_states = plan.states[plan.scope_first[t + 1] - 1]
-    for p in range(plan.table[t], plan.table[t] + plan.n_rows[t] * n_states):
-        tables.values[p] = 0
-    for k in range(plan.factor_first[t], plan.factor_first[t + 1]):
+    own = tables.own[:n_states]
+    for x in range(n_states):
+        own[x] = 0
+    for k in range(plan.factor_first[t], plan.own_end[t]):
+        for x in range(n_states):
+            own[x] += theta[plan.base[k] + x] if plan.source[k] == NONE else tables.messages[plan.base[k] + x]
+    for r in range(plan.n_rows[t]):
+        row = tables.values[plan.table[t] + r * n_states : plan.table[t] + (r + 1) * n_states]
+        for x in range(n_states):
+            row[x] = own[x]
+    for k in range(plan.own_end[t], plan.factor_first[t + 1]):
         if plan.source[k] == NONE:
             add_factor(plan, t, k, theta, tables)
         else:
@@ -149,10 +159,31 @@ def collect(plan, t, k, tables, out, takes_sum):
 
 
 @helper
+def collect_own(plan, t, tables, takes_sum):
+    """The sum or maximum over all rows of the table of step t."""
+    n_states = plan.states[plan.scope_first[t + 1] - 1]
+    own = tables.own[:n_states]
+    for x in range(n_states):
+        own[x] = tables.values[plan.table[t] + x]
+    for r in range(1, plan.n_rows[t]):
+        row = tables.values[plan.table[t] + r * n_states : plan.table[t] + (r + 1) * n_states]
+        for x in range(n_states):
+            own[x] = own[x] + row[x] if takes_sum else max(own[x], row[x])
+
+
+@helper
 def collect_all(plan, t, tables, out, takes_sum):
     """`collect` every factor of step t: those of potentials into `out`, those of messages to return them."""
     nothing = 0.0 if takes_sum else 2 * IMPOSSIBLE
-    for k in range(plan.factor_first[t], plan.factor_first[t + 1]):
+    collect_own(plan, t, tables, takes_sum)
+    n_states = plan.states[plan.scope_first[t + 1] - 1]
+    for k in range(plan.factor_first[t], plan.own_end[t]):
+        for x in range(n_states):
+            if plan.source[k] == NONE:
+                out[plan.base[k] + x] = tables.own[x]
+            else:
+                tables.returned[plan.base[k] + x] = tables.own[x]
+    for k in range(plan.own_end[t], plan.factor_first[t + 1]):
         child = plan.source[k]
         if child == NONE:
             collect(plan, t, k, tables, out, takes_sum)

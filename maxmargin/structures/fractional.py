@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.problem import METHODS, bound_oracle, score_output
+from maxmargin.problem import bound_oracle, score_output
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.structures.cliques import Cliques
-from maxmargin.structures.local_polytope import make_uniform, maximise, shape_of, share_of_integral
+from maxmargin.structures.local_polytope import make_uniform, maximise, shape_of
 from maxmargin.structures.max_flow import Arcs
 from maxmargin.structures.messages import copy_potentials
 from maxmargin.structures.pairwise import share_generics
@@ -52,8 +52,6 @@ class FractionalWork(NamedTuple):
     feasible: np.ndarray
     delta: np.ndarray
     scratch: np.ndarray
-    method: np.ndarray  # as in `LoopyWork`
-    integrality: np.ndarray
 
 
 share_generics(
@@ -94,8 +92,6 @@ def fractional_workspace(problem, n_best):
         feasible=aligned((sizes.max(),), np.float64),
         delta=aligned((n_multipliers,), np.float64),
         scratch=aligned((3, max(nodes.n_parts.max(), edges.n_parts.max(initial=0))), np.float64),
-        method=np.full(len(sizes), METHODS.index("relaxation")),
-        integrality=aligned((len(sizes),), np.float64),
     )
 
 
@@ -131,7 +127,6 @@ def fractional_bound(problem, i, theta, y, work):
         make_uniform(problem.edges, i, means)
         work.is_begun[i] = True
     bound = maximise(problem, i, exact, 0.0, means, work.multipliers, work.delta, feasible, work.scratch)
-    work.integrality[i] = share_of_integral(problem, i, feasible)
     count_units(problem, i, feasible, y, work.scratch)
     return max(bound, score_output(problem, i, theta, y))
 

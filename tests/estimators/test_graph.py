@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import IDAL, ChainSVM, Graph, GraphCRF, GraphSVM, RelaxedLoss, Status, Tree, TreeCRF
+from maxmargin.structures.elimination_plan import TreewidthError
 
 SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0)]
 pytestmark = pytest.mark.usefixtures("interpreted_kernels")
@@ -155,6 +156,41 @@ def test_storage_and_edges_without_features(squares):
     lonely = GraphSVM(random_state=0).fit([(graph.features, []) for graph in X], y)
     assert "edges" not in lonely.coef_
     assert lonely.score([(graph.features, []) for graph in X], y) > 0.5
+
+
+@pytest.fixture
+def small_tables(monkeypatch):
+    """Makes the treewidth of a square too large."""
+    monkeypatch.setattr("maxmargin.structures.elimination_plan.LARGEST_TABLES", 20)
+
+
+def test_large_treewidths(squares, small_tables):
+    X, y = squares
+    X, y = [*X, Graph(X[0].features[:2], [(0, 1)], X[0].edge_features[:1])], [*y, y[0][:2]]
+    svm = GraphSVM(C=1.0, tol=0.05, random_state=0).fit(X, y)
+    crf = GraphCRF(C=0.1, tol=0.05, random_state=0).fit(X, y)
+    assert svm.status_ in (Status.OPTIMAL, Status.INEXACT)
+    assert crf.status_ is Status.OPTIMAL
+    everything = [*itertools.product(range(3), repeat=4)]
+    found = svm.predict_certified(X)
+    assert [prediction.method for prediction in found][-1] == "elimination"
+    for graph, labels, prediction in zip(X[:-1], svm.predict(X), found, strict=False):
+        best = max(score(svm.coef_, graph, y, "symmetric") for y in everything)
+        assert prediction.score <= best + 1e-4 <= prediction.bound + 2e-4
+        assert np.isclose(score(svm.coef_, graph, prediction.output, "symmetric"), prediction.score, rtol=1e-4)
+        assert prediction.method in ("relaxation", "expansion")
+        assert not prediction.is_exact or np.isclose(prediction.score, best, rtol=1e-4)
+        assert np.array_equal(labels, prediction.output)
+    tables, is_exact = crf.predict_marginals(X, return_exact=True)
+    assert is_exact.tolist() == [False] * 6 + [True]
+    assert all(np.allclose(table.sum(axis=1), 1, atol=1e-4) for table in tables)
+    for call in (lambda: svm.predict_topk(X, 2), lambda: svm.decision_function(X), lambda: crf.log_likelihood(X, y)):
+        with pytest.raises(TreewidthError, match=r" needs graphs of small treewidth, but that of X\[0\] is too large"):
+            call()
+    with pytest.raises(
+        TypeError, match="LBFGS needs the exp oracle for the log loss, which LoopyProblem does not have"
+    ):
+        GraphCRF(loss="log").fit(X, y)
 
 
 NODES = np.ones((3, 2))

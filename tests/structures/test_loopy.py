@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from maxmargin import BCFW, SGD, FrankWolfe, NSlack, OneSlack, Perceptron
 from maxmargin.inference import certified_outputs, known_marginals
+from maxmargin.losses import RelaxedLoss
 from maxmargin.problem import (
     IMPOSSIBLE,
     METHODS,
@@ -25,13 +26,12 @@ from maxmargin.problem import (
 )
 from maxmargin.runtime import interpreted
 from maxmargin.solvers.idal import IDAL
-from maxmargin.solvers.relaxed import RelaxedLoss
 from maxmargin.structures.cliques import EdgeType
 from maxmargin.structures.elimination_plan import NONE
 from maxmargin.structures.fractional import UNITS
 from maxmargin.structures.loopy import LoopyProblem, with_oracles
 from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem, with_elimination
-from maxmargin.testing import Caller, toy_chains
+from maxmargin.testing import Caller, check_structure, toy_chains
 from maxmargin.trace import Status
 from tests.structures.test_pairwise import ONE_TYPE, TRIANGLE, all_labellings, grid, make_problem, random_graph
 
@@ -146,17 +146,15 @@ def test_impossible_parts_are_avoided():
         assert score - 1e-9 <= best <= bound + 1e-9
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
-def test_a_tree_is_solved_by_its_relaxation(monkeypatch):
-    monkeypatch.setattr("maxmargin.structures.elimination_plan.LARGEST_TABLES", 0)
-    rng = np.random.default_rng(0)
-    problem = with_oracles(make_problem(rng, [(np.zeros(6, int), [(0, 1), (2, 1), (1, 3), (4, 3), (3, 5)])] * 4))
-    work = workspace(problem, 1)
-    for i in range(4):
-        theta = potentials(problem, rng, i)
-        _, score, bound, method = find(problem, i, theta, work)
-        assert method == "relaxation"
-        assert np.isclose(score, bound)
+@pytest.mark.usefixtures("no_elimination")
+def test_forests_are_solved_by_their_relaxation():
+    graphs = [
+        (np.zeros(5, int), [(0, 1), (2, 1), (1, 3), (4, 3)]),
+        (np.zeros(4, int), [(3, 0), (1, 2)]),
+        (np.zeros(2, int), []),
+    ]
+    problem = with_oracles(make_problem(np.random.default_rng(0), graphs))
+    check_structure(problem, all_labellings(problem))
 
 
 # --- training with such an oracle -----------------------------------------------------------------------------------
