@@ -9,6 +9,7 @@ import numpy as np
 from maxmargin import inference
 from maxmargin.encode.multilabel import MultiLabelEncoder
 from maxmargin.estimators.families import CRF, SVM, RowClassifier
+from maxmargin.estimators.graph import check_treewidths
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
@@ -75,6 +76,10 @@ class MultiLabelModel(RowClassifier):
         best = super().decision_function(X)
         return best[..., 1] - best[..., 0]
 
+    def _decision_function(self, problem: Any) -> Any:
+        check_treewidths(problem, "decision_function")
+        return super()._decision_function(problem)
+
     def predict_marginals(self, X: Any) -> np.ndarray:
         """The probability of each label under p(y) ~ exp(score(y)): not calibrated unless the model is a CRF.
 
@@ -87,6 +92,14 @@ class MultiLabelModel(RowClassifier):
         (n, L) array
         """
         return super().predict_marginals(X)[..., 1]
+
+    def _predict_marginals(self, problem: Any) -> Any:
+        check_treewidths(problem, "predict_marginals")
+        return super()._predict_marginals(problem)
+
+    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
+        check_treewidths(problem, "predict_topk")
+        return super()._predict_topk(problem, k)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of examples whose labels are all right.

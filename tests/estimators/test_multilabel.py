@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from maxmargin import MultiLabelCRF, MultiLabelSVM
 from maxmargin.encode.multilabel import chow_liu_tree
 from maxmargin.structures import elimination_plan
+from maxmargin.structures.elimination_plan import TreewidthError
 from tests import naive
 
 SQUARE = np.array([(0, 1), (2, 1), (3, 2), (0, 3)])
@@ -274,6 +275,11 @@ def test_graphs_of_too_large_a_treewidth(pieces, interpreted_kernels, monkeypatc
     assert model.certificate_.dual <= exact.certificate_.primal
     assert exact.certificate_.dual <= model.certificate_.primal
     assert model.score(X, Y) >= 0.5
+    for method in ("decision_function", "predict_marginals"):
+        with pytest.raises(TreewidthError, match=rf"{method} needs graphs of small treewidth, .* X\[0\] is too large"):
+            getattr(model, method)(X)
+    with pytest.raises(TreewidthError, match="predict_topk needs graphs of small treewidth"):
+        model.predict_topk(X, 2)
     with pytest.raises(TypeError, match="LBFGS needs the exp oracle for the log loss"):
         MultiLabelCRF(graph="full").fit(X, Y)
 
