@@ -144,7 +144,7 @@ class MultiLabelSVM(SVM, MultiLabelModel):
     --------
     >>> from sklearn.datasets import make_multilabel_classification
     >>> from maxmargin import MultiLabelSVM
-    >>> X, y = make_multilabel_classification(n_samples=12, n_features=3, n_classes=4, random_state=0)
+    >>> X, y = make_multilabel_classification(n_samples=8, n_features=3, n_classes=4, random_state=0)
     >>> model = MultiLabelSVM(C=0.1, graph="full", random_state=0).fit(X, y)
     >>> model.predict(X[:2]).shape, model.edges_.shape
     ((2, 4), (6, 2))

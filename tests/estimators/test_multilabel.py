@@ -83,16 +83,16 @@ def test_the_optimum_of_the_crf_is_the_documented_one(pieces, interpreted_kernel
     assert np.allclose(model.log_likelihood(X, Y), np.negative(losses))
 
 
-def test_without_a_graph_labels_are_those_of_linear_models(pieces):
-    X, Y = pieces
-    svm = MultiLabelSVM(C=0.3, graph=None, tol=1e-4, dtype="float64", random_state=0).fit(X, Y)
+def test_without_a_graph_labels_are_those_of_linear_models(pieces, interpreted_kernels):
+    X, Y = (part[:20] for part in pieces)
+    svm = MultiLabelSVM(C=0.3, graph=None, tol=1e-3, dtype="float64", random_state=0).fit(X, Y)
     rows = np.column_stack([X, np.ones(len(X))])
     optimum = 0.0
     for label in range(4):
         peer = LinearSVC(loss="hinge", C=0.3, tol=1e-6, max_iter=100_000, random_state=0).fit(X, Y[:, label])
         w = np.append(peer.coef_, peer.intercept_)
         optimum += w @ w / 2 + 0.3 * np.maximum(1 - (2 * Y[:, label] - 1) * (rows @ w), 0).sum()
-    assert np.isclose(svm.certificate_.primal * len(X) * 0.3, optimum, rtol=2e-4)
+    assert np.isclose(svm.certificate_.primal * len(X) * 0.3, optimum, rtol=2e-3)
     assert svm.edge_coef_.shape == (0, 2, 2)
     crf = MultiLabelCRF(C=0.3, graph=None, tol=1e-7).fit(X, Y)
     for label in range(4):
@@ -173,7 +173,7 @@ def test_it_stands_where_classifiers_of_scikit_learn_stand(pieces, kind):
 
 @pytest.mark.usefixtures("interpreted_kernels")
 def test_rows_and_labels_may_be_stored_in_many_ways(pieces):
-    X, Y = (part[:10] for part in pieces)
+    X, Y = pieces[0][:16], pieces[1][:16, :3]
     X = np.where(np.abs(X) < 0.5, 0, X)
     model = MultiLabelCRF(graph="full").fit(X, Y)
     assert np.allclose(MultiLabelCRF(graph="full").fit(sp.csr_array(X), Y == 1).coef_, model.coef_, atol=1e-6)
