@@ -136,31 +136,13 @@ def as_items(x: Any) -> Any:
 
 def measure(name: str, predicted: list, truth: list) -> dict[str, float]:
     """The share of wrong labels and, of chunks, the F1 score."""
+    from maxmargin.metrics import entity_f1
+
     pairs = [(str(a), str(b)) for p, y in zip(predicted, truth, strict=True) for a, b in zip(p, y, strict=True)]
     figures = {"error": sum(a != b for a, b in pairs) / len(pairs)}
     if SETTINGS[name].is_chunking:
-        figures["f1"] = chunk_f1(predicted, truth)
+        figures["f1"] = entity_f1(truth, predicted)
     return figures
-
-
-def chunk_f1(predicted: list, truth: list) -> float:
-    """F1 of whole chunks in IOB2 tags, as conlleval counts them."""
-    found, true = (
-        {(i, *chunk) for i, tags in enumerate(sentences) for chunk in chunks(tags)} for sentences in (predicted, truth)
-    )
-    return 2 * len(found & true) / (len(found) + len(true))
-
-
-def chunks(tags: Any) -> list[tuple[int, int, str]]:
-    """First and last position and type of each chunk; an I- tag that continues nothing begins a chunk, too."""
-    spans: list[tuple[int, int, str]] = []
-    for t, tag in enumerate(tags):
-        prefix, _, kind = str(tag).partition("-")
-        if prefix == "I" and spans and spans[-1][1] == t - 1 and spans[-1][2] == kind:
-            spans[-1] = (spans[-1][0], t, kind)
-        elif prefix != "O":
-            spans.append((t, t, kind))
-    return spans
 
 
 def show(name: str, ours: dict[str, Any], peer: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from benchmarks.common import in_fresh_process, parse_arguments, print_table, report
-from benchmarks.entities import load_hashed, span_f1
+from benchmarks.entities import load_hashed
 from benchmarks.tasks import Examples, load_task
 
 SIZES = {"ocr": 600, "conll": 200, "wnut": 500, "horses": 60, "alignment": 100, "digits": 500}  # training examples
@@ -58,13 +58,14 @@ def judged(name: str, n: int) -> Judged:
         return Judged(model, train, lambda model: model.score(test.X, test.y, **test.data))
     from maxmargin import ChainSVM
     from maxmargin.datasets import digit_words
+    from maxmargin.metrics import entity_f1
 
     if name == "digits":
         words = digit_words(n)
         digits = Examples(words.X_train, words.y_train, {})
         return Judged(ChainSVM(), digits, lambda model: model.score(words.X_test, words.y_test))
     X, y, X_test, y_test = load_hashed(name)
-    return Judged(ChainSVM(), Examples(X[:n], y[:n], {}), lambda model: span_f1(y_test, model.predict(X_test)))
+    return Judged(ChainSVM(), Examples(X[:n], y[:n], {}), lambda model: entity_f1(y_test, model.predict(X_test)))
 
 
 def _alignment(n: int) -> Judged:

@@ -1,4 +1,4 @@
-"""Chunks and entities as in *A smoother way to train structured prediction models*: features, hashing and F1.
+"""Chunks and entities as in *A smoother way to train structured prediction models*: features and hashing.
 
 A token has its word, lower case, prefixes, suffixes and shape, those of its neighbours and, where there are any, parts
 of speech; all hashed onto 2^16 - 1 columns.
@@ -7,7 +7,6 @@ of speech; all hashed onto 2^16 - 1 columns.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 N_COLUMNS = 2**16 - 1
 
@@ -49,23 +48,3 @@ def shape(word: str) -> str:
     """The word with its letters and digits as classes, repeated ones once: "McCoy-3" is "AaAa-0"."""
     classes = re.sub(r"[A-Z]", "A", re.sub(r"[a-z]", "a", re.sub(r"[0-9]", "0", word)))
     return re.sub(r"(.)\1+", r"\1", classes)
-
-
-def spans(tags: Any) -> set[tuple[int, int, str]]:
-    """Chunks of IOB2 tags: first token, end and type."""
-    found, start, kind = set(), 0, ""
-    for t, tag in enumerate([*tags, "O"]):
-        prefix, _, label = str(tag).partition("-")
-        if kind and (prefix != "I" or label != kind):
-            found.add((start, t, kind))
-            kind = ""
-        if prefix == "B" or (prefix == "I" and not kind):
-            start, kind = t, label
-    return found
-
-
-def span_f1(truth: list, predicted: list) -> float:
-    """F1 of chunks: those found with the right type, against all that are there and all that were found."""
-    pairs = [(spans(a), spans(b)) for a, b in zip(truth, predicted, strict=True)]
-    right = sum(len(a & b) for a, b in pairs)
-    return 2 * right / max(sum(len(a) + len(b) for a, b in pairs), 1)

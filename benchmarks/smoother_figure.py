@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import in_fresh_process, parse_arguments, print_table, report
-from benchmarks.entities import load_hashed, span_f1
+from benchmarks.entities import load_hashed
 
 TITLES = {"conll": "CoNLL-2000 chunking", "wnut": "WNUT-17 entities"}
 C = 0.1
@@ -52,6 +52,7 @@ def methods(part: str) -> dict[str, Any]:
 
 def run_dataset(name: str, part: str, seconds: float, n_sentences: int | None) -> list[Run]:
     from maxmargin import ChainSVM
+    from maxmargin.metrics import entity_f1
 
     X, y, X_test, y_test = load_hashed(name)
     X, y = X[:n_sentences], y[:n_sentences]
@@ -63,7 +64,7 @@ def run_dataset(name: str, part: str, seconds: float, n_sentences: int | None) -
 
     def f1(w: np.ndarray) -> float:
         model._set_weights(w)
-        return span_f1(y_test, model.predict(X_test))
+        return entity_f1(y_test, model.predict(X_test))
 
     runs = []
     for label, solver in methods(part).items():

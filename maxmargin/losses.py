@@ -38,8 +38,9 @@ from maxmargin.runtime.dispatch import LOSS, generic, helper, implements, suppor
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted
 
-__all__ = ["Loss", "find_loss"]
+__all__ = ["Loss", "RelaxedLoss", "find_loss"]
 
+ENTROPIES = ("gini", "oriented_trees")
 LEAST_TEMPERATURE = 1e-9  # of entropy: potentials are divided by it, and are to stay far from those of impossible parts
 
 
@@ -143,6 +144,42 @@ class ExpLoss(Loss):
     """The maximum smoothed by entropy."""
 
     oracle = "exp"
+
+
+@dataclass(frozen=True)
+class RelaxedLoss(Loss):
+    """The loss of a graph over its local polytope, with an entropy that is a sum over nodes and edges (`IDAL`).
+
+    Parameters
+    ----------
+    mu : the temperature, the weight of the entropy: as it tends to 0, the loss tends to the relaxed hinge loss
+    margin : whether outputs must win by their cost
+    entropy : "gini", or "oriented_trees" for the mean of Gini's entropy over oriented spanning trees, which is nearer
+        to that of the graph
+
+    Examples
+    --------
+    >>> from maxmargin import RelaxedLoss
+    >>> RelaxedLoss(mu=0.1).name
+    'relaxed'
+    """
+
+    entropy: str = "gini"
+
+    oracle = ""  # none: the maximum over the local polytope is never asked for
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("entropy", self.entropy, ENTROPIES)
+
+    @property
+    def is_smooth(self) -> bool:
+        """As the entropy is strongly concave."""
+        return True
+
+    @property
+    def name(self) -> str:
+        return "relaxed"
 
 
 _KINDS: dict[str | None, type[Loss]] = {None: MaxLoss, "l2": TopKLoss, "entropy": ExpLoss}

@@ -200,3 +200,43 @@ def tree_features(tree, y, n_labels):
     for (parent, child), row in zip(tree.edges, tree.edge_features, strict=True):
         edges[:, y[child], y[parent]] += [1, *row]
     return np.concatenate([nodes.ravel(), edges.ravel()])
+
+
+def conlleval_chunks(tags):
+    """First token, end and type of each chunk, by the rules of conlleval for B, I, E and O, one by one."""
+    chunks, start = [], None
+    before, before_type = "O", ""
+    for t, tag in enumerate([*tags, "O"]):
+        prefix, _, kind = tag.partition("-")
+        pair = before + prefix
+        ends = pair in ("BB", "BO", "IB", "IO", "EE", "EI", "EO") or (before != "O" and before_type != kind)
+        starts = pair in ("BB", "IB", "OB", "OI", "EE", "EI", "OE") or (prefix != "O" and before_type != kind)
+        if ends and start is not None:
+            chunks.append((start, t, before_type))
+            start = None
+        if starts:
+            start = t
+        before, before_type = prefix, kind
+    return chunks
+
+
+def conlleval(y_true, y_pred):
+    """What conlleval prints."""
+    true, found = (
+        {(i, *chunk) for i, tags in enumerate(y) for chunk in conlleval_chunks(tags)} for y in (y_true, y_pred)
+    )
+    tokens = [pair for rows in zip(y_true, y_pred, strict=True) for pair in zip(*rows, strict=True)]
+    accuracy = 100 * sum(a == b for a, b in tokens) / len(tokens)
+
+    def line(true, found):
+        precision = 100 * len(true & found) / len(found) if found else 0
+        recall = 100 * len(true & found) / len(true) if true else 0
+        f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0
+        return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"
+
+    counts = f"with {len(true)} phrases; found: {len(found)} phrases; correct: {len(true & found)}."
+    lines = [f"processed {len(tokens)} tokens {counts}", f"accuracy: {accuracy:6.2f}%; {line(true, found)}"]
+    for kind in sorted({chunk[-1] for chunk in true | found}):
+        some, others = ({chunk for chunk in chunks if chunk[-1] == kind} for chunks in (true, found))
+        lines.append(f"{kind:>17}: {line(some, others)}  {len(others)}")
+    return "\n".join(lines)

@@ -139,7 +139,8 @@ def random_chains(
 def chain_encoder(penalty):
     """An encoder of chains of three features, whose labels are numbers."""
     storage = {"dtype": penalty.dtype, "stores_sparse": False}
-    return ChainEncoder(n_features_in=3, classes=np.arange(len(penalty)), penalty=penalty, **storage)
+    penalties = {"penalty": penalty, "end_penalty": np.zeros_like(penalty[:2], shape=(2, len(penalty)))}
+    return ChainEncoder(n_features_in=3, classes=np.arange(len(penalty)), **penalties, **storage)
 
 
 class Labels:

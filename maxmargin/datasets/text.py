@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from maxmargin.datasets.base import Dataset, find_file
-
-Columns = list[tuple[str, ...]]
+from maxmargin.text import read_columns
 
 
 def load_conll2000(folder: str | Path | None = None) -> Dataset:
@@ -40,8 +39,8 @@ def load_conll2000(folder: str | Path | None = None) -> Dataset:
     >>> chunks.X_train, chunks.y_train
     ([[('He', 'PRP'), ('ran', 'VBD')]], [['B-NP', 'B-VP']])
     """
-    train, test = (_read_columns(find_file(f"conll2000/{part}.txt", folder), " ") for part in ("train", "test"))
-    return Dataset(_all_but_last(train), _last(train), _all_but_last(test), _last(test))
+    train, test = (read_columns(find_file(f"conll2000/{part}.txt", folder)) for part in ("train", "test"))
+    return Dataset(*train, *test)
 
 
 def load_wnut17(folder: str | Path | None = None) -> Dataset:
@@ -76,28 +75,5 @@ def load_wnut17(folder: str | Path | None = None) -> Dataset:
     ([['in', 'Paris']], [['O', 'B-location']])
     """
     names = "wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"
-    train, dev, test = (_read_columns(find_file(f"wnut17/{name}", folder), "\t") for name in names)
-    return Dataset(_first(train), _last(train), _first(test), _last(test), _first(dev), _last(dev))
-
-
-def _read_columns(path: Path, separator: str) -> list[Columns]:
-    sentences: list[Columns] = [[]]
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            if not line.strip():
-                sentences.append([])
-            else:
-                sentences[-1].append(tuple(line.rstrip("\n").split(separator)))
-    return [sentence for sentence in sentences if sentence]
-
-
-def _first(sentences: list[Columns]) -> list[list[str]]:
-    return [[columns[0] for columns in sentence] for sentence in sentences]
-
-
-def _all_but_last(sentences: list[Columns]) -> list[Columns]:
-    return [[columns[:-1] for columns in sentence] for sentence in sentences]
-
-
-def _last(sentences: list[Columns]) -> list[list[str]]:
-    return [[columns[-1] for columns in sentence] for sentence in sentences]
+    train, dev, test = (read_columns(find_file(f"wnut17/{name}", folder), separator="\t") for name in names)
+    return Dataset(*train, *test, *dev)

@@ -13,9 +13,11 @@ from maxmargin.costs import labelling_costs
 from maxmargin.encode.checks import check_array, flatten_labels, flatten_weights, locate
 from maxmargin.encode.pairs import PairwiseEncoder
 from maxmargin.encode.rows import Rows, append_columns, stack_rows
+from maxmargin.encode.vocabulary import learn_names
 from maxmargin.features import ConstantFeatures
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chain import ChainProblem
+from maxmargin.text.schemes import fitting_scheme, read_tags, scheme_named, scheme_table, violation
 
 BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
 
@@ -27,6 +29,7 @@ class ChainEncoder(PairwiseEncoder):
     """The encoder of sequences."""
 
     penalty: np.ndarray  # (L, L) potentials of transitions before any weight
+    end_penalty: np.ndarray  # (2, L) those of the first and of the last label
 
     @classmethod
     def learn(
@@ -37,19 +40,22 @@ class ChainEncoder(PairwiseEncoder):
         dtype: Any,
         fit_bias: bool,
         allowed_transitions: Any,
+        constraints: Any = None,
         with_grams: bool,
         cost: Any = None,
         class_weight: Any = None,
         only_observed: bool,
+        min_count: int = 1,
+        n_hashed: int | None = None,
         lengths: Any = None,
         position_weight: Any = None,
     ) -> tuple[ChainEncoder, ChainProblem]:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
+        vocabulary, X = learn_names(X, min_count=min_count, n_hashed=n_hashed)
         rows = stack_rows(X, lengths)
         flat = flatten_labels(y, rows.lengths, "sequence", is_stacked=lengths is not None)
         classes, labels = np.unique(flat, return_inverse=True)
         penalty = transition_penalties(allowed_transitions, classes, dtype)
-        check_feasible(penalty, rows.lengths)
         is_forbidden = penalty[labels[:-1], labels[1:]] != 0
         is_forbidden[rows.offsets[1:-1] - 1] = False  # from one sequence to the next
         if is_forbidden.any():
@@ -57,9 +63,13 @@ class ChainEncoder(PairwiseEncoder):
             before, after = classes[labels[token : token + 2]].tolist()
             i, _ = locate(token, rows.offsets)
             raise ValueError(f"y[{i}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
+        scheme_penalty, end_penalty = scheme_penalties(constraints, np.split(flat, rows.offsets[1:-1]), classes, dtype)
+        penalty = np.minimum(penalty, scheme_penalty)
         weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
         costs = labelling_costs(cost, class_weight, classes, labels, rows.lengths, weights)
-        encoder = cls.of(rows, dtype, has_bias=fit_bias, classes=classes, penalty=penalty, stores_sparse=only_observed)
+        known = {"has_bias": fit_bias, "classes": classes, "vocabulary": vocabulary}
+        known |= {"penalty": penalty, "end_penalty": end_penalty}
+        encoder = cls.of(rows, dtype, stores_sparse=only_observed, **known)
         rows = encoder.stored(rows, append_biases)
         if only_observed:
             follows = np.ones(len(labels), bool)
@@ -70,8 +80,8 @@ class ChainEncoder(PairwiseEncoder):
         return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
-        rows = stack_rows(X, lengths, self.n_features_in)
-        check_feasible(self.penalty, rows.lengths)
+        rows = stack_rows(self.by_name(X), lengths, self.n_features_in)
+        check_feasible(self.penalty == 0, self.end_penalty == 0, rows.lengths)
         labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
         costs = labelling_costs(None, None, self.classes, labels, rows.lengths)
         return self.assemble(self.stored(rows, append_biases), labels, *costs)
@@ -88,6 +98,7 @@ class ChainEncoder(PairwiseEncoder):
             token_cost=scales.astype(self.dtype),
             cost_matrix=np.ascontiguousarray(costs, self.dtype),
             penalty=np.ascontiguousarray(self.penalty),
+            end_penalty=np.ascontiguousarray(self.end_penalty),
             n_features=rows.matrix.shape[1],
         )
 
@@ -129,13 +140,29 @@ def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.nd
     return np.where(mask, 0, IMPOSSIBLE).astype(dtype)
 
 
-def check_feasible(penalty: np.ndarray, lengths: np.ndarray) -> None:
-    """Raise where no labelling of some sequence avoids the forbidden transitions."""
-    allowed = penalty == 0
-    reachable = np.ones(len(penalty), bool)
-    # Paths longer than the number of labels contain a cycle, so there are some of any length.
-    for length in range(2, int(min(lengths.max(), len(penalty) + 1)) + 1):
-        reachable = allowed[reachable].any(axis=0)
-        if not reachable.any():
-            i = int(np.flatnonzero(lengths >= length)[0])
-            raise ValueError(f"allowed_transitions leaves no labelling for X[{i}], of length {lengths[i]}.")
+def scheme_penalties(constraints: Any, y: list, classes: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The potentials of transitions, (L, L), and of the first and last label, (2, L), that a scheme of tags leaves."""
+    if constraints is None:
+        return np.zeros((len(classes), len(classes)), dtype), np.zeros((2, len(classes)), dtype)
+    tagging = read_tags(y)
+    scheme = fitting_scheme(tagging) if constraints == "auto" else scheme_named(constraints, "constraints")
+    broken = violation(tagging, scheme)
+    if broken:
+        raise ValueError(f"{broken} maxmargin.text.convert_tags(y, {scheme!r}) repairs tags, as conlleval reads them.")
+    table = np.where(scheme_table(classes.tolist(), scheme), 0, IMPOSSIBLE).astype(dtype)
+    return table[:-1, :-1], np.stack([table[-1, :-1], table[:-1, -1]])
+
+
+def check_feasible(allowed: np.ndarray, ends_allowed: np.ndarray, lengths: np.ndarray) -> None:
+    """Raise where no labelling of some sequence has only transitions, first and last labels that are allowed."""
+    reachable, is_last = ends_allowed
+    missing = np.unique(lengths)
+    for length in range(1, int(lengths.max()) + 1):
+        if length in missing and not (reachable & is_last).any():
+            i = int(np.flatnonzero(lengths == length)[0])
+            raise ValueError(
+                f"No labelling of X[{i}], of length {length}, keeps to allowed_transitions and constraints."
+            )
+        before, reachable = reachable, allowed[reachable].any(axis=0)
+        if (before == reachable).all() and (reachable & is_last).any():  # and so for all that are longer
+            return

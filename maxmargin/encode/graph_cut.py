@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from maxmargin.costs import label_costs
 from maxmargin.encode.base import LabellingEncoder, by_row
 from maxmargin.encode.checks import check_examples, flatten_labels, flatten_weights, locate
-from maxmargin.encode.edges import Graphs, check_edges, first_repeated, join_graphs
+from maxmargin.encode.edges import Graphs, check_ends, join_graphs
 from maxmargin.encode.rows import append_constant, row_features
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.graph_cut import GraphCutProblem
@@ -102,17 +102,3 @@ def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | N
         value = graphs.edges.matrix[row, g]
         raise ValueError(f"Feature {g} of {edge}, is {value:.3g}, but edge features must not be negative.")
     return graphs
-
-
-def check_ends(edges: Any, name: str, n_nodes: int) -> np.ndarray:
-    """Check edges that have no direction: no loops, and none twice."""
-    ends = check_edges(edges, name, n_nodes)
-    is_loop = ends[:, 0] == ends[:, 1]
-    if is_loop.any():
-        e = int(np.flatnonzero(is_loop)[0])
-        raise ValueError(f"Edge {e} of {name} joins node {ends[e, 0]} to itself.")
-    repeated = first_repeated(ends.min(axis=1) * n_nodes + ends.max(axis=1))
-    if repeated:
-        one, other = map(tuple, ends[[*repeated]].tolist())
-        raise ValueError(f"Edges {repeated[0]} and {repeated[1]} of {name}, {one} and {other}, are the same.")
-    return ends

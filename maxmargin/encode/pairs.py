@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from maxmargin.encode.base import LabellingEncoder
 from maxmargin.encode.rows import Rows, row_features
+from maxmargin.encode.vocabulary import Vocabulary, have_names
 from maxmargin.features import Pairs, observed_features
 
 
@@ -17,8 +18,18 @@ from maxmargin.features import Pairs, observed_features
 class PairwiseEncoder(LabellingEncoder):
     """An encoder of structures whose weights are those of nodes, then those of edges, whose labels are pairs."""
 
+    vocabulary: Vocabulary | None = None  # of features that have names
     node_pairs: Pairs | None = None  # those that have a weight, if not all do
     edge_pairs: Pairs | None = None
+
+    def by_name(self, X: Any) -> Any:
+        """Sequences as the model knows their features: `Rows`, if these have names."""
+        are_named, X = have_names(X)
+        if self.vocabulary is None:
+            return X
+        if not are_named:
+            raise TypeError("X must hold features by name, dictionaries or lists of strings, as in fit.")
+        return self.vocabulary.rows(X)
 
     def observing(self, nodes: Any, labels: np.ndarray, edges: Any, edge_labels: np.ndarray) -> Self:
         """The same with weights only of what occurs: rows of nodes and edges, sparse, and the label of each row."""

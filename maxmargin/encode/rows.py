@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,10 @@ class Rows(NamedTuple):
         """The number of rows of each sequence."""
         return np.diff(self.offsets)
 
+    def split(self) -> list[Any]:
+        """The matrix of each sequence."""
+        return [self.matrix[lo:hi] for lo, hi in pairwise(self.offsets.tolist())]
+
 
 def stack_rows(
     X: Any,
@@ -36,11 +41,14 @@ def stack_rows(
     noun: str = "sequence",
     may_be_empty: bool = False,
 ) -> Rows:
-    """Check a list of matrices, or one with `lengths`, and stack their rows, of `n_features` numbers.
+    """Check a list of matrices, or one with `lengths`, or `Rows`, and stack their rows, of `n_features` numbers.
 
     Messages call an entry of X `noun`; it may have no rows if said so.
     """
-    rows = _stack_list(X, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths)
+    if isinstance(X, Rows):
+        rows = X
+    else:
+        rows = _stack_list(X, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths)
     width = rows.matrix.shape[1]
     if n_features is not None and width != n_features:
         raise ValueError(f"X has {width} features, but the model was fitted with {n_features}.")
@@ -86,8 +94,8 @@ def _as_matrix(x: Any, name: str) -> Any:
             raise ValueError(f"{name} has rows of different widths; it must be a (T, F) matrix.") from None
         if x.size and (x.dtype.kind in "US" or isinstance(x.flat[0], (dict, str))):
             raise TypeError(
-                f"{name} must be a (T, F) matrix of numbers: scikit-learn's DictVectorizer makes one of dictionaries "
-                "of features, its FeatureHasher of lists of strings."
+                f"{name} must be a (T, F) matrix of numbers, but holds dictionaries or strings, which models of chains "
+                "and trees take in all examples or in none, without lengths."
             )
     else:
         check_sparse(x, name)

@@ -5,7 +5,7 @@ Every check of the user's trees is here: what passes is safe for the kernels.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from maxmargin.encode.checks import check_examples, flatten_labels, locate
 from maxmargin.encode.edges import Graphs, check_parents, children_first, join_graphs
 from maxmargin.encode.pairs import PairwiseEncoder
 from maxmargin.encode.rows import Rows, append_columns, append_constant
+from maxmargin.encode.vocabulary import learn_names
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.tree import TreeProblem
 
@@ -29,7 +30,8 @@ class Tree(NamedTuple):
 
     Attributes
     ----------
-    features : (T, F) array or sparse matrix, a row per node
+    features : (T, F) array or sparse matrix, a row per node, or a list of T items, feature dictionaries or lists of
+        names
     edges : (E, 2) integers, the nodes of each edge: parent, child; nodes without a parent are roots
     edge_features : (E, F_edge) array, a row per edge, or None
     allowed : for each node the collection of labels it can have, None for all; or None
@@ -66,9 +68,13 @@ class TreeEncoder(PairwiseEncoder):
         only_observed: bool,
         cost: Any = None,
         class_weight: Any = None,
+        min_count: int = 1,
+        n_hashed: int | None = None,
     ) -> tuple[TreeEncoder, TreeProblem]:
         """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""
-        trees = stack_trees(X)
+        X = check_trees(X)
+        vocabulary, features = learn_names([tree.features for tree in X], min_count=min_count, n_hashed=n_hashed)
+        trees = stack_trees(X, features)
         nodes = trees.nodes
         classes, labels = np.unique(flatten_labels(y, nodes.lengths, "tree"), return_inverse=True)
         penalty = label_penalties(X, nodes, classes, dtype)
@@ -80,8 +86,8 @@ class TreeEncoder(PairwiseEncoder):
             raise ValueError(f"y[{i}] has the label {label!r} at node {place}, which is not allowed there.")
         costs = labelling_costs(cost, class_weight, classes, labels, nodes.lengths)
         width = trees.edges.matrix.shape[1]
-        shape = {"has_bias": fit_bias, "classes": classes, "n_edge_features": width}
-        encoder = cls.of(nodes, dtype, stores_sparse=only_observed, **shape)
+        known = {"has_bias": fit_bias, "classes": classes, "vocabulary": vocabulary, "n_edge_features": width}
+        encoder = cls.of(nodes, dtype, stores_sparse=only_observed, **known)
         trees = encoder.stored_trees(trees)
         if only_observed:
             edges = sp.csr_array(append_constant(trees.edges).matrix[:, [width, *range(width)]])
@@ -90,7 +96,9 @@ class TreeEncoder(PairwiseEncoder):
         return encoder, encoder.assemble(trees, labels, *costs, penalty, with_grams=with_grams)
 
     def problem(self, X: Any, y: Any = None) -> TreeProblem:
-        trees = stack_trees(X, self.n_features_in, self.n_edge_features)
+        X = check_trees(X)
+        features = self.by_name([tree.features for tree in X])
+        trees = stack_trees(X, features, self.n_features_in, self.n_edge_features)
         labels = self.truth(y, trees.nodes, "tree")
         costs = labelling_costs(None, None, self.classes, labels, trees.nodes.lengths)
         penalty = label_penalties(X, trees.nodes, self.classes, self.dtype)
@@ -155,18 +163,28 @@ class TreeEncoder(PairwiseEncoder):
         return named
 
 
-def stack_trees(X: Any, n_features: int | None = None, n_edge_features: int | None = None) -> Graphs:
-    """Check trees, `Tree` or tuples of the same two to four entries, and stack them."""
+def check_trees(X: Any) -> list[Tree]:
+    """Check that examples are trees, or tuples of the same two to four entries."""
+    X = [*X] if isinstance(X, Iterator) else X
     check_examples(X, "trees", "tree")
     for i, tree in enumerate(X):
         if not isinstance(tree, tuple) or not 2 <= len(tree) <= 4:
             raise TypeError(f"X[{i}] must be a Tree, or a tuple (features, edges), not a {type(tree).__name__}.")
-    return join_graphs([Tree(*tree)[:3] for tree in X], "tree", check_parents, n_features, n_edge_features)
+    return [Tree(*tree) for tree in X]
 
 
-def label_penalties(X: Any, nodes: Rows, classes: np.ndarray, dtype: Any) -> np.ndarray:
+def stack_trees(
+    X: list[Tree], features: Any, n_features: int | None = None, n_edge_features: int | None = None
+) -> Graphs:
+    """Check the features, a matrix per tree or `Rows`, and the edges of trees, and stack them."""
+    matrices = features.split() if isinstance(features, Rows) else features
+    parts = [(matrix, tree.edges, tree.edge_features) for matrix, tree in zip(matrices, X, strict=True)]
+    return join_graphs(parts, "tree", check_parents, n_features, n_edge_features)
+
+
+def label_penalties(X: list[Tree], nodes: Rows, classes: np.ndarray, dtype: Any) -> np.ndarray:
     """(N, L) potentials of labels before any weight: zero, or IMPOSSIBLE; (0, L) where nodes can have all labels."""
-    allowed = [Tree(*tree).allowed for tree in X]
+    allowed = [tree.allowed for tree in X]
     if all(sets is None for sets in allowed):
         return np.zeros((0, len(classes)), dtype)
     index = {label: k for k, label in enumerate(classes.tolist())}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Integral
 from typing import Any, NamedTuple, Self, Unpack
 
@@ -15,8 +15,9 @@ from maxmargin.checks import as_sample_weight, check_count, check_positive
 from maxmargin.encode.base import Encoder, same
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
+from maxmargin.metrics.scoring import find_metric
 from maxmargin.problem import n_examples, new_weights, part_sizes
-from maxmargin.solvers import find_solver
+from maxmargin.solvers import Solver, find_solver
 from maxmargin.solvers.held_out import HeldOut
 
 
@@ -60,6 +61,12 @@ class StructuredModel(BaseEstimator):
         "With held-out data, the number of certificates without a better score there after which `fit` stops. They "
         "come after each pass at first, then after a fifth of the passes made so far, those of L-BFGS after each.",
         default=10,
+    )
+    scoring: Any = parameter(
+        "str or callable",
+        'What held-out data are scored by: a name, such as "entity_f1" (see `maxmargin.metrics.get_scorer`), or a '
+        "function of y_true and y_pred, the higher the better; None is `score`.",
+        default=None,
     )
     warm_start: bool = parameter(
         "bool",
@@ -109,11 +116,12 @@ class StructuredModel(BaseEstimator):
     ) -> Self:
         """Train on examples, of which `data` and `data_dev` say more; a fit that fails leaves the model as it was."""
         encoder, problem, lower, upper = self._encode(X, y, **(data or {}))
-        result = find_solver(self.solver, self._find_loss()).solve(
+        solver, loss = self._method(problem)
+        result = solver.solve(
             problem,
             self.C,
             self._sample_weight(sample_weight, problem, y),
-            loss=self._find_loss(),
+            loss=loss,
             start=self._start(encoder, problem),
             lower=lower,
             upper=upper,
@@ -144,14 +152,24 @@ class StructuredModel(BaseEstimator):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
         check_count("patience", self.patience)
+        if self.scoring is not None:
+            find_metric(self.scoring)
         if isinstance(self.random_state, str):
             raise ValueError(f"random_state must be a seed or a generator, not {self.random_state!r}.")
         if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
             raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
-        find_solver(self.solver, self._find_loss())
+        self._find_solver(self._find_loss())
 
     def _find_loss(self) -> Loss:
         return find_loss(getattr(self, "loss", self._loss))
+
+    def _find_solver(self, loss: Loss) -> Solver:
+        return find_solver(self.solver, loss)
+
+    def _method(self, problem: Any) -> tuple[Solver, Loss]:
+        """The solver for a problem, and the loss that it minimises."""
+        loss = self._find_loss()
+        return self._find_solver(loss), loss
 
     def _solver_options(self) -> dict[str, Any]:
         """Further arguments of the solver."""
@@ -186,15 +204,26 @@ class StructuredModel(BaseEstimator):
             raise ValueError("X_dev and y_dev must be given together.")
         if X is None:
             return None
+        y = [*y] if isinstance(y, Iterator) else y
         try:
             problem = encoder.problem(X, y, **data)
+            if self.scoring is not None:
+                metric, truth = find_metric(self.scoring), self._outputs(y, data)
+                metric(truth, truth)  # raises, if it cannot judge such outputs, before training does
         except (TypeError, ValueError) as error:
             raise type(error)(f"In the held-out data, X_dev and y_dev: {error}") from error
 
         def score(w: np.ndarray) -> float:
-            return encoder.score(problem, inference.best_outputs(problem, w, self.n_jobs))
+            outputs = inference.best_outputs(problem, w, self.n_jobs)
+            if self.scoring is None:
+                return encoder.score(problem, outputs)
+            return metric(truth, encoder.decode_all(problem, outputs))
 
         return HeldOut(score, self.patience, n_examples(problem))
+
+    def _outputs(self, y: Any, data: Mapping[str, Any]) -> Any:
+        """Checked true outputs in the form of predictions."""
+        return y
 
     def _set_weights(self, w: np.ndarray) -> None:
         """Become a model of these weights."""
@@ -242,6 +271,27 @@ class StructuredModel(BaseEstimator):
 
     def _predict(self, problem: Any) -> Any:
         return self._encoder.decode_all(problem, inference.best_outputs(problem, self._w, self.n_jobs))
+
+    def predict_certified(self, X: Any) -> list[inference.Prediction]:
+        """The output that `predict` finds for each example, its score, and a bound of the score of any other.
+
+        Most structures have exact oracles, whose outputs have the highest score. Graphs with cycles may not: then the
+        bound is that of a relaxation.
+
+        Parameters
+        ----------
+        X : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        list of `Prediction`
+        """
+        problem = self._problem(X)
+        found = inference.certified_outputs(problem, self._w, self.n_jobs)
+        return [
+            prediction._replace(output=self._encoder.decode(problem, i, prediction.output[np.newaxis])[0])
+            for i, prediction in enumerate(found)
+        ]
 
     def predict_topk(self, X: Any, k: int) -> list[tuple[Any, np.ndarray]]:
         """The k best outputs of each example, best first, with their scores; all where there are fewer than k.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -10,12 +11,12 @@ from maxmargin import inference
 from maxmargin.checks import check_count, check_share
 from maxmargin.encode.chain import ChainEncoder
 from maxmargin.estimators.base import as_seed
-from maxmargin.estimators.families import LabelCRF, LabelModel, LabelSVM
+from maxmargin.estimators.families import LabelCRF, LabelSVM, NamedModel
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
-class ChainModel(LabelModel):
+class ChainModel(NamedModel):
     """What the models of sequences share."""
 
     _encoder_type = ChainEncoder
@@ -26,8 +27,16 @@ class ChainModel(LabelModel):
         default=None,
     )
 
+    constraints: str | None = parameter(
+        '{"auto", "bio", "iobes", "bilou", "iob1", "ioe1", "ioe2"}',
+        'The scheme of the tags in y, found there by "auto": labellings that break its rules, in transitions, at the '
+        "beginning or at the end, are ruled out in training and predictions. Those of y must keep to them.",
+        default=None,
+    )
+
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[ChainEncoder, Any]:
-        return super()._learn(X, y, allowed_transitions=self.allowed_transitions, **data)
+        rules = {"allowed_transitions": self.allowed_transitions, "constraints": self.constraints}
+        return super()._learn(X, y, **rules, **data)
 
     @documents_fit
     def fit(
@@ -44,11 +53,16 @@ class ChainModel(LabelModel):
 
         Parameters
         ----------
-        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`
+        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`; or list or
+            iterator of sequences of items, feature dictionaries or lists of names (see `feature_names_in_`)
         y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
         lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
         """
         return self._fit(X, y, sample_weight, {"lengths": lengths}, {"lengths": lengths_dev}, **options)
+
+    def _outputs(self, y: Any, data: Mapping[str, Any]) -> Any:
+        is_flat = data.get("lengths") is not None and np.ndim(y[0]) == 0
+        return np.split(np.asarray(y), np.cumsum(data["lengths"])[:-1]) if is_flat else y
 
     def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
         return self._predict(self._problem(X, lengths=lengths))
@@ -82,6 +96,10 @@ class ChainSVM(LabelSVM, ChainModel):
         (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
     n_features_in_ : int
         The number of features F.
+    feature_names_in_ : (F,) array
+        Their names, if they were given by name and are not hashed: those in lists of names, and those in dictionaries,
+        whose numbers and bools are values of features, while their strings become part of the name: ``{"word": "the",
+        "length": 3, "in": ["title"]}`` has ``word:the``, ``length`` and ``in:title``. Predictions ignore other names.
 
     Examples
     --------
@@ -115,7 +133,8 @@ class ChainSVM(LabelSVM, ChainModel):
 
         Parameters
         ----------
-        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`
+        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`; or list or
+            iterator of sequences of items, feature dictionaries or lists of names (see `feature_names_in_`)
         y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
         lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
         position_weight : list of (T_i,) weights of the positions in the cost
@@ -134,7 +153,7 @@ class ChainCRF(LabelCRF, ChainModel):
 
     Attributes
     ----------
-    classes_, coef_, n_features_in_ : as those of `ChainSVM`
+    classes_, coef_, n_features_in_, feature_names_in_ : as those of `ChainSVM`
 
     Examples
     --------
@@ -147,6 +166,15 @@ class ChainCRF(LabelCRF, ChainModel):
     [array(['a', 'b'], dtype='<U1')]
     >>> model.predict_marginals([np.eye(3)[[0, 1]]])[0].shape
     (2, 3)
+
+    Features by name:
+
+    >>> sentences = [[{"word": "the"}, {"word": "dog"}], [{"word": "dogs"}, {"word": "bark", "length": 4}]]
+    >>> tagger = ChainCRF().fit(sentences, [["DET", "NOUN"], ["NOUN", "VERB"]])
+    >>> tagger.feature_names_in_.tolist()
+    ['word:the', 'word:dog', 'word:dogs', 'word:bark', 'length']
+    >>> tagger.predict([[{"word": "the"}, {"word": "cat"}]])[0].tolist()
+    ['DET', 'NOUN']
     """
 
     l1_ratio: float = parameter(

@@ -24,7 +24,7 @@ n_iter_ : int
 
 FIT = """\
 sample_weight : (n,) weights of the examples' losses
-X_dev, y_dev : held-out examples like X and y, on which the weights of each certificate are scored, by `score`: those
+X_dev, y_dev : held-out examples like X and y, on which the weights of each certificate are scored, by `scoring`: those
     of the highest score are kept, and the fit stops when `patience` runs out
 callback : called with the `Trace` after each certificate; the fit stops if it returns True
 

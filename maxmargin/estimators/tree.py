@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Self, Unpack
 
 from maxmargin.encode.tree import TreeEncoder
-from maxmargin.estimators.families import LabelCRF, LabelModel, LabelSVM
+from maxmargin.estimators.families import LabelCRF, LabelSVM, NamedModel
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator
 
 
 @estimator
-class TreeModel(LabelModel):
+class TreeModel(NamedModel):
     """What the models of trees share."""
 
     _encoder_type = TreeEncoder
@@ -44,6 +44,8 @@ class TreeSVM(LabelSVM, TreeModel):
         ``bias``, ``root`` and ``leaf`` (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
     n_features_in_ : int
         The number of features F of a node.
+    feature_names_in_ : (F,) array
+        Their names, if they were given by name, as to `ChainSVM`, and are not hashed.
 
     Examples
     --------
@@ -66,7 +68,7 @@ class TreeCRF(LabelCRF, TreeModel):
 
     Attributes
     ----------
-    classes_, coef_, n_features_in_ : as those of `TreeSVM`
+    classes_, coef_, n_features_in_, feature_names_in_ : as those of `TreeSVM`
 
     Examples
     --------

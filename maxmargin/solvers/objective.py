@@ -281,7 +281,7 @@ def size_of_score(theta, mu, largest):
     for p in range(theta.size):
         size += abs(theta[p] * mu[p])
         n_parts += abs(mu[p])
-    return min(size, largest * n_parts)
+    return min(size, largest * n_parts) if size > 0 else 0.0  # the largest may be infinite
 
 
 @kernel

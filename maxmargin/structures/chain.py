@@ -33,6 +33,7 @@ class ChainProblem(NamedTuple):
     token_cost: np.ndarray  # (N,) weight of each position's cost
     cost_matrix: np.ndarray  # (L, L) cost of predicting the column where the row is true; zero diagonal
     penalty: np.ndarray  # (L, L) zero, or IMPOSSIBLE for forbidden transitions
+    end_penalty: np.ndarray  # (2, L) the same for the first and for the last label
     n_features: int
 
 
@@ -121,6 +122,15 @@ def chain_scores(problem, w, i, theta):
     for a in range(n_labels):
         for b in range(n_labels):
             row[0, a * n_labels + b] += problem.penalty[a, b]
+    last = nodes.shape[0] - 1
+    for label in range(n_labels):
+        first_penalty = problem.end_penalty[0, label]
+        last_penalty = problem.end_penalty[1, label]
+        if last == 0:  # twice impossible would be out of reach
+            nodes[0, label] += min(first_penalty, last_penalty)
+        else:
+            nodes[0, label] += first_penalty
+            nodes[last, label] += last_penalty
 
 
 @implements(generics.spread, ChainProblem)

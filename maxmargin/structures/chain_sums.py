@@ -29,12 +29,13 @@ def forward_shares(nodes, pairs, gains, forward, factors, extent):
     exponentiate(pairs, factors, extent)
     tiny = 1e-18 if nodes.itemsize == 4 else 1e-90
     allowed_spread = nodes.dtype.type(43.0 if nodes.itemsize == 4 else 500.0) - extent[1]
+    impossible = nodes.dtype.type(IMPOSSIBLE / 2)  # shares of impossible labels are zero, not small
     log_z = extent[0] * (length - 1)
     for t in range(length):
         top = highest(nodes, t)
         n_far = 0
         for b in range(n_labels):
-            n_far += nodes[t, b] < top - allowed_spread
+            n_far += (nodes[t, b] < top - allowed_spread) & (nodes[t, b] > impossible)
             gains[t, b] = nodes[t, b] - top
         for b in range(n_labels, width):
             gains[t, b] = IMPOSSIBLE

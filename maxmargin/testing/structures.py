@@ -38,6 +38,7 @@ def toy_chains(
         stores_sparse=False,
         classes=np.arange(n_labels),
         penalty=np.zeros((n_labels, n_labels), dtype),
+        end_penalty=np.zeros((2, n_labels), dtype),
     )
     return encoder.assemble(rows, labels, 1.0 - np.eye(n_labels), np.ones(n_tokens), with_grams=True)
 

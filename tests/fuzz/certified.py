@@ -18,6 +18,10 @@ def all_outputs(problem, i):
         return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], len(problem.penalty))
     if kind == "TreeProblem":
         return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], problem.penalty.shape[1])
+    if kind == "EliminationProblem":
+        nodes = problem.nodes
+        sizes = nodes.n_parts[nodes.kind[nodes.offsets[i] : nodes.offsets[i + 1]]]
+        return (np.array(y, np.int32) for y in itertools.product(*map(range, sizes)))
     if kind == "GraphCutProblem":
         return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], 2)
     if kind in ("CandidateProblem", "MulticlassProblem"):

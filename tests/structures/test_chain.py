@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin.problem import IMPOSSIBLE, exp_oracle, max_oracle, part_sizes, topk_oracle, workspace
 from maxmargin.smoothing import EVERY
+from maxmargin.structures.chain_sums import forward_shares
 from maxmargin.testing import Caller, check_structure
 from tests import naive
 from tests.toy import random_chains
@@ -42,6 +43,34 @@ def test_forbidden_transitions(seed, n_labels, density):
     allowed[0, 0] = True  # a labelling of any length
     problem = random_chains(rng, [1, 3, 4], n_labels, allowed=allowed)
     check_structure(problem, all_labellings(problem, allowed), random_state=seed, k=50)
+
+
+@given(seed=st.integers(0, 10**6), n_labels=st.integers(1, 4), dtype=st.sampled_from(["float32", "float64"]))
+@settings(max_examples=10)
+def test_forbidden_ends(seed, n_labels, dtype):
+    rng = np.random.default_rng(seed)
+    problem = random_chains(rng, [1, 2, 4], n_labels, dtype=dtype)
+    allowed = rng.random((2, n_labels)) < 0.6
+    allowed[:, 0] = True  # a labelling of any length
+    labels = problem.labels.copy()
+    labels[problem.offsets[:-1]] = labels[problem.offsets[1:] - 1] = 0
+    problem = problem._replace(end_penalty=np.where(allowed, 0, IMPOSSIBLE).astype(dtype), labels=labels)
+
+    def possible(i):
+        return (y for y in all_labellings(problem)(i) if allowed[0, y[0]] and allowed[1, y[-1]])
+
+    check_structure(problem, possible, random_state=seed, k=50)
+
+
+def test_forbidden_ends_stay_out_of_the_log_domain():
+    """Shares of impossible labels are zero, which no other label has to wait for."""
+    problem = random_chains(np.random.default_rng(0), [3], 2, dtype="float32")
+    theta = np.array([0, IMPOSSIBLE, 1, 2, IMPOSSIBLE, 0, 0, 0, 0, 0], "float32")
+    work = workspace(problem, 1)
+    tables = work.gains, work.forward, work.factors, work.extent
+    log_z, is_safe = forward_shares(theta[:6].reshape(3, 2), theta[6:].reshape(2, 2), *tables)
+    assert is_safe
+    assert np.isclose(log_z, np.log(np.e + np.e**2))
 
 
 def test_many_labels():

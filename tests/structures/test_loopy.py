@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from maxmargin import BCFW, SGD, FrankWolfe, NSlack, OneSlack, Perceptron
 from maxmargin.inference import certified_outputs, known_marginals
+from maxmargin.losses import RelaxedLoss
 from maxmargin.problem import (
     IMPOSSIBLE,
     METHODS,
@@ -25,7 +26,6 @@ from maxmargin.problem import (
 )
 from maxmargin.runtime import interpreted
 from maxmargin.solvers.idal import IDAL
-from maxmargin.solvers.relaxed import RelaxedLoss
 from maxmargin.structures.cliques import EdgeType
 from maxmargin.structures.elimination_plan import NONE
 from maxmargin.structures.fractional import UNITS

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["average_precision", "corloc", "iou", "mean_iou"]
-
 
 def iou(a: Any, b: Any) -> Any:
     """Intersection over union of boxes: 1 where they are equal, 0 where they are disjoint.

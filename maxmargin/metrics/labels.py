@@ -1,0 +1,108 @@
+"""Quality of labels: the shares of labels and of sequences that are right, and what is taken for what."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+def check_pairs(y_true: Any, y_pred: Any) -> tuple[list[Any], list[Any]]:
+    """Raise unless both are lists of sequences of the same lengths, with at least one label; return them as lists."""
+    true, predicted = (
+        [_as_list(labels, f"{name}[{i}]") for i, labels in enumerate(_as_list(y, name))]
+        for name, y in (("y_true", y_true), ("y_pred", y_pred))
+    )
+    if len(true) != len(predicted):
+        raise ValueError(f"y_true has {len(true)} sequences, but y_pred has {len(predicted)}.")
+    for i, (a, b) in enumerate(zip(true, predicted, strict=True)):
+        if len(a) != len(b):
+            raise ValueError(f"y_true[{i}] has {len(a)} labels, but y_pred[{i}] has {len(b)}.")
+    if not any(true):
+        raise ValueError("y_true must hold at least one label.")
+    return true, predicted
+
+
+def _as_list(values: Any, name: str) -> list[Any]:
+    if isinstance(values, np.ndarray) and values.ndim:
+        return values.tolist() if values.dtype != object else [*values]
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise TypeError(f"{name} must be a list, not a {type(values).__name__}.")
+    return [*values]
+
+
+def token_accuracy(y_true: Any, y_pred: Any) -> float:
+    """The share of labels that are right.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of sequences of labels
+
+    Examples
+    --------
+    >>> from maxmargin.metrics import token_accuracy
+    >>> token_accuracy([["a", "b"], ["a", "a"]], [["a", "b"], ["a", "b"]])
+    0.75
+    """
+    true, predicted = check_pairs(y_true, y_pred)
+    is_right = [a == b for pair in zip(true, predicted, strict=True) for a, b in zip(*pair, strict=True)]
+    return sum(is_right) / len(is_right)
+
+
+def sequence_accuracy(y_true: Any, y_pred: Any) -> float:
+    """The share of sequences whose labels are all right.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of sequences of labels
+
+    Examples
+    --------
+    >>> from maxmargin.metrics import sequence_accuracy
+    >>> sequence_accuracy([["a", "b"], ["a", "a"]], [["a", "b"], ["a", "b"]])
+    0.5
+    """
+    true, predicted = check_pairs(y_true, y_pred)
+    return sum(a == b for a, b in zip(true, predicted, strict=True)) / len(true)
+
+
+class Confusion(NamedTuple):
+    """How often each label, the row, was predicted as each, the column."""
+
+    labels: list[Any]
+    counts: np.ndarray
+
+    def __str__(self) -> str:
+        names = [str(label) for label in self.labels]
+        width = max(len(name) for name in [*names, str(self.counts.max())])
+        cells = [["", *names], *([name, *map(str, row)] for name, row in zip(names, self.counts.tolist(), strict=True))]
+        return "\n".join("  ".join(cell.rjust(width) for cell in row).rstrip() for row in cells)
+
+
+def confusion(y_true: Any, y_pred: Any) -> Confusion:
+    """Count how often each label was predicted as each.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of sequences of labels
+
+    Returns
+    -------
+    Confusion
+        The labels, sorted, and (L, L) counts: true labels in rows, predicted ones in columns.
+
+    Examples
+    --------
+    >>> from maxmargin.metrics import confusion
+    >>> print(confusion([["a", "b"], ["a", "a"]], [["a", "b"], ["a", "b"]]))
+       a  b
+    a  2  1
+    b  0  1
+    """
+    true, predicted = check_pairs(y_true, y_pred)
+    pairs = [pair for rows in zip(true, predicted, strict=True) for pair in zip(*rows, strict=True)]
+    labels = sorted({label for pair in pairs for label in pair})
+    index = {label: k for k, label in enumerate(labels)}
+    counts = np.zeros((len(labels), len(labels)), np.int64)
+    np.add.at(counts, tuple(np.array([[index[label] for label in pair] for pair in pairs]).T), 1)
+    return Confusion(labels, counts)

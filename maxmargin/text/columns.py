@@ -1,0 +1,135 @@
+"""CoNLL column files: a token per line, its word and tags in columns, and a blank line between sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from maxmargin.checks import shown
+from maxmargin.text.files import Lines, write_lines
+
+DOCUMENT = "-DOCSTART-"  # a line that begins with it begins a document
+
+
+def read_columns(
+    source: Any,
+    *,
+    x: int | Sequence[int] | None = None,
+    y: int | None = -1,
+    separator: str | None = None,
+    comments: str | None = None,
+    encoding: str = "utf-8",
+) -> tuple[list[list[Any]], Any]:
+    r"""Read sentences and their tags from a column file.
+
+    Blank lines separate sentences; lines that begin with -DOCSTART- are left out. All others must have the same number
+    of columns, else an error names the file and the line.
+
+    Parameters
+    ----------
+    source : path or open file
+    x : int or list of ints, default=None
+        The columns of tokens, counted from 0 or, if negative, from the end; None takes all but `y`.
+    y : int, default=-1
+        The column of tags; None if there is none.
+    separator : str, default=None
+        What separates columns; None takes any spaces and tabs.
+    comments : str, default=None
+        What comments begin with, such as "#"; by default there are none, for a token may be a "#".
+    encoding : str, default="utf-8"
+
+    Returns
+    -------
+    X : list of sentences, lists of words where tokens have one column, else of tuples of columns
+    y : list of lists of tags, or None
+
+    Examples
+    --------
+    >>> import io
+    >>> from maxmargin.text import read_columns
+    >>> X, y = read_columns(io.StringIO("He PRP B-NP\nran VBD B-VP\n\nStop VB B-VP\n"))
+    >>> X, y
+    ([[('He', 'PRP'), ('ran', 'VBD')], [('Stop', 'VB')]], [['B-NP', 'B-VP'], ['B-VP']])
+    """
+    lines = Lines(source, encoding)
+    sentences: list[list[list[str]]] = [[]]
+    first = 0
+    for number, line in lines:
+        if not line.strip():
+            sentences.append([])
+            continue
+        if comments and line.startswith(comments):
+            continue
+        fields = re.split("[ \t]+", line.strip(" \t")) if separator is None else line.split(separator)
+        if fields[0] == DOCUMENT:
+            continue
+        if not first:
+            first, width = number, len(fields)
+            chosen, truth = _choose(x, y, width, lines.name)
+        if len(fields) != width:
+            lines.fail(number, f"there are {len(fields)} columns, but {width} in line {first}")
+        sentences[-1].append(fields)
+    sentences = [sentence for sentence in sentences if sentence]
+    lines.check_any(sentences, "sentence")
+    if isinstance(chosen, int):
+        X: list[list[Any]] = [[fields[chosen] for fields in sentence] for sentence in sentences]
+    else:
+        X = [[tuple(fields[k] for k in chosen) for fields in sentence] for sentence in sentences]
+    return X, None if truth is None else [[fields[truth] for fields in sentence] for sentence in sentences]
+
+
+def _choose(x: Any, y: Any, width: int, name: str) -> tuple[int | list[int], int | None]:
+    """The columns of tokens, a number for a single one, and that of tags."""
+
+    def column(k: Any, argument: str) -> int:
+        if not isinstance(k, int) or not -width <= k < width:
+            raise ValueError(f"{argument} names the column {k!r}, but {name} has {width}, from 0 to {width - 1}.")
+        return k % width
+
+    truth = None if y is None else column(y, "y")
+    if x is None:
+        others = [k for k in range(width) if k != truth]
+        if not others:
+            raise ValueError(f"{name} has one column, of tags: pass y=None if it is one of words.")
+        return others[0] if len(others) == 1 else others, truth
+    return column(x, "x") if isinstance(x, int) else [column(k, "x") for k in x], truth
+
+
+def write_columns(target: Any, *columns: Any, separator: str = " ") -> None:
+    r"""Write sentences to a column file: a token per line, a blank line after each sentence.
+
+    ``write_columns(path, X, y, model.predict(X))`` writes what conlleval reads.
+
+    Parameters
+    ----------
+    target : path or open text file
+    columns : lists of sentences; their tokens are strings or, for several columns, tuples of strings
+    separator : what to put between columns
+
+    Examples
+    --------
+    >>> import sys
+    >>> from maxmargin.text import write_columns
+    >>> write_columns(sys.stdout, [["He", "ran"]], [["B-NP", "B-VP"]])
+    He B-NP
+    ran B-VP
+    <BLANKLINE>
+    """
+    if len({len(column) for column in columns}) != 1:
+        raise ValueError("columns must be lists of the same number of sentences.")
+    write_lines(target, [*_rows(columns, separator)])  # all, before a file is written over
+
+
+def _rows(columns: Sequence[Any], separator: str) -> Iterator[str]:
+    for i, parts in enumerate(zip(*columns, strict=True)):
+        if len({len(part) for part in parts}) != 1:
+            raise ValueError(f"Sentence {i} has {', '.join(str(len(part)) for part in parts)} tokens in its columns.")
+        for t, cells in enumerate(zip(*parts, strict=True)):
+            fields = [field for cell in cells for field in (cell if isinstance(cell, (tuple, list)) else (cell,))]
+            for field in fields:
+                if not isinstance(field, str) or not field or re.search(rf"[{re.escape(separator)}\r\n]", field):
+                    kind = "a string without line ends and separators, not empty"
+                    raise ValueError(f"Token {t} of sentence {i} has {shown(field)}, but a column must be {kind}.")
+            yield separator.join(fields)
+        yield ""

@@ -1,0 +1,129 @@
+"""CoNLL-U: words with lemma, parts of speech, features and syntax, as in Universal Dependencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Self
+
+from maxmargin.text.files import Lines, write_lines
+
+
+class Word(NamedTuple):
+    """A line of CoNLL-U; "_" stands for what is not given. Ids such as 3-4 and 8.1 are of no word of their own."""
+
+    id: str
+    form: str
+    lemma: str = "_"
+    upos: str = "_"
+    xpos: str = "_"
+    feats: str = "_"
+    head: str = "_"
+    deprel: str = "_"
+    deps: str = "_"
+    misc: str = "_"
+
+
+class Sentence(NamedTuple):
+    """A sentence of CoNLL-U.
+
+    Attributes
+    ----------
+    lines : all lines, as `Word`; those of ranges and of words that are not written, too
+    comments : what is said about the sentence, without "#"
+    """
+
+    lines: list[Word]
+    comments: Sequence[str] = ()
+
+    @property
+    def words(self) -> list[Word]:
+        """The words."""
+        return [word for word in self.lines if word.id.isdecimal()]
+
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """Pairs of the head of a word and the word, counted from 0: the edges of a `Tree`."""
+        heads = [(int(word.head) - 1, k) for k, word in enumerate(self.words) if word.head.isdecimal()]
+        return [(head, k) for head, k in heads if head >= 0]
+
+    def column(self, name: str) -> list[str]:
+        """One column of the words, such as "form" or "upos"."""
+        return [getattr(word, name) for word in self.words]
+
+    def with_column(self, name: str, values: Iterable[str]) -> Self:
+        """The same with another column of the words."""
+        new = iter([str(value) for value in values])
+        lines = [word._replace(**{name: next(new)}) if word.id.isdecimal() else word for word in self.lines]
+        return self._replace(lines=lines)
+
+
+def read_conllu(source: Any, *, encoding: str = "utf-8") -> list[Sentence]:
+    r"""Read the sentences of a CoNLL-U file.
+
+    Parameters
+    ----------
+    source : path or open file
+    encoding : str, default="utf-8"
+
+    Returns
+    -------
+    list of Sentence
+
+    Examples
+    --------
+    >>> import io
+    >>> from maxmargin.text import read_conllu
+    >>> lines = "1 He he PRON _ _ 2 nsubj _ _", "2 ran run VERB _ _ 0 root _ _"
+    >>> sentence = read_conllu(io.StringIO("\n".join(lines).replace(" ", "\t")))[0]
+    >>> sentence.column("form"), sentence.column("upos"), sentence.edges
+    (['He', 'ran'], ['PRON', 'VERB'], [(1, 0)])
+    """
+    lines = Lines(source, encoding)
+    sentences: list[Sentence] = []
+    words: list[Word] = []
+    comments: list[str] = []
+    n_words = 0
+    for number, line in [*lines, (len(lines.lines) + 1, "")]:
+        if not line.strip():
+            sentences.append(Sentence(words, comments))
+            words, comments, n_words = [], [], 0
+        elif line.startswith("#"):
+            comments.append(line[1:].strip())
+        else:
+            fields = line.split("\t")
+            if len(fields) != len(Word._fields):
+                lines.fail(
+                    number, f"there are {len(fields)} columns, but CoNLL-U has {len(Word._fields)}, between tabs"
+                )
+            n_words += fields[0].isdecimal()
+            if fields[0].isdecimal() and fields[0] != str(n_words):
+                lines.fail(number, f"the id is {fields[0]}, but {n_words} comes next")
+            words.append(Word(*fields))
+    found = [sentence for sentence in sentences if sentence.words]
+    lines.check_any(found, "sentence")
+    return found
+
+
+def write_conllu(target: Any, sentences: Iterable[Sentence]) -> None:
+    r"""Write sentences to a CoNLL-U file.
+
+    Parameters
+    ----------
+    target : path or open text file
+    sentences : list of Sentence
+
+    Examples
+    --------
+    >>> import sys
+    >>> from maxmargin.text import Sentence, Word, write_conllu
+    >>> tagged = Sentence([Word("1", "Stop")]).with_column("upos", ["VERB"])
+    >>> write_conllu(sys.stdout, [tagged])  # doctest: +NORMALIZE_WHITESPACE
+    1 Stop _ VERB _ _ _ _ _ _
+    <BLANKLINE>
+    """
+    lines: list[str] = []
+    for sentence in sentences:
+        lines += [f"# {comment}" for comment in sentence.comments]
+        lines += ["\t".join(word) for word in sentence.lines]
+        lines.append("")
+    write_lines(target, lines)

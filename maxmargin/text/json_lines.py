@@ -1,0 +1,81 @@
+"""JSON lines: an object per line, with the tokens of a sentence and their tags."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from maxmargin.checks import shown
+from maxmargin.text.files import Lines, write_lines
+
+
+def read_json_lines(
+    source: Any, *, x: str = "tokens", y: str | None = "tags", encoding: str = "utf-8"
+) -> tuple[list[list[Any]], Any]:
+    r"""Read sequences and their labels from JSON lines.
+
+    Parameters
+    ----------
+    source : path or open file
+    x : the field of the items of a sequence: words, tuples of columns, feature dictionaries, lists of names
+    y : the field of labels, strings or integers; None if there is none
+    encoding : str, default="utf-8"
+
+    Returns
+    -------
+    X : list of lists of items; lists of strings are lists
+    y : list of lists of labels, or None
+
+    Examples
+    --------
+    >>> import io
+    >>> from maxmargin.text import read_json_lines
+    >>> read_json_lines(io.StringIO('{"tokens": ["He", "ran"], "tags": ["O", "O"]}\n'))
+    ([['He', 'ran']], [['O', 'O']])
+    """
+    lines = Lines(source, encoding)
+    X, labels = [], []
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            lines.fail(number, f"it is not JSON: {error}")
+        for field in (x, y):
+            if field is not None and not (isinstance(record, dict) and isinstance(record.get(field), list)):
+                lines.fail(number, f"an object must hold a list {field!r}, but there is {shown(record)}")
+        if not record[x]:
+            lines.fail(number, f"{x!r} is empty")
+        X.append(record[x])
+        if y is None:
+            continue
+        if len(record[y]) != len(record[x]):
+            lines.fail(number, f"{x!r} has {len(record[x])} entries, but {y!r} has {len(record[y])}")
+        if not all(type(label) in (str, int) for label in record[y]):
+            lines.fail(number, f"{y!r} must hold strings or integers, not {shown(record[y])}")
+        labels.append(record[y])
+    lines.check_any(X, "sequence")
+    return X, None if y is None else labels
+
+
+def write_json_lines(target: Any, **fields: Any) -> None:
+    r"""Write sequences to JSON lines, an object with these fields for each of them.
+
+    Parameters
+    ----------
+    target : path or open text file
+    fields : lists of sequences, or arrays, by the name of their field
+
+    Examples
+    --------
+    >>> import sys
+    >>> from maxmargin.text import write_json_lines
+    >>> write_json_lines(sys.stdout, tokens=[["He", "ran"]], tags=[["PRON", "VERB"]])
+    {"tokens": ["He", "ran"], "tags": ["PRON", "VERB"]}
+    """
+    if len({len(values) for values in fields.values()}) != 1:
+        raise ValueError("fields must be lists of the same number of sequences.")
+    plain = [[value.tolist() if hasattr(value, "tolist") else value for value in values] for values in fields.values()]
+    records = [dict(zip(fields, values, strict=True)) for values in zip(*plain, strict=True)]
+    write_lines(target, [json.dumps(record, ensure_ascii=False) for record in records])

@@ -1,0 +1,269 @@
+"""Tags that spell entities: IOB1, IOB2, IOE1, IOE2, IOBES and BILOU, found, checked and converted.
+
+A tag is O, outside of all entities, or a prefix and the type of an entity, such as B-PER. In IOB2 (BIO) an entity
+begins with B and goes on with I; in IOBES it also ends with E, and S is one of a single token; BILOU calls these L and
+U. In IOB1 all tokens have an I, but B begins an entity that follows one of its own type; IOE2 and IOE1 mark ends
+likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.checks import shown
+
+OUTSIDE = "O"
+
+
+class Scheme(NamedTuple):
+    """Prefixes, and whether the second of two may follow the first; sequences begin and end as if between Os."""
+
+    prefixes: str
+    allows: Callable[[str, str, bool], bool]  # the third says whether both are of the same type
+
+
+# In the order in which they are tried: tags that fit more than one mean the same in each of these.
+SCHEMES = {
+    "IOB2": Scheme("OBI", lambda a, b, same: b != "I" or (a in "BI" and same)),
+    "IOBES": Scheme("OBIES", lambda a, b, same: b in "IE" and same if a in "BI" else b in "OBS"),
+    "BILOU": Scheme("OBILU", lambda a, b, same: b in "IL" and same if a in "BI" else b in "OBU"),
+    "IOB1": Scheme("OBI", lambda a, b, same: b != "B" or (a in "BI" and same)),
+    "IOE2": Scheme("OIE", lambda a, b, same: a != "I" or (b in "IE" and same)),
+    "IOE1": Scheme("OIE", lambda a, b, same: a != "E" or (b in "IE" and same)),
+}
+# The prefixes of an entity of n tokens, by whether it follows one of its own type, and whether such a one follows.
+SPELLINGS: dict[str, Callable[[int, bool, bool], str]] = {
+    "IOB2": lambda n, follows, is_followed: "B" + "I" * (n - 1),
+    "IOBES": lambda n, follows, is_followed: "S" if n == 1 else "B" + "I" * (n - 2) + "E",
+    "BILOU": lambda n, follows, is_followed: "U" if n == 1 else "B" + "I" * (n - 2) + "L",
+    "IOB1": lambda n, follows, is_followed: ("B" if follows else "I") + "I" * (n - 1),
+    "IOE2": lambda n, follows, is_followed: "I" * (n - 1) + "E",
+    "IOE1": lambda n, follows, is_followed: "I" * (n - 1) + ("E" if is_followed else "I"),
+}
+ALIASES = {"BIO": "IOB2", "IOB": "IOB2", "BIOES": "IOBES"}
+
+
+class Entity(NamedTuple):
+    """An entity: its first token, the one after its last, and its type."""
+
+    start: int
+    end: int
+    type: str
+
+
+class Spans(NamedTuple):
+    """The entities of all sequences, in one row of tokens."""
+
+    start: np.ndarray
+    end: np.ndarray
+    type: np.ndarray
+
+
+class Tagging(NamedTuple):
+    """The tags of all sequences, in one row: tokens offsets[i]:offsets[i + 1] are those of sequence i."""
+
+    distinct: list[str]
+    codes: np.ndarray  # (N,) into `distinct`
+    offsets: np.ndarray
+
+    def spans(self) -> Spans:
+        """The entities, as conlleval reads them, of tags of any scheme and of tags that break its rules.
+
+        An entity begins with B, S or U, after O, E, L, S or U, and where the type changes.
+        """
+        parts = [tag.partition("-") for tag in self.distinct]
+        prefix, kind = (np.array([part[k] for part in parts])[self.codes] for k in (0, 2))
+        before = np.concatenate([[OUTSIDE], prefix[:-1]])
+        before[self.offsets[:-1][np.diff(self.offsets) > 0]] = OUTSIDE
+        is_inside = prefix != OUTSIDE
+        begins = is_inside & (np.isin(prefix, [*"BSU"]) | np.isin(before, [*"OELSU"]) | (kind != np.roll(kind, 1)))
+        ends = is_inside & np.append(begins[1:] | ~is_inside[1:], True)
+        return Spans(np.flatnonzero(begins), np.flatnonzero(ends) + 1, kind[begins])
+
+
+def read_tags(y: Any, name: str = "y") -> Tagging:
+    """Check that sequences are of tags, of some scheme, and put them in one row."""
+    numbers: dict[str, int] = {}
+    codes: list[int] = []
+    offsets = [0]
+    for i, tags in enumerate(_sequences(y, name)):
+        for t, tag in enumerate(tags):
+            if not isinstance(tag, str) or (tag not in numbers and not _is_tag(tag)):
+                kinds = "tags are O, or one of B, I, E, S, L and U with a type, such as B-PER"
+                raise ValueError(f"{name}[{i}] has {shown(tag)} at position {t}, but {kinds}.")
+            codes.append(numbers.setdefault(tag, len(numbers)))
+        offsets.append(len(codes))
+    return Tagging([*numbers], np.array(codes, np.int64), np.array(offsets))
+
+
+def _sequences(y: Any, name: str) -> Iterator[list[Any]]:
+    if isinstance(y, str) or not isinstance(y, Iterable):
+        raise TypeError(f"{name} must be a list of sequences of tags, not a {type(y).__name__}.")
+    for i, tags in enumerate(y):
+        if isinstance(tags, str) or not isinstance(tags, Iterable):
+            raise TypeError(f"{name}[{i}] must be a sequence of tags, not {shown(tags)}.")
+        yield tags.tolist() if isinstance(tags, np.ndarray) else [*tags]
+
+
+def _is_tag(tag: str) -> bool:
+    return tag == OUTSIDE or tag.partition("-")[0] in {*"BIESLU"}
+
+
+def scheme_named(name: Any, argument: str = "scheme") -> str:
+    """The scheme of a name, in any case; "bio" is IOB2, "bioes" IOBES."""
+    found = ALIASES.get(str(name).upper(), str(name).upper())
+    if found not in SCHEMES:
+        raise ValueError(f"{argument} must be one of {', '.join(SCHEMES)}, not {name!r}.")
+    return found
+
+
+def scheme_table(tags: Sequence[str], scheme: str) -> np.ndarray:
+    """(L + 1, L + 1) whether the column may follow the row, among tags and, last, the end of a sequence."""
+    allows = SCHEMES[scheme].allows
+    parts = [tag.partition("-")[::2] for tag in [*tags, OUTSIDE]]
+    return np.array([[allows(a, b, kind == other) for b, other in parts] for a, kind in parts])
+
+
+def violation(tagging: Tagging, scheme: str, name: str = "y") -> str | None:
+    """What breaks the rules of a scheme first, if anything does."""
+    border = len(tagging.distinct)
+    is_odd = np.array([tag[0] not in SCHEMES[scheme].prefixes for tag in tagging.distinct], bool)
+    table = scheme_table(tagging.distinct, scheme)
+    table[:, :-1] &= ~is_odd
+    for i, (lo, hi) in enumerate(pairwise(tagging.offsets)):
+        codes = np.concatenate([[border], tagging.codes[lo:hi], [border]])
+        is_allowed = table[codes[:-1], codes[1:]]
+        if is_allowed.all():
+            continue
+        t = int(np.argmin(is_allowed))
+        before, after = (tagging.distinct[code] if code < border else None for code in codes[t : t + 2])
+        if after is not None and is_odd[codes[t + 1]]:
+            return f"{name}[{i}] has {after!r} at position {t}, which is no tag of {scheme}."
+        if before is None:
+            return f"{name}[{i}] begins with {after!r}, which {scheme} forbids."
+        if after is None:
+            return f"{name}[{i}] ends with {before!r}, which {scheme} forbids."
+        return f"{name}[{i}] goes from {before!r} to {after!r} at position {t}, which {scheme} forbids."
+    return None
+
+
+def check_tags(y: Any, scheme: str) -> None:
+    """Raise a ValueError that says where tags first break the rules of a scheme, if they do.
+
+    Parameters
+    ----------
+    y : list of sequences of tags
+    scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"}
+
+    Examples
+    --------
+    >>> from maxmargin.text import check_tags
+    >>> check_tags([["B-PER", "I-PER", "O"]], "IOB2")
+    >>> check_tags([["O", "I-PER"]], "IOB2")
+    Traceback (most recent call last):
+    ...
+    ValueError: y[0] goes from 'O' to 'I-PER' at position 1, which IOB2 forbids.
+    """
+    found = violation(read_tags(y), scheme_named(scheme))
+    if found:
+        raise ValueError(found)
+
+
+def find_scheme(y: Any) -> str:
+    """The scheme whose rules tags keep; of several, in which they then mean the same, the most common one.
+
+    Parameters
+    ----------
+    y : list of sequences of tags
+
+    Returns
+    -------
+    str
+        "IOB2", "IOBES", "BILOU", "IOB1", "IOE2" or "IOE1". A ValueError says what is wrong with tags of none.
+
+    Examples
+    --------
+    >>> from maxmargin.text import find_scheme
+    >>> find_scheme([["U-PER", "O", "B-LOC", "L-LOC"]])
+    'BILOU'
+    """
+    return fitting_scheme(read_tags(y))
+
+
+def fitting_scheme(tagging: Tagging) -> str:
+    """The scheme whose rules tags keep."""
+    used = {tag[0] for tag in tagging.distinct}
+    fitting = [name for name, scheme in SCHEMES.items() if used <= {*scheme.prefixes}]
+    if not fitting:
+        raise ValueError(f"y has tags that begin with {', '.join(sorted(used))}, which no scheme has together.")
+    reasons = {name: violation(tagging, name) for name in fitting}
+    found = next((name for name, reason in reasons.items() if reason is None), None)
+    if found is None:
+        raise ValueError(f"y breaks the rules of {', '.join(fitting)}: {reasons[fitting[0]]}")
+    return found
+
+
+def find_entities(y: Any) -> list[list[Entity]]:
+    """The entities that tags of any scheme spell, as conlleval reads them.
+
+    Parameters
+    ----------
+    y : list of sequences of tags
+
+    Returns
+    -------
+    list with the entities of each sequence: first token, the one after the last, type
+
+    Examples
+    --------
+    >>> from maxmargin.text import find_entities
+    >>> find_entities([["O", "B-PER", "I-PER", "B-LOC"]])
+    [[Entity(start=1, end=3, type='PER'), Entity(start=3, end=4, type='LOC')]]
+    """
+    tagging = read_tags(y)
+    spans = tagging.spans()
+    cuts = np.searchsorted(spans.start, tagging.offsets)
+    found = [*zip(spans.start.tolist(), spans.end.tolist(), spans.type.tolist(), strict=True)]
+    return [
+        [Entity(start - first, end - first, kind) for start, end, kind in found[lo:hi]]
+        for first, (lo, hi) in zip(tagging.offsets.tolist(), pairwise(cuts.tolist()), strict=False)
+    ]
+
+
+def convert_tags(y: Any, scheme: str) -> list[list[str]]:
+    """Tags of the same entities in another scheme.
+
+    They may be of any scheme, and may break its rules: entities are read as conlleval reads them, so that converting
+    tags to their own scheme repairs them.
+
+    Parameters
+    ----------
+    y : list of sequences of tags
+    scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"}
+
+    Returns
+    -------
+    list of lists of tags
+
+    Examples
+    --------
+    >>> from maxmargin.text import convert_tags
+    >>> convert_tags([["I-PER", "I-PER", "O", "B-LOC"]], "BILOU")
+    [['B-PER', 'L-PER', 'O', 'U-LOC']]
+    """
+    spell = SPELLINGS[scheme_named(scheme)]
+    y = [*_sequences(y, "y")]
+    converted = []
+    for tags, entities in zip(y, find_entities(y), strict=True):
+        row = [OUTSIDE] * len(tags)
+        for before, entity, after in zip([None, *entities], entities, [*entities[1:], None], strict=False):
+            follows = before is not None and (before.end, before.type) == (entity.start, entity.type)
+            is_followed = after is not None and (after.start, after.type) == (entity.end, entity.type)
+            prefixes = spell(entity.end - entity.start, follows, is_followed)
+            row[entity.start : entity.end] = [f"{prefix}-{entity.type}".rstrip("-") for prefix in prefixes]
+        converted.append(row)
+    return converted

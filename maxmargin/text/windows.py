@@ -1,0 +1,229 @@
+"""Features of tokens: of words, their parts and neighbours, of parts of speech, and of lists of names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from maxmargin.checks import check_count, shown
+
+
+class WindowFeatures(TransformerMixin, BaseEstimator):
+    """Features of the tokens of sentences, by name, for `ChainCRF`, `ChainSVM` and others.
+
+    A token is a word, or a tuple of a word and tags such as its part of speech. The defaults suit named entities and
+    chunks.
+
+    Parameters
+    ----------
+    window : int, default=2
+        The number of tokens on either side whose lower-cased words, shapes and tags are features.
+    affixes : int, default=3
+        The length of the longest prefix and suffix.
+    shapes : bool, default=True
+        Shapes of words, in which letters and digits stand for their class, repeated ones once: McCoy-33 is AaAa-0.
+    word_ngrams : int, default=2
+        The length of the longest sequence of words that a token is part of.
+    tag_ngrams : int, default=3
+        The length of the longest sequence of tags within the window.
+    gazetteers : dict, default=None
+        Lists of names, each a string of one or more words: tokens that are part of one have a feature for its list, and
+        whether they begin the name or go on with it. Case does not matter; the longest name counts.
+
+    Examples
+    --------
+    >>> from maxmargin.text import WindowFeatures
+    >>> windows = WindowFeatures(window=1, affixes=2, word_ngrams=1, gazetteers={"city": ["New York"]})
+    >>> rows = windows.transform([["in", "New", "York"]])
+    >>> rows[0][1]  # doctest: +NORMALIZE_WHITESPACE
+    ['word=New', 'lower=new', 'shape=Aa', 'prefix=N', 'suffix=w', 'prefix=Ne', 'suffix=ew', 'lower[-1]=in',
+     'shape[-1]=a', 'lower[+1]=york', 'shape[+1]=Aa', 'city=begin']
+
+    In a pipeline:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from maxmargin import ChainCRF
+    >>> tagger = make_pipeline(WindowFeatures(), ChainCRF())
+    >>> _ = tagger.fit([["the", "dog"], ["dogs", "bark"]], [["DET", "NOUN"], ["NOUN", "VERB"]])
+    >>> tagger.predict([["the", "dogs"]])[0].tolist()
+    ['DET', 'NOUN']
+    """
+
+    def __init__(
+        self,
+        *,
+        window: int = 2,
+        affixes: int = 3,
+        shapes: bool = True,
+        word_ngrams: int = 2,
+        tag_ngrams: int = 3,
+        gazetteers: Mapping[str, Iterable[str]] | None = None,
+    ) -> None:
+        self.window = window
+        self.affixes = affixes
+        self.shapes = shapes
+        self.word_ngrams = word_ngrams
+        self.tag_ngrams = tag_ngrams
+        self.gazetteers = gazetteers
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the arguments; there is nothing to learn.
+
+        Parameters
+        ----------
+        X, y : ignored
+        """
+        Extractor(self)
+        return self
+
+    def transform(self, X: Any) -> Windows:
+        """The features of the tokens.
+
+        Parameters
+        ----------
+        X : list of sentences, lists of words or of tuples of a word and tags
+
+        Returns
+        -------
+        sequence of lists with a list of names for each token; they are made when they are asked for
+        """
+        if isinstance(X, str) or not isinstance(X, Iterable):
+            raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
+        return Windows(Extractor(self), X if isinstance(X, Sequence) else [*X])
+
+
+class Windows(Sequence):
+    """The features of sentences, made when they are asked for, so that they are never all in memory."""
+
+    def __init__(self, extractor: Extractor, sentences: Sequence[Any]) -> None:
+        self.extractor, self.sentences = extractor, sentences
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return Windows(self.extractor, self.sentences[i])
+        return self.extractor(self.sentences[i], i)
+
+    def __iter__(self) -> Iterator[list[list[str]]]:
+        return map(self.extractor, self.sentences, range(len(self)))
+
+
+class Cache(dict):
+    """Values of a function, kept: the features of most words and tags are needed again and again."""
+
+    def __init__(self, function: Callable[[Any], list[str]]) -> None:
+        self.function = function
+
+    def __missing__(self, key: Any) -> list[str]:
+        value = self[key] = self.function(key)
+        return value
+
+
+class Extractor:
+    """Makes the features of the tokens of a sentence."""
+
+    def __init__(self, options: WindowFeatures) -> None:
+        for name, least in (("window", 0), ("affixes", 0), ("word_ngrams", 1), ("tag_ngrams", 1)):
+            check_count(name, getattr(options, name), least)
+        self.window, self.affixes, self.shapes = options.window, options.affixes, options.shapes
+        self.word_ngrams, self.tag_ngrams = options.word_ngrams, options.tag_ngrams
+        self.phrases = find_phrases(options.gazetteers or {})
+        self.longest = max(map(len, self.phrases), default=0)
+        self.of_words, self.of_neighbours = Cache(self.word), Cache(self.neighbour)
+        self.of_tags = Cache(self.tag_ngram)
+
+    def __call__(self, sentence: Any, i: int) -> list[list[str]]:
+        words, columns = split_tokens(sentence, i)
+        rows = [[*self.of_words[word]] for word in words]
+        for shift in [k for k in range(-self.window, self.window + 1) if k]:
+            for t, row in enumerate(rows):
+                row += self.of_neighbours[shift, words[t + shift] if 0 <= t + shift < len(words) else None]
+        for n in range(2, self.word_ngrams + 1):
+            for start in range(len(words) - n + 1):
+                joined = "|".join(words[start : start + n])
+                for shift in range(1 - n, 1):
+                    rows[start - shift].append(f"words[{shift:+}]={joined}")
+        for tags in columns:
+            for n in range(1, min(self.tag_ngrams, 2 * self.window + 1) + 1):
+                for start in range(len(words) - n + 1):
+                    ngram = tags[start : start + n]
+                    for shift in range(-self.window, self.window - n + 2):
+                        if 0 <= start - shift < len(words):
+                            rows[start - shift] += self.of_tags[shift, ngram]
+        self.add_phrases(words, rows)
+        return rows
+
+    def word(self, word: str) -> list[str]:
+        """The features of a word."""
+        lengths = range(1, min(self.affixes, len(word)) + 1)
+        affixes = [name for n in lengths for name in (f"prefix={word[:n]}", f"suffix={word[-n:]}")]
+        return [f"word={word}", f"lower={word.lower()}", *([f"shape={shape(word)}"] if self.shapes else []), *affixes]
+
+    def neighbour(self, key: tuple[int, str | None]) -> list[str]:
+        """The features of a word somewhere beside a token, or of none."""
+        shift, word = key
+        if word is None:
+            return [f"none[{shift:+}]"]
+        return [f"lower[{shift:+}]={word.lower()}", *([f"shape[{shift:+}]={shape(word)}"] if self.shapes else [])]
+
+    def tag_ngram(self, key: tuple[int, tuple[tuple[int, str], ...]]) -> list[str]:
+        """The feature of tags of a column, of which the first is somewhere beside a token."""
+        shift, ngram = key
+        return [f"tag{ngram[0][0]}[{shift:+}]={'|'.join(tag for _, tag in ngram)}"]
+
+    def add_phrases(self, words: list[str], rows: list[list[str]]) -> None:
+        """Add the features of names that are in gazetteers, the longest of those that begin at a word."""
+        lower = tuple(word.lower() for word in words) if self.longest else ()
+        end = 0
+        for start in range(len(lower)):
+            lengths = range(min(self.longest, len(lower) - start), 0, -1) if start >= end else ()
+            length = next((n for n in lengths if lower[start : start + n] in self.phrases), 0)
+            end = max(end, start + length)
+            for t in range(start, start + length):
+                rows[t] += [f"{name}={'begin' if t == start else 'inside'}" for name in self.phrases[lower[start:end]]]
+
+
+def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[tuple[int, str], ...]]]:
+    """The words of a sentence and its columns of tags, each with the number of its column."""
+    if isinstance(sentence, str) or not isinstance(sentence, Iterable):
+        raise TypeError(f"X[{i}] must be a list of tokens, not {shown(sentence)}.")
+    tokens = [(token,) if isinstance(token, str) else token for token in sentence]
+    for t, token in enumerate(tokens):
+        if not (isinstance(token, (tuple, list)) and token and all(isinstance(part, str) for part in token)):
+            kind = "a token must be a string or a tuple of strings"
+            raise TypeError(f"X[{i}] has {shown(token)} at position {t}, but {kind}.")
+        if len(token) != len(tokens[0]):
+            raise ValueError(f"X[{i}] has {len(token)} strings at position {t}, but {len(tokens[0])} at position 0.")
+    words, *columns = zip(*tokens, strict=True) if tokens else ((),)
+    return [*words], [tuple((k, tag) for tag in tags) for k, tags in enumerate(columns, start=1)]
+
+
+def find_phrases(gazetteers: Any) -> dict[tuple[str, ...], list[str]]:
+    """The lists that each name is in, as lower-cased words."""
+    phrases: dict[tuple[str, ...], list[str]] = {}
+    if not isinstance(gazetteers, Mapping):
+        raise TypeError(f"gazetteers must be a dict with lists of names, not a {type(gazetteers).__name__}.")
+    for title, names in gazetteers.items():
+        if isinstance(names, str) or not all(isinstance(name, str) and name.strip() for name in names):
+            raise ValueError(f"gazetteers[{title!r}] must be a list of names, strings that are not blank.")
+        for name in dict.fromkeys(name.lower() for name in names):
+            phrases.setdefault(tuple(name.split()), []).append(title)
+    return phrases
+
+
+def shape(word: str) -> str:
+    """The word with its letters and digits as classes, repeated ones once."""
+    classes = "".join("A" if c.isupper() else "a" if c.islower() else "0" if c.isdigit() else c for c in word)
+    return re.sub(r"(.)\1+", r"\1", classes)

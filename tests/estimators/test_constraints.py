@@ -1,0 +1,116 @@
+"""Constraints of chains: labellings that break the rules of a scheme have no share in training and predictions."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from maxmargin import ChainCRF, ChainSVM
+from maxmargin.text import check_tags, convert_tags
+from tests import naive
+
+pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+
+
+@pytest.fixture
+def tagged():
+    """Noisy sequences of two types of entities, of lengths 1 to 4, in IOB2."""
+    rng = np.random.default_rng(0)
+    tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+    y = convert_tags([rng.choice(tags, size=rng.integers(1, 5)) for _ in range(12)], "IOB2")
+    return [np.eye(5)[[tags.index(tag) for tag in row]] + rng.normal(size=(len(row), 5)) for row in y], y
+
+
+def labels_of(model, y):
+    return [np.searchsorted(model.classes_, row) for row in y]
+
+
+def is_valid(tags, scheme):
+    try:
+        check_tags([tags], scheme)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("constraints", "scheme"), [("bio", "IOB2"), ("auto", "BILOU"), ("IOBES", "IOBES")])
+def test_probabilities_are_those_of_valid_labellings(tagged, constraints, scheme):
+    X, y = tagged[0], convert_tags(tagged[1], scheme)
+    model = ChainCRF(constraints=constraints).fit(X, y)
+    assert model.status_.name == "OPTIMAL"
+    unclear = [np.random.default_rng(k).normal(size=(length, 5)) for k, length in enumerate([1, 2, 3])]
+    for x, marginals, predicted in zip(unclear, model.predict_marginals(unclear), model.predict(unclear), strict=True):
+        labellings = [*naive.labellings(len(x), len(model.classes_))]
+        valid = [labels for labels in labellings if is_valid(model.classes_[labels], scheme)]
+        likelihoods = np.exp([model.log_likelihood([x], [model.classes_[labels]])[0] for labels in valid])
+        assert np.isclose(likelihoods.sum(), 1)
+        expected = sum(p * np.eye(len(model.classes_))[labels] for p, labels in zip(likelihoods, valid, strict=True))
+        assert np.allclose(marginals, expected, atol=1e-8)
+        assert predicted.tolist() == model.classes_[valid[int(np.argmax(likelihoods))]].tolist()
+    for outputs, _ in model.predict_topk(unclear, 9):
+        check_tags(outputs, scheme)
+    for samples in model.sample(unclear, 9, random_state=0):
+        check_tags(samples, scheme)
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "one-slack", "sgd"])
+def test_the_margin_is_that_of_valid_labellings(tagged, solver):
+    X, y = tagged
+    model = ChainSVM(C=1.0, constraints="bio", fit_bias=False, dtype="float64", solver=solver, random_state=0)
+    model = model.set_params(max_passes=40).fit(X, y)
+    w, n = model._w, len(X)
+    losses = []
+    for x, labels in zip(X, labels_of(model, y), strict=True):
+        [(psi, costs)] = naive.table([x], [labels], len(model.classes_))
+        outputs = naive.labellings(len(labels), len(model.classes_))
+        valid = [is_valid(model.classes_[output], "IOB2") for output in outputs]
+        losses.append((costs - psi @ w)[valid].max())
+    objective, bound = model.certificate_
+    assert np.isclose(objective, w @ w / (2 * n) + np.mean(losses))
+    free = clone(model).set_params(constraints=None).fit(X, y)
+    assert bound <= free.certificate_[0] + 1e-9  # fewer rivals, a lower optimum
+    check_tags(model.predict(X), "IOB2")
+
+
+def test_constraints_join_allowed_transitions(tagged):
+    X, y = tagged
+    classes = np.unique(np.concatenate(y))
+    pairs = {(a, b) for a in classes for b in classes if (a, b) != ("B-X", "B-Y")} | {
+        pair for row in y for pair in pairwise(row)
+    }
+    model = ChainCRF(constraints="bio", allowed_transitions=pairs).fit(X, y)
+    found = model.predict([np.random.default_rng(k).normal(size=(6, 5)) for k in range(5)])
+    check_tags(found, "IOB2")
+    assert {(a, b) for row in found for a, b in pairwise(row)} <= pairs
+
+
+def test_a_model_without_tags_for_a_length():
+    model = ChainCRF(constraints="bilou").fit([np.eye(2)], [["B-X", "L-X"]])
+    with pytest.raises(
+        ValueError, match=r"^No labelling of X\[1\], of length 3, keeps to allowed_transitions and .*\.$"
+    ):
+        model.predict([np.eye(2), np.eye(2)[[0, 1, 1]]])
+    assert model.predict([np.eye(2)[[0, 1, 0, 1]]])[0].tolist() == ["B-X", "L-X"] * 2
+
+
+@pytest.mark.parametrize(
+    ("constraints", "y", "message"),
+    [
+        (
+            "bio",
+            [["O", "I-X"]],
+            r"y\[0\] goes from 'O' to 'I-X' at position 1, which IOB2 forbids. "
+            r"maxmargin.text.convert_tags\(y, 'IOB2'\) repairs tags, as conlleval reads them.",
+        ),
+        ("bio", [["I-X", "I-X"]], r"y\[0\] begins with 'I-X', which IOB2 forbids. maxmargin.*"),
+        ("bilou", [["O", "B-X"]], r"y\[0\] ends with 'B-X', which BILOU forbids. maxmargin.*"),
+        ("auto", [["B-X", "O"], ["O", "I-X"]], r"y breaks the rules of IOB2, .*"),
+        ("auto", [["N", "V"]], r"y\[0\] has 'N' at position 0, but tags are O, .*"),
+        ("bio", [[1, 2]], r"y\[0\] has 1 at position 0, but tags are O, .*"),
+        ("bip", [["O", "O"]], "constraints must be one of IOB2, .*, not 'bip'."),
+    ],
+)
+def test_tags_that_break_rules(constraints, y, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        ChainSVM(constraints=constraints).fit([np.eye(2)] * len(y), y)

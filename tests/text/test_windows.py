@@ -1,0 +1,76 @@
+"""Features of tokens: those that their names say, made when asked for, in pipelines."""
+
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from maxmargin import ChainCRF
+from maxmargin.text import WindowFeatures
+
+SENTENCES = [[("He", "PRP"), ("ran", "VBD"), ("home", "NN")], [("Stop", "VB")]]
+
+
+def test_names_by_hand():
+    first, middle, last = WindowFeatures(window=1, affixes=1, tag_ngrams=2).transform(SENTENCES)[0]
+    assert middle == [
+        *("word=ran", "lower=ran", "shape=a", "prefix=r", "suffix=n"),
+        *("lower[-1]=he", "shape[-1]=Aa", "lower[+1]=home", "shape[+1]=a"),
+        *("words[-1]=He|ran", "words[+0]=ran|home"),
+        *("tag1[-1]=PRP", "tag1[+0]=VBD", "tag1[+1]=NN", "tag1[-1]=PRP|VBD", "tag1[+0]=VBD|NN"),
+    ]
+    assert "none[-1]" in first
+    assert "none[+1]" in last
+    assert WindowFeatures(window=0, shapes=False, affixes=0, word_ngrams=1).transform([["a"]])[0] == [
+        ["word=a", "lower=a"]
+    ]
+
+
+def test_the_longest_name_of_a_gazetteer():
+    gazetteers = {"city": ["New York", "York"], "paper": ["new york times"], "any": ["YORK"]}
+    rows = WindowFeatures(gazetteers=gazetteers).transform([["New", "York", "Times", "York", "new", "york", "x"]])[0]
+    found = [[name for name in row if name.partition("=")[0] in gazetteers] for row in rows]
+    assert found == [
+        ["paper=begin"],
+        ["paper=inside"],
+        ["paper=inside"],
+        ["city=begin", "any=begin"],
+        ["city=begin"],
+        ["city=inside"],
+        [],
+    ]
+
+
+def test_features_are_made_when_asked_for():
+    rows = WindowFeatures().transform(iter(SENTENCES))
+    assert len(rows) == 2
+    assert rows[1] == rows[-1] == [*rows][1] == rows[1:][0]
+    assert WindowFeatures().transform([[]])[0] == []
+
+
+def test_in_a_pipeline(interpreted_kernels):
+    X = [[word for word, _ in sentence] for sentence in SENTENCES * 3]
+    y = [[pos for _, pos in sentence] for sentence in SENTENCES * 3]
+    tagger = make_pipeline(WindowFeatures(), ChainCRF(C=10.0))
+    search = GridSearchCV(clone(tagger), {"windowfeatures__window": [0, 1], "chaincrf__min_count": [1, 2]}, cv=2)
+    assert search.fit(X, y).best_score_ == 1
+    assert tagger.fit(X, y).score(X, y) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "X", "message"),
+    [
+        ({"window": -1}, [["a"]], "window must be an integer, at least 0, not -1."),
+        ({"word_ngrams": 0}, [["a"]], "word_ngrams must be an integer, at least 1, not 0."),
+        ({"gazetteers": ["York"]}, [["a"]], "gazetteers must be a dict with lists of names, not a list."),
+        ({"gazetteers": {"city": "York"}}, [["a"]], r"gazetteers\['city'\] must be a list of names, strings that .*"),
+        ({"gazetteers": {"city": [" "]}}, [["a"]], r"gazetteers\['city'\] must be a list of names, strings that .*"),
+        ({}, "a b", "X must be a list of sentences, not a str."),
+        ({}, ["a b"], r"X\[0\] must be a list of tokens, not 'a b'."),
+        ({}, [["a", 3]], r"X\[0\] has 3 at position 1, but a token must be a string or a tuple of strings."),
+        ({}, [[("a", "B"), ("a",)]], r"X\[0\] has 1 strings at position 1, but 2 at position 0."),
+    ],
+)
+def test_bad_input(options, X, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}$"):
+        [*WindowFeatures(**options).transform(X)]
