@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from maxmargin.checks import check_count, shown
 
@@ -99,7 +100,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         """
         if isinstance(X, str) or not isinstance(X, Iterable):
             raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
-        return Windows(Extractor(self), X if isinstance(X, Sequence) else [*X])
+        return Windows(Extractor(clone(self)), X if isinstance(X, Sequence) else [*X])
 
 
 class Windows(Sequence):
@@ -123,10 +124,10 @@ class Windows(Sequence):
 class Cache(dict):
     """Values of a function, kept: the features of most words and tags are needed again and again."""
 
-    def __init__(self, function: Callable[[Any], list[str]]) -> None:
+    def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
 
-    def __missing__(self, key: Any) -> list[str]:
+    def __missing__(self, key: Any) -> Any:
         value = self[key] = self.function(key)
         return value
 
@@ -137,31 +138,39 @@ class Extractor:
     def __init__(self, options: WindowFeatures) -> None:
         for name, least in (("window", 0), ("affixes", 0), ("word_ngrams", 1), ("tag_ngrams", 1)):
             check_count(name, getattr(options, name), least)
+        self.options = options
         self.window, self.affixes, self.shapes = options.window, options.affixes, options.shapes
         self.word_ngrams, self.tag_ngrams = options.word_ngrams, options.tag_ngrams
         self.phrases = find_phrases(options.gazetteers or {})
         self.longest = max(map(len, self.phrases), default=0)
-        self.of_words, self.of_neighbours = Cache(self.word), Cache(self.neighbour)
-        self.of_tags = Cache(self.tag_ngram)
+        self.own = Cache(self.word)
+        self.neighbours = {k: Cache(partial(self.neighbour, k)) for k in range(-self.window, self.window + 1) if k}
+        self.tags = Cache(lambda title: Cache(lambda tags: f"{title}={tags}"))
+
+    def __reduce__(self) -> Any:
+        return Extractor, (self.options,)
 
     def __call__(self, sentence: Any, i: int) -> list[list[str]]:
         words, columns = split_tokens(sentence, i)
-        rows = [[*self.of_words[word]] for word in words]
-        for shift in [k for k in range(-self.window, self.window + 1) if k]:
-            for t, row in enumerate(rows):
-                row += self.of_neighbours[shift, words[t + shift] if 0 <= t + shift < len(words) else None]
+        rows = [[*self.own[word]] for word in words]
+        for shift, names in self.neighbours.items():
+            for row, word in beside(rows, words, shift):
+                row += names[word]
+            for row in rows[:-shift] if shift < 0 else rows[max(len(rows) - shift, 0) :]:
+                row.append(f"none[{shift:+}]")
         for n in range(2, self.word_ngrams + 1):
-            for start in range(len(words) - n + 1):
-                joined = "|".join(words[start : start + n])
-                for shift in range(1 - n, 1):
-                    rows[start - shift].append(f"words[{shift:+}]={joined}")
-        for tags in columns:
+            ngrams = joined(words, n)
+            for shift in range(1 - n, 1):
+                title = f"words[{shift:+}]="
+                for row, ngram in beside(rows, ngrams, shift):
+                    row.append(title + ngram)
+        for k, tags in enumerate(columns, start=1):
             for n in range(1, min(self.tag_ngrams, 2 * self.window + 1) + 1):
-                for start in range(len(words) - n + 1):
-                    ngram = tags[start : start + n]
-                    for shift in range(-self.window, self.window - n + 2):
-                        if 0 <= start - shift < len(words):
-                            rows[start - shift] += self.of_tags[shift, ngram]
+                ngrams = joined(tags, n)
+                for shift in range(-self.window, self.window - n + 2):
+                    names = self.tags[f"tag{k}[{shift:+}]"]
+                    for row, ngram in beside(rows, ngrams, shift):
+                        row.append(names[ngram])
         self.add_phrases(words, rows)
         return rows
 
@@ -171,17 +180,9 @@ class Extractor:
         affixes = [name for n in lengths for name in (f"prefix={word[:n]}", f"suffix={word[-n:]}")]
         return [f"word={word}", f"lower={word.lower()}", *([f"shape={shape(word)}"] if self.shapes else []), *affixes]
 
-    def neighbour(self, key: tuple[int, str | None]) -> list[str]:
-        """The features of a word somewhere beside a token, or of none."""
-        shift, word = key
-        if word is None:
-            return [f"none[{shift:+}]"]
+    def neighbour(self, shift: int, word: str) -> list[str]:
+        """The features of a word somewhere beside a token."""
         return [f"lower[{shift:+}]={word.lower()}", *([f"shape[{shift:+}]={shape(word)}"] if self.shapes else [])]
-
-    def tag_ngram(self, key: tuple[int, tuple[tuple[int, str], ...]]) -> list[str]:
-        """The feature of tags of a column, of which the first is somewhere beside a token."""
-        shift, ngram = key
-        return [f"tag{ngram[0][0]}[{shift:+}]={'|'.join(tag for _, tag in ngram)}"]
 
     def add_phrases(self, words: list[str], rows: list[list[str]]) -> None:
         """Add the features of names that are in gazetteers, the longest of those that begin at a word."""
@@ -195,8 +196,18 @@ class Extractor:
                 rows[t] += [f"{name}={'begin' if t == start else 'inside'}" for name in self.phrases[lower[start:end]]]
 
 
-def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[tuple[int, str], ...]]]:
-    """The words of a sentence and its columns of tags, each with the number of its column."""
+def beside(rows: list[list[str]], values: Sequence[str], shift: int) -> Iterator[tuple[list[str], str]]:
+    """Pairs of a row and the value that is `shift` places after it."""
+    return zip(rows[max(0, -shift) :], values[max(0, shift) :], strict=False)
+
+
+def joined(values: Sequence[str], n: int) -> Sequence[str]:
+    """All sequences of n values."""
+    return values if n == 1 else ["|".join(values[start : start + n]) for start in range(len(values) - n + 1)]
+
+
+def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The words of a sentence and its columns of tags."""
     if isinstance(sentence, str) or not isinstance(sentence, Iterable):
         raise TypeError(f"X[{i}] must be a list of tokens, not {shown(sentence)}.")
     tokens = [(token,) if isinstance(token, str) else token for token in sentence]
@@ -207,7 +218,7 @@ def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[tuple[int
         if len(token) != len(tokens[0]):
             raise ValueError(f"X[{i}] has {len(token)} strings at position {t}, but {len(tokens[0])} at position 0.")
     words, *columns = zip(*tokens, strict=True) if tokens else ((),)
-    return [*words], [tuple((k, tag) for tag in tags) for k, tags in enumerate(columns, start=1)]
+    return [*words], columns
 
 
 def find_phrases(gazetteers: Any) -> dict[tuple[str, ...], list[str]]:

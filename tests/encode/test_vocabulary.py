@@ -161,3 +161,5 @@ def test_numbers_for_a_model_of_names():
             model.predict(other)
     with pytest.raises(TypeError, match="holds dictionaries or strings"):
         ChainCRF().fit(X[0], ["D", "N"], lengths=[2])
+    with pytest.raises(ValueError, match="X holds features by name: leave out lengths"):
+        ChainCRF().fit(X, Y, lengths=[2, 2])
