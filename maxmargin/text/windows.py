@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -143,7 +143,7 @@ class Extractor:
         self.word_ngrams, self.tag_ngrams = options.word_ngrams, options.tag_ngrams
         self.phrases = find_phrases(options.gazetteers or {})
         self.longest = max(map(len, self.phrases), default=0)
-        self.own = Cache(self.word)
+        self.own, self.shape = Cache(self.word), Cache(shape)
         self.neighbours = {k: Cache(partial(self.neighbour, k)) for k in range(-self.window, self.window + 1) if k}
         self.tags = Cache(lambda title: Cache(lambda tags: f"{title}={tags}"))
 
@@ -178,11 +178,16 @@ class Extractor:
         """The features of a word."""
         lengths = range(1, min(self.affixes, len(word)) + 1)
         affixes = [name for n in lengths for name in (f"prefix={word[:n]}", f"suffix={word[-n:]}")]
-        return [f"word={word}", f"lower={word.lower()}", *([f"shape={shape(word)}"] if self.shapes else []), *affixes]
+        return [
+            f"word={word}",
+            f"lower={word.lower()}",
+            *([f"shape={self.shape[word]}"] if self.shapes else []),
+            *affixes,
+        ]
 
     def neighbour(self, shift: int, word: str) -> list[str]:
         """The features of a word somewhere beside a token."""
-        return [f"lower[{shift:+}]={word.lower()}", *([f"shape[{shift:+}]={shape(word)}"] if self.shapes else [])]
+        return [f"lower[{shift:+}]={word.lower()}", *([f"shape[{shift:+}]={self.shape[word]}"] if self.shapes else [])]
 
     def add_phrases(self, words: list[str], rows: list[list[str]]) -> None:
         """Add the features of names that are in gazetteers, the longest of those that begin at a word."""
@@ -234,7 +239,15 @@ def find_phrases(gazetteers: Any) -> dict[tuple[str, ...], list[str]]:
     return phrases
 
 
+def character_class(code: int) -> str:
+    """A for capital letters, a for small ones, 0 for digits, others as they are."""
+    character = chr(code)
+    return "A" if character.isupper() else "a" if character.islower() else "0" if character.isdigit() else character
+
+
+CLASSES = Cache(character_class)
+
+
 def shape(word: str) -> str:
     """The word with its letters and digits as classes, repeated ones once."""
-    classes = "".join("A" if c.isupper() else "a" if c.islower() else "0" if c.isdigit() else c for c in word)
-    return re.sub(r"(.)\1+", r"\1", classes)
+    return "".join(character for character, _ in groupby(word.translate(CLASSES)))
