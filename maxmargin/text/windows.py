@@ -7,9 +7,11 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from maxmargin.checks import check_count, shown
+
+Phrases = dict[tuple[str, ...], list[str]]  # the gazetteers that a name, in lower-cased words, is in
 
 
 class WindowFeatures(TransformerMixin, BaseEstimator):
@@ -78,13 +80,13 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the arguments; there is nothing to learn.
+        """Check the arguments and index the gazetteers; there is nothing to learn, and `transform` works without.
 
         Parameters
         ----------
         X, y : ignored
         """
-        Extractor(self)
+        self.phrases_ = Extractor(self.get_params()).phrases
         return self
 
     def transform(self, X: Any) -> Windows:
@@ -100,7 +102,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         """
         if isinstance(X, str) or not isinstance(X, Iterable):
             raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
-        return Windows(Extractor(clone(self)), X if isinstance(X, Sequence) else [*X])
+        extractor = Extractor(self.get_params(), getattr(self, "phrases_", None))
+        return Windows(extractor, X if isinstance(X, Sequence) else [*X])
 
 
 class Windows(Sequence):
@@ -133,22 +136,22 @@ class Cache(dict):
 
 
 class Extractor:
-    """Makes the features of the tokens of a sentence."""
+    """Makes the features of the tokens of a sentence, with the arguments of `WindowFeatures`."""
 
-    def __init__(self, options: WindowFeatures) -> None:
+    def __init__(self, options: dict[str, Any], phrases: Phrases | None = None) -> None:
         for name, least in (("window", 0), ("affixes", 0), ("word_ngrams", 1), ("tag_ngrams", 1)):
-            check_count(name, getattr(options, name), least)
+            check_count(name, options[name], least)
         self.options = options
-        self.window, self.affixes, self.shapes = options.window, options.affixes, options.shapes
-        self.word_ngrams, self.tag_ngrams = options.word_ngrams, options.tag_ngrams
-        self.phrases = find_phrases(options.gazetteers or {})
+        self.window, self.affixes, self.shapes = options["window"], options["affixes"], options["shapes"]
+        self.word_ngrams, self.tag_ngrams = options["word_ngrams"], options["tag_ngrams"]
+        self.phrases = find_phrases(options["gazetteers"] or {}) if phrases is None else phrases
         self.longest = max(map(len, self.phrases), default=0)
         self.own, self.shape = Cache(self.word), Cache(shape)
         self.neighbours = {k: Cache(partial(self.neighbour, k)) for k in range(-self.window, self.window + 1) if k}
         self.tags = Cache(lambda title: Cache(lambda tags: f"{title}={tags}"))
 
     def __reduce__(self) -> Any:
-        return Extractor, (self.options,)
+        return Extractor, (self.options, self.phrases)
 
     def __call__(self, sentence: Any, i: int) -> list[list[str]]:
         words, columns = split_tokens(sentence, i)
@@ -178,16 +181,13 @@ class Extractor:
         """The features of a word."""
         lengths = range(1, min(self.affixes, len(word)) + 1)
         affixes = [name for n in lengths for name in (f"prefix={word[:n]}", f"suffix={word[-n:]}")]
-        return [
-            f"word={word}",
-            f"lower={word.lower()}",
-            *([f"shape={self.shape[word]}"] if self.shapes else []),
-            *affixes,
-        ]
+        shapes = [f"shape={self.shape[word]}"] if self.shapes else []
+        return [f"word={word}", f"lower={word.lower()}", *shapes, *affixes]
 
     def neighbour(self, shift: int, word: str) -> list[str]:
         """The features of a word somewhere beside a token."""
-        return [f"lower[{shift:+}]={word.lower()}", *([f"shape[{shift:+}]={self.shape[word]}"] if self.shapes else [])]
+        shapes = [f"shape[{shift:+}]={self.shape[word]}"] if self.shapes else []
+        return [f"lower[{shift:+}]={word.lower()}", *shapes]
 
     def add_phrases(self, words: list[str], rows: list[list[str]]) -> None:
         """Add the features of names that are in gazetteers, the longest of those that begin at a word."""
@@ -226,13 +226,14 @@ def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[str, ...]
     return [*words], columns
 
 
-def find_phrases(gazetteers: Any) -> dict[tuple[str, ...], list[str]]:
+def find_phrases(gazetteers: Any) -> Phrases:
     """The lists that each name is in, as lower-cased words."""
-    phrases: dict[tuple[str, ...], list[str]] = {}
+    phrases: Phrases = {}
     if not isinstance(gazetteers, Mapping):
         raise TypeError(f"gazetteers must be a dict with lists of names, not a {type(gazetteers).__name__}.")
     for title, names in gazetteers.items():
-        if isinstance(names, str) or not all(isinstance(name, str) and name.strip() for name in names):
+        names = [] if isinstance(names, str) or not isinstance(names, Iterable) else [*names]
+        if not names or not all(isinstance(name, str) and name.strip() for name in names):
             raise ValueError(f"gazetteers[{title!r}] must be a list of names, strings that are not blank.")
         for name in dict.fromkeys(name.lower() for name in names):
             phrases.setdefault(tuple(name.split()), []).append(title)

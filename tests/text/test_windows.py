@@ -43,6 +43,12 @@ def test_the_longest_name_of_a_gazetteer():
     ]
 
 
+def test_gazetteers_are_indexed_once():
+    windows = WindowFeatures(gazetteers={"city": iter(["York"])}).fit(None)
+    for _ in range(2):
+        assert "city=begin" in windows.transform([["York"]])[0][0]
+
+
 def test_features_are_made_when_asked_for():
     rows = WindowFeatures().transform(iter(SENTENCES))
     assert len(rows) == 2
