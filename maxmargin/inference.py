@@ -1,33 +1,90 @@
-"""Predictions for all examples of a problem, on several threads: best, K best, best through each part,
-marginals, samples.
+"""Predictions for all examples of a problem, on several threads: best, with what is known of them, K best, best
+through each part, marginals, samples.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.problem import (
+    METHODS,
     REACH,
+    bound_oracle,
     exp_oracle,
     gold,
     is_beyond_reach,
+    is_tight,
     max_marginals,
     max_oracle,
+    mean_oracle,
     new_weights,
+    relax_oracle,
     sample_oracle,
     score_output,
     scores,
     topk_oracle,
 )
 from maxmargin.runtime.blocks import Blocks, new_blocks
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import kernel, supports
 from maxmargin.runtime.passes import Passes
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import EVERY
 
 NONE = -1  # what a kernel returns when it is through, in place of an example whose scores are beyond reach
+
+
+class Prediction(NamedTuple):
+    """An output and what is known of it.
+
+    Attributes
+    ----------
+    output : a row of integers
+    score : its score
+    bound : no output has a higher score; equal to the score where that is known to be the highest
+    is_exact : whether that is known, but for rounding
+    method : how it was found: on graphs "elimination", "cut", "relaxation" (labels read off the dual of the relaxation)
+        or "expansion" (the same, improved by moves); of other structures "oracle"
+    integrality : the share of the nodes of a graph whose mean parts in the relaxation are integral; 1 where it is exact
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.inference import certified_outputs
+    >>> from maxmargin.testing import toy_chains
+    >>> found = certified_outputs(toy_chains(), np.ones(21))[0]
+    >>> found.is_exact, found.bound == found.score, found.method
+    (True, True, 'oracle')
+    """
+
+    output: np.ndarray
+    score: float
+    bound: float
+    is_exact: bool
+    method: str
+    integrality: float
+
+
+def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> list[Prediction]:
+    """As `best_outputs`, with what is known of each.
+
+    Where an oracle does not find the best output, as on graphs with cycles, a relaxation is solved for the bound.
+    """
+    passes = Passes(problem, n_jobs)
+    outputs = new_blocks(passes.output_sizes, np.int32)
+    reached, bounds = np.zeros((2, passes.n))
+    _run(passes, _bound if supports(bound_oracle, problem) else _attain, w, passes.part_sizes, outputs, reached, bounds)
+    methods, integrality = ["oracle"] * passes.n, np.ones(passes.n)
+    if supports(relax_oracle, problem):
+        _run(passes, _tighten, w, passes.part_sizes, reached, bounds)
+        for (lo, hi), scratch in zip(passes.ranges.bounds, passes.scratches, strict=True):
+            methods[lo:hi] = [METHODS[k] for k in scratch.work.method[lo:hi]]
+            integrality[lo:hi] = scratch.work.integrality[lo:hi]
+    is_exact = is_tight(bounds, reached)
+    known = reached, bounds, is_exact, methods, np.where(is_exact, 1.0, integrality)
+    rows = np.split(outputs.values, outputs.start[1:-1])
+    return [Prediction(*row) for row in zip(rows, *(np.asarray(column).tolist() for column in known), strict=True)]
 
 
 def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
@@ -69,6 +126,21 @@ def marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[B
     return means, log_partition
 
 
+def known_marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
+    """For every example the mean parts under p(y) ~ exp(score(y)), and whether they are exact.
+
+    Where sums over all outputs are out of reach, as on graphs of large treewidth, they are the mean parts of the local
+    polytope of the highest score plus Gini's entropy of nodes and edges, as `RelaxedLoss` has it.
+    """
+    if supports(exp_oracle, problem):
+        means, log_partition = marginals(problem, w, n_jobs)
+        return means, np.ones(len(log_partition), bool)
+    passes = Passes(problem, n_jobs)
+    means, is_exact = new_blocks(passes.part_sizes, passes.dtype), np.zeros(passes.n, bool)
+    _run(passes, _means, w, means, is_exact)
+    return means, is_exact
+
+
 def samples(problem: Any, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int | None = None) -> list[np.ndarray]:
     """For every example outputs drawn from p(y) ~ exp(score(y)), as rows."""
     passes = Passes(problem, n_jobs)
@@ -108,6 +180,58 @@ def _decode(problem, w, n_parts, outputs, lo, hi, scratch):
         if is_beyond_reach(theta):
             return i
         max_oracle(problem, i, theta, outputs.values[outputs.start[i] : outputs.start[i + 1]], scratch.work)
+    return NONE
+
+
+@kernel
+def _attain(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+        scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
+        max_oracle(problem, i, theta, y, scratch.work)
+        scores(problem, w, i, theta)  # some oracles change them
+        values[i] = score_output(problem, i, theta, y)
+        bounds[i] = values[i]
+    return NONE
+
+
+@kernel
+def _bound(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+        scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
+        bound = bound_oracle(problem, i, theta, y, scratch.work)
+        values[i] = score_output(problem, i, theta, y)
+        bounds[i] = max(bound, values[i])
+    return NONE
+
+
+@kernel
+def _tighten(problem, w, n_parts, values, bounds, lo, hi, scratch):
+    for i in range(lo, hi):
+        if not is_tight(bounds[i], values[i]):
+            theta = scratch.theta[: n_parts[i]]
+            scores(problem, w, i, theta)
+            bound = relax_oracle(problem, i, theta, scratch.delta[: theta.size], scratch.work)
+            bounds[i] = max(min(bounds[i], bound), values[i])
+    return NONE
+
+
+@kernel
+def _means(problem, w, means, is_exact, lo, hi, scratch):
+    for i in range(lo, hi):
+        mu = means.values[means.start[i] : means.start[i + 1]]
+        theta = scratch.theta[: mu.size]
+        scores(problem, w, i, theta)
+        if is_beyond_reach(theta):
+            return i
+        is_exact[i] = mean_oracle(problem, i, theta, mu, scratch.work)
     return NONE
 
 

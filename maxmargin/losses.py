@@ -25,6 +25,7 @@ from maxmargin.problem import (
     IMPOSSIBLE,
     add_output,
     augment,
+    bound_oracle,
     exp_oracle,
     gold,
     max_oracle,
@@ -33,12 +34,13 @@ from maxmargin.problem import (
     topk_oracle,
 )
 from maxmargin.runtime.abi import Attained, Problem, Reals, Scratch
-from maxmargin.runtime.dispatch import LOSS, generic, helper, implements
+from maxmargin.runtime.dispatch import LOSS, generic, helper, implements, supports
 from maxmargin.runtime.views import matrix
-from maxmargin.smoothing import SMOOTHINGS, has_weight, smooth_sorted
+from maxmargin.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted
 
-__all__ = ["Loss", "find_loss"]
+__all__ = ["Loss", "RelaxedLoss", "find_loss"]
 
+ENTROPIES = ("gini", "oriented_trees")
 LEAST_TEMPERATURE = 1e-9  # of entropy: potentials are divided by it, and are to stay far from those of impossible parts
 
 
@@ -46,7 +48,8 @@ LEAST_TEMPERATURE = 1e-9  # of entropy: potentials are divided by it, and are to
 def attain(loss, problem: Problem, i: int, theta: Reals, means: Reals, scratch: Scratch) -> Attained:  # type: ignore[empty-body]
     """Write the mean parts at which h is attained into `means`; leaves theta changed.
 
-    Return h, the true maximum (or h where the oracle does not tell it), <theta, means>, and whether h is exact.
+    Return h, the true maximum (or h where the oracle does not tell it), h less the entropy of `means`, which is
+    <theta, means> where h is exact, and by how much h is above what is attained where it is only an upper bound.
     """
 
 
@@ -122,6 +125,10 @@ class MaxLoss(Loss):
     oracle = "max"
 
 
+class BoundedLoss(MaxLoss):
+    """The same, of problems whose oracle finds an output and a bound of the maximum."""
+
+
 class TopKLoss(Loss):
     """The maximum smoothed by l2."""
 
@@ -139,6 +146,42 @@ class ExpLoss(Loss):
     oracle = "exp"
 
 
+@dataclass(frozen=True)
+class RelaxedLoss(Loss):
+    """The loss of a graph over its local polytope, with an entropy that is a sum over nodes and edges (`IDAL`).
+
+    Parameters
+    ----------
+    mu : the temperature, the weight of the entropy: as it tends to 0, the loss tends to the relaxed hinge loss
+    margin : whether outputs must win by their cost
+    entropy : "gini", or "oriented_trees" for the mean of Gini's entropy over oriented spanning trees, which is nearer
+        to that of the graph
+
+    Examples
+    --------
+    >>> from maxmargin import RelaxedLoss
+    >>> RelaxedLoss(mu=0.1).name
+    'relaxed'
+    """
+
+    entropy: str = "gini"
+
+    oracle = ""  # none: the maximum over the local polytope is never asked for
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("entropy", self.entropy, ENTROPIES)
+
+    @property
+    def is_smooth(self) -> bool:
+        """As the entropy is strongly concave."""
+        return True
+
+    @property
+    def name(self) -> str:
+        return "relaxed"
+
+
 _KINDS: dict[str | None, type[Loss]] = {None: MaxLoss, "l2": TopKLoss, "entropy": ExpLoss}
 
 NAMED = {"hinge": Loss(), "smooth_hinge": Loss("l2"), "log": Loss("entropy", margin=False)}
@@ -152,6 +195,13 @@ def find_loss(loss: Any) -> Loss:
     return found
 
 
+def attained_on(loss: Loss, problem: Any) -> Loss:
+    """The loss as it is attained on a problem: with a bound of the maximum if its oracle need not find that."""
+    if type(loss) is MaxLoss and supports(bound_oracle, problem):
+        return BoundedLoss(margin=loss.margin)
+    return loss
+
+
 @implements(attain, MaxLoss)
 def attain_max(loss, problem, i, theta, means, scratch):
     y = scratch.y[: gold(problem, i).size]
@@ -159,7 +209,18 @@ def attain_max(loss, problem, i, theta, means, scratch):
     top = score_output(problem, i, theta, y)
     clear(means)
     add_output(problem, i, y, 1.0, means)
-    return top, top, top, True
+    return top, top, top, 0.0
+
+
+@implements(attain, BoundedLoss)
+def attain_bound(loss, problem, i, theta, means, scratch):
+    y = scratch.y[: gold(problem, i).size]
+    bound = bound_oracle(problem, i, theta, y, scratch.work)
+    score = score_output(problem, i, theta, y)
+    bound = max(bound, score)
+    clear(means)
+    add_output(problem, i, y, 1.0, means)
+    return bound, bound, bound, bound - score
 
 
 @implements(attain, TopKLoss)
@@ -171,13 +232,14 @@ def attain_topk(loss, problem, i, theta, means, scratch):
     h = smooth_sorted(values, count, loss.mu, scratch.shares)
     # Proposition 4: the outputs that were not asked for have no weight if the last one has none.
     is_exact = found == count or not has_weight(values, count, loss.mu)
+    slack = 0.0 if is_exact else max(bound_sorted(values, count, loss.mu) - h, 0.0)
     clear(means)
     mean = 0.0
     for k in range(count):
         if scratch.shares[k] > 0:
             add_output(problem, i, outputs[k], scratch.shares[k], means)
             mean += scratch.shares[k] * values[k]
-    return h, values[0], mean, is_exact
+    return h + slack, values[0], mean + slack, slack
 
 
 @implements(attain, ExpLoss)
@@ -185,10 +247,12 @@ def attain_exp(loss, problem, i, theta, means, scratch):
     if loss.mu != 1:
         combine(theta, 1 / loss.mu, theta, 0.0)
     h = loss.mu * exp_oracle(problem, i, theta, means, scratch.work)
+    if loss.mu != 1:
+        combine(theta, loss.mu, theta, 0.0)
     mean = 0.0
     for p in range(theta.size):
         mean += theta[p] * means[p]
-    return h, h, loss.mu * mean, True
+    return h, h, mean, 0.0
 
 
 @helper

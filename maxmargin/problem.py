@@ -119,6 +119,14 @@ def max_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
 
 
 @generic(interface=PROBLEM)
+def bound_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
+    """As `max_oracle`, of structures where `y` need not be the best; return an upper bound of the highest score.
+
+    Where it is implemented, certificates rest on it, and not on the score of `y`.
+    """
+
+
+@generic(interface=PROBLEM)
 def topk_oracle(problem, i: int, theta: Reals, outputs: Outputs, values: Reals, level: float, work: Work) -> int:
     """Write the K best outputs into the K rows of `outputs`, best first, and their scores into `values`.
 
@@ -130,6 +138,23 @@ def topk_oracle(problem, i: int, theta: Reals, outputs: Outputs, values: Reals, 
 @generic(interface=PROBLEM)
 def exp_oracle(problem, i: int, theta: Reals, mu: Reals, work: Work) -> float:
     """Write the mean parts under p(y) ~ exp(score(y)) into `mu`; return the log-partition function."""
+
+
+@generic(interface=PROBLEM)
+def mean_oracle(problem, i: int, theta: Reals, mu: Reals, work: Work) -> bool:
+    """As `exp_oracle`, of structures where that can be out of reach: mean parts of a relaxation then.
+
+    Return whether they are exact.
+    """
+
+
+@generic(interface=PROBLEM)
+def relax_oracle(problem, i: int, theta: Reals, mu: Reals, work: Work) -> float:
+    """Write the best mean parts of a relaxation into `mu`; return an upper bound of the highest score.
+
+    Where it is implemented, `work` says how each example was last dealt with: `work.method`, an index into `METHODS`,
+    by `bound_oracle`, and `work.integrality`, the share of integral nodes, by `relax_oracle`.
+    """
 
 
 @generic(interface=PROBLEM)
@@ -146,6 +171,16 @@ def max_marginals(problem, i: int, theta: Reals, out: Reals, work: Work) -> None
 
     Other parts are left alone. Where there are no such parts, this generic is not implemented.
     """
+
+
+METHODS = ("elimination", "cut", "relaxation", "expansion")
+TIGHT = 1e-9  # of a bound: smaller gaps are rounding
+
+
+@helper
+def is_tight(bound, score):
+    """Whether a bound is attained, but for rounding."""
+    return bound - score <= TIGHT * (1 + abs(bound))
 
 
 ORACLES = {"max": max_oracle, "topk": topk_oracle, "exp": exp_oracle}

@@ -102,3 +102,17 @@ def smooth_sorted(values, count, mu, weights):
             weights[k] = u
             h -= u * (top - values[k]) + mu / 2 * u * u
     return h
+
+
+@helper
+def bound_sorted(values, last, mu):
+    """At least the maximum, smoothed by l2, of values[:last] and of any number of values up to values[last].
+
+    These can share a weight among so many that it costs nothing: each value above them has the weight z_k - z_last over
+    mu, and the rest of the weight has the value z_last. That the sum of these is less than 1 is what `has_weight` says.
+    """
+    least = np.float64(values[last])
+    h = least + mu / 2
+    for k in range(last):
+        h += (values[k] - least) * ((values[k] - least) / (2 * mu))
+    return h

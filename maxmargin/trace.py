@@ -25,7 +25,7 @@ class Status(enum.Enum):
     EARLY_STOPPED = "the held-out score has not risen for as many certificates as patience allows"
     STALLED = "the solver can make no further progress in this precision"
     ESTIMATED = "the last known block gaps add up to less than tol; no exact certificate was asked for"
-    INEXACT = "the duality gap reached tol, but the oracle is not exact, so the gap proves nothing"
+    INEXACT = "the oracle is not exact, and does not tell whether the duality gap is within tol"
 
 
 class Certified(NamedTuple):

@@ -24,6 +24,11 @@ def graphs(rng):
     return X, y, [(np.eye(3), [(0, 1)])]
 
 
+def cycles(rng):
+    X, y, other = chains(rng)
+    return [(x, [(0, 1), (1, 2), (2, 0)] if len(x) == 3 else [(0, 1)][: len(x) - 1]) for x in X], y, [(other[0], [])]
+
+
 def candidates(rng):
     X = [rng.normal(size=(rng.integers(2, 5), 2)) for _ in range(8)]
     return X, [int(np.argmax(x[:, 0] + 0.2 * rng.normal(size=len(x)))) for x in X], [np.eye(3)]
@@ -32,6 +37,11 @@ def candidates(rng):
 def classes(rng):
     y = np.arange(12) % 3
     return np.eye(3)[y] + 0.3 * rng.normal(size=(12, 3)), np.array(["a", "b", "c"])[y], np.eye(2)
+
+
+def several_labels(rng):
+    y = np.array([[0, 1, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1]] * 3)
+    return y @ np.eye(3, 2) + 0.3 * rng.normal(size=(12, 2)), y, np.eye(3)
 
 
 def matchings(rng):
@@ -67,9 +77,13 @@ CASES = {
     "ChainCRF": ({}, chains),
     "ChainSVM": ({}, chains),
     "DeformableSVM": ({"edges": [(0, 1)], "tol": 0.01}, poses),
+    "GraphCRF": ({}, cycles),
     "GraphCutSVM": ({}, graphs),
+    "GraphSVM": ({}, cycles),
     "MatchingSVM": ({}, matchings),
     "MulticlassSVM": ({}, classes),
+    "MultiLabelCRF": ({"graph": "full"}, several_labels),
+    "MultiLabelSVM": ({}, several_labels),
     "StructuredSVM": ({"model": Labels()}, own),
     "TreeCRF": ({}, trees),
     "TreeSVM": ({}, trees),

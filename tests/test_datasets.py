@@ -14,8 +14,11 @@ from maxmargin.datasets import (
     digits,
     load_blood_cells,
     load_conll2000,
+    load_emotions,
     load_lsp,
+    load_msrc,
     load_ocr,
+    load_scene,
     load_wnut17,
     load_word_alignment,
 )
@@ -91,7 +94,7 @@ def test_reading_whole_words_beats_reading_digit_by_digit():
     assert chain_error < linear_error / 2
 
 
-@pytest.mark.parametrize("load", [load_ocr, load_conll2000, load_wnut17])
+@pytest.mark.parametrize("load", [load_ocr, load_conll2000, load_wnut17, load_scene, load_emotions, load_msrc])
 def test_missing_files_say_how_to_name_the_folder(load, tmp_path, monkeypatch):
     monkeypatch.delenv("MAXMARGIN_DATA", raising=False)
     ways = "was not found.*: pass folder=... or set the environment variable MAXMARGIN_DATA to the folder"
@@ -224,3 +227,36 @@ def test_poses_without_their_images(tmp_path):
     savemat(tmp_path / "lsp_extended_400" / "joints.mat", {"joints": np.zeros((14, 3, 2))})
     with pytest.raises(ValueError, match="has joints of 2 images, but 0 images"):
         load_lsp(tmp_path)
+
+
+def test_multi_label_counts(data_folder):
+    for load, n_train, n_test, n_features in ((load_scene, 1211, 1196, 294), (load_emotions, 391, 202, 72)):
+        data = load(data_folder)
+        assert (data.X_train.shape, data.X_test.shape) == ((n_train, n_features), (n_test, n_features))
+        assert (data.y_train.shape, data.y_test.shape) == ((n_train, 6), (n_test, 6))
+        assert set(np.unique(data.y_train)) == {0, 1}
+
+
+def test_photographs_by_their_names(tmp_path):
+    io = pytest.importorskip("skimage.io")
+    images, maps = (tmp_path / "msrc_v2" / part for part in ("images", "labels"))
+    for folder in (images, maps):
+        folder.mkdir(parents=True)
+    for k in range(1, 12):  # read in this order: 10 comes after 9
+        labels = np.array([[0, 5, 8], [k, k, k]], np.uint8)
+        io.imsave(images / f"1_{k}_s.jpg", np.dstack([labels] * 3), check_contrast=False)
+        io.imsave(maps / f"1_{k}_s.png", labels, check_contrast=False)
+    photos = load_msrc(tmp_path)
+    assert [labels[1, 0] for labels in photos.y_train] == [1, 2, 3, 6, 7, 0, 11]
+    assert [labels[1, 0] for labels in photos.y_test] == [4, 0, 9, 10]
+    assert not any(labels[0].any() for labels in photos.y_train)  # void, horse and mountain
+    assert all(image.shape == (2, 3, 3) for image in photos.X_test)
+
+
+def test_photographs_counts(data_folder):
+    pytest.importorskip("skimage.io")
+    photos = load_msrc(data_folder)
+    assert (len(photos.X_train), len(photos.X_test)) == (355, 236)
+    for images, labels in ((photos.X_train, photos.y_train), (photos.X_test, photos.y_test)):
+        assert all(image.shape == (*found.shape, 3) for image, found in zip(images, labels, strict=True))
+        assert len(np.unique(np.concatenate([found.ravel() for found in labels]))) == 22

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
-from maxmargin.smoothing import has_weight, project_to_simplex, smooth_max, smooth_sorted
+from maxmargin.smoothing import bound_sorted, has_weight, project_to_simplex, smooth_max, smooth_sorted
 from tests import naive
 
 scores = st.lists(st.integers(-20, 20).map(lambda k: k / 4), min_size=1, max_size=8).map(np.array)  # ties are common
@@ -62,6 +62,8 @@ def test_top_k_is_exact_just_when_proposition_4_says_so(z, mu):
         assert (weights[k] == 0) == says_exact == (not has_weight(z, k, mu))
         if says_exact:
             assert np.isclose(smooth_sorted(z, k, mu, weights), full)
+        else:
+            assert smooth_sorted(z, k, mu, weights) <= full + 1e-9 <= bound_sorted(z, k, mu) + 2e-9
 
 
 def test_large_scores_do_not_cancel():

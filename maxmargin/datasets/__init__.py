@@ -1,4 +1,4 @@
-"""Labelled sequences to try the library on: one set made on the spot, the others read from files."""
+"""Labelled data to try the library on: one set made on the spot, the others read from files."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ from maxmargin.datasets.blood_cells import load_blood_cells
 from maxmargin.datasets.digits import digit_words
 from maxmargin.datasets.horses import load_horses
 from maxmargin.datasets.lsp import load_lsp
+from maxmargin.datasets.msrc import MSRC_CLASSES, load_msrc
+from maxmargin.datasets.multilabel import load_emotions, load_scene
 from maxmargin.datasets.ocr import load_ocr
 from maxmargin.datasets.text import load_conll2000, load_wnut17
 
 __all__ = [
+    "MSRC_CLASSES",
     "Dataset",
     "SentencePair",
     "digit_words",
     "load_blood_cells",
     "load_conll2000",
+    "load_emotions",
     "load_horses",
     "load_lsp",
+    "load_msrc",
     "load_ocr",
+    "load_scene",
     "load_wnut17",
     "load_word_alignment",
 ]

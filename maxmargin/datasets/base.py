@@ -12,12 +12,12 @@ FOLDER_VARIABLE = "MAXMARGIN_DATA"
 
 @dataclass(frozen=True)
 class Dataset:
-    """Sequences and their labels, ready for `fit` and `predict`.
+    """Examples and their true outputs, ready for `fit` and `predict`.
 
     Attributes
     ----------
-    X_train, X_test : lists of sequences
-    y_train, y_test : lists of the labels of each sequence
+    X_train, X_test : lists of examples, such as sequences, or arrays with a row for each
+    y_train, y_test : the same of their true outputs, such as the labels of each sequence
     X_dev, y_dev : the same for model selection; empty where a data set has no such part
 
     Examples
@@ -49,3 +49,12 @@ def find_file(name: str, folder: str | Path | None) -> Path:
         f"{name} was {searched}: pass folder=... or set the environment variable {FOLDER_VARIABLE} to the folder "
         f"that contains {Path(name).parent}."
     )
+
+
+def read_image(path: Path) -> Any:
+    """The array of an image, by scikit-image."""
+    try:
+        from skimage.io import imread
+    except ImportError as error:
+        raise ImportError("Reading images needs scikit-image: pip install maxmargin[vision].") from error
+    return imread(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from maxmargin.datasets.base import Dataset, find_file
+from maxmargin.datasets.base import Dataset, find_file, read_image
 
 
 def load_horses(folder: str | Path | None = None) -> Dataset:
@@ -34,11 +34,6 @@ def load_horses(folder: str | Path | None = None) -> Dataset:
 
 
 def _read(root: Path, part: str) -> tuple[list[Any], list[Any]]:
-    try:
-        from skimage.io import imread
-    except ImportError as error:
-        raise ImportError("load_horses needs scikit-image: pip install maxmargin[vision].") from error
-
     paths = sorted((root / f"images_{part}").glob("*.jpg"))
-    masks = [imread(root / f"masks_{part}" / f"{path.stem}.png") for path in paths]
-    return [imread(path) for path in paths], [(mask > 0).astype(int) for mask in masks]
+    masks = [read_image(root / f"masks_{part}" / f"{path.stem}.png") for path in paths]
+    return [read_image(path) for path in paths], [(mask > 0).astype(int) for mask in masks]

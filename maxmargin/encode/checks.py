@@ -67,20 +67,20 @@ def locate(row: Any, offsets: np.ndarray) -> tuple[int, int]:
     return example, int(row - offsets[example])
 
 
-def flatten_labels(y: Any, lengths: np.ndarray, noun: str, *, is_stacked: bool = False) -> np.ndarray:
+def flatten_labels(y: Any, lengths: np.ndarray, noun: str, name: str = "y", *, is_stacked: bool = False) -> np.ndarray:
     """Check sequences of labels against the numbers of rows of X, `noun` in messages, and concatenate them."""
     y = [*y] if isinstance(y, Iterator) else y
     is_flat = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object
     is_long = is_stacked and hasattr(y, "__len__") and len(y) == lengths.sum()
     if is_long and (is_flat or all(np.ndim(label) == 0 for label in y)):
-        return _as_labels(list(y), "y")
-    check_truths(y, len(lengths), f"one sequence of labels per {noun} of X", noun)
-    sequences = [_as_labels(labels, f"y[{i}]") for i, labels in enumerate(y)]
+        return _as_labels(list(y), name)
+    check_truths(y, len(lengths), f"one sequence of labels per {noun} of X", noun, name)
+    sequences = [_as_labels(labels, f"{name}[{i}]") for i, labels in enumerate(y)]
     for i, (labels, length) in enumerate(zip(sequences, lengths, strict=True)):
         if len(labels) != length:
-            raise ValueError(f"y[{i}] has {len(labels)} labels, but X[{i}] has {length} rows.")
+            raise ValueError(f"{name}[{i}] has {len(labels)} labels, but X[{i}] has {length} rows.")
         if (labels.dtype.kind == "U") != (sequences[0].dtype.kind == "U"):
-            raise TypeError(f"y[{i}] holds labels of another type than y[0].")
+            raise TypeError(f"{name}[{i}] holds labels of another type than {name}[0].")
     return np.concatenate(sequences)
 
 

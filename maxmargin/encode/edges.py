@@ -71,6 +71,20 @@ def first_repeated(keys: np.ndarray) -> tuple[int, int] | None:
     return (int(order[repeats[0]]), int(order[repeats[0] + 1])) if repeats.size else None
 
 
+def check_ends(edges: Any, name: str, n_nodes: int) -> np.ndarray:
+    """Check edges that have no direction: no loops, and none twice."""
+    ends = check_edges(edges, name, n_nodes)
+    is_loop = ends[:, 0] == ends[:, 1]
+    if is_loop.any():
+        e = int(np.flatnonzero(is_loop)[0])
+        raise ValueError(f"Edge {e} of {name} joins node {ends[e, 0]} to itself.")
+    repeated = first_repeated(ends.min(axis=1) * n_nodes + ends.max(axis=1))
+    if repeated:
+        one, other = map(tuple, ends[[*repeated]].tolist())
+        raise ValueError(f"Edges {repeated[0]} and {repeated[1]} of {name}, {one} and {other}, are the same.")
+    return ends
+
+
 def check_parents(edges: Any, name: str, n_nodes: int) -> np.ndarray:
     """Check the edges of a tree, pairs of parent and child; cycles are found by `children_first`."""
     ends = check_edges(edges, name, n_nodes)

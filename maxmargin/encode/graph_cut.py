@@ -11,10 +11,11 @@ from sklearn.utils import Bunch
 from maxmargin.costs import label_costs
 from maxmargin.encode.base import LabellingEncoder, by_row
 from maxmargin.encode.checks import check_examples, flatten_labels, flatten_weights, locate
-from maxmargin.encode.edges import Graphs, check_edges, first_repeated, join_graphs
+from maxmargin.encode.edges import Graphs, check_ends, join_graphs
 from maxmargin.encode.rows import append_constant, row_features
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.graph_cut import GraphCutProblem
+from maxmargin.structures.max_flow import make_arcs
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,20 +56,6 @@ class GraphCutEncoder(LabellingEncoder):
     def assemble(self, graphs: Graphs, labels: np.ndarray, cost: np.ndarray, with_grams: bool) -> GraphCutProblem:
         """Put checked graphs, labels 0 and 1 of all nodes and costs of their wrong labels together."""
         nodes, edges = self.stored(graphs.nodes, append_constant), graphs.edges
-        n, n_nodes, n_edges = len(nodes.lengths), int(nodes.offsets[-1]), len(graphs.ends)
-        tails = graphs.ends_in_all.T.ravel()  # of the arcs of all edges, first end to second, then the other way
-        order = np.argsort(tails, kind="stable")
-        at = np.empty(2 * n_edges, np.int64)
-        at[order] = np.arange(2 * n_edges)
-        there, back = np.split(at, 2)
-        head, sister = np.empty(2 * n_edges, np.int64), np.empty(2 * n_edges, np.int64)
-        head[there], head[back] = graphs.ends[:, 1], graphs.ends[:, 0]
-        before = 2 * np.repeat(edges.offsets[:-1], edges.lengths)  # arcs of earlier graphs
-        sister[there], sister[back] = back - before, there - before
-        ends_of_rows = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=n_nodes))])
-        graph = np.repeat(np.arange(n), nodes.lengths + 1)
-        first = ends_of_rows[np.arange(n_nodes + n) - graph] - 2 * edges.offsets[graph]
-
         return GraphCutProblem(
             features=row_features(nodes, self.dtype, with_grams=with_grams),
             edge_features=row_features(edges._replace(matrix=-edges.matrix), self.dtype, with_grams=with_grams),
@@ -77,10 +64,7 @@ class GraphCutEncoder(LabellingEncoder):
             ends=graphs.ends.astype(np.int32),
             labels=labels.astype(np.int32),
             cost=np.ascontiguousarray(cost, self.dtype),
-            first=first.astype(np.int32),
-            head=head.astype(np.int32),
-            sister=sister.astype(np.int32),
-            arc=(there - before).astype(np.int32),
+            **make_arcs(nodes.offsets, edges.offsets, graphs.ends)._asdict(),
             n_features=nodes.matrix.shape[1],
             n_edge_features=edges.matrix.shape[1],
         )
@@ -118,17 +102,3 @@ def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | N
         value = graphs.edges.matrix[row, g]
         raise ValueError(f"Feature {g} of {edge}, is {value:.3g}, but edge features must not be negative.")
     return graphs
-
-
-def check_ends(edges: Any, name: str, n_nodes: int) -> np.ndarray:
-    """Check edges that have no direction: no loops, and none twice."""
-    ends = check_edges(edges, name, n_nodes)
-    is_loop = ends[:, 0] == ends[:, 1]
-    if is_loop.any():
-        e = int(np.flatnonzero(is_loop)[0])
-        raise ValueError(f"Edge {e} of {name} joins node {ends[e, 0]} to itself.")
-    repeated = first_repeated(ends.min(axis=1) * n_nodes + ends.max(axis=1))
-    if repeated:
-        one, other = map(tuple, ends[[*repeated]].tolist())
-        raise ValueError(f"Edges {repeated[0]} and {repeated[1]} of {name}, {one} and {other}, are the same.")
-    return ends

@@ -17,7 +17,7 @@ from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator
 from maxmargin.losses import Loss, find_loss
 from maxmargin.metrics.scoring import find_metric
 from maxmargin.problem import n_examples, new_weights, part_sizes
-from maxmargin.solvers import find_solver
+from maxmargin.solvers import Solver, find_solver
 from maxmargin.solvers.held_out import HeldOut
 
 
@@ -116,11 +116,12 @@ class StructuredModel(BaseEstimator):
     ) -> Self:
         """Train on examples, of which `data` and `data_dev` say more; a fit that fails leaves the model as it was."""
         encoder, problem, lower, upper = self._encode(X, y, **(data or {}))
-        result = find_solver(self.solver, self._find_loss()).solve(
+        solver, loss = self._method(problem)
+        result = solver.solve(
             problem,
             self.C,
             self._sample_weight(sample_weight, problem, y),
-            loss=self._find_loss(),
+            loss=loss,
             start=self._start(encoder, problem),
             lower=lower,
             upper=upper,
@@ -157,10 +158,18 @@ class StructuredModel(BaseEstimator):
             raise ValueError(f"random_state must be a seed or a generator, not {self.random_state!r}.")
         if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
             raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
-        find_solver(self.solver, self._find_loss())
+        self._find_solver(self._find_loss())
 
     def _find_loss(self) -> Loss:
         return find_loss(getattr(self, "loss", self._loss))
+
+    def _find_solver(self, loss: Loss) -> Solver:
+        return find_solver(self.solver, loss)
+
+    def _method(self, problem: Any) -> tuple[Solver, Loss]:
+        """The solver for a problem, and the loss that it minimises."""
+        loss = self._find_loss()
+        return self._find_solver(loss), loss
 
     def _solver_options(self) -> dict[str, Any]:
         """Further arguments of the solver."""
@@ -262,6 +271,27 @@ class StructuredModel(BaseEstimator):
 
     def _predict(self, problem: Any) -> Any:
         return self._encoder.decode_all(problem, inference.best_outputs(problem, self._w, self.n_jobs))
+
+    def predict_certified(self, X: Any) -> list[inference.Prediction]:
+        """The output that `predict` finds for each example, its score, and a bound of the score of any other.
+
+        Most structures have exact oracles, whose outputs have the highest score. Graphs with cycles may not: then the
+        bound is that of a relaxation.
+
+        Parameters
+        ----------
+        X : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        list of `Prediction`
+        """
+        problem = self._problem(X)
+        found = inference.certified_outputs(problem, self._w, self.n_jobs)
+        return [
+            prediction._replace(output=self._encoder.decode(problem, i, prediction.output[np.newaxis])[0])
+            for i, prediction in enumerate(found)
+        ]
 
     def predict_topk(self, X: Any, k: int) -> list[tuple[Any, np.ndarray]]:
         """The k best outputs of each example, best first, with their scores; all where there are fewer than k.

@@ -1,14 +1,17 @@
-"""Families of estimators: of arrays and of labels, with marginals and max-marginals, SVMs and CRFs."""
+"""Families of estimators: of arrays, of rows and of labels, with marginals and max-marginals, SVMs and CRFs."""
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin import inference
-from maxmargin.encode.checks import locate
+from maxmargin.encode.checks import check_sparse, locate
 from maxmargin.estimators.base import StructuredModel
 from maxmargin.estimators.parameters import estimator, parameter
 from maxmargin.solvers import find_solver
@@ -77,6 +80,42 @@ class WithMarginals(StructuredModel):
 
     def _predict_marginals(self, problem: Any) -> Any:
         return self._encoder.arrange(problem, inference.marginals(problem, self._w, self.n_jobs)[0])
+
+
+@estimator
+class RowClassifier(ClassifierMixin, WithMaxMarginals, WithMarginals, ArrayModel):
+    """A scikit-learn classifier of the rows of a matrix."""
+
+    fit_intercept: bool = parameter(
+        "bool", "Add a constant to the scores of each class or label, regularized like the other weights.", default=True
+    )
+
+    score = ArrayModel.score  # that of all models, in place of ClassifierMixin's, which is the same
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = True
+        return tags
+
+    def _checked(self, X: Any, *y: Any, **options: Any) -> Any:
+        """The rows, and what goes with them in training, as scikit-learn checks them."""
+        if sp.issparse(X):
+            check_sparse(X, "X")  # before scikit-learn converts it
+        return validate_data(self, X, *y, accept_sparse="csr", dtype=(np.float64, np.float32), **options)
+
+    def _checked_to_train(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any, np.ndarray | None]:
+        """X and y, checked, and the names of the columns of X."""
+        model = copy(self)  # a failed fit changes nothing
+        X, y = model._checked(X, y, **options)
+        return X, y, vars(model).get("feature_names_in_")
+
+    def _set_weights(self, w: np.ndarray) -> None:
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        super()._set_weights(w)
+
+    def _problem(self, X: Any, **data: Any) -> Any:
+        check_is_fitted(self)
+        return self._encoder.problem(self._checked(X, reset=False), **data)
 
 
 @estimator

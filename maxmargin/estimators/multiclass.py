@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, Self, Unpack
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from maxmargin.encode.checks import check_sparse
 from maxmargin.encode.multiclass import MulticlassEncoder
-from maxmargin.estimators.families import SVM, ArrayModel, WithMarginals, WithMaxMarginals
+from maxmargin.estimators.families import SVM, RowClassifier
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
-class MulticlassSVM(SVM, ClassifierMixin, WithMaxMarginals, WithMarginals, ArrayModel):
+class MulticlassSVM(SVM, RowClassifier):
     """Multiclass SVM of Crammer and Singer: all classes are trained together, with costs of your own if you like.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -55,17 +50,7 @@ class MulticlassSVM(SVM, ClassifierMixin, WithMaxMarginals, WithMarginals, Array
         "every wrong class.",
         default=None,
     )
-    fit_intercept: bool = parameter(
-        "bool", "Add a constant to the scores of each class, regularized like the other weights.", default=True
-    )
     class_weight: Any = parameter('dict or "balanced"', "Weights of the examples' losses by their class.", default=None)
-
-    score = ArrayModel.score  # that of all models, in place of ClassifierMixin's, which is the same
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = True
-        return tags
 
     @documents_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
@@ -79,11 +64,8 @@ class MulticlassSVM(SVM, ClassifierMixin, WithMaxMarginals, WithMarginals, Array
         return self._fit(X, y, sample_weight, **options)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MulticlassEncoder, Any]:
-        _check_indices(X)
-        checked = copy(self)  # a failed fit changes nothing
-        X, y = validate_data(checked, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
+        X, y, names = self._checked_to_train(X, y)
         check_classification_targets(y)
-        names = vars(checked).get("feature_names_in_")
         return MulticlassEncoder.learn(
             X, y, dtype=self.dtype, fit_intercept=self.fit_intercept, cost=self.cost, feature_names=names
         )
@@ -93,16 +75,6 @@ class MulticlassSVM(SVM, ClassifierMixin, WithMaxMarginals, WithMarginals, Array
         if self.class_weight is None:
             return weights
         return (1.0 if weights is None else weights) * compute_sample_weight(self.class_weight, y)
-
-    def _set_weights(self, w: np.ndarray) -> None:
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        super()._set_weights(w)
-
-    def _problem(self, X: Any, **data: Any) -> Any:
-        check_is_fitted(self)
-        _check_indices(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
-        return self._encoder.problem(X, **data)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores of the classes; for two classes, as in scikit-learn, how far the second is above the first.
@@ -117,8 +89,3 @@ class MulticlassSVM(SVM, ClassifierMixin, WithMaxMarginals, WithMarginals, Array
         """
         table = super().decision_function(X)
         return table[:, 1] - table[:, 0] if table.shape[1] == 2 else table
-
-
-def _check_indices(X: Any) -> None:
-    if sp.issparse(X):
-        check_sparse(X, "X")  # before scikit-learn converts it

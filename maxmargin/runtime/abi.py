@@ -286,7 +286,7 @@ KINDS: dict[str, Callable[[types.Type], types.Type]] = {
     "float": lambda dtype: types.float64,
     "bool": lambda dtype: types.boolean,
     "None": lambda dtype: types.none,
-    "Attained": lambda dtype: types.Tuple((types.float64, types.float64, types.float64, types.boolean)),
+    "Attained": lambda dtype: types.UniTuple(types.float64, 4),
     "Problem": lambda dtype: Table("problem", dtype),
     "Work": lambda dtype: OPAQUE,
     "Scratch": lambda dtype: SCRATCH[dtype],
@@ -299,7 +299,7 @@ Sums: TypeAlias = np.ndarray
 Draws: TypeAlias = np.ndarray
 Output: TypeAlias = np.ndarray
 Outputs: TypeAlias = np.ndarray
-Attained: TypeAlias = tuple[float, float, float, bool]
+Attained: TypeAlias = tuple[float, float, float, float]
 Problem: TypeAlias = Any
 Work: TypeAlias = Any
 Scratch: TypeAlias = Any

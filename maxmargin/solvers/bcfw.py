@@ -205,6 +205,7 @@ class BlockState:
             self.sets = enlarged(self.sets)
             self.share_sets()
         calls, hits, wrong = self.counts - before
+        wrong = 0 if objective.is_bounded else wrong  # where outputs worse than known ones are nothing wrong
         run.count(calls=calls, hits=hits, misses=calls if self.rule.cache_limit else 0, wrong=wrong)
 
     def rebuild(self) -> float:

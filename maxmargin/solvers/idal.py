@@ -9,13 +9,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive
-from maxmargin.losses import Loss
+from maxmargin.losses import Loss, RelaxedLoss
 from maxmargin.solvers.clique_steps import ascend
 from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss
+from maxmargin.solvers.relaxed import Relaxation
 from maxmargin.solvers.run import Result, Run
 from maxmargin.solvers.solver import Solver
-from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem
+from maxmargin.structures.pairwise import PairwiseProblem
 
 STEPS = {"prox": (False, 1), "exact": (False, 30), "line_search": (True, 1)}  # searches?, steps on an edge at most
 SAMPLINGS = ("permutation", "uniform")
@@ -112,12 +112,8 @@ class IDAL(Solver):
     def oracles(self, loss: Loss) -> set[str]:
         return set()
 
-    def _check_loss(self, loss: Loss) -> None:
-        if not self.takes(loss):
-            raise ValueError(f"{type(self).__name__} minimises a RelaxedLoss, not the {loss.name} loss.")
-
     def _check_oracles(self, problem: Any, loss: Loss) -> None:
-        if not isinstance(problem, (PairwiseProblem, EliminationProblem)):
+        if getattr(problem, "_fields", ())[:5] != PairwiseProblem._fields:  # it may have oracles besides
             raise TypeError(f"{type(self).__name__} needs a PairwiseProblem, not a {type(problem).__name__}.")
 
     def iterate(self, run: Run) -> Iterator[Certificate]:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.checks import as_sample_weight, check_positive, check_share
-from maxmargin.losses import NAMED, Loss, attain, clear, copy_into, potentials
+from maxmargin.losses import NAMED, BoundedLoss, Loss, attain, attained_on, clear, copy_into, potentials
 from maxmargin.problem import (
     IMPOSSIBLE,
     accumulate,
@@ -65,13 +65,14 @@ class Evaluation(NamedTuple):
     cost: float  # of the mean parts where the loss is attained
     entropy: float  # rounded down
     rounding: float  # by how much potentials that are rounded may change F(w)
-    gaps: np.ndarray  # (n,) how much the loss of each example exceeds its value at a dual point that was given
+    slack: float  # by how much the value is above what the oracle's outputs attain, where it is only an upper bound
+    gaps: np.ndarray  # (n,) how much the loss of each example, less its slack, exceeds its value at a given dual point
     n_wrong: int  # oracle outputs worse than the true ones, or than stored ones
-    n_inexact: int  # examples whose smoothed maximum is only a bound
+    n_inexact: int  # examples of which that is so
 
 
 # The columns of what `loss_pass` writes for each example.
-LOSS, HARD_LOSS, COST, ENTROPY, ROUNDING, GAP, IS_WRONG, IS_INEXACT, IS_BEYOND_REACH = range(9)
+LOSS, HARD_LOSS, COST, ENTROPY, ROUNDING, GAP, SLACK, IS_WRONG, IS_BEYOND_REACH = range(9)
 
 
 class Objective:
@@ -104,7 +105,7 @@ class Objective:
         C, l1_ratio = float(C), float(l1_ratio)
         if not (LEAST_C <= C <= LARGEST_C or np.inf == C):
             raise ValueError(f"C must be between {LEAST_C:g} and {LARGEST_C:g}, or infinite, not {C:g}.")
-        self.loss = loss
+        self.loss = attained_on(loss, problem)
         self.n_jobs = n_jobs
         self.passes = Passes(problem, n_jobs, loss.n_best)
         self.problem = self.passes.problem
@@ -118,7 +119,7 @@ class Objective:
     def with_loss(self, loss: Loss) -> Objective:
         """The same objective with another loss."""
         other = copy.copy(self)
-        other.loss = loss
+        other.loss = attained_on(loss, self.problem)
         if loss.n_best > self.passes.n_best:
             other.passes = Passes(self.problem, self.n_jobs, loss.n_best)
         return other
@@ -128,6 +129,11 @@ class Objective:
         other = copy.copy(self)
         other.regularization = regularization
         return other
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the oracle need not find the best outputs, and says by how much they may be better."""
+        return isinstance(self.loss, BoundedLoss)
 
     def gold_means(self) -> Blocks:
         """The dual point of the true outputs, whose weights are zero."""
@@ -183,7 +189,7 @@ class Objective:
         size = self.n_weights if with_gradient else 0
         gradient = self.passes.accumulate(loss_pass, *arguments, size=size)
         averages = self.weight @ values[:, :IS_WRONG] / self.n
-        n_wrong, n_inexact, n_beyond_reach = np.count_nonzero(values[:, IS_WRONG:], axis=0)
+        n_inexact, n_wrong, n_beyond_reach = np.count_nonzero(values[:, SLACK:], axis=0)
         if n_beyond_reach:
             averages[:] = np.inf
         rounding = float(np.linalg.norm(self.weight * values[:, ROUNDING])) / self.n  # of examples on their own
@@ -194,6 +200,7 @@ class Objective:
             cost=averages[COST],
             entropy=averages[ENTROPY] - rounding,
             rounding=rounding,
+            slack=averages[SLACK],
             gaps=self.weight * values[:, GAP] / self.n,
             n_wrong=int(n_wrong),
             n_inexact=int(n_inexact),
@@ -274,7 +281,7 @@ def size_of_score(theta, mu, largest):
     for p in range(theta.size):
         size += abs(theta[p] * mu[p])
         n_parts += abs(mu[p])
-    return min(size, largest * n_parts)
+    return min(size, largest * n_parts) if size > 0 else 0.0  # the largest may be infinite
 
 
 @kernel
@@ -307,25 +314,27 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
             clear(delta)
             add_output(problem, i, true_output, 1.0, delta)
             size = largest + size_of_score(theta, delta, largest)
-        h, top, mean, is_exact = attain(loss, problem, i, theta, delta, scratch)
+        h, top, mean, slack = attain(loss, problem, i, theta, delta, scratch)
         is_wrong = is_below(top, least)
-        if is_wrong:
-            mean = least
+        is_worse = is_below(min(top, h - slack), least)
+        h = max(h, least)
+        slack = h - max(h - slack, least)
+        if is_worse:
+            mean = h
             clear(delta)
             add_output(problem, i, rival, 1.0, delta)
-        h = max(h, least)
         top = max(top, least)
         if outputs.values.size > 0:
             y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
-            copy_into(y, rival if is_wrong else scratch.y[: y.size])
+            copy_into(y, rival if is_worse else scratch.y[: y.size])
         values[i, LOSS] = h - truth
         values[i, HARD_LOSS] = top - truth
         values[i, ENTROPY] = h - mean
         size += (1 if eps > FINE else 2) * size_of_score(theta, delta, largest)
         values[i, ROUNDING] = eps * size
-        values[i, GAP] += h
+        values[i, GAP] += h - slack
+        values[i, SLACK] = slack
         values[i, IS_WRONG] = is_wrong
-        values[i, IS_INEXACT] = not is_exact
         if gradient.size > 0 and loss.margin:
             clear(theta)
             augment(problem, i, theta)

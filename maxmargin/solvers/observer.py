@@ -70,9 +70,15 @@ class Observer:
         status = Status.HELD_OUT if was_solved and not is_solved else run.status(is_solved)
         if run.wrong_outputs:
             run.notes.append(f"The oracle returned an output worse than a known one {run.wrong_outputs} times.")
-        if run.n_inexact:
+        if run.n_inexact and run.objective.is_bounded:
+            if not is_solved:
+                run.notes.append(
+                    f"The best outputs of {run.n_inexact} examples are not known, only bounds of their scores: they "
+                    f"leave {run.slack:.3g} of the gap open."
+                )
+        elif run.n_inexact:
             run.notes.append(
-                f"The smoothed maximum of {run.n_inexact} examples took max_k outputs and is only a bound: raise max_k "
+                f"The smoothed maximum of {run.n_inexact} examples took max_k outputs and is only bounded: raise max_k "
                 "or lower mu."
             )
         if self.verbose:

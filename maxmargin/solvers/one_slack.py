@@ -52,11 +52,11 @@ class OneSlack(Solver):
         objective = run.objective
         cuts, cache = Bundle(objective, MOST_CUTS), Cache(objective, self.cache)
         minimiser = best = run.start_weights()
-        primal, dual, share = np.inf, 0.0, 1.0
+        primal, reached, dual, share = np.inf, np.inf, 0.0, 1.0  # `reached`: the primal less its slack
         while True:
             uses_cache = self.cache and np.isfinite(primal) and not (run.interrupted or run.timed_out)
             found = cache.evaluate(minimiser) if uses_cache else None
-            if found is not None and found.value - dual > CACHE_FRACTION * (primal - dual):
+            if found is not None and found.value - dual > CACHE_FRACTION * (reached - dual):
                 run.count(calls=0, hits=objective.n)
             else:
                 w = project(best + share * (minimiser - best), objective.bounds)
@@ -66,11 +66,11 @@ class OneSlack(Solver):
                 cache.store()
                 yield Certificate(w.astype(run.w.dtype), found.value, dual)
                 if found.value < primal:
-                    best, primal, share = w, found.value, min(2 * share, 1.0)
+                    best, primal, reached, share = w, found.value, found.value - found.slack, min(2 * share, 1.0)
                 else:
                     share = max(share / 2, LEAST_SHARE)
             cuts.add(found.cost, found.gradient)
-            cuts.solve(QP_SHARE * max(primal - dual, run.target(primal)))
+            cuts.solve(QP_SHARE * max(reached - dual, run.target(primal)))
             minimiser, dual = cuts.w, max(dual, cuts.value)
 
 

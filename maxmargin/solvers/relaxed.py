@@ -38,57 +38,16 @@ The change of a table is at most twice that of its margins, so that the bound is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.checks import check_choice
-from maxmargin.losses import Loss
 from maxmargin.problem import part_sizes
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.oriented_trees import tree_probabilities
 from maxmargin.solvers.relaxed_passes import Layout, bound_losses, correct, residuals, squared_norms, weigh
 from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.pairwise import PairwiseProblem
-
-ENTROPIES = ("gini", "oriented_trees")
-
-
-@dataclass(frozen=True)
-class RelaxedLoss(Loss):
-    """The loss over the local polytope, with an entropy that is a sum over nodes and edges.
-
-    Parameters
-    ----------
-    mu : the temperature, the weight of the entropy: as it tends to 0, the loss tends to the relaxed hinge loss
-    margin : whether outputs must win by their cost
-    entropy : "gini", or "oriented_trees" for the mean of Gini's entropy over oriented spanning trees, which is nearer
-        to that of the graph
-
-    Examples
-    --------
-    >>> from maxmargin.solvers.relaxed import RelaxedLoss
-    >>> RelaxedLoss(mu=0.1).name
-    'relaxed'
-    """
-
-    entropy: str = "gini"
-
-    oracle = ""  # none: the maximum over the local polytope is never asked for
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("entropy", self.entropy, ENTROPIES)
-
-    @property
-    def is_smooth(self) -> bool:
-        """As the entropy is strongly concave."""
-        return True
-
-    @property
-    def name(self) -> str:
-        return "relaxed"
 
 
 class Report(NamedTuple):

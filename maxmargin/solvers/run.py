@@ -71,7 +71,7 @@ class Run:
         self.cache_misses = 0
         self.wrong_outputs = 0
         self.rounding = 0.0  # of the objective, in the last evaluation
-        self.n_inexact = 0  # examples whose smoothed maximum was only a bound, in the last evaluation
+        self.slack, self.n_inexact = 0.0, 0  # of the objective, where it is only a bound, in the last evaluation
         self.interrupted = False
         self.verdict: Status | None = None  # why the solver itself ended the run
         self.is_estimated = False  # whether primal values are estimates, not bounds
@@ -171,9 +171,12 @@ class Run:
         """A certificate of the weights of the `Result` given as start, if there is one and they are better."""
         if not isinstance(self.start, Result):
             return certificate
-        w = self.start_weights().astype(self.w.dtype)
+        w, slack = self.start_weights().astype(self.w.dtype), self.slack
         primal = self.evaluate(w, with_gradient=False).value
-        return certificate._replace(w=w, primal=primal) if primal < certificate.primal else certificate
+        if primal < certificate.primal:
+            return certificate._replace(w=w, primal=primal)
+        self.slack = slack
+        return certificate
 
     def rebuild(self) -> float:
         """Recompute w from the mean parts in float64, against drift, and return the dual value there."""
@@ -193,13 +196,19 @@ class Run:
         self.count(calls=objective.n, wrong=evaluation.n_wrong)
         self.rounding = evaluation.rounding
         if objective is self.objective:
-            self.n_inexact = evaluation.n_inexact
+            self.slack, self.n_inexact = evaluation.slack, evaluation.n_inexact
         return evaluation
 
     def is_rounding(self, certificate: Certificate) -> bool:
         """Whether only rounding, of the objective and of both terms of its bound, keeps the gap above the target."""
-        gap = certificate.primal - certificate.dual
-        return gap - 3 * self.rounding <= self.target(certificate.primal)
+        return self._falls_to_target(certificate, 3 * self.rounding)
+
+    def is_slack(self, certificate: Certificate) -> bool:
+        """Whether the gap is above the target only as far as the oracle leaves it open."""
+        return self.slack > 0 and self._falls_to_target(certificate, self.slack + 3 * self.rounding)
+
+    def _falls_to_target(self, certificate: Certificate, by: float) -> bool:
+        return certificate.primal - certificate.dual - by <= self.target(certificate.primal)
 
     def start_weights(self) -> np.ndarray:
         """The weights to start from, in float64: those given as start, inside the bounds, or zero."""
@@ -218,7 +227,7 @@ class Run:
 
     def status(self, is_optimal: bool) -> Status:
         """Why the run ended."""
-        if is_optimal and (self.wrong_outputs or self.n_inexact):
+        if is_optimal and self.wrong_outputs:
             return Status.INEXACT
         if is_optimal:
             return Status.ESTIMATED if self.is_estimated else Status.OPTIMAL

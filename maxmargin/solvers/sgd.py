@@ -164,12 +164,12 @@ def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient,
         theta = scratch.theta[: sizes[i]]
         delta = scratch.delta[: sizes[i]]
         truth = lazy_potentials(problem, loss, lazy, i, theta, delta)
-        h, _, mean, _ = attain(loss, problem, i, theta, delta, scratch)
+        h, _, mean, slack = attain(loss, problem, i, theta, delta, scratch)
         gains += add_to_dual(problem, loss, i, weight[i], h - mean, theta, delta, gradient)
         t = lazy.state[STEPS] + 1
         step = step_size(rule, t)
         if rule.kind == POLYAK:
-            value = max(h - truth - ROUNDING * (1 + abs(truth)), 0.0)
+            value = max(h - slack - truth - ROUNDING * (1 + abs(truth)), 0.0)
             square = weight[i] * squared_norm(problem, i, delta, scratch.work)
             step = min(step, RELAXATION * value / max(square, TINY))
         shrink = max(1 - step * rule.regularization, 0.0)

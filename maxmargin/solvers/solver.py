@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.checks import check_positive
-from maxmargin.losses import NAMED, Loss, find_loss
+from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.held_out import HeldOut
@@ -45,7 +45,8 @@ class Solver:
     def takes(self, loss: Loss) -> bool:
         """Whether it can minimise a loss."""
         is_smooth_enough = self.takes_smooth if loss.is_smooth else not self.needs_smooth
-        return is_smooth_enough and (loss.margin or loss.is_smooth or not self.needs_margin)
+        has_margin_enough = loss.margin or loss.is_smooth or not self.needs_margin
+        return is_smooth_enough and has_margin_enough and not isinstance(loss, RelaxedLoss)
 
     def oracles(self, loss: Loss) -> set[str]:
         """The names of the oracles that it needs to minimise a loss."""
@@ -131,6 +132,9 @@ class Solver:
                 return
             if observe(certificate):
                 return
+            if run.is_slack(certificate):
+                run.verdict = Status.INEXACT
+                return
             if run.is_rounding(certificate):
                 run.notes.append(
                     f"What is left of the gap may be rounding: {np.dtype(run.w.dtype).name} cannot certify more"
@@ -141,7 +145,7 @@ class Solver:
 
     def _check_loss(self, loss: Loss) -> None:
         if not self.takes(loss):
-            known = [name for name, known in NAMED.items() if self.takes(known)]
+            known = [known.name for known in (*NAMED.values(), RelaxedLoss()) if self.takes(known)]
             kind = loss.name if loss.margin or loss.is_smooth else f"{loss.name} (without margin)"
             raise ValueError(f"{type(self).__name__} minimises the {' or '.join(known)} loss, not the {kind} loss.")
 

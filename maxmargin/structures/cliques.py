@@ -78,7 +78,7 @@ def columns_of(n_first: int, n_second: int, ties: str) -> np.ndarray:
         return np.eye(n_first, dtype=int).ravel() - 1
     a, b = np.divmod(np.arange(n_first**2), n_first)
     low, high = np.minimum(a, b), np.maximum(a, b)
-    return high * (high + 1) // 2 + low
+    return low * n_first + high  # those below the diagonal are not used
 
 
 @helper

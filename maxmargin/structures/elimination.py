@@ -32,18 +32,20 @@ class Tables(NamedTuple):
     messages: np.ndarray  # from earlier steps to later ones
     returned: np.ndarray  # the other way
     digits: np.ndarray  # an assignment
+    own: np.ndarray  # what the states of a node have by themselves
 
 
 def new_tables(plan: Plan) -> Tables:
     """Tables for every graph of a plan."""
     lasts = plan.first[1:] - 1
     n_states = plan.states[plan.scope_first[1:] - 1]
-    n_messages = int((plan.message + plan.n_rows)[lasts].max())
+    n_messages = int((plan.message + plan.n_rows)[lasts].max(initial=0))
     return Tables(
-        values=aligned((int((plan.table + plan.n_rows * n_states)[lasts].max()),), np.float64),
+        values=aligned((int((plan.table + plan.n_rows * n_states)[lasts].max(initial=0)),), np.float64),
         messages=aligned((n_messages,), np.float64),
         returned=aligned((n_messages,), np.float64),
-        digits=aligned((int(np.diff(plan.scope_first).max()),), np.int64),
+        digits=aligned((int(np.diff(plan.scope_first).max(initial=0)),), np.int64),
+        own=aligned((int(n_states.max(initial=0)),), np.float64),
     )
 
 
@@ -51,15 +53,32 @@ def new_tables(plan: Plan) -> Tables:
 
 
 @helper
-def advance(plan, lo, stride, digits, last, at):
-    """Turn `digits`, an assignment to the nodes of a scope before its last, to the next; return the factor's place."""
-    d = last - 1
+def planes_of(plan, t, k):
+    """The table of step t as planes, one for each assignment to all nodes of its scope but the last two.
+
+    Return their number, their rows and columns, and the strides of factor k down the rows and along them.
+    """
+    lo = plan.scope_first[t]
+    last = plan.scope_first[t + 1] - lo - 1
+    stride = plan.stride_first[k] + last
+    if last == 0:
+        return 1, 1, plan.states[lo], 0, plan.stride[stride]
+    n_rows = plan.states[lo + last - 1]
+    return plan.n_rows[t] // n_rows, n_rows, plan.states[lo + last], plan.stride[stride - 1], plan.stride[stride]
+
+
+@helper
+def next_plane(plan, t, k, digits, at):
+    """Turn `digits`, an assignment to all nodes of a scope but the last two, to the next; return where factor k is."""
+    lo = plan.scope_first[t]
+    d = plan.scope_first[t + 1] - lo - 3
     while d >= 0:
+        stride = plan.stride[plan.stride_first[k] + d]
         digits[d] += 1
-        at += plan.stride[stride + d]
+        at += stride
         if digits[d] < plan.states[lo + d]:
             return at
-        at -= plan.stride[stride + d] * digits[d]
+        at -= stride * digits[d]
         digits[d] = 0
         d -= 1
     return at
@@ -68,26 +87,42 @@ def advance(plan, lo, stride, digits, last, at):
 @helper
 def add_factor(plan, t, k, factor, tables):
     """Add factor k, which lies in `factor`, to the table of step t."""
-    lo = plan.scope_first[t]
-    last = plan.scope_first[t + 1] - lo - 1
-    n_states = plan.states[lo + last]
-    step = plan.stride[plan.stride_first[k] + last]
+    n_planes, n_rows, n_states, across, step = planes_of(plan, t, k)
     begin = plan.table[t]
-    at = plan.base[k]
-    for _ in range(plan.n_rows[t]):
-        for x in range(n_states):
-            tables.values[begin + x] += factor[at + step * x]
-        begin += n_states
-        at = advance(plan, lo, plan.stride_first[k], tables.digits, last, at)
+    plane = plan.base[k]
+    for _ in range(n_planes):
+        for r in range(n_rows):
+            at = plane + r * across
+            row = tables.values[begin : begin + n_states]
+            if step == 1:  # what vectorises
+                added = factor[at : at + n_states]
+                for x in range(n_states):
+                    row[x] += added[x]
+            elif step == 0:
+                for x in range(n_states):
+                    row[x] += factor[at]
+            else:
+                for x in range(n_states):
+                    row[x] += factor[at + step * x]
+            begin += n_states
+        plane = next_plane(plan, t, k, tables.digits, plane)
 
 
 @helper
 def fill_table(plan, t, theta, tables):
     """Add up the factors of step t."""
     n_states = plan.states[plan.scope_first[t + 1] - 1]
-    for p in range(plan.table[t], plan.table[t] + plan.n_rows[t] * n_states):
-        tables.values[p] = 0
-    for k in range(plan.factor_first[t], plan.factor_first[t + 1]):
+    own = tables.own[:n_states]
+    for x in range(n_states):
+        own[x] = 0
+    for k in range(plan.factor_first[t], plan.own_end[t]):
+        for x in range(n_states):
+            own[x] += theta[plan.base[k] + x] if plan.source[k] == NONE else tables.messages[plan.base[k] + x]
+    for r in range(plan.n_rows[t]):
+        row = tables.values[plan.table[t] + r * n_states : plan.table[t] + (r + 1) * n_states]
+        for x in range(n_states):
+            row[x] = own[x]
+    for k in range(plan.own_end[t], plan.factor_first[t + 1]):
         if plan.source[k] == NONE:
             add_factor(plan, t, k, theta, tables)
         else:
@@ -97,28 +132,58 @@ def fill_table(plan, t, theta, tables):
 @helper
 def collect(plan, t, k, tables, out, takes_sum):
     """For each entry of factor k, the sum or maximum over the entries of the table of step t that it was added to."""
-    lo = plan.scope_first[t]
-    last = plan.scope_first[t + 1] - lo - 1
-    n_states = plan.states[lo + last]
-    step = plan.stride[plan.stride_first[k] + last]
+    n_planes, n_rows, n_states, across, step = planes_of(plan, t, k)
     begin = plan.table[t]
-    at = plan.base[k]
-    for _ in range(plan.n_rows[t]):
-        for x in range(n_states):
-            value = tables.values[begin + x]
-            if takes_sum:
-                out[at + step * x] += value
+    plane = plan.base[k]
+    for _ in range(n_planes):
+        for r in range(n_rows):
+            at = plane + r * across
+            row = tables.values[begin : begin + n_states]
+            if takes_sum and step == 1:  # what vectorises
+                gathered = out[at : at + n_states]
+                for x in range(n_states):
+                    gathered[x] += row[x]
+            elif takes_sum and step == 0:
+                total = 0.0
+                for x in range(n_states):
+                    total += row[x]
+                out[at] += total
+            elif takes_sum:
+                for x in range(n_states):
+                    out[at + step * x] += row[x]
             else:
-                out[at + step * x] = max(out[at + step * x], value)
-        begin += n_states
-        at = advance(plan, lo, plan.stride_first[k], tables.digits, last, at)
+                for x in range(n_states):
+                    out[at + step * x] = max(out[at + step * x], row[x])
+            begin += n_states
+        plane = next_plane(plan, t, k, tables.digits, plane)
+
+
+@helper
+def collect_own(plan, t, tables, takes_sum):
+    """The sum or maximum over all rows of the table of step t."""
+    n_states = plan.states[plan.scope_first[t + 1] - 1]
+    own = tables.own[:n_states]
+    for x in range(n_states):
+        own[x] = tables.values[plan.table[t] + x]
+    for r in range(1, plan.n_rows[t]):
+        row = tables.values[plan.table[t] + r * n_states : plan.table[t] + (r + 1) * n_states]
+        for x in range(n_states):
+            own[x] = own[x] + row[x] if takes_sum else max(own[x], row[x])
 
 
 @helper
 def collect_all(plan, t, tables, out, takes_sum):
     """`collect` every factor of step t: those of potentials into `out`, those of messages to return them."""
     nothing = 0.0 if takes_sum else 2 * IMPOSSIBLE
-    for k in range(plan.factor_first[t], plan.factor_first[t + 1]):
+    collect_own(plan, t, tables, takes_sum)
+    n_states = plan.states[plan.scope_first[t + 1] - 1]
+    for k in range(plan.factor_first[t], plan.own_end[t]):
+        for x in range(n_states):
+            if plan.source[k] == NONE:
+                out[plan.base[k] + x] = tables.own[x]
+            else:
+                tables.returned[plan.base[k] + x] = tables.own[x]
+    for k in range(plan.own_end[t], plan.factor_first[t + 1]):
         child = plan.source[k]
         if child == NONE:
             collect(plan, t, k, tables, out, takes_sum)
@@ -158,9 +223,12 @@ def max_product(plan, i, theta, tables):
     for t in range(plan.first[plan.which[i]], plan.first[plan.which[i] + 1]):
         fill_table(plan, t, theta, tables)
         n_states = plan.states[plan.scope_first[t + 1] - 1]
-        for row in range(plan.n_rows[t]):
-            begin = plan.table[t] + row * n_states
-            tables.messages[plan.message[t] + row] = tables.values[begin + best_in_row(tables.values, begin, n_states)]
+        for k in range(plan.n_rows[t]):
+            row = tables.values[plan.table[t] + k * n_states : plan.table[t] + (k + 1) * n_states]
+            top = row[0]
+            for x in range(1, n_states):
+                top = max(top, row[x])
+            tables.messages[plan.message[t] + k] = top
         if plan.parent[t] == NONE:
             total += tables.messages[plan.message[t]]
     return total
@@ -233,16 +301,19 @@ def sum_product(plan, i, theta, tables):
     for t in range(plan.first[plan.which[i]], plan.first[plan.which[i] + 1]):
         fill_table(plan, t, theta, tables)
         n_states = plan.states[plan.scope_first[t + 1] - 1]
-        for row in range(plan.n_rows[t]):
-            begin = plan.table[t] + row * n_states
-            top = tables.values[begin + best_in_row(tables.values, begin, n_states)]
+        for k in range(plan.n_rows[t]):
+            row = tables.values[plan.table[t] + k * n_states : plan.table[t] + (k + 1) * n_states]
+            top = row[0]
+            for x in range(1, n_states):
+                top = max(top, row[x])
             total = 0.0
             for x in range(n_states):
-                tables.values[begin + x] = fast_exp(tables.values[begin + x] - top)
-                total += tables.values[begin + x]
+                row[x] = fast_exp(row[x] - top)
+                total += row[x]
+            scale = 1 / total
             for x in range(n_states):
-                tables.values[begin + x] /= total
-            tables.messages[plan.message[t] + row] = top + math.log(total)
+                row[x] *= scale
+            tables.messages[plan.message[t] + k] = top + math.log(total)
         if plan.parent[t] == NONE:
             log_z += tables.messages[plan.message[t]]
     return log_z

@@ -20,7 +20,7 @@ class TreewidthError(ValueError):
 class Plan(NamedTuple):
     """The steps of all graphs; graphs of the same edges and numbers of states share theirs."""
 
-    which: np.ndarray  # (n,) int64, the plan of each graph
+    which: np.ndarray  # (n,) int64, the plan of each graph, or NONE
     first: np.ndarray  # (plans + 1,) int64, its steps are first[p]:first[p + 1]
     node: np.ndarray  # (T,) int64, the node that each step eliminates
     parent: np.ndarray  # (T,) int64, the step that takes its message, or NONE
@@ -31,16 +31,18 @@ class Plan(NamedTuple):
     scope: np.ndarray  # nodes
     states: np.ndarray  # their numbers of states
     factor_first: np.ndarray  # (T + 1,) int64
+    own_end: np.ndarray  # (T,) int64, the end of its first factors, which depend on the state of its node alone
     source: np.ndarray  # (factors,) int64, the step whose message a factor is, or NONE for potentials
     base: np.ndarray  # (factors,) int64, in the potentials or in all messages
     stride_first: np.ndarray  # (factors,) int64
     stride: np.ndarray  # as many for each factor as there are nodes in the scope
 
 
-def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Plan:
+def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = False) -> Plan:
     """Plan the elimination of graphs, each the numbers of states of its nodes and the (E, 2) ends of its edges.
 
-    Potentials are those of the nodes, one after the other, then a table for each edge, rows for its first end.
+    Potentials are those of the nodes, one after the other, then a table for each edge, rows for its first end. Graphs
+    of too large a treewidth are an error, unless it `skips` them.
     """
     known: dict[Any, int] = {}
     plans: list[list[_Step]] = []
@@ -49,7 +51,12 @@ def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Plan:
         key = n_states.tobytes(), ends.tobytes()
         if key not in known:
             known[key] = len(plans)
-            plans.append(_steps_of(i, n_states.tolist(), ends.tolist()))
+            try:
+                plans.append(_steps_of(i, n_states.tolist(), ends.tolist()))
+            except TreewidthError:
+                if not skips:
+                    raise
+                known[key] = NONE
         which.append(known[key])
 
     steps = [step for plan in plans for step in plan]
@@ -74,6 +81,7 @@ def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Plan:
         scope=integers([node for step in steps for node in step.scope]),
         states=integers([count for step in steps for count in step.states]),
         factor_first=_starts([len(step.factors) for step in steps]),
+        own_end=_starts([len(step.factors) for step in steps])[:-1] + integers([step.n_own for step in steps]),
         source=np.where(source == NONE, NONE, source + of_factor),
         base=integers([factor.base for factor in factors]),
         stride_first=_starts([len(factor.strides) for factor in factors])[:-1],
@@ -95,6 +103,7 @@ class _Step(NamedTuple):
     n_rows: int
     message: int
     factors: list[_Factor]
+    n_own: int
 
 
 def _starts(lengths: Sequence[int]) -> np.ndarray:
@@ -125,8 +134,10 @@ def _steps_of(i: int, n_states: list[int], ends: list[list[int]]) -> list[_Step]
         parent = min((place[v] for v in others), default=NONE)
         given = [(NONE, base, stride) for base, stride in potentials[t]] + received[t]
         factors = [_Factor(source, base, [stride.get(v, 0) for v in scope]) for source, base, stride in given]
+        factors.sort(key=lambda factor: any(factor.strides[:-1]))
+        n_own = sum(not any(factor.strides[:-1]) for factor in factors)
         n_rows = math.prod(states[:-1])
-        steps.append(_Step(scope, states, parent, table, n_rows, message, factors))
+        steps.append(_Step(scope, states, parent, table, n_rows, message, factors, n_own))
         if parent != NONE:
             received[parent].append((t, message, dict(zip(others, _strides(states[:-1]), strict=True))))
         table += n_rows * states[-1]
@@ -135,7 +146,10 @@ def _steps_of(i: int, n_states: list[int], ends: list[list[int]]) -> list[_Step]
 
 
 def _eliminate(i: int, n_states: list[int], ends: list[list[int]]) -> list[list[int]]:
-    """The scopes of the steps of graph i, by the fewest edges that an elimination adds, then by the smallest table."""
+    """The scopes of the steps of graph i, by the fewest edges that an elimination adds, then by the smallest table.
+
+    Of equals the last node goes first: mostly the second end of its edges, along whose states their potentials lie.
+    """
     near: list[set[int]] = [set() for _ in n_states]
     for a, b in ends:
         near[a].add(b)
@@ -146,13 +160,14 @@ def _eliminate(i: int, n_states: list[int], ends: list[list[int]]) -> list[list[
         return len(near[v]) * (len(near[v]) - 1) // 2 - joined, math.prod(n_states[u] for u in near[v]) * n_states[v]
 
     prices = [price(v) for v in range(len(n_states))]
-    heap = [(*prices[v], v) for v in range(len(n_states))]
+    heap = [(*prices[v], -v) for v in range(len(n_states))]
     heapq.heapify(heap)
     is_done = [False] * len(n_states)
     scopes: list[list[int]] = []
     n_entries = 0.0
     while heap:
-        fill, size, v = heapq.heappop(heap)
+        fill, size, negative = heapq.heappop(heap)
+        v = -negative
         if is_done[v] or (fill, size) != prices[v]:
             continue
         n_entries += size
@@ -171,5 +186,5 @@ def _eliminate(i: int, n_states: list[int], ends: list[list[int]]) -> list[list[
                 changed |= near[u]
         for u in changed:
             prices[u] = price(u)
-            heapq.heappush(heap, (*prices[u], u))
+            heapq.heappush(heap, (*prices[u], -u))
     return scopes

@@ -25,6 +25,33 @@ FAR = 2**31 - 1
 QUEUE_START, N_QUEUED, N_ORPHANS, TIME = range(4)  # entries of `counters`
 
 
+class Arcs(NamedTuple):
+    """The arcs of graphs, one after the other: of graph i with nodes offsets[i]:offsets[i + 1], those of its edges."""
+
+    first: np.ndarray  # (N + n,) int32, as above, from offsets[i] + i on
+    head: np.ndarray  # (2 M,) int32
+    sister: np.ndarray  # (2 M,) int32
+    arc: np.ndarray  # (M,) int32, from the first end of an edge to the second
+
+
+def make_arcs(offsets: np.ndarray, edge_offsets: np.ndarray, ends: np.ndarray) -> Arcs:
+    """The arcs of edges, whose `ends` (M, 2) are counted from the first node of their graph."""
+    n_nodes, n_edges = int(offsets[-1]), len(ends)
+    graph = np.repeat(np.arange(len(offsets) - 1), np.diff(edge_offsets))
+    tails = (ends + offsets[graph][:, np.newaxis]).T.ravel()
+    at = np.empty(2 * n_edges, np.int64)
+    at[np.argsort(tails, kind="stable")] = np.arange(2 * n_edges)
+    there, back = np.split(at, 2)
+    head, sister = np.empty((2, 2 * n_edges), np.int64)
+    head[there], head[back] = ends[:, 1], ends[:, 0]
+    before = 2 * edge_offsets[graph]  # arcs of earlier graphs
+    sister[there], sister[back] = back - before, there - before
+    ends_of_rows = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=n_nodes))])
+    graph_of_row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets) + 1)
+    first = ends_of_rows[np.arange(len(graph_of_row)) - graph_of_row] - 2 * edge_offsets[graph_of_row]
+    return Arcs(*(np.ascontiguousarray(array, np.int32) for array in (first, head, sister, there - before)))
+
+
 class Flow(NamedTuple):
     """Residual capacities, trees and queues, for graphs of up to V nodes and A arcs."""
 

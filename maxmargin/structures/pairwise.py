@@ -4,10 +4,10 @@ Nodes and edges are *cliques* of some type. A type of nodes has a number of stat
 types. An output of example i is a row of states, one per node. The parts are the indicators of (node, state), then of
 (edge, state of its first end, state of its second end), one graph's cliques after the other. A type of cliques has
 columns of weights, each with as many weights as features: the score of a part is that of its column, or zero if it has
-none. Parts of nodes have a column each; those of edges as their `EdgeType` says.
+none. Parts of nodes have a column each, unless said otherwise; those of edges as their `EdgeType` says.
 
 A `PairwiseProblem` has no oracle: `IDAL` needs none. `with_elimination` makes an `EliminationProblem` of it, where the
-treewidths allow, with all exact oracles.
+treewidths allow, with all exact oracles; `maxmargin.structures.loopy.with_oracles` gives any graphs a max oracle.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ def make_pairwise(
     edge_type: np.ndarray | None = None,
     node_row: np.ndarray | None = None,
     edge_row: np.ndarray | None = None,
+    node_columns: Sequence[np.ndarray] | None = None,
 ) -> PairwiseProblem:
     """Put graphs together whose edges are known to be sound: no loops, none twice, none to a missing node.
 
@@ -104,6 +105,7 @@ def make_pairwise(
     edge_types : the types of edges
     node_type, edge_type : the type of each node and edge, by default the first for all
     node_row, edge_row : the row of features of each node and edge, by default one after the other
+    node_columns : for each type of nodes the column of each state, -1 for none, by default one each
     """
     node_type, edge_type = _or_zeros(node_type, len(labels)), _or_zeros(edge_type, len(ends))
     sizes = np.asarray(n_states, np.int64)
@@ -114,7 +116,8 @@ def make_pairwise(
     node_part, after_nodes = _places(sizes[node_type], offsets)
     edge_part, _ = _places(np.prod(sizes[joined], axis=1), edge_offsets)
     columns = [columns_of(sizes[kind.first], sizes[kind.second], kind.ties) for kind in edge_types]
-    nodes = make_cliques(features, widths[0], offsets, node_type, node_row, node_part, [*map(np.arange, sizes)], 0)
+    own = [*map(np.arange, sizes)] if node_columns is None else [*node_columns]
+    nodes = make_cliques(features, widths[0], offsets, node_type, node_row, node_part, own, 0)
     edge_part += after_nodes[graph]
     return PairwiseProblem(
         nodes=nodes,
@@ -129,10 +132,14 @@ def make_pairwise(
 
 def with_elimination(problem: PairwiseProblem) -> EliminationProblem:
     """The same problem with exact oracles; raises where a graph has too large a treewidth."""
+    return EliminationProblem(*problem, plan=make_plan(graphs_of(problem)))
+
+
+def graphs_of(problem: PairwiseProblem) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The numbers of states and the ends of edges of each graph."""
     nodes, edges = problem.nodes, problem.edges
     n_states = np.split(nodes.n_parts[nodes.kind], nodes.offsets[1:-1])
-    ends = np.split(problem.ends, edges.offsets[1:-1])
-    return EliminationProblem(*problem, plan=make_plan([*zip(n_states, ends, strict=True)]))
+    return [*zip(n_states, np.split(problem.ends, edges.offsets[1:-1]), strict=True)]
 
 
 def _or_zeros(kinds: np.ndarray | None, count: int) -> np.ndarray:
@@ -267,6 +274,12 @@ def score_states(problem, i, theta, y):
     for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
         total += theta[edge_part(problem, i, e, y)]
     return total
+
+
+def share_generics(cls: type, *functions: Any) -> None:
+    """Let another kind of problem, with the same first fields, have implementations of a `PairwiseProblem`."""
+    for function in functions:
+        implements(function, cls)(function.implementations[PairwiseProblem])
 
 
 # --- oracles by elimination -----------------------------------------------------------------------------------------

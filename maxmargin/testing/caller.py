@@ -88,6 +88,11 @@ def _max_oracle(problem, i, theta, y, scratch):
 
 
 @kernel
+def _bound_oracle(problem, i, theta, y, scratch):
+    return generics.bound_oracle(problem, i, theta, y, scratch.work)
+
+
+@kernel
 def _topk_oracle(problem, i, theta, outputs, values, level, scratch):
     return generics.topk_oracle(problem, i, theta, outputs, values, level, scratch.work)
 
@@ -115,6 +120,7 @@ _COMPILED: dict[Any, Any] = {
     generics.add_output: _add_output,
     generics.score_output: _score_output,
     generics.max_oracle: _max_oracle,
+    generics.bound_oracle: _bound_oracle,
     generics.topk_oracle: _topk_oracle,
     generics.exp_oracle: _exp_oracle,
     generics.sample_oracle: _sample_oracle,

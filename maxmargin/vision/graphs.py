@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.encode.checks import check_array
+
 RADII = 0, 1, 2  # features of a superpixel alone, with its neighbours, and with theirs
 COLOR_BINS, HUE_BINS, GRADIENT_BINS, PLACES = 4, 8, 8, 5
 CONTRASTS = 0.5, 2.0, 8.0
@@ -25,10 +27,62 @@ class SuperpixelGraph(NamedTuple):
         """The triple (nodes, edges, edge features)."""
         return self.nodes, self.edges, self.edge_features
 
-    def labels_of(self, mask: Any) -> np.ndarray:
-        """The most frequent value of a (h, w) mask of 0 and 1 in each superpixel."""
-        ones = np.bincount(self.segments.ravel(), np.asarray(mask, float).ravel(), minlength=len(self.sizes))
-        return (2 * ones > self.sizes).astype(int)
+    def labels_of(self, labels: Any, void: Any = None) -> np.ndarray:
+        """The most frequent label in each superpixel, the lowest of several.
+
+        Parameters
+        ----------
+        labels : (h, w) array
+        void : the label of pixels that do not count; superpixels that are all void get the most frequent other label of
+            the image, and should have no weight in training: see `weights_of`
+
+        Returns
+        -------
+        (V,) array
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxmargin.vision import superpixel_graph
+        >>> image = np.zeros((20, 30, 3), np.uint8)
+        >>> image[:, 15:] = 255
+        >>> graph = superpixel_graph(image, n_segments=6)
+        >>> labels = np.where(graph.segments == 0, 0, 3)
+        >>> graph.labels_of(labels)[:2].tolist(), graph.labels_of(labels, void=0)[:2].tolist()
+        ([0, 3], [3, 3])
+        >>> float(graph.weights_of(labels, void=0)[0])
+        0.0
+        """
+        values, codes = np.unique(self._checked(labels), return_inverse=True)
+        counts = _count(self.segments.ravel(), len(self.sizes), codes, len(values))
+        counts[:, values == void] = 0
+        if not counts.any():
+            raise ValueError(f"labels must hold another label than {void!r}, which is void.")
+        counts[~counts.any(axis=1)] = counts.sum(axis=0)
+        return values[np.argmax(counts, axis=1)]
+
+    def weights_of(self, labels: Any, void: Any) -> np.ndarray:
+        """The number of pixels of each superpixel that are not void, or 0 if they are less than half of it.
+
+        The ``node_weight`` of models whose ``y`` is `labels_of` the same image.
+
+        Parameters
+        ----------
+        labels : (h, w) array
+        void : the label of pixels that do not count
+
+        Returns
+        -------
+        (V,) array
+        """
+        counts = np.bincount(self.segments.ravel(), (self._checked(labels) != void).ravel(), len(self.sizes))
+        return np.where(2 * counts < self.sizes, 0, counts)
+
+    def _checked(self, labels: Any) -> np.ndarray:
+        array = np.asarray(labels)
+        if array.shape != self.segments.shape:
+            raise ValueError(f"labels must have the shape of the image, {self.segments.shape}, not {array.shape}.")
+        return array
 
 
 def grid_edges(height: int, width: int) -> np.ndarray:
@@ -45,11 +99,14 @@ def grid_edges(height: int, width: int) -> np.ndarray:
     return np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in (across, down)])
 
 
-def superpixel_graph(image: Any, n_segments: int = 150, compactness: float = 10.0) -> SuperpixelGraph:
+def superpixel_graph(
+    image: Any, n_segments: int = 150, compactness: float = 10.0, features: Any = None
+) -> SuperpixelGraph:
     """Cut an image into superpixels (SLIC) and describe them and their borders.
 
     Node features are histograms of color, of the directions of gradients and of places in the image, each for the
-    superpixel alone, together with its neighbours, and with theirs. Edge features are a constant, the length of the
+    superpixel alone, together with its neighbours, and with theirs; the means of your own features of pixels likewise,
+    in the last columns. Edge features are a constant, the length of the
     common border in units of the square root of an average superpixel's size, and exp(-eta d) for several eta times the
     distance d of the mean colors and of the histograms.
 
@@ -60,6 +117,8 @@ def superpixel_graph(image: Any, n_segments: int = 150, compactness: float = 10.
     image : (h, w, 3) RGB or (h, w) gray array, integers up to 255 or floats up to 1
     n_segments : about how many superpixels to make
     compactness : how much SLIC prefers compact superpixels to homogeneous ones
+    features : (h, w) or (h, w, K) array of further features of pixels, such as the responses of filters, or indicators
+        of visual words, whose means are histograms
 
     Returns
     -------
@@ -86,9 +145,11 @@ def superpixel_graph(image: Any, n_segments: int = 150, compactness: float = 10.
         pixels = color.gray2rgb(pixels)
     if pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise ValueError(f"image must have the shape (h, w, 3) or (h, w), not {np.shape(image)}.")
+    layers = _layers(features, *pixels.shape[:2])
     segments = segmentation.slic(pixels, n_segments, compactness, start_label=0)
     n, flat = int(segments.max()) + 1, segments.ravel()
-    sizes = np.bincount(flat, minlength=n).astype(float)
+    totals = np.stack([np.bincount(flat, layer.ravel(), n) for layer in layers], axis=1)
+    sizes = totals[:, -1]
     edges, border = _borders(segments)
 
     lab, hsv = color.rgb2lab(pixels), color.rgb2hsv(pixels)
@@ -101,16 +162,30 @@ def superpixel_graph(image: Any, n_segments: int = 150, compactness: float = 10.
     ]
     blocks, distances = [mean_color], [np.linalg.norm(np.subtract(*mean_color[edges.T]), axis=1)]
     adjacency = _adjacency(edges, n)
+    means = []
     for radius in RADII:
         for k, count in enumerate(counts):
             block = count / np.maximum(count.sum(axis=1, keepdims=True), 1e-9)
             blocks.append(np.sqrt(block))
             if radius == 0 and k < 3:
                 distances.append(np.abs(np.subtract(*block[edges.T])).sum(axis=1))
-        counts = [adjacency @ count for count in counts]
+        means.append(totals[:, :-1] / totals[:, -1:])
+        counts, totals = [adjacency @ count for count in counts], adjacency @ totals
     similarity = [np.exp(-eta * d) for d in distances for eta in CONTRASTS]
     edge_features = np.stack([np.ones(len(edges)), border / np.sqrt(sizes.mean()), *similarity], axis=1)
-    return SuperpixelGraph(segments, np.hstack(blocks), edges, edge_features, sizes)
+    return SuperpixelGraph(segments, np.hstack([*blocks, *means]), edges, edge_features, sizes)
+
+
+def _layers(features: Any, height: int, width: int) -> np.ndarray:
+    """The (K + 1, h, w) features of the pixels that users have, and ones, whose sums are areas."""
+    ones = np.ones((1, height, width))
+    if features is None:
+        return ones
+    kind = f"an array of numbers of shape ({height}, {width}) or ({height}, {width}, K), as the image"
+    own = check_array(features, "features", kind, (height, width), (height, width, None))
+    if not np.isfinite(own).all():
+        raise ValueError("features must be finite numbers.")
+    return np.concatenate([np.moveaxis(own.reshape(height, width, -1), 2, 0), ones])
 
 
 def _borders(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import CandidateSVM, ChainCRF, ChainSVM, GraphCutSVM, MatchingSVM, MulticlassSVM, Tree, TreeSVM
+from maxmargin import (
+    CandidateSVM,
+    ChainCRF,
+    ChainSVM,
+    GraphCutSVM,
+    MatchingSVM,
+    MulticlassSVM,
+    MultiLabelSVM,
+    Tree,
+    TreeSVM,
+)
 
 pytestmark = pytest.mark.usefixtures("interpreted_kernels")
 
@@ -40,6 +50,7 @@ TASKS = {
     "ChainCRF": (lambda: ChainCRF(only_observed=True), lambda x: [x, x], [[0, 1], [1, 0]]),
     "CandidateSVM": (CandidateSVM, lambda x: [x, x], [0, 1]),
     "MulticlassSVM": (MulticlassSVM, lambda x: x, [0, 1]),
+    "MultiLabelSVM": (MultiLabelSVM, lambda x: x, [[0, 1], [1, 0]]),
     "TreeSVM": (TreeSVM, lambda x: [Tree(x, EDGES), Tree(x, EDGES)], [[0, 1], [1, 0]]),
     "GraphCutSVM": (GraphCutSVM, lambda x: [(x, EDGES), (x, EDGES)], [[0, 1], [1, 0]]),
     "MatchingSVM": (MatchingSVM, lambda x: [(x, (1, 2)), (x, (1, 2))], [[0], [1]]),

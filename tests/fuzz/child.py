@@ -55,14 +55,14 @@ def outcome(seed: int) -> str:
 
 def is_sentence(error: Exception) -> bool:
     """Whether an error says what is wrong in one sentence; scikit-learn and a user's class speak for themselves."""
-    text, source = str(error), traceback.extract_tb(error.__traceback__)[-1].filename
+    text, sources = str(error), [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     is_ours = isinstance(error, REFUSALS) and text.endswith(".") and "\n" not in text
-    return is_ours or "sklearn" in source or source.endswith("toy.py")
+    return is_ours or "sklearn" in sources[-1] or any(source.endswith("toy.py") for source in sources)
 
 
 def are_marginals(predicted, model) -> bool:
     """Whether probabilities are between 0 and 1, and those of labels add up to 1."""
-    add_up = hasattr(model, "classes_")
+    add_up = np.ndim(getattr(model, "classes_", None)) == 1  # not those of several labels
     return all(
         (np.asarray(p) >= -1e-6).all()
         and (np.asarray(p) <= 1 + 1e-4).all()

@@ -5,12 +5,12 @@ import pytest
 from scipy.linalg import qr
 from scipy.optimize import minimize
 
-from maxmargin import Status
+from maxmargin import RelaxedLoss, Status
 from maxmargin.problem import new_weights
 from maxmargin.solvers.idal import IDAL
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.oriented_trees import tree_probabilities
-from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss
+from maxmargin.solvers.relaxed import Relaxation
 from maxmargin.solvers.relaxed_passes import correct, project
 from maxmargin.structures.cliques import EdgeType
 from maxmargin.structures.pairwise import with_elimination
@@ -411,7 +411,7 @@ def test_bad_problems_losses_and_starts():
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
     with pytest.raises(TypeError, match="IDAL needs a PairwiseProblem, not a ChainProblem"):
         IDAL().solve(toy_chains())
-    with pytest.raises(ValueError, match="IDAL minimises a RelaxedLoss, not the log loss"):
+    with pytest.raises(ValueError, match="IDAL minimises the relaxed loss, not the log loss"):
         IDAL().solve(problem, loss="log")
     with pytest.raises(ValueError, match="mu must be a positive number"):
         RelaxedLoss(mu=0.0)

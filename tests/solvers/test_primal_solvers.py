@@ -249,7 +249,7 @@ def test_sgd_goes_on_from_a_rough_solution(problem):
 
 
 @pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir(), LBFGS()], ids=str)
-def test_smoothed_maxima_of_too_few_outputs_prove_nothing(solver):
+def test_smoothed_maxima_of_too_few_outputs_are_inexact(solver):
     result = solver.solve(toy_chains(n=4, n_labels=5, max_length=6), 0.1, loss=Loss("l2", mu=50.0, max_k=5), tol=0.1)
     assert result.status is Status.INEXACT
     assert "raise max_k or lower mu" in result.trace.notes[-1]

@@ -55,6 +55,33 @@ def test_gray_and_float_images_and_single_superpixels(image):
     assert np.isfinite(alone.nodes).all()
 
 
+def test_labels_are_those_of_most_pixels(image):
+    graph = superpixel_graph(image[0], n_segments=30)
+    labels = np.random.default_rng(0).choice(["cat", "dog", "void"], p=[0.2, 0.3, 0.5], size=graph.segments.shape)
+    labels[graph.segments <= 1] = "void"
+    labels[graph.segments == 2] = "cat"
+    inside = [labels[graph.segments == k] for k in range(len(graph.sizes))]
+    most = [max(("cat", "dog", "void"), key=lambda name, x=x: np.sum(x == name)) for x in inside]
+    assert graph.labels_of(labels).tolist() == most
+    most = [max(("cat", "dog"), key=lambda name, x=x: np.sum(x == name)) for x in inside]
+    assert graph.labels_of(labels, void="void").tolist() == ["dog", "dog", *most[2:]]  # "dog" in most of the image
+    known = [np.sum(x != "void") for x in inside]
+    weights = [count if 2 * count >= len(x) else 0 for count, x in zip(known, inside, strict=True)]
+    assert graph.weights_of(labels, void="void").tolist() == weights
+    assert {0.0, graph.sizes[2]} <= {*weights}
+
+
+def test_your_own_features_are_averaged(image):
+    own = np.random.default_rng(0).normal(size=(40, 50, 2))
+    plain, graph = superpixel_graph(image[0], 30), superpixel_graph(image[0], 30, features=own)
+    assert np.array_equal(graph.nodes[:, :-6], plain.nodes)
+    means = [own[graph.segments == k].mean(axis=0) for k in range(len(graph.sizes))]
+    assert np.allclose(graph.nodes[:, -6:-4], means)
+    near = {0, *graph.edges[graph.edges[:, 0] == 0, 1].tolist()}
+    assert np.allclose(graph.nodes[0, -4:-2], own[np.isin(graph.segments, [*near])].mean(axis=0))
+    assert np.allclose(superpixel_graph(image[0], 30, features=own[..., 0]).nodes[:, -3], graph.nodes[:, -6])
+
+
 def test_a_model_of_superpixels(image):
     pixels, mask = image
     graph = superpixel_graph(pixels, 60)
@@ -66,6 +93,15 @@ def test_a_model_of_superpixels(image):
 def test_bad_images(image, monkeypatch):
     with pytest.raises(ValueError, match=r"image must have the shape \(h, w, 3\) or \(h, w\), not \(40, 50, 2\)"):
         superpixel_graph(image[0][..., :2])
+    with pytest.raises(ValueError, match=r"features must be an array of numbers of shape \(40, 50\) or \(40, 50, K\)"):
+        superpixel_graph(image[0], features=np.zeros((50, 40)))
+    with pytest.raises(ValueError, match="features must be finite"):
+        superpixel_graph(image[0], features=np.full((40, 50), np.nan))
+    graph = superpixel_graph(image[0], 4)
+    with pytest.raises(ValueError, match=r"labels must have the shape of the image, \(40, 50\), not \(50, 40\)"):
+        graph.labels_of(np.zeros((50, 40)))
+    with pytest.raises(ValueError, match="labels must hold another label than 0, which is void"):
+        graph.labels_of(np.zeros((40, 50)), void=0)
     monkeypatch.setitem(sys.modules, "skimage", None)
     with pytest.raises(ImportError, match=r"pip install maxmargin\[vision\]"):
         superpixel_graph(image[0])

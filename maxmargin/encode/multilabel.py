@@ -1,0 +1,182 @@
+"""Rows of features with several labels each to an `EliminationProblem`: a node per label, all in the same graph."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.special import rel_entr
+
+from maxmargin.checks import LARGEST, as_numbers, check_choice
+from maxmargin.costs import COSTS
+from maxmargin.encode.base import RowEncoder
+from maxmargin.encode.checks import check_array, check_truths
+from maxmargin.encode.edges import check_ends
+from maxmargin.encode.rows import Rows, append_constant, row_features, stack_rows
+from maxmargin.runtime.blocks import Blocks
+from maxmargin.structures.cliques import EdgeType
+from maxmargin.structures.pairwise import EliminationProblem, make_pairwise, with_elimination
+
+OFF_ON = np.array([-1, 0])  # of the two states of a label, the second has weights
+ONE = Rows(np.ones((1, 1)), np.array([0, 1]))  # the feature of all edges
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MultiLabelEncoder(RowEncoder):
+    """The encoder of rows with several labels each."""
+
+    published = ("edges", "n_features_in")
+
+    n_labels: int
+    edges: np.ndarray  # (E, 2)
+    feature_names_in: np.ndarray | None  # of the columns of a data frame
+
+    @classmethod
+    def learn(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        dtype: Any,
+        fit_intercept: bool,
+        graph: Any,
+        feature_names: np.ndarray | None,
+        cost: Any = None,
+    ) -> tuple[MultiLabelEncoder, EliminationProblem]:
+        """The encoder and the problem of training data, whose rows scikit-learn has checked."""
+        rows = stack_rows(X, np.ones(X.shape[0], np.int64))
+        labels = check_indicators(y, X.shape[0])
+        costs = costs_of_labels(cost, labels.shape[1])
+        warn_of_constant(labels)
+        encoder = cls.of(
+            rows,
+            dtype,
+            has_bias=fit_intercept,
+            n_labels=labels.shape[1],
+            edges=edges_of(graph, labels),
+            feature_names_in=feature_names,
+        )
+        return encoder, encoder.assemble(rows, labels, costs)
+
+    def problem(self, X: Any, y: Any = None) -> EliminationProblem:
+        n = np.shape(X)[0]
+        rows = stack_rows(X, np.ones(n, np.int64), self.n_features_in)
+        labels = np.zeros((n, self.n_labels), int) if y is None else check_indicators(y, n, self.n_labels)
+        return self.assemble(rows, labels, np.zeros(self.n_labels))
+
+    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> EliminationProblem:
+        rows = self.stored(rows, append_constant)  # whose weights are the intercepts
+        n, n_edges = len(labels), len(self.edges)
+        problem = make_pairwise(
+            row_features(rows, self.dtype),
+            row_features(ONE, self.dtype),
+            widths=(rows.matrix.shape[1], 1),
+            offsets=self.n_labels * np.arange(n + 1),
+            edge_offsets=n_edges * np.arange(n + 1),
+            ends=np.tile(self.edges, (n, 1)),
+            labels=labels.ravel(),
+            cost=np.tile(costs.astype(self.dtype), n),
+            n_states=[2] * self.n_labels,
+            edge_types=[EdgeType(a, b) for a, b in self.edges.tolist()],
+            node_type=np.tile(np.arange(self.n_labels), n),
+            edge_type=np.tile(np.arange(n_edges), n),
+            node_row=np.repeat(np.arange(n), self.n_labels),
+            edge_row=np.zeros(n * n_edges, int),
+            node_columns=[OFF_ON] * self.n_labels,
+        )
+        return with_elimination(problem)
+
+    def layout(self, problem: EliminationProblem) -> tuple[Any, ...]:
+        return (len(problem.labels),)
+
+    def attributes(self, w: np.ndarray) -> dict[str, Any]:
+        of_nodes, of_edges = np.split(w, [w.size - 4 * len(self.edges)])
+        table = of_nodes.reshape(self.n_labels, -1)
+        names = {} if self.feature_names_in is None else {"feature_names_in_": self.feature_names_in}
+        return {
+            **super().attributes(w),
+            "classes_": np.tile(np.arange(2), (self.n_labels, 1)),
+            "coef_": table[:, : self.n_features_in],
+            "intercept_": table[:, -1] if self.has_bias else np.zeros(self.n_labels, w.dtype),
+            "edge_coef_": of_edges.reshape(-1, 2, 2),
+            **names,
+        }
+
+    def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
+        return rows.astype(int)
+
+    def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
+        return outputs.values.reshape(-1, self.n_labels).astype(int)
+
+    def arrange(self, problem: EliminationProblem, parts: Blocks) -> np.ndarray:
+        """An (n, L, 2) array of the parts of labels, off and on."""
+        n = len(parts.start) - 1
+        return parts.values.reshape(n, -1)[:, : 2 * self.n_labels].reshape(n, -1, 2)
+
+    def judge(self, problem: EliminationProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        return (outputs.values == problem.labels).reshape(-1, self.n_labels).all(axis=1), 1
+
+
+def check_indicators(y: Any, n: int, n_labels: int | None = None) -> np.ndarray:
+    """Check the labels of n examples, rows of 0 and 1, as many as in training."""
+    kind = "a matrix of 0 and 1, a row per example and a column per label"
+    labels = check_array(y, "y", kind, (None, None))
+    check_truths(labels, n, kind, "row")
+    if n_labels is not None and labels.shape[1] != n_labels:
+        raise ValueError(f"y has {labels.shape[1]} labels, but the model was fitted with {n_labels}.")
+    is_wrong = (labels != 0) & (labels != 1)
+    if is_wrong.any():
+        i, label = np.argwhere(is_wrong)[0].tolist()
+        raise ValueError(f"y[{i}, {label}] is {labels[i, label]}, but labels must be 0 or 1.")
+    return labels.astype(np.int32)
+
+
+def warn_of_constant(labels: np.ndarray) -> None:
+    """Name the labels of which training data show one side only."""
+    for share, when in ((0, "never"), (1, "always")):
+        found = np.flatnonzero(labels.mean(axis=0) == share)
+        if found.size:
+            columns = f"column{'s' if found.size > 1 else ''} {', '.join(map(str, found))}"
+            warnings.warn(f"Labels in {columns} of y are {when} on in training.", UserWarning, stacklevel=2)
+
+
+def costs_of_labels(cost: Any, n_labels: int) -> np.ndarray:
+    """What it costs to get each label wrong; zeros where there is no cost."""
+    if cost is None:
+        return np.zeros(n_labels)
+    if isinstance(cost, str):
+        check_choice("cost", cost, COSTS)
+        return np.full(n_labels, 1 / n_labels if cost == "normalized_hamming" else 1.0)
+    costs = as_numbers("cost", cost)
+    if costs.shape != (n_labels,) or not ((costs >= 0).all() and (costs <= LARGEST).all()):
+        raise ValueError(f"cost must hold {n_labels} numbers from 0 to {LARGEST:g}, one per label.")
+    return costs
+
+
+def edges_of(graph: Any, labels: np.ndarray) -> np.ndarray:
+    """The edges between labels that an argument `graph` stands for."""
+    n_labels = labels.shape[1]
+    if graph is None:
+        graph = []
+    elif isinstance(graph, str):
+        check_choice("graph", graph, ("full", "tree"))
+        graph = [*itertools.combinations(range(n_labels), 2)] if graph == "full" else chow_liu_tree(labels)
+    return check_ends(graph, "graph", n_labels)
+
+
+def chow_liu_tree(labels: np.ndarray) -> np.ndarray:
+    """The edges of the tree that joins all labels and has the largest sum of mutual information of the labels it joins.
+
+    References
+    ----------
+    Chow, Liu (1968), Approximating discrete probability distributions with dependence trees.
+    """
+    states = np.stack([1 - labels, labels]).astype(float)
+    joint = np.einsum("ain,bnj->abij", states.transpose(0, 2, 1), states) / len(labels)
+    first, second = joint.sum(axis=1, keepdims=True), joint.sum(axis=0, keepdims=True)
+    information = rel_entr(joint, first * second).sum(axis=(0, 1))  # at most log 2
+    return np.stack(minimum_spanning_tree(1 - information).nonzero(), axis=1)

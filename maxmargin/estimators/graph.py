@@ -1,0 +1,238 @@
+"""Structural SVMs and conditional random fields on graphs of any shape."""
+
+from __future__ import annotations
+
+from typing import Any, Self, Unpack
+
+import numpy as np
+
+from maxmargin import inference
+from maxmargin.encode.checks import locate
+from maxmargin.encode.graph import GraphEncoder
+from maxmargin.estimators.families import CRF, SVM, ArrayModel, WithMarginals, WithMaxMarginals
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
+from maxmargin.losses import Loss, RelaxedLoss, find_loss
+from maxmargin.problem import exp_oracle
+from maxmargin.runtime import supports
+from maxmargin.solvers import Solver, find_solver
+from maxmargin.structures.elimination_plan import NONE, TreewidthError
+
+
+@estimator
+class GraphModel(WithMaxMarginals, WithMarginals, ArrayModel):
+    """What the models of graphs share."""
+
+    interaction: str = parameter(
+        '{"symmetric", "full", "potts"}',
+        "The weights of edges that join nodes of the same type: for each feature of edges one for every two labels, "
+        "the same in both orders; one for every two labels, the first end's and the second's; or a single one, for "
+        "equal labels. Edges between nodes of different types have all weights.",
+        default="symmetric",
+    )
+    fit_bias: bool = parameter("bool", "Add a constant to the features of nodes and edges.", default=True)
+
+    def _find_loss(self) -> Loss:
+        loss = getattr(self, "loss", self._loss)
+        return RelaxedLoss(margin=self._loss == "hinge") if loss == "relaxed" else find_loss(loss)
+
+    def _find_solver(self, loss: Loss) -> Solver:
+        return find_solver("idal" if self.solver == "auto" and loss.name == "relaxed" else self.solver, loss)
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
+        options = {"dtype": self.dtype, "fit_bias": self.fit_bias, "interaction": self.interaction}
+        return GraphEncoder.learn(X, y, **options, **data)
+
+    def predict_marginals(self, X: Any, *, return_exact: bool = False) -> Any:
+        """The probabilities of labels of nodes under p(y) ~ exp(score(y)), where the treewidth of a graph allows.
+
+        Elsewhere they are those of a relaxation: the mean parts of the local polytope of the highest score plus Gini's
+        entropy of nodes and edges.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        return_exact : whether to return, too, which of them are exact
+
+        Returns
+        -------
+        list of (V_i, L) arrays, in the order of `classes_`; with `return_exact`, a pair of it and an (n,) array of bool
+        """
+        problem = self._problem(X)
+        means, is_exact = inference.known_marginals(problem, self._w, self.n_jobs)
+        tables = self._encoder.arrange(problem, means)
+        return (tables, is_exact) if return_exact else tables
+
+    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
+        check_treewidths(problem, "predict_topk")
+        return super()._predict_topk(problem, k)
+
+    def _decision_function(self, problem: Any) -> Any:
+        check_treewidths(problem, "decision_function")
+        return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs), -np.inf)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, node_weight: Any = None) -> float:
+        """The share of nodes labelled right, by weight.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+        sample_weight : (n,) weights of the graphs
+        node_weight : list of (V_i,) weights of the nodes
+        """
+        return self._score(self._problem_with_truth(X, y, node_weight=node_weight), sample_weight)
+
+
+@estimator
+class GraphSVM(SVM, GraphModel):
+    """Structural SVM that labels the nodes of graphs, with cycles or without: a max-margin Markov random field.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
+    and certifies how far from the optimum it can at most be. Examples are graphs, see `Graph`.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The labels, sorted.
+    coef_ : Bunch
+        The weights: ``nodes`` (F, L), ``edges`` (G, L, L), where those of symmetric interactions are in the upper
+        triangle, or (G,) of Potts interactions, and, with `fit_bias`, ``bias`` (L,); the constant is the last feature
+        of edges, and the only one if they have none. With several types, ``nodes[type]``, ``bias[type]`` and
+        ``edges[type: type of one node, type of the other]``, with rows and columns for the labels of the types.
+    n_features_in_, n_edge_features_in_ : int
+        The numbers of features of nodes, F, and of edges, G.
+
+    Examples
+    --------
+    Of three nodes in a cycle, neighbours have different labels, and only one node knows its own:
+
+    >>> import numpy as np
+    >>> from maxmargin import Graph, GraphSVM
+    >>> edges = [(0, 1), (1, 2), (2, 0)]
+    >>> X = [Graph([[1.0, 0, 0], [0, 0, 0.1], [0, 0, 0]], edges), Graph([[0, 1.0, 0], [1.0, 0, 0], [0, 0, 0]], edges)]
+    >>> y = [["red", "blue", "green"], ["green", "red", "blue"]]
+    >>> model = GraphSVM(C=100.0, random_state=0).fit(X, y)
+    >>> model.predict(X)[1].tolist()
+    ['green', 'red', 'blue']
+    """
+
+    loss: Any = parameter(
+        '{"hinge", "smooth_hinge", "relaxed"} or Loss',
+        "The hinge loss above, a smoothed one, or a relaxed one, whose maximum is over the local polytope, for `IDAL`.",
+        default="hinge",
+    )
+    cost: Any = parameter(
+        '{"hamming", "normalized_hamming"}',
+        "Cost of a labelling: the weight of the nodes that are labelled wrong, or the same divided by the weight of "
+        "all nodes of the graph. Nodes weigh 1 unless `fit` is told otherwise.",
+        default="hamming",
+    )
+    class_weight: Any = parameter('dict or "balanced"', "Factors of the cost by true label.", default=None)
+    bounds: Any = parameter(
+        "dict",
+        'Bounds of weights by the names of `coef_`, such as ``{"edges": (0, None)}``: pairs of a lower and an upper '
+        "bound, each None, a number or an array like that part of the weights.",
+        default=None,
+    )
+
+    @documents_fit
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        node_weight: Any = None,
+        node_weight_dev: Any = None,
+        **options: Unpack[FitOptions],
+    ) -> Self:
+        """Train on labelled graphs.
+
+        Parameters
+        ----------
+        X : list of `Graph`, or of tuples (features, edges) or (features, edges, edge_features)
+        y : list of (V_i,) labels, integers or strings
+        node_weight : list of (V_i,) weights of the nodes in the cost, such as the areas of superpixels, zero for nodes
+            whose label does not matter
+        node_weight_dev : the same of held-out nodes in their score
+        """
+        data, data_dev = {"node_weight": node_weight}, {"node_weight": node_weight_dev}
+        return self._fit(X, y, sample_weight, data, data_dev, **options)
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
+        return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
+
+
+@estimator
+class GraphCRF(CRF, GraphModel):
+    """Conditional random field on graphs, with cycles or without: p(y) ~ exp(score(y)).
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the
+    optimum it can at most be. Where the treewidth of graphs is too large for that, it minimises a relaxation, with
+    the mean entropy of spanning trees over the local polytope, and certifies that. Examples are graphs, see `Graph`.
+
+    Attributes
+    ----------
+    classes_, coef_, n_features_in_, n_edge_features_in_ : as those of `GraphSVM`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import GraphCRF
+    >>> X = [(np.eye(2)[[0, 0, 1]], [(0, 1), (1, 2), (2, 0)]), (np.eye(2)[[1, 1, 0]], [(0, 1), (1, 2), (2, 0)])]
+    >>> model = GraphCRF(C=10.0).fit(X, [["a", "a", "b"], ["b", "b", "a"]])
+    >>> model.predict_marginals(X)[0].round().tolist()
+    [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    """
+
+    loss: Any = parameter(
+        '{"auto", "log", "relaxed"} or Loss',
+        'The log loss above, its relaxation, or, "auto", whichever the treewidth of the graphs allows.',
+        default="auto",
+    )
+    solver: Any = "auto"
+
+    def _find_loss(self) -> Loss:
+        return find_loss("log") if self.loss == "auto" else super()._find_loss()
+
+    def _method(self, problem: Any) -> tuple[Solver, Loss]:
+        if self.loss != "auto" or supports(exp_oracle, problem):
+            return super()._method(problem)
+        loss = RelaxedLoss(margin=False, entropy="oriented_trees")
+        return self._find_solver(loss), loss
+
+    @documents_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+        """Train on labelled graphs.
+
+        Parameters
+        ----------
+        X : list of `Graph`, or of tuples (features, edges) or (features, edges, edge_features)
+        y : list of (V_i,) labels, integers or strings
+        """
+        return self._fit(X, y, sample_weight, **options)
+
+    def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
+        """Log p(y_i | x_i) of a labelling of each graph, where the treewidths allow.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+
+        Returns
+        -------
+        (n,) array
+        """
+        problem = self._problem_with_truth(X, y)
+        check_treewidths(problem, "log_likelihood")
+        if (problem.labels < 0).any():
+            example, place = locate(np.flatnonzero(problem.labels < 0)[0], problem.nodes.offsets)
+            raise ValueError(f"y[{example}] contains a label that was not seen in fit, at node {place}.")
+        _, log_partition = inference.marginals(problem, self._w, self.n_jobs)
+        return inference.scores_of(problem, self._w, self.n_jobs) - log_partition
+
+
+def check_treewidths(problem: Any, method: str) -> None:
+    """Raise unless all treewidths are small enough for exact sums and best outputs."""
+    if not supports(exp_oracle, problem):
+        i = int(np.argmax(problem.plan.which == NONE))
+        raise TreewidthError(f"{method} needs graphs of small treewidth, but that of X[{i}] is too large.")

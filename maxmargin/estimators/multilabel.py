@@ -1,0 +1,199 @@
+"""Structural SVMs and conditional random fields of several labels per row."""
+
+from __future__ import annotations
+
+from typing import Any, Self, Unpack
+
+import numpy as np
+
+from maxmargin import inference
+from maxmargin.encode.multilabel import MultiLabelEncoder
+from maxmargin.estimators.families import CRF, SVM, RowClassifier
+from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
+
+
+@estimator
+class MultiLabelModel(RowClassifier):
+    """What models of several labels per row have in common."""
+
+    graph: Any = parameter(
+        '{"tree", "full"}, (E, 2) array or None',
+        'The pairs of labels that have weights: "tree" for the Chow-Liu tree, which joins all labels along pairs that '
+        'tell most of each other in the training examples; "full" for all pairs, up to about 15 labels; an array of '
+        "pairs of columns of y; None for labels that are independent of each other.",
+        default="tree",
+    )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags
+
+    @documents_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+        """Train on examples.
+
+        Parameters
+        ----------
+        X : (n, F) array or sparse matrix
+        y : (n, L) array, 1 (or True) where an example has a label, else 0
+        """
+        return self._fit(X, y, sample_weight, **options)
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MultiLabelEncoder, Any]:
+        X, y, names = self._checked_to_train(X, y, multi_output=True)
+        options = {"dtype": self.dtype, "fit_intercept": self.fit_intercept, "graph": self.graph}
+        return MultiLabelEncoder.learn(X, y, feature_names=names, **options, **data)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The best labels of each example, as a whole.
+
+        Parameters
+        ----------
+        X : as in `fit`
+
+        Returns
+        -------
+        (n, L) array of 0 and 1
+        """
+        return super().predict(X)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """How much higher the best output that has a label scores than the best one that has not.
+
+        Parameters
+        ----------
+        X : as in `fit`
+
+        Returns
+        -------
+        (n, L) array, positive where labels are predicted, up to ties
+        """
+        best = super().decision_function(X)
+        return best[..., 1] - best[..., 0]
+
+    def predict_marginals(self, X: Any) -> np.ndarray:
+        """The probability of each label under p(y) ~ exp(score(y)): not calibrated unless the model is a CRF.
+
+        Parameters
+        ----------
+        X : as in `fit`
+
+        Returns
+        -------
+        (n, L) array
+        """
+        return super().predict_marginals(X)[..., 1]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of examples whose labels are all right.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+        sample_weight : (n,) weights of the examples
+        """
+        return super().score(X, y, sample_weight)
+
+
+@estimator
+class MultiLabelSVM(SVM, MultiLabelModel):
+    """Structural SVM of several labels per row: each depends on the features and on the labels it is joined with.
+
+    The score of labels y is the sum of <coef_[l], x> + intercept_[l] over the labels l that are on, and of
+    edge_coef_[e, y_a, y_b] over the pairs of labels e = (a, b) in `edges_`. The best ones are found exactly.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
+    and certifies how far from the optimum it can at most be. Without a graph this is scikit-learn's ``LinearSVC`` with
+    the hinge loss, for each label, at the same C.
+
+    Attributes
+    ----------
+    classes_ : (L, 2) array
+        0 and 1 for each label.
+    coef_ : (L, F) array
+        The weights of each label.
+    intercept_ : (L,) array
+        The constant of each label, zero without `fit_intercept`.
+    edges_ : (E, 2) array
+        The pairs of labels that are joined.
+    edge_coef_ : (E, 2, 2) array
+        Their weights, rows for the first label off and on, columns for the second.
+    n_features_in_ : int
+        The number of features F.
+    feature_names_in_ : (F,) array
+        The names of the columns, if X was a data frame.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from maxmargin import MultiLabelSVM
+    >>> X, y = make_multilabel_classification(n_samples=12, n_features=3, n_classes=4, random_state=0)
+    >>> model = MultiLabelSVM(C=0.1, graph="full", random_state=0).fit(X, y)
+    >>> model.predict(X[:2]).shape, model.edges_.shape
+    ((2, 4), (6, 2))
+    """
+
+    cost: Any = parameter(
+        '{"hamming", "normalized_hamming"} or (L,) array',
+        "Cost of an output: the number of wrong labels, the share of them, or the sum of what each wrong one costs.",
+        default="hamming",
+    )
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MultiLabelEncoder, Any]:
+        return super()._learn(X, y, cost=self.cost, **data)
+
+
+@estimator
+class MultiLabelCRF(CRF, MultiLabelModel):
+    """Conditional random field of several labels per row: p(y) ~ exp(score(y)), with the scores of `MultiLabelSVM`.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the
+    optimum it can at most be. Without a graph this is a logistic regression for each label, with the intercept
+    regularized.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, edges_, edge_coef_, n_features_in_, feature_names_in_ : as those of `MultiLabelSVM`
+
+    Examples
+    --------
+    Two labels, of which exactly one is on:
+
+    >>> import numpy as np
+    >>> from maxmargin import MultiLabelCRF
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
+    >>> model = MultiLabelCRF(C=100.0).fit(X, [[1, 0], [0, 1], [1, 0], [0, 1]])
+    >>> model.predict_proba([[0.0]]).round(1).tolist(), model.predict([[1.0]]).tolist()
+    ([[1.0, 0.0]], [[0, 1]])
+    """
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each label.
+
+        Parameters
+        ----------
+        X : as in `fit`
+
+        Returns
+        -------
+        (n, L) array
+        """
+        return self.predict_marginals(X)
+
+    def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
+        """Log p(y_i | x_i) of the labels of each example.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+
+        Returns
+        -------
+        (n,) array
+        """
+        problem = self._problem_with_truth(X, y)
+        _, log_partition = inference.marginals(problem, self._w, self.n_jobs)
+        return inference.scores_of(problem, self._w, self.n_jobs) - log_partition
