@@ -10,8 +10,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from maxmargin.checks import check_count, shown
-
-Phrases = dict[tuple[str, ...], list[str]]  # the gazetteers that a name, in lower-cased words, is in
+from maxmargin.text.gazetteers import Gazetteers
 
 
 class WindowFeatures(TransformerMixin, BaseEstimator):
@@ -86,7 +85,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         ----------
         X, y : ignored
         """
-        self.phrases_ = Extractor(self.get_params()).phrases
+        self.gazetteers_ = Extractor(self.get_params()).gazetteers
         return self
 
     def transform(self, X: Any) -> Windows:
@@ -102,7 +101,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         """
         if isinstance(X, str) or not isinstance(X, Iterable):
             raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
-        extractor = Extractor(self.get_params(), getattr(self, "phrases_", None))
+        extractor = Extractor(self.get_params(), getattr(self, "gazetteers_", None))
         return Windows(extractor, X if isinstance(X, Sequence) else [*X])
 
 
@@ -138,20 +137,19 @@ class Cache(dict):
 class Extractor:
     """Makes the features of the tokens of a sentence, with the arguments of `WindowFeatures`."""
 
-    def __init__(self, options: dict[str, Any], phrases: Phrases | None = None) -> None:
+    def __init__(self, options: dict[str, Any], gazetteers: Gazetteers | None = None) -> None:
         for name, least in (("window", 0), ("affixes", 0), ("word_ngrams", 1), ("tag_ngrams", 1)):
             check_count(name, options[name], least)
         self.options = options
         self.window, self.affixes, self.shapes = options["window"], options["affixes"], options["shapes"]
         self.word_ngrams, self.tag_ngrams = options["word_ngrams"], options["tag_ngrams"]
-        self.phrases = find_phrases(options["gazetteers"] or {}) if phrases is None else phrases
-        self.longest = max(map(len, self.phrases), default=0)
+        self.gazetteers = Gazetteers(options["gazetteers"] or {}) if gazetteers is None else gazetteers
         self.own, self.shape = Cache(self.word), Cache(shape)
         self.neighbours = {k: Cache(partial(self.neighbour, k)) for k in range(-self.window, self.window + 1) if k}
         self.tags = Cache(lambda title: Cache(lambda tags: f"{title}={tags}"))
 
     def __reduce__(self) -> Any:
-        return Extractor, (self.options, self.phrases)
+        return Extractor, (self.options, self.gazetteers)
 
     def __call__(self, sentence: Any, i: int) -> list[list[str]]:
         words, columns = split_tokens(sentence, i)
@@ -174,7 +172,9 @@ class Extractor:
                     names = self.tags[f"tag{k}[{shift:+}]"]
                     for row, ngram in beside(rows, ngrams, shift):
                         row.append(names[ngram])
-        self.add_phrases(words, rows)
+        for start, end, titles in self.gazetteers.find(words):
+            for t in range(start, end):
+                rows[t] += [f"{title}={'begin' if t == start else 'inside'}" for title in titles]
         return rows
 
     def word(self, word: str) -> list[str]:
@@ -188,17 +188,6 @@ class Extractor:
         """The features of a word somewhere beside a token."""
         shapes = [f"shape[{shift:+}]={self.shape[word]}"] if self.shapes else []
         return [f"lower[{shift:+}]={word.lower()}", *shapes]
-
-    def add_phrases(self, words: list[str], rows: list[list[str]]) -> None:
-        """Add the features of names that are in gazetteers, the longest of those that begin at a word."""
-        lower = tuple(word.lower() for word in words) if self.longest else ()
-        end = 0
-        for start in range(len(lower)):
-            lengths = range(min(self.longest, len(lower) - start), 0, -1) if start >= end else ()
-            length = next((n for n in lengths if lower[start : start + n] in self.phrases), 0)
-            end = max(end, start + length)
-            for t in range(start, start + length):
-                rows[t] += [f"{name}={'begin' if t == start else 'inside'}" for name in self.phrases[lower[start:end]]]
 
 
 def beside(rows: list[list[str]], values: Sequence[str], shift: int) -> Iterator[tuple[list[str], str]]:
@@ -224,20 +213,6 @@ def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[str, ...]
             raise ValueError(f"X[{i}] has {len(token)} strings at position {t}, but {len(tokens[0])} at position 0.")
     words, *columns = zip(*tokens, strict=True) if tokens else ((),)
     return [*words], columns
-
-
-def find_phrases(gazetteers: Any) -> Phrases:
-    """The lists that each name is in, as lower-cased words."""
-    phrases: Phrases = {}
-    if not isinstance(gazetteers, Mapping):
-        raise TypeError(f"gazetteers must be a dict with lists of names, not a {type(gazetteers).__name__}.")
-    for title, names in gazetteers.items():
-        names = [] if isinstance(names, str) or not isinstance(names, Iterable) else [*names]
-        if not names or not all(isinstance(name, str) and name.strip() for name in names):
-            raise ValueError(f"gazetteers[{title!r}] must be a list of names, strings that are not blank.")
-        for name in dict.fromkeys(name.lower() for name in names):
-            phrases.setdefault(tuple(name.split()), []).append(title)
-    return phrases
 
 
 def character_class(code: int) -> str:
