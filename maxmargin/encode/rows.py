@@ -47,6 +47,8 @@ def stack_rows(
     """
     if isinstance(X, Rows):
         rows = X
+        if lengths is not None:
+            raise ValueError("X holds features by name: leave out lengths, which cut one matrix.")
     else:
         rows = _stack_list(X, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths)
     width = rows.matrix.shape[1]

@@ -8,8 +8,8 @@ value of a name, while a string becomes part of it, and so do names in a nested 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, islice
 from numbers import Real
 from typing import Any
 
@@ -24,18 +24,37 @@ LISTS = (list, tuple, set, frozenset)
 NOWHERE = -1  # the column of names that a model does not know, and of zeros
 
 
+class Columns(dict):
+    """The columns of names: those of training, in the order in which they come; names are added while it grows."""
+
+    def __init__(self, names: Iterable[str] = (), *, grows: bool = False) -> None:
+        super().__init__(zip(names, count()))
+        self.grows = grows
+
+    def __missing__(self, name: Any) -> int:
+        if not isinstance(name, str):
+            raise TypeError
+        return self.setdefault(name, len(self)) if self.grows else NOWHERE
+
+
+class HashedColumns(dict):
+    """Columns that names are hashed onto, of those that have been looked up."""
+
+    def __init__(self, n_columns: int) -> None:
+        self.n_columns = n_columns
+
+    def __missing__(self, name: Any) -> int:
+        if not isinstance(name, str):
+            raise TypeError
+        column = self[name] = murmurhash3_32(name, positive=True) % self.n_columns
+        return column
+
+
 class Vocabulary:
-    """The columns of names: those of training, in the order in which they come, or those they are hashed onto.
+    """The names that a model knows, or the number of columns that it hashes them onto."""
 
-    Parameters
-    ----------
-    names : the names of all columns
-    n_hashed : the number of columns onto which names are hashed, in place of `names`
-    """
-
-    def __init__(self, names: Sequence[str] = (), n_hashed: int | None = None) -> None:
-        self.n_hashed = n_hashed
-        self.columns = {name: column for column, name in enumerate(names)}
+    def __init__(self, names: Iterable[str] = (), n_hashed: int | None = None) -> None:
+        self.columns, self.n_hashed = Columns(names), n_hashed
 
     def __reduce__(self) -> Any:
         return Vocabulary, ([*self.columns], self.n_hashed)
@@ -45,15 +64,11 @@ class Vocabulary:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __len__(self) -> int:
-        return len(self.columns) if self.n_hashed is None else self.n_hashed
-
     def rows(self, X: Iterable[Any]) -> Rows:
         """The rows of sequences, without the features that it does not know."""
-        n_hashed, columns = self.n_hashed, self.columns
-        if n_hashed is not None:
-            return read_rows(X, lambda name: murmurhash3_32(name, positive=True) % n_hashed, self)
-        return read_rows(X, lambda name: columns.get(name, NOWHERE), self)
+        if self.n_hashed is None:
+            return read_rows(X, self.columns, len(self.columns))
+        return read_rows(X, HashedColumns(self.n_hashed), self.n_hashed)
 
 
 def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | None, Any]:
@@ -67,21 +82,21 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
         if min_count > 1:
             raise ValueError("min_count must be 1 with n_hashed: names that are hashed are not counted.")
     are_named, X = have_names(X)
-    vocabulary = Vocabulary((), n_hashed)
     if not are_named:
         return None, X
     if n_hashed is not None:
+        vocabulary = Vocabulary(n_hashed=n_hashed)
         return vocabulary, vocabulary.rows(X)
-    columns = vocabulary.columns
-    rows = read_rows(X, lambda name: columns.setdefault(name, len(columns)), vocabulary)
+    columns = Columns(grows=True)
+    rows = read_rows(X, columns)
+    names = [*columns]
     if min_count > 1:
-        kept = np.flatnonzero(np.bincount(rows.matrix.indices, minlength=len(columns)) >= min_count)
-        names = [*columns]
-        vocabulary, rows = Vocabulary([names[k] for k in kept]), rows._replace(matrix=rows.matrix[:, kept])
-    if not len(vocabulary):
+        kept = np.flatnonzero(np.bincount(rows.matrix.indices, minlength=len(names)) >= min_count)
+        names, rows = [names[k] for k in kept], rows._replace(matrix=rows.matrix[:, kept])
+    if not names:
         least = f"but min_count={min_count} leaves none." if columns else "but its items are empty."
         raise ValueError(f"X must have at least one feature, {least}")
-    return vocabulary, rows
+    return Vocabulary(names), rows
 
 
 def have_names(X: Any) -> tuple[bool, Any]:
@@ -106,42 +121,61 @@ def has_names(sequence: Any) -> bool:
     if isinstance(sequence, str) or not len(sequence):
         return isinstance(sequence, str)
     item = sequence[0]
-    are_names = isinstance(item, LISTS) and all(isinstance(feature, (str, tuple)) for feature in islice(item, 1))
+    are_names = isinstance(item, LISTS) and all(isinstance(name, str) for name in islice(item, 1))
     return are_names or isinstance(item, (str, Mapping))
 
 
-class _Codes(dict):
-    """Numbers of features, which are names or pairs of a name and a value; `columns` and `numbers` say what they mean.
+class Codes(dict):
+    """Numbers that stand for pairs of a name and a value: the column, of a feature of 1, or below NOWHERE.
 
-    Most features come again and again: they are looked up as they are, and a name is put together but once.
+    The latter count down the other features, which have columns and values of their own. Most pairs come again and
+    again: they are looked up as they are, and a name is put together but once.
     """
 
-    def __init__(self, column_of: Callable[[str], int]) -> None:
-        self.column_of = column_of
-        self.columns, self.numbers = array("i"), array("d")
+    def __init__(self, columns: Any) -> None:
+        self.columns = columns
+        self.other_columns, self.other_values = array("i"), array("d")
 
-    def __missing__(self, feature: Any) -> int:
-        name, value = (feature, 1) if isinstance(feature, str) else feature
+    def __missing__(self, feature: tuple[Any, Any]) -> int:
+        name, value = feature
         if not (isinstance(name, str) and isinstance(value, (str, Real, np.bool_))):
             raise TypeError
-        if isinstance(value, str):
-            name, value = f"{name}:{value}", 1
-        number, code = float(value), len(self.columns)
-        self.columns.append(self.column_of(name) if number else NOWHERE)
-        self.numbers.append(number)
-        if number in (0.0, 1.0):  # others hardly ever come again
-            self[feature] = code
-        return code
+        number = 1.0 if isinstance(value, str) else float(value)
+        column = NOWHERE
+        if number:
+            column = self.columns[f"{name}:{value}" if isinstance(value, str) else name]
+        if number in (0, 1):
+            self[feature] = column
+            return column
+        self.other_columns.append(column)
+        self.other_values.append(number)
+        return NOWHERE - len(self.other_columns)
+
+    def matrix(self, entries: np.ndarray, ends: np.ndarray, width: int) -> Any:
+        """The sparse matrix whose row t has the codes entries[ends[t] : ends[t + 1]]."""
+        data = np.ones(len(entries), np.float64 if self.other_columns else np.float32)
+        if self.other_columns:
+            is_other = entries < NOWHERE
+            which = NOWHERE - 1 - entries[is_other]
+            entries[is_other] = np.asarray(self.other_columns)[which]
+            data[is_other] = np.asarray(self.other_values)[which]
+        is_known = entries != NOWHERE
+        if not is_known.all():
+            entries, data, ends = entries[is_known], data[is_known], np.append(0, np.cumsum(is_known))[ends]
+        return sp.csr_array((data, entries, ends), (len(ends) - 1, width))
 
 
-def read_rows(X: Iterable[Any], column_of: Callable[[str], int], vocabulary: Vocabulary) -> Rows:
-    """One pass over sequences of items, in which `column_of` finds, or adds, the columns of `vocabulary`."""
-    codes = _Codes(column_of)
+def read_rows(X: Iterable[Any], columns: Any, width: int | None = None) -> Rows:
+    """One pass over sequences of items, whose names `columns` has, or comes to have, the columns of."""
+    codes = Codes(columns)
     entries, ends, offsets = array("i"), array("q", [0]), [0]
     for i, sequence in enumerate(X):
         for t, item in enumerate(_items(sequence, i)):
             try:
-                entries.extend(map(codes.__getitem__, item.items() if type(item) is dict else _listed(item)))
+                if type(item) is dict:
+                    entries.extend(map(codes.__getitem__, item.items()))
+                else:
+                    entries.extend(map(columns.__getitem__, _names(item)))
             except (TypeError, ValueError, OverflowError):
                 del entries[ends[-1] :]
                 entries.extend(_nested_codes(codes, item, i, t))
@@ -151,14 +185,7 @@ def read_rows(X: Iterable[Any], column_of: Callable[[str], int], vocabulary: Voc
             raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
     if len(offsets) == 1:
         raise ValueError("X must hold at least one sequence, but it is empty.")
-    chosen, indptr, columns, values = map(np.asarray, (entries, ends, codes.columns, codes.numbers))
-    is_known = columns >= 0
-    if not is_known.all():
-        kept = is_known[chosen]
-        chosen, indptr = chosen[kept], np.concatenate([[0], np.cumsum(kept)])[indptr]
-    ones = (values[is_known] == 1).all()
-    data = np.ones(len(chosen), np.float32) if ones else values[chosen]
-    matrix = sp.csr_array((data, columns[chosen], indptr), (len(ends) - 1, len(vocabulary)))
+    matrix = codes.matrix(np.asarray(entries), np.asarray(ends), len(columns) if width is None else width)
     return Rows(matrix, np.array(offsets))
 
 
@@ -172,37 +199,39 @@ def _items(sequence: Any, i: int) -> Iterable[Any]:
     return sequence
 
 
-def _listed(item: Any) -> Iterable[Any]:
+def _names(item: Any) -> Any:
     if isinstance(item, LISTS):
         return item
-    if isinstance(item, Mapping):
-        return item.items()
     raise TypeError
 
 
-def _nested_codes(codes: _Codes, item: Any, i: int, t: int) -> Iterator[int]:
-    """The numbers of the features of an item, with what is nested in it; raises at the first that is none."""
-    try:
-        features = [*_listed(item)]
-    except TypeError:
+def _features(item: Any) -> Iterator[tuple[Any, Any]]:
+    """The pairs of names and values in a dictionary, or in a list of names."""
+    return iter(item.items()) if isinstance(item, Mapping) else ((name, 1) for name in _names(item))
+
+
+def _nested_codes(codes: Codes, item: Any, i: int, t: int) -> Iterator[int]:
+    """The codes of the features of an item, with what is nested in it; raises at the first that is none."""
+    if not isinstance(item, (Mapping, *LISTS)):
         kind = "an item must be a dictionary or a list of names"
-        raise TypeError(f"X[{i}] has {shown(item)} at position {t}, but {kind}.") from None
-    for feature in features:
+        raise TypeError(f"X[{i}] has {shown(item)} at position {t}, but {kind}.")
+    for name, value in _features(item):
         try:
-            yield from [codes[name] for name in _flatten(feature)]
+            yield from [codes[feature] for feature in _flatten(name, value)]
         except (TypeError, ValueError, OverflowError, RecursionError):
+            feature = shown((name, value) if isinstance(item, Mapping) else name)
             kinds = "names must be strings, and values numbers, bools or strings"
-            raise TypeError(f"X[{i}] has the feature {shown(feature)} at position {t}, but {kinds}.") from None
+            raise TypeError(f"X[{i}] has the feature {feature} at position {t}, but {kinds}.") from None
 
 
-def _flatten(feature: Any) -> Iterator[Any]:
+def _flatten(name: Any, value: Any) -> Iterator[tuple[Any, Any]]:
     """The features nested in one: its name begins theirs."""
-    name, value = (feature, 1) if isinstance(feature, str) else feature
     if not isinstance(value, (Mapping, *LISTS)):
-        yield feature
+        yield name, value
         return
     if not isinstance(name, str):
         raise TypeError
-    for inner in _listed(value):
-        for nested in _flatten(inner):
-            yield f"{name}:{nested}" if isinstance(nested, str) else (f"{name}:{nested[0]}", nested[1])
+    for inner, nested in _features(value):
+        if not isinstance(inner, str):
+            raise TypeError
+        yield from _flatten(f"{name}:{inner}", nested)

@@ -118,7 +118,7 @@ def write_columns(target: Any, *columns: Any, separator: str = " ") -> None:
     """
     if len({len(column) for column in columns}) != 1:
         raise ValueError("columns must be lists of the same number of sentences.")
-    write_lines(target, [*_rows(columns, separator)])  # all, before a file is written over
+    write_lines(target, _rows(columns, separator))
 
 
 def _rows(columns: Sequence[Any], separator: str) -> Iterator[str]:

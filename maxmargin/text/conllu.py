@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 from maxmargin.text.files import Lines, write_lines
@@ -52,7 +53,9 @@ class Sentence(NamedTuple):
 
     def with_column(self, name: str, values: Iterable[str]) -> Self:
         """The same with another column of the words."""
-        new = iter([str(value) for value in values])
+        new = iter(values := [str(value) for value in values])
+        if len(values) != len(self.words):
+            raise ValueError(f"values must hold {len(self.words)} strings, one per word, but holds {len(values)}.")
         lines = [word._replace(**{name: next(new)}) if word.id.isdecimal() else word for word in self.lines]
         return self._replace(lines=lines)
 
@@ -121,9 +124,15 @@ def write_conllu(target: Any, sentences: Iterable[Sentence]) -> None:
     1 Stop _ VERB _ _ _ _ _ _
     <BLANKLINE>
     """
-    lines: list[str] = []
-    for sentence in sentences:
-        lines += [f"# {comment}" for comment in sentence.comments]
-        lines += ["\t".join(word) for word in sentence.lines]
-        lines.append("")
-    write_lines(target, lines)
+    write_lines(target, (line for i, sentence in enumerate(sentences) for line in _lines(sentence, i)))
+
+
+def _lines(sentence: Sentence, i: int) -> Iterator[str]:
+    yield from (f"# {comment}" for comment in sentence.comments)
+    for word in sentence.lines:
+        for name, field in zip(Word._fields, word, strict=True):
+            if not field or re.search("[\t\r\n]", field):
+                kind = "a string without tabs and line ends, not empty"
+                raise ValueError(f"Word {word.id} of sentence {i} has the {name} {field!r}, but it must be {kind}.")
+        yield "\t".join(word)
+    yield ""

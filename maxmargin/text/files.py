@@ -35,9 +35,9 @@ class Lines:
 
 
 def write_lines(target: Any, lines: Iterable[str]) -> None:
-    """Write lines to a path, in UTF-8, or to an open text file."""
+    """Write lines to a path, in UTF-8, or to an open text file; nothing, if making them raises an error."""
+    text = "".join(f"{line}\n" for line in lines)
     if hasattr(target, "write"):
-        target.writelines(f"{line}\n" for line in lines)
-        return
-    with Path(target).open("w", encoding="utf-8", newline="\n") as file:
-        write_lines(file, lines)
+        target.write(text)
+    else:
+        Path(target).write_bytes(text.encode())

@@ -77,5 +77,5 @@ def write_json_lines(target: Any, **fields: Any) -> None:
     if len({len(values) for values in fields.values()}) != 1:
         raise ValueError("fields must be lists of the same number of sequences.")
     plain = [[value.tolist() if hasattr(value, "tolist") else value for value in values] for values in fields.values()]
-    records = [dict(zip(fields, values, strict=True)) for values in zip(*plain, strict=True)]
-    write_lines(target, [json.dumps(record, ensure_ascii=False) for record in records])
+    records = (dict(zip(fields, values, strict=True)) for values in zip(*plain, strict=True))
+    write_lines(target, (json.dumps(record, ensure_ascii=False) for record in records))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from maxmargin.checks import check_count, shown
+from maxmargin.text.gazetteers import Gazetteers
 
 
 class WindowFeatures(TransformerMixin, BaseEstimator):
@@ -77,13 +79,13 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the arguments; there is nothing to learn.
+        """Check the arguments and index the gazetteers; there is nothing to learn, and `transform` works without.
 
         Parameters
         ----------
         X, y : ignored
         """
-        Extractor(self)
+        self.gazetteers_ = Extractor(self.get_params()).gazetteers
         return self
 
     def transform(self, X: Any) -> Windows:
@@ -99,7 +101,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         """
         if isinstance(X, str) or not isinstance(X, Iterable):
             raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
-        return Windows(Extractor(self), X if isinstance(X, Sequence) else [*X])
+        extractor = Extractor(self.get_params(), getattr(self, "gazetteers_", None))
+        return Windows(extractor, X if isinstance(X, Sequence) else [*X])
 
 
 class Windows(Sequence):
@@ -123,80 +126,82 @@ class Windows(Sequence):
 class Cache(dict):
     """Values of a function, kept: the features of most words and tags are needed again and again."""
 
-    def __init__(self, function: Callable[[Any], list[str]]) -> None:
+    def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
 
-    def __missing__(self, key: Any) -> list[str]:
+    def __missing__(self, key: Any) -> Any:
         value = self[key] = self.function(key)
         return value
 
 
 class Extractor:
-    """Makes the features of the tokens of a sentence."""
+    """Makes the features of the tokens of a sentence, with the arguments of `WindowFeatures`."""
 
-    def __init__(self, options: WindowFeatures) -> None:
+    def __init__(self, options: dict[str, Any], gazetteers: Gazetteers | None = None) -> None:
         for name, least in (("window", 0), ("affixes", 0), ("word_ngrams", 1), ("tag_ngrams", 1)):
-            check_count(name, getattr(options, name), least)
-        self.window, self.affixes, self.shapes = options.window, options.affixes, options.shapes
-        self.word_ngrams, self.tag_ngrams = options.word_ngrams, options.tag_ngrams
-        self.phrases = find_phrases(options.gazetteers or {})
-        self.longest = max(map(len, self.phrases), default=0)
-        self.of_words, self.of_neighbours = Cache(self.word), Cache(self.neighbour)
-        self.of_tags = Cache(self.tag_ngram)
+            check_count(name, options[name], least)
+        self.options = options
+        self.window, self.affixes, self.shapes = options["window"], options["affixes"], options["shapes"]
+        self.word_ngrams, self.tag_ngrams = options["word_ngrams"], options["tag_ngrams"]
+        self.gazetteers = Gazetteers(options["gazetteers"] or {}) if gazetteers is None else gazetteers
+        self.own, self.shape = Cache(self.word), Cache(shape)
+        self.neighbours = {k: Cache(partial(self.neighbour, k)) for k in range(-self.window, self.window + 1) if k}
+        self.tags = Cache(lambda title: Cache(lambda tags: f"{title}={tags}"))
+
+    def __reduce__(self) -> Any:
+        return Extractor, (self.options, self.gazetteers)
 
     def __call__(self, sentence: Any, i: int) -> list[list[str]]:
         words, columns = split_tokens(sentence, i)
-        rows = [[*self.of_words[word]] for word in words]
-        for shift in [k for k in range(-self.window, self.window + 1) if k]:
-            for t, row in enumerate(rows):
-                row += self.of_neighbours[shift, words[t + shift] if 0 <= t + shift < len(words) else None]
+        rows = [[*self.own[word]] for word in words]
+        for shift, names in self.neighbours.items():
+            for row, word in beside(rows, words, shift):
+                row += names[word]
+            for row in rows[:-shift] if shift < 0 else rows[max(len(rows) - shift, 0) :]:
+                row.append(f"none[{shift:+}]")
         for n in range(2, self.word_ngrams + 1):
-            for start in range(len(words) - n + 1):
-                joined = "|".join(words[start : start + n])
-                for shift in range(1 - n, 1):
-                    rows[start - shift].append(f"words[{shift:+}]={joined}")
-        for tags in columns:
+            ngrams = joined(words, n)
+            for shift in range(1 - n, 1):
+                title = f"words[{shift:+}]="
+                for row, ngram in beside(rows, ngrams, shift):
+                    row.append(title + ngram)
+        for k, tags in enumerate(columns, start=1):
             for n in range(1, min(self.tag_ngrams, 2 * self.window + 1) + 1):
-                for start in range(len(words) - n + 1):
-                    ngram = tags[start : start + n]
-                    for shift in range(-self.window, self.window - n + 2):
-                        if 0 <= start - shift < len(words):
-                            rows[start - shift] += self.of_tags[shift, ngram]
-        self.add_phrases(words, rows)
+                ngrams = joined(tags, n)
+                for shift in range(-self.window, self.window - n + 2):
+                    names = self.tags[f"tag{k}[{shift:+}]"]
+                    for row, ngram in beside(rows, ngrams, shift):
+                        row.append(names[ngram])
+        for start, end, titles in self.gazetteers.find(words):
+            for t in range(start, end):
+                rows[t] += [f"{title}={'begin' if t == start else 'inside'}" for title in titles]
         return rows
 
     def word(self, word: str) -> list[str]:
         """The features of a word."""
         lengths = range(1, min(self.affixes, len(word)) + 1)
         affixes = [name for n in lengths for name in (f"prefix={word[:n]}", f"suffix={word[-n:]}")]
-        return [f"word={word}", f"lower={word.lower()}", *([f"shape={shape(word)}"] if self.shapes else []), *affixes]
+        shapes = [f"shape={self.shape[word]}"] if self.shapes else []
+        return [f"word={word}", f"lower={word.lower()}", *shapes, *affixes]
 
-    def neighbour(self, key: tuple[int, str | None]) -> list[str]:
-        """The features of a word somewhere beside a token, or of none."""
-        shift, word = key
-        if word is None:
-            return [f"none[{shift:+}]"]
-        return [f"lower[{shift:+}]={word.lower()}", *([f"shape[{shift:+}]={shape(word)}"] if self.shapes else [])]
-
-    def tag_ngram(self, key: tuple[int, tuple[tuple[int, str], ...]]) -> list[str]:
-        """The feature of tags of a column, of which the first is somewhere beside a token."""
-        shift, ngram = key
-        return [f"tag{ngram[0][0]}[{shift:+}]={'|'.join(tag for _, tag in ngram)}"]
-
-    def add_phrases(self, words: list[str], rows: list[list[str]]) -> None:
-        """Add the features of names that are in gazetteers, the longest of those that begin at a word."""
-        lower = tuple(word.lower() for word in words) if self.longest else ()
-        end = 0
-        for start in range(len(lower)):
-            lengths = range(min(self.longest, len(lower) - start), 0, -1) if start >= end else ()
-            length = next((n for n in lengths if lower[start : start + n] in self.phrases), 0)
-            end = max(end, start + length)
-            for t in range(start, start + length):
-                rows[t] += [f"{name}={'begin' if t == start else 'inside'}" for name in self.phrases[lower[start:end]]]
+    def neighbour(self, shift: int, word: str) -> list[str]:
+        """The features of a word somewhere beside a token."""
+        shapes = [f"shape[{shift:+}]={self.shape[word]}"] if self.shapes else []
+        return [f"lower[{shift:+}]={word.lower()}", *shapes]
 
 
-def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[tuple[int, str], ...]]]:
-    """The words of a sentence and its columns of tags, each with the number of its column."""
+def beside(rows: list[list[str]], values: Sequence[str], shift: int) -> Iterator[tuple[list[str], str]]:
+    """Pairs of a row and the value that is `shift` places after it."""
+    return zip(rows[max(0, -shift) :], values[max(0, shift) :], strict=False)
+
+
+def joined(values: Sequence[str], n: int) -> Sequence[str]:
+    """All sequences of n values."""
+    return values if n == 1 else ["|".join(values[start : start + n]) for start in range(len(values) - n + 1)]
+
+
+def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The words of a sentence and its columns of tags."""
     if isinstance(sentence, str) or not isinstance(sentence, Iterable):
         raise TypeError(f"X[{i}] must be a list of tokens, not {shown(sentence)}.")
     tokens = [(token,) if isinstance(token, str) else token for token in sentence]
@@ -207,23 +212,18 @@ def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[tuple[int
         if len(token) != len(tokens[0]):
             raise ValueError(f"X[{i}] has {len(token)} strings at position {t}, but {len(tokens[0])} at position 0.")
     words, *columns = zip(*tokens, strict=True) if tokens else ((),)
-    return [*words], [tuple((k, tag) for tag in tags) for k, tags in enumerate(columns, start=1)]
+    return [*words], columns
 
 
-def find_phrases(gazetteers: Any) -> dict[tuple[str, ...], list[str]]:
-    """The lists that each name is in, as lower-cased words."""
-    phrases: dict[tuple[str, ...], list[str]] = {}
-    if not isinstance(gazetteers, Mapping):
-        raise TypeError(f"gazetteers must be a dict with lists of names, not a {type(gazetteers).__name__}.")
-    for title, names in gazetteers.items():
-        if isinstance(names, str) or not all(isinstance(name, str) and name.strip() for name in names):
-            raise ValueError(f"gazetteers[{title!r}] must be a list of names, strings that are not blank.")
-        for name in dict.fromkeys(name.lower() for name in names):
-            phrases.setdefault(tuple(name.split()), []).append(title)
-    return phrases
+def character_class(code: int) -> str:
+    """A for capital letters, a for small ones, 0 for digits, others as they are."""
+    character = chr(code)
+    return "A" if character.isupper() else "a" if character.islower() else "0" if character.isdigit() else character
+
+
+CLASSES = Cache(character_class)
 
 
 def shape(word: str) -> str:
     """The word with its letters and digits as classes, repeated ones once."""
-    classes = "".join("A" if c.isupper() else "a" if c.islower() else "0" if c.isdigit() else c for c in word)
-    return re.sub(r"(.)\1+", r"\1", classes)
+    return "".join(character for character, _ in groupby(word.translate(CLASSES)))

@@ -131,6 +131,21 @@ def test_what_is_no_feature(X, message):
         ChainCRF().fit(X, [["A"], ["A"]])
 
 
+odd = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.binary(max_size=2)
+odder = st.recursive(odd, lambda x: st.lists(x) | st.dictionaries(odd, x) | st.tuples(x, x) | st.frozensets(odd))
+
+
+@given(st.lists(st.lists(items | odder, min_size=1, max_size=4), min_size=1, max_size=4))
+def test_anything_is_read_or_refused(X):
+    try:
+        vocabulary, rows = learn([[{"a": 1}], *X])
+    except (TypeError, ValueError) as error:
+        if not str(error).startswith(("X[", "X must have")):
+            raise
+    else:
+        assert rows.matrix.shape == (1 + sum(map(len, X)), len(vocabulary.columns))
+
+
 def test_a_cyclic_dictionary():
     cyclic = {}
     cyclic["a"] = cyclic
@@ -161,3 +176,5 @@ def test_numbers_for_a_model_of_names():
             model.predict(other)
     with pytest.raises(TypeError, match="holds dictionaries or strings"):
         ChainCRF().fit(X[0], ["D", "N"], lengths=[2])
+    with pytest.raises(ValueError, match="X holds features by name: leave out lengths"):
+        ChainCRF().fit(X, Y, lengths=[2, 2])

@@ -130,6 +130,14 @@ def test_conllu_is_read_and_written():
             lambda: read_conllu(file(TREE.replace("\n2\t", "\n5\t"))),
             r"train.txt, line 5: the id is 5, but 2 comes next\.",
         ),
+        (
+            lambda: Sentence([Word("1", "a")]).with_column("upos", ["X", "Y"]),
+            r"values must hold 1 strings, one per word, but holds 2\.",
+        ),
+        (
+            lambda: write_conllu(io.StringIO(), [Sentence([Word("1", "a\tb")])]),
+            r"Word 1 of sentence 0 has the form 'a\\tb', but it must be .*\.",
+        ),
         (lambda: read_conllu(file("# nothing\n")), r"train.txt holds no sentence\."),
         (lambda: read_json_lines(file("{")), r"train.txt, line 1: it is not JSON: .*\."),
         (lambda: read_json_lines(file("[" * 100_000)), r"train.txt, line 1: it is not JSON: .*\."),

@@ -1,5 +1,7 @@
 """Features of tokens: those that their names say, made when asked for, in pipelines."""
 
+import pickle
+
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -41,10 +43,16 @@ def test_the_longest_name_of_a_gazetteer():
     ]
 
 
+def test_gazetteers_are_indexed_once():
+    windows = WindowFeatures(gazetteers={"city": iter(["York"])}).fit(None)
+    for _ in range(2):
+        assert "city=begin" in windows.transform([["York"]])[0][0]
+
+
 def test_features_are_made_when_asked_for():
     rows = WindowFeatures().transform(iter(SENTENCES))
     assert len(rows) == 2
-    assert rows[1] == rows[-1] == [*rows][1] == rows[1:][0]
+    assert rows[1] == rows[-1] == [*rows][1] == rows[1:][0] == pickle.loads(pickle.dumps(rows))[1]
     assert WindowFeatures().transform([[]])[0] == []
 
 
