@@ -67,6 +67,19 @@ def to_photos(images: list[np.ndarray], truths: list[np.ndarray], words: Any, n_
     return photos
 
 
+def load_photos(n_segments: int, step: int) -> tuple[list[Photo], list[Photo]]:
+    """Every so many training and test images; visual words are those of the former."""
+    data, rng = load_msrc(), np.random.default_rng(0)
+    filtered = (responses(image) for image in data.X_train[::step])
+    sample = np.concatenate([rng.permutation(found.reshape(-1, found.shape[2]))[:200] for found in filtered])
+    words = make_pipeline(StandardScaler(), MiniBatchKMeans(N_WORDS, n_init=1, batch_size=4096, random_state=0))
+    words.fit(sample)
+    return (
+        to_photos(data.X_train[::step], data.y_train[::step], words, n_segments),
+        to_photos(data.X_test[::step], data.y_test[::step], words, n_segments),
+    )
+
+
 def score_nodes(train: list[Photo], others: list[Photo]) -> tuple[np.ndarray, list[np.ndarray]]:
     """The classes, and the scores of each for the superpixels of other images: mean log-probabilities of two models."""
     weights = np.concatenate([photo.weights for photo in train])
@@ -79,6 +92,15 @@ def score_nodes(train: list[Photo], others: list[Photo]) -> tuple[np.ndarray, li
     scores = sum(np.log(model.predict_proba(nodes) + 1e-3) / 2 for model in (linear, forest))
     scores -= scores.mean(axis=1, keepdims=True)
     return forest.classes_, np.split(scores, np.cumsum([len(photo.graph.nodes) for photo in others])[:-1])
+
+
+def score_out_of_fold(photos: list[Photo]) -> list[np.ndarray]:
+    """The scores of superpixels by models of the images of other folds."""
+    scores: list[Any] = [None] * len(photos)
+    for fold in range(N_FOLDS):
+        others = [photo for k, photo in enumerate(photos) if k % N_FOLDS != fold]
+        _, scores[fold::N_FOLDS] = score_nodes(others, photos[fold::N_FOLDS])
+    return scores
 
 
 def with_scores(photos: list[Photo], scores: list[np.ndarray]) -> list[Photo]:
@@ -125,15 +147,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     began = time.process_time()
-    data, rng = load_msrc(), np.random.default_rng(0)
-    step = 4 if arguments.quick else 1
-    sample = np.concatenate([rng.permutation(responses(x).reshape(-1, 16))[:200] for x in data.X_train[::step]])
-    words = make_pipeline(StandardScaler(), MiniBatchKMeans(N_WORDS, n_init=1, batch_size=4096, random_state=0))
-    words.fit(sample)
-    train, test = (
-        to_photos(X[::step], y[::step], words, arguments.segments)
-        for X, y in ((data.X_train, data.y_train), (data.X_test, data.y_test))
-    )
+    train, test = load_photos(arguments.segments, step=4 if arguments.quick else 1)
     print(
         f"{len(train)} training and {len(test)} test images, "
         f"{np.mean([len(photo.labels) for photo in train]):.0f} superpixels and "
@@ -141,10 +155,7 @@ def main() -> None:
     )
 
     began = time.process_time()
-    out_of_fold: list[Any] = [None] * len(train)
-    for fold in range(N_FOLDS):
-        _, scores = score_nodes([p for k, p in enumerate(train) if k % N_FOLDS != fold], train[fold::N_FOLDS])
-        out_of_fold[fold::N_FOLDS] = scores
+    out_of_fold = score_out_of_fold(train)
     classes, scores = score_nodes(train, test)
     train, test = with_scores(train, out_of_fold), with_scores(test, scores)
     print(f"{'model':36}{'pixels':>8}{'classes':>9}{'CPU s':>7}")
@@ -157,12 +168,12 @@ def main() -> None:
     dev, rest = train[::5], [photo for k, photo in enumerate(train) if k % 5]
     strengths = [0.01] if arguments.quick else [0.003, 0.01, 0.03]
     own_scores = {"nodes": (0, np.where(np.eye(len(classes)), np.inf, 0))}
-    exact = {"bounds": own_scores, "solver": BCFW(averaging=True), "max_passes": 10, "random_state": 0}
+    hinge = {"bounds": own_scores, "solver": BCFW(averaging=True), "max_passes": 10, "random_state": 0}
     relaxed = {"loss": RelaxedLoss(mu=0.3), "max_passes": 40, "random_state": 0}
     for name, model, grid, change in (
-        ("GraphSVM, no edges", GraphSVM(**exact), strengths, without_edges),
-        ("GraphSVM, Potts", GraphSVM(interaction="potts", **exact), strengths, list),
-        ("GraphSVM, pairs of classes", GraphSVM(**exact), strengths, list),
+        ("GraphSVM, no edges", GraphSVM(**hinge), strengths, without_edges),
+        ("GraphSVM, Potts", GraphSVM(interaction="potts", **hinge), strengths, list),
+        ("GraphSVM, pairs of classes", GraphSVM(**hinge), strengths, list),
         ("the same by IDAL, all scores", GraphSVM(**relaxed), [0.003], list),
     ):
         began = time.process_time()
