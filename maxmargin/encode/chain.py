@@ -51,8 +51,8 @@ class ChainEncoder(PairwiseEncoder):
         position_weight: Any = None,
     ) -> tuple[ChainEncoder, ChainProblem]:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
-        vocabulary, X = learn_names(X, min_count=min_count, n_hashed=n_hashed)
-        rows = stack_rows(X, lengths)
+        vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed)
+        rows = stack_rows(rows, lengths)
         flat = flatten_labels(y, rows.lengths, "sequence", is_stacked=lengths is not None)
         classes, labels = np.unique(flat, return_inverse=True)
         penalty = transition_penalties(allowed_transitions, classes, dtype)

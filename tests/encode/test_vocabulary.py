@@ -51,7 +51,6 @@ def test_nested_features_and_lists_of_names():
         [[{"in": {"title": 2, "list": ["a", "b"]}, "x": {"y": {"z": "w"}}}, ["x:y:z:w", "q", "q"]]]
     )
     assert [*vocabulary.columns] == ["in:title", "in:list:a", "in:list:b", "x:y:z:w", "q"]
-    rows.matrix.sum_duplicates()
     assert rows.matrix.toarray().tolist() == [[2, 1, 1, 1, 0], [0, 0, 0, 1, 2]]
 
 
