@@ -38,6 +38,8 @@ The change of a table is at most twice that of its margins, so that the bound is
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -45,7 +47,8 @@ import numpy as np
 
 from maxmargin.checks import check_choice
 from maxmargin.losses import Loss
-from maxmargin.problem import part_sizes
+from maxmargin.problem import add_output, part_sizes
+from maxmargin.runtime.threads import aligned
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.oriented_trees import tree_probabilities
 from maxmargin.solvers.relaxed_passes import Layout, bound_losses, correct, residuals, squared_norms, weigh
@@ -95,12 +98,27 @@ class Report(NamedTuple):
     """What is known at a point; means over the examples."""
 
     w: np.ndarray
-    delta: np.ndarray
+    residual: np.ndarray  # A mu
     augmented_dual: float  # D_rho(mu, xi)
     augmented_primal: float  # P_rho(w(mu), delta(mu, xi), xi)
     violation: float  # ||A mu||^2, the sum over all graphs
     primal: float  # U >= P(w)
     dual: float  # D of the corrected mean parts, or that of the true outputs, 0: both are <= min P
+
+    @property
+    def inner_gap(self) -> float:
+        """That of the augmented problem at fixed multipliers."""
+        return self.augmented_primal - self.augmented_dual
+
+    def columns(self, rho: float) -> dict[str, float]:
+        """Those of the trace."""
+        return {
+            "D_rho": self.augmented_dual,
+            "P_rho": self.augmented_primal,
+            "inner gap": self.inner_gap,
+            "violation": self.violation,
+            "rho": rho,
+        }
 
 
 class Relaxation:
@@ -142,8 +160,10 @@ class Relaxation:
         )
         self.n_parts = int(start[-1])
         self.n_nodes, self.n_cliques = len(problem.labels), len(problem.labels) + len(problem.ends)
+        self.ranges = objective.passes.ranges
         sizes = [1, *nodes.n_parts, *edges.n_parts]
-        self.scratch = np.zeros((4, max(sizes)))
+        self._scratches = [aligned((4, max(sizes)), np.float64) for _ in range(len(self.ranges))]
+        self.scratch = self._scratches[0]
         self._feasible = np.zeros(self.n_parts)
 
     def uniform(self) -> np.ndarray:
@@ -154,26 +174,58 @@ class Relaxation:
             mu[np.repeat(at, sizes) + _within(sizes)] = np.repeat(1 / sizes, sizes)
         return mu
 
+    def truth(self) -> np.ndarray:
+        """The mean parts of the true outputs."""
+        mu = np.zeros(self.n_parts)
+        starts = np.concatenate([[0], np.cumsum(part_sizes(self.problem))])
+        for i, (lo, hi) in enumerate(itertools.pairwise(self.problem.nodes.offsets)):
+            add_output(self.problem, i, self.problem.labels[lo:hi], 1.0, mu[starts[i] : starts[i + 1]])
+        return mu
+
+    def curvature(self, rho: float) -> np.ndarray:
+        """Of the smooth part of D_rho within each clique, along directions that add up to zero: those of the margins of
+        a table are then orthogonal.
+        """
+        layout, edges = self.layout, self.problem.edges
+        n_first = self.ends_at[:, 1] - self.ends_at[:, 0]
+        n_second = edges.n_parts[edges.kind] // n_first
+        across = np.stack([n_second, n_first], axis=1) * (1 / rho - 2 * layout.edge_entropy[:, 1:])
+        coupling = np.concatenate([self.degree / rho, np.maximum(across, 0).max(axis=1)])
+        weight = np.concatenate([layout.node_weight, layout.edge_weight])
+        return weight * layout.stiffness / self.strength + coupling
+
     def report(self, mu: np.ndarray, xi: np.ndarray, rho: float) -> Report:
-        """Evaluate a point, with w and delta afresh, free of the drift of incremental updates."""
-        arguments = self.layout, self.strength, self.scratch
-        w, residual = np.zeros(self.n_weights), np.zeros(self.n_multipliers)
-        gain = weigh(self.problem, *arguments, mu, w)
-        penalty, linear, violation = residuals(self.problem, self.layout, self.scratch, mu, xi, residual)
-        delta = xi - residual / rho
+        """Evaluate a point, with w and A mu afresh, free of the drift of incremental updates."""
+        residual = np.zeros(self.n_multipliers)
+        found = self._over_graphs(residuals, mu, xi, residual)
+        penalty, linear, violation = np.sum(found, axis=0) / [2 * rho, 1, 1]
+        w, gain = self._weigh(mu)
         smooth = self.strength / 2 * float(np.dot(w, w))
-        primal = smooth + bound_losses(self.problem, self.layout, self.scratch, w, mu, delta)
-        correct(self.problem, self.layout, self.scratch, mu, self._feasible)
-        v = np.zeros(self.n_weights)
-        lower = weigh(self.problem, *arguments, self._feasible, v) - self.strength / 2 * float(np.dot(v, v))
+        primal = smooth + sum(self._over_graphs(bound_losses, w, mu, xi - residual / rho))
+        self._over_graphs(correct, mu, self._feasible)
+        v, lower = self._weigh(self._feasible)
+        lower -= self.strength / 2 * float(np.dot(v, v))
         return Report(
             w,
-            delta,
-            augmented_dual=(gain - smooth + linear - penalty / (2 * rho)) / self.n,
-            augmented_primal=(primal + penalty / (2 * rho)) / self.n,
+            residual,
+            augmented_dual=(gain - smooth + linear - penalty) / self.n,
+            augmented_primal=(primal + penalty) / self.n,
             violation=violation,
             primal=primal / self.n,
             dual=max(lower, 0.0) / self.n,
+        )
+
+    def _weigh(self, mu: np.ndarray) -> tuple[np.ndarray, float]:
+        """The weights w(mu), and the costs and the entropy of mu."""
+        w = np.zeros((len(self.ranges), self.n_weights))
+        gains = self.ranges.run(
+            lambda k, lo, hi: weigh(self.problem, self.layout, self._scratches[k], self.strength, mu, w[k], lo, hi)
+        )
+        return w.sum(axis=0), sum(gains)
+
+    def _over_graphs(self, function: Callable, *arguments: Any) -> list[Any]:
+        return self.ranges.run(
+            lambda k, lo, hi: function(self.problem, self.layout, self._scratches[k], *arguments, lo, hi)
         )
 
 

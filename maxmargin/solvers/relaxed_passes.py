@@ -179,11 +179,11 @@ def bound_edge(layout, e, theta, mu, n_first, n_second, scratch):
 
 
 @kernel
-def bound_losses(problem, layout, scratch, w, mu, delta):
+def bound_losses(problem, layout, scratch, w, mu, delta, start, stop):
     """At least U(w, delta) without regularization: as A s = 0, delta adds nothing to the true score."""
     theta = scratch[0]
     total = 0.0
-    for i in range(problem.nodes.offsets.size - 1):
+    for i in range(start, stop):
         for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
             size = tilt_node(problem, layout, c, w, delta, theta)
             truth = theta[problem.labels[c]]
@@ -196,11 +196,11 @@ def bound_losses(problem, layout, scratch, w, mu, delta):
 
 
 @kernel
-def weigh(problem, layout, strength, scratch, mu, w):
+def weigh(problem, layout, scratch, strength, mu, w, start, stop):
     """W += w(mu); return <cost, mu> and the entropy of mu, added up."""
     step = scratch[0]
     total = 0.0
-    for i in range(problem.nodes.offsets.size - 1):
+    for i in range(start, stop):
         for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
             at = layout.node_at[c]
             squares = leave(mu, at, problem.nodes.n_parts[problem.nodes.kind[c]], problem.labels[c], step)
@@ -229,12 +229,12 @@ def leave(mu, at, size, truth, step):
 
 
 @kernel
-def residuals(problem, layout, scratch, mu, xi, residual):
+def residuals(problem, layout, scratch, mu, xi, residual, start, stop):
     """Write A mu; return, weighted by the examples, ||A mu||^2 and <xi, A mu>, and the plain ||A mu||^2."""
     penalty = 0.0
     linear = 0.0
     violation = 0.0
-    for i in range(problem.nodes.offsets.size - 1):
+    for i in range(start, stop):
         for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
             n_first, n_second = shape_of(problem, layout, e)
             find_margins(mu, layout.edge_at[e], n_first, n_second, scratch[1], scratch[2])
@@ -251,14 +251,18 @@ def residuals(problem, layout, scratch, mu, xi, residual):
 
 
 @kernel
-def correct(problem, layout, scratch, mu, feasible):
+def correct(problem, layout, scratch, mu, feasible, start, stop):
     """Write a point of the local polytope near mu into `feasible`."""
     rows = scratch[1]
     columns = scratch[2]
-    for p in range(mu.size):
-        feasible[p] = mu[p]
-    for i in range(problem.nodes.offsets.size - 1):
+    for i in range(start, stop):
         lo = problem.nodes.offsets[i]
+        for c in range(lo, problem.nodes.offsets[i + 1]):
+            for p in range(layout.node_at[c], layout.node_at[c] + problem.nodes.n_parts[problem.nodes.kind[c]]):
+                feasible[p] = mu[p]
+        for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+            for p in range(layout.edge_at[e], layout.edge_at[e] + problem.edges.n_parts[problem.edges.kind[e]]):
+                feasible[p] = mu[p]
         for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
             first = layout.node_at[lo + problem.ends[e, 0]]
             second = layout.node_at[lo + problem.ends[e, 1]]

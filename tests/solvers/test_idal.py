@@ -213,7 +213,7 @@ def test_equals_an_independent_qp(case):
     assert np.isclose(result.trace.primal[-1], optimum, rtol=2e-6)
     point = result.dual
     violation = np.sum((dual.A @ point.means) ** 2)
-    assert np.isclose(point.progress[-1].violation, violation, rtol=1e-6)
+    assert np.isclose(result.trace.extras["violation"][-1], violation, rtol=1e-6)
     assert violation < 1e-3
     assert np.allclose(dual.w(point.means), result.w, atol=1e-6)
 
@@ -225,10 +225,10 @@ def test_values_by_definition():
     result = IDAL(rho=rho).solve(problem, 0.5, loss=RelaxedLoss(mu=temperature), max_passes=2, random_state=0)
     dual, point = Dual(problem, 0.5, temperature), result.dual
     residual = dual.A @ point.means
-    last = point.progress[-1]
+    last = {name: column[-1] for name, column in result.trace.extras.items()}
     penalty = residual @ residual / (2 * rho)
     multipliers = point.multipliers
-    assert np.isclose(last.augmented_dual, dual.value(point.means) + (multipliers @ residual - penalty) / 2)
+    assert np.isclose(last["D_rho"], dual.value(point.means) + (multipliers @ residual - penalty) / 2)
     w, delta = dual.w(point.means), multipliers - residual / rho
     theta = dual.B.T @ w + dual.cost + dual.A.T @ delta
     upper = w @ w - dual.truth @ theta  # 1/(2 C) = 1
@@ -238,8 +238,8 @@ def test_values_by_definition():
     for e in range(3 + 4):  # tables of edges
         at = edge_places(problem)[e]
         upper += largest(theta[at], temperature)
-    assert np.isclose(last.augmented_primal, (upper + penalty) / 2)
-    assert last.gap >= 0
+    assert np.isclose(last["P_rho"], (upper + penalty) / 2)
+    assert last["inner gap"] == last["P_rho"] - last["D_rho"] >= 0
     assert np.isclose(result.trace.primal[-1], upper / 2)
 
 
@@ -281,7 +281,7 @@ def test_a_tree_is_exact():
 
 OPTIONS = [
     {},
-    {"sampling": "uniform"},
+    {"rho": 1.0},
     {"rho": 0.1, "inner": 2.0},
     {"rho": 5.0, "inner": 0.1, "gap_every": 3},
     {"steps": "exact"},
@@ -304,10 +304,10 @@ def test_every_option_reaches_the_same_optimum(options, ties, entropy):
 
 def test_the_rate_is_linear():
     problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
-    progress = IDAL(gap_every=5).solve(problem, tol=1e-12, max_passes=30, random_state=0).dual.progress
-    for early, late in itertools.pairwise(progress[1:]):
-        assert late.gap < early.gap / 5
-        assert late.violation < early.violation / 3
+    extras = IDAL(rho=1.0, gap_every=5).solve(problem, tol=1e-12, max_passes=30, random_state=0).trace.extras
+    for name, factor in (("inner gap", 5), ("violation", 3)):
+        for early, late in itertools.pairwise(extras[name][1:]):
+            assert late < early / factor
 
 
 @pytest.mark.parametrize("steps", ["prox", "line_search"])
@@ -359,11 +359,11 @@ def test_corrected_points_are_feasible():
         mu, feasible = np.zeros((2, relaxed.n_parts))
         for at in places:
             mu[at] = rng.dirichlet(np.full(at.size, 1 / sharpness))
-        correct(relaxed.problem, relaxed.layout, relaxed.scratch, mu, feasible)
+        correct(relaxed.problem, relaxed.layout, relaxed.scratch, mu, feasible, 0, 2)
         assert (feasible >= 0).all()
         assert np.allclose(dual.A @ feasible, 0, atol=1e-12)
         assert np.allclose(dual.S @ feasible, 1)
-        correct(relaxed.problem, relaxed.layout, relaxed.scratch, feasible, mu)
+        correct(relaxed.problem, relaxed.layout, relaxed.scratch, feasible, mu, 0, 2)
         assert np.allclose(mu, feasible)  # a feasible point stays
 
 
@@ -397,7 +397,7 @@ def test_the_projection_is_that_by_sorting():
     [
         ({"rho": 0.0}, "rho must be a positive number"),
         ({"inner": -1.0}, "inner must be a positive number"),
-        ({"sampling": "gap"}, "sampling must be one of permutation, uniform"),
+        ({"eps": -1.0}, "eps must be a number, 0 or more"),
         ({"steps": "newton"}, "steps must be one of prox, exact, line_search"),
         ({"gap_every": 0}, "gap_every must be an integer"),
     ],
