@@ -28,10 +28,12 @@ class RelaxedPoint(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """What can change from one certificate to the next: rho, and passes between two steps of the multipliers."""
+    """What can change from one certificate to the next."""
 
     rho: float
-    inner: float
+    inner: float  # passes between two steps of the multipliers
+    lowest: float = np.inf  # inner gap since the last change
+    n_waited: int = 0  # certificates since then
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class CliqueAscent(Solver):
     The trace has D_rho, P_rho, ``inner gap``, which is their difference, ``violation``, which is ||A mu||^2, and rho.
     """
 
-    rho: float | None = 1.0
+    rho: Any = 1.0
     gap_every: int = 10
     eps: float = 0.0
 
@@ -61,10 +63,6 @@ class CliqueAscent(Solver):
     def rule(self) -> tuple[int, int]:
         """How to move a clique, and how often in a row an edge."""
         return PROX, 1
-
-    @property
-    def first_pace(self) -> Pace:
-        return Pace(self.rho or 1.0, 1.0)
 
     @property
     def default_loss(self) -> Loss:
@@ -89,7 +87,7 @@ class CliqueAscent(Solver):
         sets = find_neighborhoods(relaxed.problem)
         n_sets = len(sets.start) - 1
         mu, xi = self._start(run, relaxed)
-        pace, before, n_visits = self.first_pace, None, 0
+        pace, n_visits = self.first_pace(relaxed), 0
         while True:
             found = relaxed.report(mu, xi, pace.rho)
             run.count(calls=2 * relaxed.n_cliques)
@@ -97,7 +95,7 @@ class CliqueAscent(Solver):
             if self._is_enough(found, run):
                 run.verdict = Status.SURROGATE
             yield Certificate(found.w.astype(run.w.dtype), found.primal, found.dual, found.columns(pace.rho))
-            pace, before = self.adapt(pace, found, before), found
+            pace = self.adapt(pace, found, relaxed)
             delta = xi - found.residual / pace.rho
             fixed = relaxed.strength, pace.rho, relaxed.curvature(pace.rho), *self.rule, relaxed.scratch
             n_more = int(np.ceil(min(self.gap_every * n_sets, run.max_passes * n_sets - n_visits)))
@@ -111,7 +109,11 @@ class CliqueAscent(Solver):
                 n_visits += hi - lo
             run.n_steps = -(-n_visits * relaxed.n // n_sets)
 
-    def adapt(self, pace: Pace, found: Report, before: Report | None) -> Pace:
+    def first_pace(self, relaxed: Relaxation) -> Pace:
+        """The pace until the second certificate."""
+        return Pace(self.rho, 1.0)
+
+    def adapt(self, pace: Pace, found: Report, relaxed: Relaxation) -> Pace:
         """The pace until the next certificate."""
         return pace
 

@@ -9,10 +9,12 @@ import numpy as np
 from maxmargin.checks import check_choice, check_positive
 from maxmargin.solvers.clique_ascent import CliqueAscent, Pace
 from maxmargin.solvers.clique_steps import CONJUGATE, PROX
-from maxmargin.solvers.relaxed import Report
+from maxmargin.solvers.relaxed import Relaxation, Report
 
 STEPS = {"prox": (PROX, 1), "exact": (PROX, 30), "line_search": (CONJUGATE, 1)}
 LOW, HIGH = 0.1, 0.9  # shares of the inner gap in the duality gap, outside of which rho adapts
+PATIENCE = 2  # certificates to wait for a lower inner gap
+TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,13 @@ class IDAL(CliqueAscent):
 
     Parameters
     ----------
-    rho : the smaller, the more it costs to violate the marginalization constraints; by default it adapts: lower where
-        the inner gap is but a small part of the duality gap, as the multipliers are to blame then, and higher where it
-        is nearly all of it
+    rho : the smaller, the more it costs to violate the marginalization constraints. By default it adapts: at first
+        these costs bend D_rho as much as the rest does, then rho is lowered where the inner gap is but a small part of
+        the duality gap, as the multipliers are to blame then, and raised again where it is nearly all of it
     gap_every : passes between two certificates
     eps : stop as well where the inner gap and the violation are at most this
-    inner : passes between two steps of the multipliers, at first: twice as many, up to `gap_every`, after each
-        certificate at which the inner gap has not fallen, as it takes enough of them to converge
+    inner : passes between two steps of the multipliers, at first: twice as many, up to `gap_every`, whenever the inner
+        gap has not fallen for some certificates, as it takes enough of them to converge
     steps : how to move a clique: "prox" to the maximum of a lower bound of D_rho that bends alike in all directions,
         "exact" to the maximum of D_rho itself, by several such steps on edges, "line_search" as far as it pays towards
         the maximum of the entropy and the linear part
@@ -73,16 +75,21 @@ class IDAL(CliqueAscent):
     def rule(self) -> tuple[int, int]:
         return STEPS[self.steps]
 
-    @property
-    def first_pace(self) -> Pace:
-        return Pace(self.rho or 1.0, self.inner)
+    def first_pace(self, relaxed: Relaxation) -> Pace:
+        return Pace(self.rho or relaxed.balanced_rho(), self.inner)
 
-    def adapt(self, pace: Pace, found: Report, before: Report | None) -> Pace:
-        rho, inner = pace
-        if before is not None:
-            if found.inner_gap >= before.inner_gap:
-                inner = min(2 * inner, self.gap_every)
-            if self.rho is None:
-                share = found.inner_gap / max(found.primal - found.dual, 1e-300)
-                rho *= max(np.sqrt(share / (2 * LOW)), 0.2) if share < LOW else 2.0 if share > HIGH else 1.0
-        return Pace(rho, inner)
+    def adapt(self, pace: Pace, found: Report, relaxed: Relaxation) -> Pace:
+        rho, inner = pace.rho, pace.inner
+        if self.rho is None:
+            share = max(found.inner_gap, 0.0) / max(found.primal - found.dual, TINY)
+            if share < LOW:
+                rho *= max(np.sqrt(share / (2 * LOW)), 0.2)
+            elif share > HIGH:
+                rho = min(2 * rho, relaxed.balanced_rho())
+        if rho != pace.rho:
+            return Pace(rho, inner)
+        if found.inner_gap < pace.lowest:
+            return Pace(rho, inner, found.inner_gap)
+        if pace.n_waited < PATIENCE:
+            return pace._replace(n_waited=pace.n_waited + 1)
+        return Pace(rho, min(2 * inner, self.gap_every))

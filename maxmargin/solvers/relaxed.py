@@ -33,7 +33,11 @@ equality at the best one. *Lower bound.* D(mu) <= min P for every mu of the loca
 mu with A mu != 0 can be above min P. So mu is corrected: nodes take the mean nu_i of mu_i and of the margins of their
 edges; the table of an edge is scaled down, row by row and then column by column, to margins of at most nu, and what
 is missing in its rows and columns is added as their outer product over the total (Altschuler, Weed, Rigollet 2017).
-The change of a table is at most twice that of its margins, so that the bound is tight as A mu tends to 0.
+The change of a table is at most twice that of its margins, so that the bound is tight as A mu tends to 0. Nor is it
+taken at this point nu itself, but at the best one on the way there from the true outputs s, which are feasible, too: as
+w(s) = 0 and h(s) = 0, and h is concave,
+
+    D(s + t (nu - s)) >= t (<cost, nu> + g h(nu)) - t^2 Lambda/2 ||w(nu)||^2    for t from 0 to 1.
 """
 
 from __future__ import annotations
@@ -103,7 +107,7 @@ class Report(NamedTuple):
     augmented_primal: float  # P_rho(w(mu), delta(mu, xi), xi)
     violation: float  # ||A mu||^2, the sum over all graphs
     primal: float  # U >= P(w)
-    dual: float  # D of the corrected mean parts, or that of the true outputs, 0: both are <= min P
+    dual: float  # at most D of mean parts between the true and the corrected ones, and so <= min P
 
     @property
     def inner_gap(self) -> float:
@@ -194,6 +198,13 @@ class Relaxation:
         weight = np.concatenate([layout.node_weight, layout.edge_weight])
         return weight * layout.stiffness / self.strength + coupling
 
+    def balanced_rho(self) -> float:
+        """That at which the marginalization constraints of a typical clique bend D_rho as much as all else does."""
+        smooth = self.curvature(np.inf)
+        coupling = self.curvature(1.0) - smooth
+        bend = smooth + 2 * np.concatenate([self.layout.node_entropy, self.layout.edge_entropy[:, 0]])
+        return float(np.median((coupling / bend)[coupling > 0])) if coupling.any() else 1.0
+
     def report(self, mu: np.ndarray, xi: np.ndarray, rho: float) -> Report:
         """Evaluate a point, with w and A mu afresh, free of the drift of incremental updates."""
         residual = np.zeros(self.n_multipliers)
@@ -203,8 +214,9 @@ class Relaxation:
         smooth = self.strength / 2 * float(np.dot(w, w))
         primal = smooth + sum(self._over_graphs(bound_losses, w, mu, xi - residual / rho))
         self._over_graphs(correct, mu, self._feasible)
-        v, lower = self._weigh(self._feasible)
-        lower -= self.strength / 2 * float(np.dot(v, v))
+        v, most = self._weigh(self._feasible)
+        norm = self.strength * float(np.dot(v, v))
+        share = min(1.0, most / norm) if norm > 0 else 1.0  # of the way from s, where D is 0, to the corrected point
         return Report(
             w,
             residual,
@@ -212,7 +224,7 @@ class Relaxation:
             augmented_primal=(primal + penalty) / self.n,
             violation=violation,
             primal=primal / self.n,
-            dual=max(lower, 0.0) / self.n,
+            dual=share * (most - share * norm / 2) / self.n,
         )
 
     def _weigh(self, mu: np.ndarray) -> tuple[np.ndarray, float]:
