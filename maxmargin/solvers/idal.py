@@ -12,7 +12,7 @@ from maxmargin.solvers.clique_steps import CONJUGATE, PROX
 from maxmargin.solvers.relaxed import Relaxation, Report
 
 STEPS = {"prox": (PROX, 1), "exact": (PROX, 30), "line_search": (CONJUGATE, 1)}
-LOW, HIGH = 0.1, 0.9  # shares of the inner gap in the duality gap, outside of which rho adapts
+LOW, HIGH = 0.3, 0.9  # shares of the inner gap in the duality gap, outside of which rho adapts
 PATIENCE = 2  # certificates to wait for a lower inner gap
 TINY = np.finfo(float).tiny
 
