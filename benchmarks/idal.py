@@ -3,8 +3,8 @@
 Part "figure" runs IDAL with the paper's rho and with the adaptive one, SoftSDCA, SoftBCFW and GDMM on Potts grids,
 superpixels of MSRC and multi-label data. By CPU time, it shows the paper's two criteria as shares of the optimum P*,
 which IDAL certifies first: P_rho - D_rho + P_rho - P* for methods with multipliers, and P* - D_rho(mu, xi*), with the
-best multipliers, for all; ||A mu||^2; and test accuracy, by max-product. Part "speed" counts updates of cliques on grids
-of 5 states. The time to measure criteria at xi* and accuracies is left out.
+best multipliers, for all; ||A mu||^2; and test accuracy, by max-product. Part "speed" counts updates of cliques on
+grids of 5 states. The time to measure criteria at xi* and accuracies is left out.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from maxmargin.solvers.relaxed import Relaxation
 class GDMM(CliqueAscent):
     """Greedy direction method of multipliers, for pairwise problems on graphs with cycles.
 
-    It minimises the `RelaxedLoss` as `maxmargin.solvers.idal.IDAL` does, with its trace and certificates, but starts from
-    the true outputs and keeps the mean parts sparse: a step on a node or edge activates its part of the largest gradient
-    and is a prox step among the active ones; parts that become zero are active no longer. The multipliers are stepped
-    once per pass. Made for the hinge loss, it is at its best where the temperature is low.
+    It minimises the `RelaxedLoss` as `maxmargin.solvers.idal.IDAL` does, with its trace and certificates, but starts
+    from the true outputs and keeps the mean parts sparse: a step on a node or edge activates its part of the largest
+    gradient and is a prox step among the active ones; parts that become zero are active no longer. The multipliers are
+    stepped once per pass. Made for the hinge loss, it is at its best where the temperature is low.
 
     Parameters
     ----------

@@ -14,8 +14,8 @@ class SoftSDCA(CliqueAscent):
     """Prox steps on D_rho, clique by clique, where violated marginalization constraints cost but need not vanish.
 
     As `maxmargin.solvers.idal.IDAL` with all multipliers zero. What it maximises is D_rho, not the dual of the
-    `RelaxedLoss`: certificates are for the latter all the same, and their gap does not tend to 0. It stops where that of
-    D_rho does, with the status SURROGATE.
+    `RelaxedLoss`: certificates are for the latter all the same, and their gap does not tend to 0. It stops where
+    P_rho - D_rho does, with the status SURROGATE.
 
     Parameters
     ----------
