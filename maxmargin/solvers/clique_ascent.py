@@ -52,9 +52,10 @@ class CliqueAscent(Solver):
     takes_smooth: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
     has_multipliers: ClassVar[bool] = True
+    adapts_rho: ClassVar[bool] = False  # if it is None
 
     def __post_init__(self) -> None:
-        if self.rho is not None:
+        if self.rho is not None or not self.adapts_rho:
             check_positive("rho", self.rho)
         check_count("gap_every", self.gap_every)
         check_cost("eps", self.eps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from maxmargin.solvers.relaxed import Relaxation, Report
 
 STEPS = {"prox": (PROX, 1), "exact": (PROX, 30), "line_search": (CONJUGATE, 1)}
 LOW, HIGH = 0.3, 0.9  # shares of the inner gap in the duality gap, outside of which rho adapts
+LEAST = 0.1  # of the first rho: near the optimum the inner gap is of second order, and its share tends to 0
 PATIENCE = 2  # certificates to wait for a lower inner gap
 TINY = np.finfo(float).tiny
 
@@ -31,8 +33,8 @@ class IDAL(CliqueAscent):
     Parameters
     ----------
     rho : the smaller, the more it costs to violate the marginalization constraints. By default it adapts: at first
-        these costs bend D_rho as much as the rest does, then rho is lowered where the inner gap is but a small part of
-        the duality gap, as the multipliers are to blame then, and raised again where it is nearly all of it
+        these costs bend D_rho as much as the rest does, then rho falls to as little as a tenth where the inner gap is
+        but a small part of the duality gap, as the multipliers are to blame then, and rises again where it is nearly all
     gap_every : passes between two certificates
     eps : stop as well where the inner gap and the violation are at most this
     inner : passes between two steps of the multipliers, at first: twice as many, up to `gap_every`, whenever the inner
@@ -66,6 +68,8 @@ class IDAL(CliqueAscent):
     inner: float = 0.5
     steps: str = "prox"
 
+    adapts_rho: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("inner", self.inner)
@@ -83,7 +87,7 @@ class IDAL(CliqueAscent):
         if self.rho is None:
             share = max(found.inner_gap, 0.0) / max(found.primal - found.dual, TINY)
             if share < LOW:
-                rho *= max(np.sqrt(share / (2 * LOW)), 0.2)
+                rho = max(rho * max(np.sqrt(share / (2 * LOW)), 0.2), LEAST * relaxed.balanced_rho())
             elif share > HIGH:
                 rho = min(2 * rho, relaxed.balanced_rho())
         if rho != pace.rho:

@@ -1,4 +1,5 @@
 import itertools
+import signal
 
 import numpy as np
 import pytest
@@ -7,11 +8,16 @@ from scipy.optimize import minimize
 
 from maxmargin import Status
 from maxmargin.problem import new_weights
+from maxmargin.runtime import interpreted
+from maxmargin.solvers import oriented_trees
+from maxmargin.solvers.gdmm import GDMM
 from maxmargin.solvers.idal import IDAL
+from maxmargin.solvers.neighborhoods import find_neighborhoods
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.oriented_trees import tree_probabilities
 from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss
 from maxmargin.solvers.relaxed_passes import correct, project
+from maxmargin.solvers.soft import SoftBCFW, SoftSDCA
 from maxmargin.structures.cliques import EdgeType
 from maxmargin.structures.pairwise import with_elimination
 from maxmargin.testing import toy_chains
@@ -54,6 +60,8 @@ def polytope(problem, i):
     for e, (a, b) in enumerate(ends):
         table = np.arange(k * k).reshape(k, k) + n_nodes * k + e * k * k
         truth[table[labels[a], labels[b]]] = 1
+        sums.append(np.zeros(size))
+        sums[-1][table] = 1
         for v, rows in ((a, table), (b, table.T)):
             for x in range(k):
                 margins.append(np.zeros(size))
@@ -155,21 +163,34 @@ class Dual:
 
     def best(self, start):
         """The maximum over the local polytope."""
-        E, f = np.vstack([self.S, self.A]), np.repeat([1.0, 0.0], [len(self.S), len(self.A)])
+        return self._maximise(self.value, self.slope, start, self.A)
+
+    def softest(self, start, rho):
+        """The maximum over the simplices, where violated constraints cost."""
+        return self._maximise(
+            lambda mu: self.value(mu) - np.sum((self.A @ mu) ** 2) / (2 * rho * self.n),
+            lambda mu: self.slope(mu) - self.A.T @ self.A @ mu / (rho * self.n),
+            start,
+            self.A[:0],
+        )
+
+    def _maximise(self, value, slope, start, A):
+        """With sums of 1 and A mu = 0."""
+        E, f = np.vstack([self.S, A]), np.repeat([1.0, 0.0], [len(self.S), len(A)])
         _, r, order = qr(E.T, mode="economic", pivoting=True)
         chosen = order[: np.sum(np.abs(np.diag(r)) > 1e-9)]  # independent constraints
         E, f = E[chosen], f[chosen]
         found = minimize(
-            lambda mu: -self.value(mu),
+            lambda mu: -value(mu),
             start,
-            jac=lambda mu: -self.slope(mu),
+            jac=lambda mu: -slope(mu),
             bounds=[(0, 1)] * start.size,
             constraints={"type": "eq", "fun": lambda mu: E @ mu - f, "jac": lambda mu: E},
             method="SLSQP",
             options={"ftol": 1e-14, "maxiter": 1000},
         )
         assert found.success, found.message
-        return self.value(found.x)
+        return value(found.x)
 
 
 def block(matrices):
@@ -191,12 +212,13 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("method", [IDAL, GDMM])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_equals_an_independent_qp(case):
+def test_equals_an_independent_qp(case, method):
     case = {"margin": True, "weight": None, "entropy": "gini", **case}
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
     dual = Dual(problem, 0.5, case["temperature"], case["margin"], case["weight"], case["entropy"])
-    result = IDAL(rho=case["rho"]).solve(
+    result = method(rho=case["rho"]).solve(
         problem,
         0.5,
         case["weight"],
@@ -218,6 +240,26 @@ def test_equals_an_independent_qp(case):
     assert np.allclose(dual.w(point.means), result.w, atol=1e-6)
 
 
+@pytest.mark.parametrize("method", [SoftSDCA, SoftBCFW])
+@pytest.mark.parametrize("case", [CASES[0], CASES[1], CASES[4]], ids=str)
+def test_soft_constraints_equal_an_independent_qp(case, method):
+    """What they maximise is D_rho without multipliers; their certificates are those of the relaxed objective."""
+    case = {"entropy": "gini", **case}
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    dual = Dual(problem, 0.5, case["temperature"], entropy=case["entropy"])
+    loss = RelaxedLoss(mu=case["temperature"], entropy=case["entropy"])
+    result = method(rho=case["rho"]).solve(problem, 0.5, loss=loss, tol=1e-3, max_passes=1e4, random_state=0)
+    assert result.status is Status.SURROGATE
+    start = Relaxation(Objective(problem, loss=RelaxedLoss())).uniform()
+    optimum, last = dual.softest(start, case["rho"]), {name: x[-1] for name, x in result.trace.extras.items()}
+    assert last["D_rho"] <= optimum * (1 + 1e-7)
+    assert last["P_rho"] >= optimum * (1 - 1e-7)
+    assert last["inner gap"] <= 1e-3 * last["P_rho"]
+    assert not result.dual.multipliers.any()
+    assert result.trace.dual[-1] <= dual.best(start) * (1 + 1e-7)
+    assert result.trace.primal[-1] >= dual.best(start) * (1 - 1e-7)
+
+
 def test_values_by_definition():
     """D_rho, P_rho and the bounds after a few passes, far from the optimum."""
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
@@ -235,9 +277,6 @@ def test_values_by_definition():
     for row in dual.S:
         (mine,) = np.nonzero(row)
         upper += largest(theta[mine], temperature)
-    for e in range(3 + 4):  # tables of edges
-        at = edge_places(problem)[e]
-        upper += largest(theta[at], temperature)
     assert np.isclose(last["P_rho"], (upper + penalty) / 2)
     assert last["inner gap"] == last["P_rho"] - last["D_rho"] >= 0
     assert np.isclose(result.trace.primal[-1], upper / 2)
@@ -246,14 +285,6 @@ def test_values_by_definition():
 def largest(theta, temperature):
     u = naive.project_to_simplex(theta / (2 * temperature))
     return theta @ u + temperature * (1 - u @ u)
-
-
-def edge_places(problem):
-    k, starts, places = 2, [0, 3 * 2 + 3 * 4], []
-    for i, (types, edges) in enumerate(GRAPHS):
-        at = starts[i] + k * len(types)
-        places += [np.arange(at + 4 * e, at + 4 * e + 4) for e in range(len(edges))]
-    return places
 
 
 def test_a_tree_is_exact():
@@ -302,6 +333,78 @@ def test_every_option_reaches_the_same_optimum(options, ties, entropy):
     assert result.trace.primal[-1] >= certified.dual
 
 
+def test_rho_adapts(interpreted_kernels):
+    """It starts balanced, falls where the multipliers are to blame, and rises to its start where they are not."""
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    relaxed = Relaxation(Objective(problem, loss=RelaxedLoss()))
+    smooth, balanced = relaxed.curvature(np.inf), relaxed.balanced_rho()
+    share = (relaxed.curvature(balanced) - smooth) / (smooth + 2)
+    assert (share > 0.999).any()
+    assert (share < 1.001).any()
+    report = relaxed.report(relaxed.uniform(), np.zeros(relaxed.n_multipliers), balanced)
+    pace = IDAL().first_pace(relaxed)
+    assert pace.rho == balanced
+    for share, factor in ((0.03, np.sqrt(0.03 / 0.6)), (0.5, 1.0), (0.99, 2.0), (0.99, 2.0), (0.99, 2.0)):
+        inner_gap = share * (report.primal - report.dual)
+        found = report._replace(augmented_primal=report.augmented_dual + inner_gap)
+        after = IDAL().adapt(pace, found, relaxed)
+        assert np.isclose(after.rho, min(factor * pace.rho, balanced))
+        assert IDAL(rho=pace.rho).adapt(pace, found, relaxed).rho == pace.rho
+        pace = after
+    for _ in range(20):
+        pace = IDAL().adapt(pace, report._replace(augmented_primal=report.augmented_dual), relaxed)
+    assert np.isclose(pace.rho, 0.1 * balanced)
+
+
+def test_stops_on_both_residuals():
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
+    for solver in (IDAL(eps=1e-3, gap_every=1), GDMM(eps=1e-3, gap_every=1)):
+        result = solver.solve(problem, tol=1e-12, random_state=0)
+        assert result.status is Status.SURROGATE
+        for name in ("inner gap", "violation"):
+            assert result.trace.extras[name][-1] <= 1e-3
+        assert max(result.trace.extras[name][-2] for name in ("inner gap", "violation")) > 1e-3
+
+
+def test_the_greedy_method_keeps_mean_parts_sparse():
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (5,))
+    truth = Relaxation(Objective(problem, loss=RelaxedLoss())).truth()
+    assert np.array_equal(truth, Dual(problem, 1.0, 1.0).truth)
+    means = GDMM().solve(problem, max_passes=1, tol=1e-9, random_state=0).dual.means
+    assert np.count_nonzero(truth) < np.count_nonzero(means) <= 2 * np.count_nonzero(truth)
+
+
+def test_sets_of_neighbours():
+    """Every clique once, those of a set from one graph, and few."""
+    rng = np.random.default_rng(0)
+    side = 12
+    at = np.arange(side * side).reshape(side, side)
+    grid = [
+        *zip(at[:, 1:].ravel(), at[:, :-1].ravel(), strict=True),
+        *zip(at[1:].ravel(), at[:-1].ravel(), strict=True),
+    ]
+    graphs = [(np.zeros(1, int), []), (np.zeros(side * side, int), grid), *GRAPHS, (np.zeros(40, int), [])]
+    problem = make_problem(rng, graphs)
+    sets = find_neighborhoods(problem)
+    assert np.array_equal(np.sort(sets.cliques), np.arange(len(problem.labels) + len(problem.ends)))
+    owner = np.concatenate([np.repeat(np.arange(5), np.diff(c.offsets)) for c in (problem.nodes, problem.edges)])
+    for mine in np.split(owner[sets.cliques], sets.start[1:-1]):
+        assert 0 < len(mine) <= 32
+        assert len(set(mine)) == 1
+
+
+def test_threads_and_the_interpreter_give_the_same():
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
+    options = {"tol": 1e-9, "max_passes": 20, "random_state": 0}
+    one, two = (IDAL().solve(problem, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
+    with interpreted():
+        slow = IDAL().solve(problem, **options)
+    for other in (two, slow):
+        assert np.allclose(other.w, one.w, rtol=1e-8)
+        assert np.allclose(other.trace.primal, one.trace.primal, rtol=1e-8)
+        assert np.allclose(other.trace.dual, one.trace.dual, rtol=1e-8)
+
+
 def test_the_rate_is_linear():
     problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
     extras = IDAL(rho=1.0, gap_every=5).solve(problem, tol=1e-12, max_passes=30, random_state=0).trace.extras
@@ -345,16 +448,20 @@ def test_runs_repeat_go_on_and_stop(interpreted_kernels):
     short = IDAL().solve(problem, tol=1e-12, max_passes=2, random_state=0)
     assert short.status is Status.MAX_PASSES
     assert short.trace.passes[-1] == 2
+    assert IDAL().solve(problem, tol=1e-12, max_passes=0.3, random_state=0).status is Status.MAX_PASSES
     stopped = IDAL().solve(problem, tol=1e-12, callback=lambda trace: True)
     assert stopped.status is Status.INTERRUPTED
     assert len(stopped.trace) == 1
+    pressed = IDAL().solve(problem, tol=1e-300, callback=lambda trace: signal.raise_signal(signal.SIGINT))
+    assert pressed.status is Status.INTERRUPTED
+    assert np.isfinite(pressed.certificate.gap)
 
 
 def test_corrected_points_are_feasible():
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
     relaxed, dual = Relaxation(Objective(problem, loss=RelaxedLoss())), Dual(problem, 1.0, 1.0)
     rng = np.random.default_rng(0)
-    places = [np.flatnonzero(row) for row in dual.S] + edge_places(problem)
+    places = [np.flatnonzero(row) for row in dual.S]
     for sharpness in (0.1, 1.0, 10.0):
         mu, feasible = np.zeros((2, relaxed.n_parts))
         for at in places:
@@ -368,7 +475,8 @@ def test_corrected_points_are_feasible():
 
 
 @pytest.mark.parametrize("ends", [TRIANGLE, SQUARE, [*SQUARE, (0, 2), (4, 5)], [(0, 1)], TREE])
-def test_probabilities_of_trees_equal_enumeration(ends):
+def test_probabilities_of_trees_equal_enumeration(ends, monkeypatch):
+    monkeypatch.setattr(oriented_trees, "COLUMNS", 2)
     ends = np.array(ends)
     for found, expected in zip(tree_probabilities(7, ends), naive_trees(7, ends), strict=True):
         assert np.allclose(found, expected)
@@ -405,6 +513,13 @@ def test_the_projection_is_that_by_sorting():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         IDAL(**options)
+
+
+@pytest.mark.parametrize("method", [GDMM, SoftSDCA, SoftBCFW])
+@pytest.mark.parametrize("rho", [0.0, -1.0, np.nan, np.inf, None, "small"])
+def test_bad_rho(method, rho):
+    with pytest.raises(ValueError, match="rho must be a positive number"):
+        method(rho=rho)
 
 
 def test_bad_problems_losses_and_starts():
