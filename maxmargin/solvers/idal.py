@@ -34,7 +34,7 @@ class IDAL(CliqueAscent):
     ----------
     rho : the smaller, the more it costs to violate the marginalization constraints. By default it adapts: at first
         these costs bend D_rho as much as the rest does, then rho falls to as little as a tenth where the inner gap is
-        but a small part of the duality gap, as the multipliers are to blame then, and rises again where it is nearly all
+        but a small part of the duality gap, as the multipliers are to blame then, and rises where it is nearly all
     gap_every : passes between two certificates
     eps : stop as well where the inner gap and the violation are at most this
     inner : passes between two steps of the multipliers, at first: twice as many, up to `gap_every`, whenever the inner

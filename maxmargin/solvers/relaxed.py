@@ -53,13 +53,12 @@ from maxmargin.checks import check_choice
 from maxmargin.losses import Loss
 from maxmargin.problem import add_output, part_sizes
 from maxmargin.runtime.threads import aligned
+from maxmargin.solvers.entropies import ENTROPIES
+from maxmargin.solvers.local_polytope import correct
 from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.oriented_trees import tree_probabilities
-from maxmargin.solvers.relaxed_passes import Layout, bound_losses, correct, residuals, squared_norms, weigh
+from maxmargin.solvers.relaxed_passes import Layout, bound_losses, residuals, squared_norms, weigh
 from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.pairwise import PairwiseProblem
-
-ENTROPIES = ("gini", "oriented_trees")
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class Relaxation:
         self.ends_at = ends_at[:-1].reshape(-1, 2)
         self.n_multipliers = int(ends_at[-1])
         self.degree = np.bincount(ends.ravel(), minlength=len(problem.labels))
-        node_entropy, edge_entropy = (gini if loss.entropy == "gini" else oriented_trees)(problem)
+        node_entropy, edge_entropy = ENTROPIES[loss.entropy](problem)
         self.layout = Layout(
             node_at=nodes.part + np.repeat(start[:-1], n_nodes),
             edge_at=edges.part + np.repeat(start[:-1], n_edges),
@@ -239,33 +238,6 @@ class Relaxation:
         return self.ranges.run(
             lambda k, lo, hi: function(self.problem, self.layout, self._scratches[k], *arguments, lo, hi)
         )
-
-
-def gini(problem: PairwiseProblem) -> tuple[np.ndarray, np.ndarray]:
-    """The coefficients of Gini's entropy of nodes and edges."""
-    return np.ones(len(problem.labels)), np.tile([1.0, 0.0, 0.0], (len(problem.ends), 1))
-
-
-def oriented_trees(problem: PairwiseProblem) -> tuple[np.ndarray, np.ndarray]:
-    """Those of the mean entropy of spanning trees: of the root, and of each node given its parent.
-
-    Graphs of the same edges share their trees.
-    """
-    nodes, edges = problem.nodes, problem.edges
-    known: dict[tuple[int, bytes], tuple[np.ndarray, np.ndarray]] = {}
-    roots, children = [], []
-    for n_nodes, ends in zip(np.diff(nodes.offsets), np.split(problem.ends, edges.offsets[1:-1]), strict=True):
-        key = int(n_nodes), ends.tobytes()
-        if key not in known:
-            known[key] = tree_probabilities(int(n_nodes), ends)
-        roots.append(known[key][0])
-        children.append(known[key][1])
-    sizes = nodes.n_parts[nodes.kind]
-    ends = problem.ends + np.repeat(nodes.offsets[:-1], np.diff(edges.offsets))[:, np.newaxis]
-    child = np.concatenate(children)
-    given = sizes[ends] * child[:, ::-1]  # k_i, and how often i is the parent
-    both = np.prod(sizes[ends], axis=1) * child.sum(axis=1)
-    return sizes * np.concatenate(roots), np.column_stack([both, given])
 
 
 def _within(sizes: np.ndarray) -> np.ndarray:

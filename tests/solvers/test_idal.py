@@ -12,11 +12,12 @@ from maxmargin.runtime import interpreted
 from maxmargin.solvers import oriented_trees
 from maxmargin.solvers.gdmm import GDMM
 from maxmargin.solvers.idal import IDAL
+from maxmargin.solvers.local_polytope import correct
 from maxmargin.solvers.neighborhoods import find_neighborhoods
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.oriented_trees import tree_probabilities
 from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss
-from maxmargin.solvers.relaxed_passes import correct, project
+from maxmargin.solvers.relaxed_passes import project
 from maxmargin.solvers.soft import SoftBCFW, SoftSDCA
 from maxmargin.structures.cliques import EdgeType
 from maxmargin.structures.pairwise import with_elimination
