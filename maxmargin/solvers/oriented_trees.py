@@ -12,10 +12,20 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, laplacian
+from scipy.sparse.csgraph import connected_components, laplacian, minimum_spanning_tree
 from scipy.sparse.linalg import splu
 
 COLUMNS = 256  # of an inverse at a time
+
+
+def root_probabilities(n_nodes: int, ends: np.ndarray) -> np.ndarray:
+    """That of each node as the root of its component."""
+    _, component = connected_components(_joins(n_nodes, ends), directed=False)
+    return 1 / np.bincount(component)[component]
+
+
+def _joins(n_nodes: int, ends: np.ndarray) -> sp.csr_array:
+    return sp.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), (n_nodes, n_nodes)).tocsr()
 
 
 def tree_probabilities(n_nodes: int, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -29,10 +39,8 @@ def tree_probabilities(n_nodes: int, ends: np.ndarray) -> tuple[np.ndarray, np.n
     >>> roots.round(3), edges.round(3)[0]  # an edge is in two of three trees
     (array([0.333, 0.333, 0.333]), array([0.333, 0.333]))
     """
-    joins = sp.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), (n_nodes, n_nodes)).tocsr()
-    _, component = connected_components(joins, directed=False)
-    roots = 1 / np.bincount(component)[component]
-    _, grounded = np.unique(component, return_index=True)
+    joins, roots = _joins(n_nodes, ends), root_probabilities(n_nodes, ends)
+    _, grounded = np.unique(connected_components(joins, directed=False)[1], return_index=True)
     free = np.setdiff1d(np.arange(n_nodes), grounded)
     if not free.size:
         return roots, np.zeros((len(ends), 2))
@@ -48,3 +56,20 @@ def tree_probabilities(n_nodes: int, ends: np.ndarray) -> tuple[np.ndarray, np.n
         here = np.flatnonzero(column[ends[:, 1]] >= 0)
         cross[here] = G[ends[here, 0], column[ends[here, 1]]]
     return roots, (own - mean)[ends] - cross[:, np.newaxis] + mean[ends[:, ::-1]]
+
+
+def heaviest_forest(n_nodes: int, ends: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The edges of the spanning forest of the largest total weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.solvers.oriented_trees import heaviest_forest
+    >>> heaviest_forest(3, np.array([(0, 1), (1, 2), (2, 0)]), np.array([0.1, -0.2, 0.3]))
+    array([0, 2])
+    """
+    shape, places = (n_nodes, n_nodes), (ends[:, 0], ends[:, 1])
+    cost = 1 + weight.max(initial=0) - weight  # an entry of zero would be no edge
+    forest = minimum_spanning_tree(sp.coo_array((cost, places), shape).tocsr()).tocoo()
+    number = sp.coo_array((np.arange(1, len(ends) + 1), places), shape).tocsr()
+    return np.sort(np.asarray(number[forest.row, forest.col]).ravel() - 1)

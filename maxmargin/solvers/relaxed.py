@@ -44,7 +44,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +53,7 @@ from maxmargin.checks import check_choice
 from maxmargin.losses import Loss
 from maxmargin.problem import add_output, part_sizes
 from maxmargin.runtime.threads import aligned
-from maxmargin.solvers.entropies import ENTROPIES
+from maxmargin.solvers.entropies import gini, global_ends, oriented_trees, tightest_trees, uniform_trees
 from maxmargin.solvers.local_polytope import correct
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.relaxed_passes import Layout, bound_losses, residuals, squared_norms, weigh
@@ -71,6 +71,8 @@ class RelaxedLoss(Loss):
     margin : whether outputs must win by their cost
     entropy : "gini", or "oriented_trees" for the mean of Gini's entropy over oriented spanning trees, which is nearer
         to that of the graph
+    trees : (M, 2) how often these trees have the first, or the second, end of each edge of all graphs as the child of
+        the other; by default as often as all trees do, drawn alike
 
     Examples
     --------
@@ -80,12 +82,13 @@ class RelaxedLoss(Loss):
     """
 
     entropy: str = "gini"
+    trees: np.ndarray | None = field(default=None, compare=False, repr=False)
 
     oracle = ""  # none: the maximum over the local polytope is never asked for
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("entropy", self.entropy, ENTROPIES)
+        check_choice("entropy", self.entropy, ("gini", "oriented_trees"))
 
     @property
     def is_smooth(self) -> bool:
@@ -141,13 +144,15 @@ class Relaxation:
         nodes, edges = problem.nodes, problem.edges
         start = np.concatenate([[0], np.cumsum(part_sizes(problem))])
         n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
-        ends = problem.ends + np.repeat(nodes.offsets[:-1], n_edges)[:, np.newaxis]
+        ends = global_ends(problem)
         ends_at = np.concatenate([[0], np.cumsum(nodes.n_parts[nodes.kind[ends]])]).astype(np.int64)
         order = np.argsort(ends.ravel(), kind="stable")
         self.ends_at = ends_at[:-1].reshape(-1, 2)
         self.n_multipliers = int(ends_at[-1])
         self.degree = np.bincount(ends.ravel(), minlength=len(problem.labels))
-        node_entropy, edge_entropy = ENTROPIES[loss.entropy](problem)
+        _check_trees(loss.trees, problem)
+        is_gini = loss.entropy == "gini"
+        node_entropy, edge_entropy = gini(problem) if is_gini else oriented_trees(problem, loss.trees)
         self.layout = Layout(
             node_at=nodes.part + np.repeat(start[:-1], n_nodes),
             edge_at=edges.part + np.repeat(start[:-1], n_edges),
@@ -172,10 +177,19 @@ class Relaxation:
     def uniform(self) -> np.ndarray:
         """The mean parts where every clique is uniform."""
         mu = np.zeros(self.n_parts)
-        for cliques, at in ((self.problem.nodes, self.layout.node_at), (self.problem.edges, self.layout.edge_at)):
-            sizes = cliques.n_parts[cliques.kind]
+        for at, sizes in self.places():
             mu[np.repeat(at, sizes) + _within(sizes)] = np.repeat(1 / sizes, sizes)
         return mu
+
+    def places(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Where the mean parts of nodes, and of edges, begin, and how many there are."""
+        both = (self.layout.node_at, self.problem.nodes), (self.layout.edge_at, self.problem.edges)
+        return [(at, cliques.n_parts[cliques.kind]) for at, cliques in both]
+
+    def correct(self, mu: np.ndarray) -> np.ndarray:
+        """A point of the local polytope near mu, valid until the next call."""
+        self._over_graphs(correct, mu, self._feasible)
+        return self._feasible
 
     def truth(self) -> np.ndarray:
         """The mean parts of the true outputs."""
@@ -212,8 +226,7 @@ class Relaxation:
         w, gain = self._weigh(mu)
         smooth = self.strength / 2 * float(np.dot(w, w))
         primal = smooth + sum(self._over_graphs(bound_losses, w, mu, xi - residual / rho))
-        self._over_graphs(correct, mu, self._feasible)
-        v, most = self._weigh(self._feasible)
+        v, most = self._weigh(self.correct(mu))
         norm = self.strength * float(np.dot(v, v))
         share = min(1.0, most / norm) if norm > 0 else 1.0  # of the way from s, where D is 0, to the corrected point
         return Report(
@@ -238,6 +251,38 @@ class Relaxation:
         return self.ranges.run(
             lambda k, lo, hi: function(self.problem, self.layout, self._scratches[k], *arguments, lo, hi)
         )
+
+
+def _check_trees(trees: np.ndarray | None, problem: PairwiseProblem) -> None:
+    if trees is not None and (np.shape(trees) != problem.ends.shape or not np.all(trees > 0)):
+        raise ValueError(f"trees must hold two positive numbers for each of the {len(problem.ends)} edges.")
+
+
+def tighten(objective: Objective, means: np.ndarray, share: float) -> RelaxedLoss:
+    """Move the trees of the loss of an objective towards those of the lowest entropy at mean parts of a solution.
+
+    The entropy of every distribution of trees is an upper bound of that of the graph. The objective at its optimal
+    weights is convex in the distribution, and this is a step of conditional gradient that lowers it.
+
+    Parameters
+    ----------
+    objective : the problem and a loss whose entropy is "oriented_trees"
+    means : the mean parts of a solution, ``result.dual.means``
+    share : how far to go, less than 1: 2 / (t + 2) in step t = 1, 2, ...
+
+    Returns
+    -------
+    The loss with the new trees.
+    """
+    relaxed, loss = Relaxation(objective), objective.loss
+    assert isinstance(loss, RelaxedLoss)
+    feasible = relaxed.correct(means)
+    node_squares, edge_squares = (
+        np.add.reduceat(feasible[np.repeat(at, sizes) + _within(sizes)] ** 2, np.cumsum(sizes) - sizes)
+        for at, sizes in relaxed.places()
+    )
+    trees = uniform_trees(relaxed.problem) if loss.trees is None else loss.trees
+    return replace(loss, trees=trees + share * (tightest_trees(relaxed.problem, node_squares, edge_squares) - trees))
 
 
 def _within(sizes: np.ndarray) -> np.ndarray:

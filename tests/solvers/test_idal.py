@@ -15,8 +15,8 @@ from maxmargin.solvers.idal import IDAL
 from maxmargin.solvers.local_polytope import correct
 from maxmargin.solvers.neighborhoods import find_neighborhoods
 from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.oriented_trees import tree_probabilities
-from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss
+from maxmargin.solvers.oriented_trees import heaviest_forest, tree_probabilities
+from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss, tighten
 from maxmargin.solvers.relaxed_passes import project
 from maxmargin.solvers.soft import SoftBCFW, SoftSDCA
 from maxmargin.structures.cliques import EdgeType
@@ -81,9 +81,10 @@ def gini(graph):
     return np.ones(n_nodes), np.tile([1.0, 0.0, 0.0], (len(ends), 1))
 
 
-def tree_gini(graph, k):
+def tree_gini(graph, k, child=None):
     """Second-order terms of H(root) + sum of H(child, parent) - H(parent), the mean over all oriented trees."""
-    roots, child = naive_trees(*graph)
+    roots, found = naive_trees(*graph)
+    child = found if child is None else child
     return k * roots, np.column_stack([k * k * child.sum(axis=1), k * child[:, 1], k * child[:, 0]])
 
 
@@ -118,7 +119,7 @@ def reach(v, ends):
 class Dual:
     """D(mu) of all graphs, by definition, in sums over examples; mu are those of all graphs, one after the other."""
 
-    def __init__(self, problem, C, temperature, margin=True, weight=None, entropy="gini"):
+    def __init__(self, problem, C, temperature, margin=True, weight=None, entropy="gini", trees=None):
         n = len(problem.nodes.offsets) - 1
         self.n, self.C, self.temperature = n, C, temperature
         weight = np.ones(n) if weight is None else np.asarray(weight)
@@ -138,7 +139,11 @@ class Dual:
             costs.append(margin * cost)
         self.cost = np.concatenate(costs)
         # The entropy is top - mu' H mu.
-        coefficients = [gini(graph) if entropy == "gini" else tree_gini(graph, k) for graph in graphs_of(problem)]
+        children = [None] * n if trees is None else np.split(trees, problem.edges.offsets[1:-1])
+        coefficients = [
+            gini(graph) if entropy == "gini" else tree_gini(graph, k, child)
+            for graph, child in zip(graphs_of(problem), children, strict=True)
+        ]
         self.H, self.top = np.zeros((self.truth.size,) * 2), 0.0
         at = 0
         for (A, _, truth), (of_nodes, of_edges), scale in zip(pieces, coefficients, weight, strict=True):
@@ -481,6 +486,37 @@ def test_probabilities_of_trees_equal_enumeration(ends, monkeypatch):
     ends = np.array(ends)
     for found, expected in zip(tree_probabilities(7, ends), naive_trees(7, ends), strict=True):
         assert np.allclose(found, expected)
+
+
+def test_the_heaviest_forest_equals_enumeration():
+    rng = np.random.default_rng(0)
+    ends = np.array([*SQUARE, (0, 2), (4, 5)])
+    sets = itertools.combinations(range(len(ends)), 4)
+    forests = [f for f in sets if np.allclose(naive_trees(6, ends[[*f]])[1].sum(axis=1), 1)]
+    for _ in range(10):
+        weight = rng.integers(-3, 4, len(ends)).astype(float)
+        chosen = heaviest_forest(6, ends, weight)
+        assert tuple(chosen) in forests
+        assert weight[chosen].sum() == max(weight[[*f]].sum() for f in forests)
+    assert heaviest_forest(3, np.zeros((0, 2), int), np.zeros(0)).size == 0
+
+
+def test_tighter_trees():
+    """The objective falls with every step, and is that of an independent QP with the same trees."""
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    loss, optima = RelaxedLoss(mu=0.3, entropy="oriented_trees"), []
+    for t in range(1, 5):
+        objective = Objective(problem, 0.5, loss=loss)
+        result = IDAL().solve(problem, 0.5, loss=loss, tol=1e-7, max_passes=1e4, random_state=0)
+        optima.append(result.certificate.primal)
+        dual = Dual(problem, 0.5, 0.3, entropy="oriented_trees", trees=loss.trees)
+        assert np.isclose(optima[-1], dual.best(Relaxation(objective).uniform()), rtol=1e-6)
+        loss = tighten(objective, result.dual.means, 2 / (t + 2))
+        assert np.isclose(loss.trees.sum(), 2 + 3)  # edges of a tree
+        assert loss.trees.min() > 0
+    assert all(late < early for early, late in itertools.pairwise(optima))
+    with pytest.raises(ValueError, match="trees must hold two positive numbers for each of the 7 edges"):
+        IDAL().solve(problem, loss=RelaxedLoss(entropy="oriented_trees", trees=np.zeros((7, 2))))
 
 
 def test_no_edges():
