@@ -68,8 +68,11 @@ def heaviest_forest(n_nodes: int, ends: np.ndarray, weight: np.ndarray) -> np.nd
     >>> heaviest_forest(3, np.array([(0, 1), (1, 2), (2, 0)]), np.array([0.1, -0.2, 0.3]))
     array([0, 2])
     """
-    shape, places = (n_nodes, n_nodes), (ends[:, 0], ends[:, 1])
     cost = 1 + weight.max(initial=0) - weight  # an entry of zero would be no edge
-    forest = minimum_spanning_tree(sp.coo_array((cost, places), shape).tocsr()).tocoo()
-    number = sp.coo_array((np.arange(1, len(ends) + 1), places), shape).tocsr()
-    return np.sort(np.asarray(number[forest.row, forest.col]).ravel() - 1)
+    joins = sp.coo_array((cost, (ends.min(axis=1), ends.max(axis=1))), (n_nodes, n_nodes))
+    forest = minimum_spanning_tree(joins.tocsr()).tocoo()
+    return np.flatnonzero(np.isin(_number(joins), _number(forest)))
+
+
+def _number(joins: sp.coo_array) -> np.ndarray:
+    return np.asarray(joins.row, np.int64) * joins.shape[1] + joins.col

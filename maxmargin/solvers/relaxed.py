@@ -44,7 +44,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +53,7 @@ from maxmargin.checks import check_choice
 from maxmargin.losses import Loss
 from maxmargin.problem import add_output, part_sizes
 from maxmargin.runtime.threads import aligned
-from maxmargin.solvers.entropies import gini, global_ends, oriented_trees, tightest_trees, uniform_trees
+from maxmargin.solvers.entropies import gini, global_ends, oriented_trees
 from maxmargin.solvers.local_polytope import correct
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.relaxed_passes import Layout, bound_losses, residuals, squared_norms, weigh
@@ -178,7 +178,7 @@ class Relaxation:
         """The mean parts where every clique is uniform."""
         mu = np.zeros(self.n_parts)
         for at, sizes in self.places():
-            mu[np.repeat(at, sizes) + _within(sizes)] = np.repeat(1 / sizes, sizes)
+            mu[np.repeat(at, sizes) + within(sizes)] = np.repeat(1 / sizes, sizes)
         return mu
 
     def places(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -258,34 +258,7 @@ def _check_trees(trees: np.ndarray | None, problem: PairwiseProblem) -> None:
         raise ValueError(f"trees must hold two positive numbers for each of the {len(problem.ends)} edges.")
 
 
-def tighten(objective: Objective, means: np.ndarray, share: float) -> RelaxedLoss:
-    """Move the trees of the loss of an objective towards those of the lowest entropy at mean parts of a solution.
-
-    The entropy of every distribution of trees is an upper bound of that of the graph. The objective at its optimal
-    weights is convex in the distribution, and this is a step of conditional gradient that lowers it.
-
-    Parameters
-    ----------
-    objective : the problem and a loss whose entropy is "oriented_trees"
-    means : the mean parts of a solution, ``result.dual.means``
-    share : how far to go, less than 1: 2 / (t + 2) in step t = 1, 2, ...
-
-    Returns
-    -------
-    The loss with the new trees.
-    """
-    relaxed, loss = Relaxation(objective), objective.loss
-    assert isinstance(loss, RelaxedLoss)
-    feasible = relaxed.correct(means)
-    node_squares, edge_squares = (
-        np.add.reduceat(feasible[np.repeat(at, sizes) + _within(sizes)] ** 2, np.cumsum(sizes) - sizes)
-        for at, sizes in relaxed.places()
-    )
-    trees = uniform_trees(relaxed.problem) if loss.trees is None else loss.trees
-    return replace(loss, trees=trees + share * (tightest_trees(relaxed.problem, node_squares, edge_squares) - trees))
-
-
-def _within(sizes: np.ndarray) -> np.ndarray:
+def within(sizes: np.ndarray) -> np.ndarray:
     """0 to size - 1 for each of the sizes, one after the other."""
     ends = np.cumsum(sizes)
     return np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)

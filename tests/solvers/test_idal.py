@@ -16,9 +16,10 @@ from maxmargin.solvers.local_polytope import correct
 from maxmargin.solvers.neighborhoods import find_neighborhoods
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.oriented_trees import heaviest_forest, tree_probabilities
-from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss, tighten
+from maxmargin.solvers.relaxed import Relaxation, RelaxedLoss
 from maxmargin.solvers.relaxed_passes import project
 from maxmargin.solvers.soft import SoftBCFW, SoftSDCA
+from maxmargin.solvers.tighter_trees import tighten
 from maxmargin.structures.cliques import EdgeType
 from maxmargin.structures.pairwise import with_elimination
 from maxmargin.testing import toy_chains
