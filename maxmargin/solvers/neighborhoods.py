@@ -22,7 +22,7 @@ def find_neighborhoods(problem: PairwiseProblem) -> Neighborhoods:
     """Cut every graph into nodes that follow one another, each with its edges to earlier ones."""
     nodes, edges = problem.nodes, problem.edges
     n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
-    n_sets = -(-(n_nodes + n_edges) // SIZE)
+    n_sets = np.minimum(-(-(n_nodes + n_edges) // SIZE), n_nodes)
     first_set = np.concatenate([[0], np.cumsum(n_sets)])
     graph = np.repeat(np.arange(len(n_nodes)), n_nodes)
     place = np.arange(len(graph)) - nodes.offsets[graph]
