@@ -238,7 +238,7 @@ def main() -> None:
         ("--part", {"nargs": "+", "choices": ["figure", "speed"], "default": ["figure", "speed"]}),
         ("--tasks", {"nargs": "+", "choices": list(TITLES), "default": list(TITLES)}),
         ("--n", {"type": int, "help": "graphs to train on, and to test on, at most"}),
-        ("--seconds", {"type": float, "default": 5.0, "help": "CPU seconds of a run"}),
+        ("--seconds", {"type": float, "default": 10.0, "help": "CPU seconds of a run"}),
         ("--updates", {"type": float, "default": 3e6, "help": "clique updates of a measurement of speed"}),
         ("--png", {"type": Path, "metavar": "FILE", "help": "draw the figure to FILE"}),
     )
