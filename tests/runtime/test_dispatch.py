@@ -87,7 +87,7 @@ class PythonChains:
 
     def __getattr__(self, name):
         function = getattr(generics, name, None)
-        if not hasattr(function, "implementations"):
+        if not hasattr(function, "implementations") or not supports(function, self.problem):
             raise AttributeError(name)
         return lambda *args: function(self.problem, *args)
 

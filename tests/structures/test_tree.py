@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import BCFW, Status, Tree
-from maxmargin.encode.tree import TreeEncoder, label_penalties, stack_trees
+from maxmargin.encode.tree import TreeEncoder, check_trees, label_penalties, stack_trees
 from maxmargin.problem import (
     IMPOSSIBLE,
     exp_oracle,
@@ -39,7 +39,7 @@ def random_tree(rng, size, n_edge_features, integer=False, sparse=False):
 
 
 def make_problem(rng, trees, n_labels, dtype="float64", with_bias=False):
-    stacked = stack_trees(trees)
+    stacked = stack_trees(check_trees(trees), [tree[0] for tree in trees])
     n_nodes, n_edge_features = stacked.nodes.offsets[-1], stacked.edges.matrix.shape[1]
     costs = rng.integers(0, 3, (n_labels, n_labels)).astype(float)
     np.fill_diagonal(costs, 0)
