@@ -15,7 +15,7 @@ whether it has a margin; kernels ask where it is attained. So a new loss is one 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -156,6 +156,8 @@ class RelaxedLoss(Loss):
     margin : whether outputs must win by their cost
     entropy : "gini", or "oriented_trees" for the mean of Gini's entropy over oriented spanning trees, which is nearer
         to that of the graph
+    trees : (M, 2) how often these trees have the first, or the second, end of each edge of all graphs as the child of
+        the other; by default as often as all trees do, drawn alike
 
     Examples
     --------
@@ -165,6 +167,7 @@ class RelaxedLoss(Loss):
     """
 
     entropy: str = "gini"
+    trees: np.ndarray | None = field(default=None, compare=False, repr=False)
 
     oracle = ""  # none: the maximum over the local polytope is never asked for
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +28,7 @@ class Status(enum.Enum):
     STALLED = "the solver can make no further progress in this precision"
     ESTIMATED = "the last known block gaps add up to less than tol; no exact certificate was asked for"
     INEXACT = "the oracle is not exact, and does not tell whether the duality gap is within tol"
+    SURROGATE = "a surrogate of the objective was minimised, whose optimum has a duality gap above tol"
 
 
 class Certified(NamedTuple):
@@ -82,6 +85,7 @@ class Trace:
     gap : primal - dual; the weights of the lowest objective are at most this far from the optimum
     cache_hits, cache_misses : steps so far for which a cached output saved a call of the oracle, or did not
     dev_score : the score of the weights on held-out data, NaN where there is none
+    extras : further columns that some solvers have, by name, such as those of `maxmargin.solvers.idal.IDAL`
     notes : what else is to be said, such as the choices of an automatic solver
 
     Examples
@@ -98,6 +102,7 @@ class Trace:
 
     rows: list[tuple[float, ...]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    extras: dict[str, list[float]] = field(default_factory=dict)
 
     def append(
         self,
@@ -110,6 +115,7 @@ class Trace:
         cache_hits: int = 0,
         cache_misses: int = 0,
         dev_score: float = np.nan,
+        extras: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         """Add a certificate; the best primal and dual values so far are kept."""
         if self.rows:
@@ -117,6 +123,8 @@ class Trace:
             dual = max(dual, self.rows[-1][4])
         gap = max(primal - dual, 0.0)
         self.rows.append((passes, oracle_calls, seconds, primal, dual, gap, cache_hits, cache_misses, dev_score))
+        for name, value in extras.items():
+            self.extras.setdefault(name, []).append(value)
 
     def last(self, name: str) -> float:
         """The last entry of a column, without making an array of it."""
@@ -147,15 +155,17 @@ class Trace:
         """The column titles of the table."""
         names = ("passes", "oracle calls", "seconds", "primal", "dual", "gap", "relative")
         titles = "{:>8}  {:>12}  {:>8}  {:>13}  {:>13}  {:>9}  {:>8}".format(*names)
-        return f"{titles}  {'held out':>10}" if self.has_dev_scores else titles
+        held_out = ["held out"] if self.has_dev_scores else []
+        return "  ".join([titles, *(f"{name:>10}" for name in [*held_out, *self.extras])])
 
     def line(self, k: int = -1) -> str:
         """Row k of the table."""
         passes, calls, seconds, primal, dual, gap, *_ = self.rows[k]
         relative = gap / primal if primal > 0 else 0.0
         numbers = f"{passes:8.4g}  {calls:12d}  {seconds:8.1f}  {primal:13.6f}  {dual:13.6f}"
-        held_out = f"  {self.rows[k][-1]:10.6f}" if self.has_dev_scores else ""
-        return f"{numbers}  {gap:9.1e}  {relative:8.1e}{held_out}"
+        held_out = [f"{self.rows[k][-1]:10.6f}"] if self.has_dev_scores else []
+        extras = [f"{column[k]:10.3g}" for column in self.extras.values()]
+        return "  ".join([numbers, f"{gap:9.1e}", f"{relative:8.1e}", *held_out, *extras])
 
     def __str__(self) -> str:
         return "\n".join([self.header(), *(self.line(k) for k in range(len(self))), *self.notes])
@@ -167,7 +177,7 @@ class Trace:
         except ImportError as error:
             raise ImportError("Trace.to_frame() needs pandas: pip install pandas.") from error
         names = COLUMNS if self.has_dev_scores else COLUMNS[:-1]
-        return pd.DataFrame({name: getattr(self, name) for name in names})
+        return pd.DataFrame({**{name: getattr(self, name) for name in names}, **self.extras})
 
     def plot(self, ax: Any = None, x: str = "passes") -> Any:
         """Plot the primal and dual values, and the gap on a logarithmic axis, against a column of the trace.

@@ -33,6 +33,19 @@ def test_table_has_fixed_columns():
     assert len({len(line) for line in lines}) == 1
 
 
+def test_further_columns():
+    trace = Trace()
+    for k in range(2):
+        trace.append(
+            passes=k, oracle_calls=k, seconds=0.0, primal=1.0, dual=0.0, extras={"rho": 0.5, "violation": 2.0**-k}
+        )
+    assert trace.extras == {"rho": [0.5, 0.5], "violation": [1.0, 0.5]}
+    header, *lines = str(trace).splitlines()
+    assert header.split()[-2:] == ["rho", "violation"]
+    assert lines[1].split()[-2:] == ["0.5", "0.5"]
+    assert trace.to_frame()["violation"].tolist() == [1.0, 0.5]
+
+
 def test_frame():
     frame = make_trace().to_frame()
     assert list(frame.columns) == list(COLUMNS[:-1])  # no held-out scores

@@ -51,19 +51,13 @@ class ChainEncoder(PairwiseEncoder):
         position_weight: Any = None,
     ) -> tuple[ChainEncoder, ChainProblem]:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
-        vocabulary, X = learn_names(X, min_count=min_count, n_hashed=n_hashed)
-        rows = stack_rows(X, lengths)
+        vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed)
+        rows = stack_rows(rows, lengths)
         flat = flatten_labels(y, rows.lengths, "sequence", is_stacked=lengths is not None)
         classes, labels = np.unique(flat, return_inverse=True)
         penalty = transition_penalties(allowed_transitions, classes, dtype)
-        is_forbidden = penalty[labels[:-1], labels[1:]] != 0
-        is_forbidden[rows.offsets[1:-1] - 1] = False  # from one sequence to the next
-        if is_forbidden.any():
-            token = int(np.flatnonzero(is_forbidden)[0])
-            before, after = classes[labels[token : token + 2]].tolist()
-            i, _ = locate(token, rows.offsets)
-            raise ValueError(f"y[{i}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
-        scheme_penalty, end_penalty = scheme_penalties(constraints, np.split(flat, rows.offsets[1:-1]), classes, dtype)
+        check_transitions(penalty, labels, rows.offsets, classes)
+        scheme_penalty, end_penalty = scheme_penalties(constraints, flat, rows.offsets, classes, dtype)
         penalty = np.minimum(penalty, scheme_penalty)
         weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
         costs = labelling_costs(cost, class_weight, classes, labels, rows.lengths, weights)
@@ -140,11 +134,24 @@ def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.nd
     return np.where(mask, 0, IMPOSSIBLE).astype(dtype)
 
 
-def scheme_penalties(constraints: Any, y: list, classes: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+def check_transitions(penalty: np.ndarray, labels: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> None:
+    """Raise where true labels have a transition that is not allowed."""
+    is_forbidden = penalty[labels[:-1], labels[1:]] != 0
+    is_forbidden[offsets[1:-1] - 1] = False  # from one sequence to the next
+    if is_forbidden.any():
+        token = int(np.flatnonzero(is_forbidden)[0])
+        before, after = classes[labels[token : token + 2]].tolist()
+        i, _ = locate(token, offsets)
+        raise ValueError(f"y[{i}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
+
+
+def scheme_penalties(
+    constraints: Any, labels: np.ndarray, offsets: np.ndarray, classes: np.ndarray, dtype: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """The potentials of transitions, (L, L), and of the first and last label, (2, L), that a scheme of tags leaves."""
     if constraints is None:
         return np.zeros((len(classes), len(classes)), dtype), np.zeros((2, len(classes)), dtype)
-    tagging = read_tags(y)
+    tagging = read_tags(np.split(labels, offsets[1:-1]))
     scheme = fitting_scheme(tagging) if constraints == "auto" else scheme_named(constraints, "constraints")
     broken = violation(tagging, scheme)
     if broken:

@@ -69,6 +69,9 @@ class PairwiseEncoder(LabellingEncoder):
 def find_pairs(matrix: Any, labels: np.ndarray, n_labels: int) -> Pairs:
     """The pairs of a feature and a label that occur in sparse rows, which have a label each."""
     is_seen = np.zeros((matrix.shape[1], n_labels), bool)
-    is_seen[matrix.indices, np.repeat(labels, np.diff(matrix.indptr))] = True
+    for lo in range(0, len(labels), 20_000):  # less memory than all at once
+        starts = matrix.indptr[lo : lo + 20_001]
+        rows = np.repeat(labels[lo : lo + 20_000], np.diff(starts))
+        is_seen[matrix.indices[starts[0] : starts[-1]], rows] = True
     start = np.concatenate([[0], np.cumsum(is_seen.sum(axis=1))])
     return Pairs(start.astype(np.uint32), np.nonzero(is_seen)[1].astype(np.uint32))

@@ -162,7 +162,9 @@ class Codes(dict):
         is_known = entries != NOWHERE
         if not is_known.all():
             entries, data, ends = entries[is_known], data[is_known], np.append(0, np.cumsum(is_known))[ends]
-        return sp.csr_array((data, entries, ends), (len(ends) - 1, width))
+        matrix = sp.csr_array((data, entries, ends), (len(ends) - 1, width))
+        matrix.sum_duplicates()
+        return matrix
 
 
 def read_rows(X: Iterable[Any], columns: Any, width: int | None = None) -> Rows:

@@ -48,7 +48,7 @@ def observed_features(rows: Any, pairs: Pairs) -> ObservedFeatures:
     The entries of a row are sorted by the number of their weights: then loops over these are of similar length, and a
     pass takes a third less time.
     """
-    starts, ends = pairs.start[rows.indices], pairs.start[rows.indices + 1]
+    starts, ends = pairs.start[rows.indices], pairs.start[1:][rows.indices]
     arrays = [starts, ends]
     if isinstance(rows, SparseFeatures):
         rows = rows._replace(values=rows.values.copy())

@@ -1,41 +1,73 @@
-"""Steps on single nodes and edges that raise D_rho (`relaxed`), for `IDAL`."""
+"""Steps on single nodes and edges that raise D_rho (`relaxed`), and on the multipliers that lower it."""
 
 from __future__ import annotations
 
 from maxmargin.runtime.dispatch import helper, kernel
-from maxmargin.solvers.relaxed_passes import concavity, dot, find_margins, project, tilt_edge, tilt_node
+from maxmargin.solvers.relaxed_passes import concavity, dot, find_margins, project, shape_of, tilt_edge, tilt_node
 from maxmargin.structures.cliques import spread_clique
 
+# How to move a clique.
+PROX, CONJUGATE, VERTEX, GREEDY = range(4)
 SETTLED = 1e-4  # an edge is maximised when the squared length of a step is this share of the longest
+NEVER = -1e300
 
 
 @kernel
-def ascend(problem, layout, strength, rho, curvature, searches, most, scratch, picks, w, mu, delta):
-    """Move the chosen cliques, nodes before edges, keeping w = w(mu) and delta = xi - A mu / rho."""
+def ascend(
+    problem, layout, sets, strength, rho, curvature, rule, most, scratch, visits, multiplier_steps, w, mu, delta, xi
+):
+    """Visit sets of cliques, keeping w = w(mu) and delta = xi - A mu / rho; move edges up to `most` times in a row.
+
+    The multipliers of the edges of a set are stepped as often as said for each visit, in equal distances, the last time
+    at its end. The gradient of max_mu D_rho in those of one edge is its own A mu, with a Lipschitz constant of at most
+    rho: these are steps of block coordinate descent, and need not wait for other edges.
+    """
     n_nodes = problem.labels.size
-    for k in range(picks.size):
-        if picks[k] < n_nodes:
-            move_node(problem, layout, strength, rho, curvature, searches, scratch, picks[k], w, mu, delta)
-        else:
-            least = 0.0
-            for _ in range(most):
-                e = picks[k] - n_nodes
-                length = move_edge(problem, layout, strength, rho, curvature, searches, scratch, e, w, mu, delta)
-                least = max(least, SETTLED * length)
-                if length <= least:
-                    break
+    for v in range(visits.size):
+        lo = sets.start[visits[v]]
+        hi = sets.start[visits[v] + 1]
+        n_stepped = 0
+        for k in range(lo, hi):
+            c = sets.cliques[k]
+            if c < n_nodes:
+                move_node(problem, layout, strength, rho, curvature, rule, scratch, c, w, mu, delta)
+            else:
+                least = 0.0
+                for _ in range(most):
+                    length = move_edge(
+                        problem, layout, strength, rho, curvature, rule, scratch, c - n_nodes, w, mu, delta
+                    )
+                    least = max(least, SETTLED * length)
+                    if length <= least:
+                        break
+            if (k + 1 - lo) * multiplier_steps[v] // (hi - lo) > n_stepped:
+                n_stepped += 1
+                for other in range(lo, hi):
+                    if sets.cliques[other] >= n_nodes:
+                        step_multipliers(problem, layout, sets.cliques[other] - n_nodes, delta, xi)
 
 
 @helper
-def move_node(problem, layout, strength, rho, curvature, searches, scratch, c, w, mu, delta):
+def step_multipliers(problem, layout, e, delta, xi):
+    """Take xi_e - A mu_e / rho, which is delta_e, as the multipliers of edge e."""
+    n_first, n_second = shape_of(problem, layout, e)
+    at = layout.ends_at[e, 0]
+    for x in range(at, at + n_first + n_second):
+        step = xi[x] - delta[x]
+        xi[x] = delta[x]
+        delta[x] -= step
+
+
+@helper
+def move_node(problem, layout, strength, rho, curvature, rule, scratch, c, w, mu, delta):
     """Take a step on node c; as D_rho bends alike in all directions there, the prox step is exact."""
     step = scratch[3]
     at = layout.node_at[c]
     a = layout.node_entropy[c]
     bend = curvature[c] + 2 * a
     size = tilt_node(problem, layout, c, w, delta, scratch[0])
-    slope = find_step(scratch[0], mu, at, size, a, 2 * a if searches else bend, step)
-    take_step(mu, at, size, step, slope, bend * dot(step, step, 0, size), searches)
+    slope = find_step(scratch[0], mu, at, size, a, 2 * a if rule == CONJUGATE else bend, rule, step)
+    take_step(mu, at, size, step, slope, bend * dot(step, step, 0, size), rule)
     for k in range(layout.first[c], layout.first[c + 1]):
         for x in range(size):
             delta[layout.incident[k] + x] -= step[x] / rho
@@ -43,7 +75,7 @@ def move_node(problem, layout, strength, rho, curvature, searches, scratch, c, w
 
 
 @helper
-def move_edge(problem, layout, strength, rho, curvature, searches, scratch, e, w, mu, delta):
+def move_edge(problem, layout, strength, rho, curvature, rule, scratch, e, w, mu, delta):
     """Take a step on edge e; return its squared length."""
     theta = scratch[0]
     rows = scratch[1]
@@ -56,16 +88,16 @@ def move_edge(problem, layout, strength, rho, curvature, searches, scratch, e, w
     size = n_first * n_second
     if layout.edge_entropy[e, 1] > 0:
         add_slope_of_margins(layout, e, mu, n_first, n_second, scratch)
-    bend = concavity(layout, e, n_first, n_second) if searches else curvature[c] + 2 * a
-    slope = find_step(theta, mu, at, size, a, bend, step)
+    bend = concavity(layout, e, n_first, n_second) if rule == CONJUGATE else curvature[c] + 2 * a
+    slope = find_step(theta, mu, at, size, a, bend, rule, step)
     find_margins(step, 0, n_first, n_second, rows, columns)
     length = dot(step, step, 0, size)
     bent = 0.0
-    if searches:
+    if rule in (CONJUGATE, VERTEX):
         bent = (layout.edge_weight[e] * layout.stiffness[c] / strength + 2 * a) * length
         bent += (1 / rho - 2 * layout.edge_entropy[e, 1]) * dot(rows, rows, 0, n_first)
         bent += (1 / rho - 2 * layout.edge_entropy[e, 2]) * dot(columns, columns, 0, n_second)
-    share = take_step(mu, at, size, step, slope, bent, searches)
+    share = take_step(mu, at, size, step, slope, bent, rule)
     for x in range(n_first):
         delta[layout.ends_at[e, 0] + x] += share * rows[x] / rho
     for x in range(n_second):
@@ -85,15 +117,31 @@ def add_slope_of_margins(layout, e, mu, n_first, n_second, scratch):
 
 
 @helper
-def find_step(theta, mu, at, size, a, bend, step):
+def find_step(theta, mu, at, size, a, bend, rule, step):
     """Within the simplex, the step d that maximises <G, d> - bend/2 ||d||^2 for the gradient G = theta - 2 a mu_c.
 
     Return <G, d>. With `bend` that of D_rho this is the prox step, with that of the entropy alone the way to its
-    conjugate.
+    conjugate. To a vertex the step maximises <G, d>. A greedy one is a prox step among the parts of mu_c that are not
+    zero and the one of the largest gradient.
     """
+    best = 0
+    top = NEVER
     for p in range(size):
-        step[p] = mu[at + p] + (theta[p] - 2 * a * mu[at + p]) / bend
-    project(step, size)
+        gradient = theta[p] - 2 * a * mu[at + p]
+        step[p] = mu[at + p] + gradient / bend
+        if gradient > top:
+            best = p
+            top = gradient
+    if rule == VERTEX:
+        for p in range(size):
+            step[p] = 0
+        step[best] = 1
+    else:
+        if rule == GREEDY:
+            for p in range(size):
+                if mu[at + p] == 0 and p != best:
+                    step[p] = NEVER
+        project(step, size)
     slope = 0.0
     for p in range(size):
         step[p] -= mu[at + p]
@@ -102,10 +150,10 @@ def find_step(theta, mu, at, size, a, bend, step):
 
 
 @helper
-def take_step(mu, at, size, step, slope, bent, searches):
+def take_step(mu, at, size, step, slope, bent, rule):
     """Add the step, or, if searching, the best share of it, where D_rho rises by share * slope - share^2/2 * bent."""
     share = 1.0
-    if searches and bent > slope:
+    if rule in (CONJUGATE, VERTEX) and bent > slope:
         share = max(slope, 0.0) / bent
     for p in range(size):
         step[p] *= share

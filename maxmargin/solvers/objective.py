@@ -20,6 +20,8 @@ lambda = 0, the only known bound is D = 0, at the true outputs: no loss is negat
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,11 +51,12 @@ LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of number
 
 
 class Certificate(NamedTuple):
-    """Weights, their objective, and a lower bound of the optimum."""
+    """Weights, their objective, a lower bound of the optimum, and what else a solver has to show in the trace."""
 
     w: np.ndarray
     primal: float
     dual: float
+    extras: Mapping[str, float] = MappingProxyType({})
 
 
 class Evaluation(NamedTuple):

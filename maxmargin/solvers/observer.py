@@ -45,6 +45,7 @@ class Observer:
             cache_hits=run.cache_hits,
             cache_misses=run.cache_misses,
             dev_score=np.nan if self.held_out is None else self.held_out.judge(certificate.w),
+            extras=certificate.extras,
         )
         if self.verbose:
             first = [*run.notes, trace.header()] if len(trace) == 1 else []

@@ -33,19 +33,27 @@ equality at the best one. *Lower bound.* D(mu) <= min P for every mu of the loca
 mu with A mu != 0 can be above min P. So mu is corrected: nodes take the mean nu_i of mu_i and of the margins of their
 edges; the table of an edge is scaled down, row by row and then column by column, to margins of at most nu, and what
 is missing in its rows and columns is added as their outer product over the total (Altschuler, Weed, Rigollet 2017).
-The change of a table is at most twice that of its margins, so that the bound is tight as A mu tends to 0.
+The change of a table is at most twice that of its margins, so that the bound is tight as A mu tends to 0. Nor is it
+taken at this point nu itself, but at the best one on the way there from the true outputs s, which are feasible, too: as
+w(s) = 0 and h(s) = 0, and h is concave,
+
+    D(s + t (nu - s)) >= t (<cost, nu> + g h(nu)) - t^2 Lambda/2 ||w(nu)||^2    for t from 0 to 1.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.problem import part_sizes
+from maxmargin.problem import add_output, part_sizes
+from maxmargin.runtime.threads import aligned
+from maxmargin.solvers.entropies import gini, global_ends, oriented_trees
+from maxmargin.solvers.local_polytope import correct
 from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.oriented_trees import tree_probabilities
-from maxmargin.solvers.relaxed_passes import Layout, bound_losses, correct, residuals, squared_norms, weigh
+from maxmargin.solvers.relaxed_passes import Layout, bound_losses, residuals, squared_norms, weigh
 from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.pairwise import PairwiseProblem
 
@@ -54,12 +62,27 @@ class Report(NamedTuple):
     """What is known at a point; means over the examples."""
 
     w: np.ndarray
-    delta: np.ndarray
+    residual: np.ndarray  # A mu
     augmented_dual: float  # D_rho(mu, xi)
     augmented_primal: float  # P_rho(w(mu), delta(mu, xi), xi)
     violation: float  # ||A mu||^2, the sum over all graphs
     primal: float  # U >= P(w)
-    dual: float  # D of the corrected mean parts, or that of the true outputs, 0: both are <= min P
+    dual: float  # at most D of mean parts between the true and the corrected ones, and so <= min P
+
+    @property
+    def inner_gap(self) -> float:
+        """That of the augmented problem at fixed multipliers."""
+        return self.augmented_primal - self.augmented_dual
+
+    def columns(self, rho: float) -> dict[str, float]:
+        """Those of the trace."""
+        return {
+            "D_rho": self.augmented_dual,
+            "P_rho": self.augmented_primal,
+            "inner gap": self.inner_gap,
+            "violation": self.violation,
+            "rho": rho,
+        }
 
 
 class Relaxation:
@@ -79,13 +102,15 @@ class Relaxation:
         nodes, edges = problem.nodes, problem.edges
         start = np.concatenate([[0], np.cumsum(part_sizes(problem))])
         n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
-        ends = problem.ends + np.repeat(nodes.offsets[:-1], n_edges)[:, np.newaxis]
+        ends = global_ends(problem)
         ends_at = np.concatenate([[0], np.cumsum(nodes.n_parts[nodes.kind[ends]])]).astype(np.int64)
         order = np.argsort(ends.ravel(), kind="stable")
         self.ends_at = ends_at[:-1].reshape(-1, 2)
         self.n_multipliers = int(ends_at[-1])
         self.degree = np.bincount(ends.ravel(), minlength=len(problem.labels))
-        node_entropy, edge_entropy = (gini if loss.entropy == "gini" else oriented_trees)(problem)
+        _check_trees(loss.trees, problem)
+        is_gini = loss.entropy == "gini"
+        node_entropy, edge_entropy = gini(problem) if is_gini else oriented_trees(problem, loss.trees)
         self.layout = Layout(
             node_at=nodes.part + np.repeat(start[:-1], n_nodes),
             edge_at=edges.part + np.repeat(start[:-1], n_edges),
@@ -101,69 +126,97 @@ class Relaxation:
         )
         self.n_parts = int(start[-1])
         self.n_nodes, self.n_cliques = len(problem.labels), len(problem.labels) + len(problem.ends)
+        self.ranges = objective.passes.ranges
         sizes = [1, *nodes.n_parts, *edges.n_parts]
-        self.scratch = np.zeros((4, max(sizes)))
+        self._scratches = [aligned((4, max(sizes)), np.float64) for _ in range(len(self.ranges))]
+        self.scratch = self._scratches[0]
         self._feasible = np.zeros(self.n_parts)
 
     def uniform(self) -> np.ndarray:
         """The mean parts where every clique is uniform."""
         mu = np.zeros(self.n_parts)
-        for cliques, at in ((self.problem.nodes, self.layout.node_at), (self.problem.edges, self.layout.edge_at)):
-            sizes = cliques.n_parts[cliques.kind]
-            mu[np.repeat(at, sizes) + _within(sizes)] = np.repeat(1 / sizes, sizes)
+        for at, sizes in self.places():
+            mu[np.repeat(at, sizes) + within(sizes)] = np.repeat(1 / sizes, sizes)
         return mu
 
+    def places(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Where the mean parts of nodes, and of edges, begin, and how many there are."""
+        both = (self.layout.node_at, self.problem.nodes), (self.layout.edge_at, self.problem.edges)
+        return [(at, cliques.n_parts[cliques.kind]) for at, cliques in both]
+
+    def correct(self, mu: np.ndarray) -> np.ndarray:
+        """A point of the local polytope near mu, valid until the next call."""
+        self._over_graphs(correct, mu, self._feasible)
+        return self._feasible
+
+    def truth(self) -> np.ndarray:
+        """The mean parts of the true outputs."""
+        mu = np.zeros(self.n_parts)
+        starts = np.concatenate([[0], np.cumsum(part_sizes(self.problem))])
+        for i, (lo, hi) in enumerate(itertools.pairwise(self.problem.nodes.offsets)):
+            add_output(self.problem, i, self.problem.labels[lo:hi], 1.0, mu[starts[i] : starts[i + 1]])
+        return mu
+
+    def curvature(self, rho: float) -> np.ndarray:
+        """Of the smooth part of D_rho within each clique, along directions that add up to zero: those of the margins of
+        a table are then orthogonal.
+        """
+        layout, edges = self.layout, self.problem.edges
+        n_first = self.ends_at[:, 1] - self.ends_at[:, 0]
+        n_second = edges.n_parts[edges.kind] // n_first
+        across = np.stack([n_second, n_first], axis=1) * (1 / rho - 2 * layout.edge_entropy[:, 1:])
+        coupling = np.concatenate([self.degree / rho, np.maximum(across, 0).max(axis=1)])
+        weight = np.concatenate([layout.node_weight, layout.edge_weight])
+        return weight * layout.stiffness / self.strength + coupling
+
+    def balanced_rho(self) -> float:
+        """That at which the marginalization constraints of a typical clique bend D_rho as much as all else does."""
+        smooth = self.curvature(np.inf)
+        coupling = self.curvature(1.0) - smooth
+        bend = smooth + 2 * np.concatenate([self.layout.node_entropy, self.layout.edge_entropy[:, 0]])
+        return float(np.median((coupling / bend)[coupling > 0])) if coupling.any() else 1.0
+
     def report(self, mu: np.ndarray, xi: np.ndarray, rho: float) -> Report:
-        """Evaluate a point, with w and delta afresh, free of the drift of incremental updates."""
-        arguments = self.layout, self.strength, self.scratch
-        w, residual = np.zeros(self.n_weights), np.zeros(self.n_multipliers)
-        gain = weigh(self.problem, *arguments, mu, w)
-        penalty, linear, violation = residuals(self.problem, self.layout, self.scratch, mu, xi, residual)
-        delta = xi - residual / rho
+        """Evaluate a point, with w and A mu afresh, free of the drift of incremental updates."""
+        residual = np.zeros(self.n_multipliers)
+        found = self._over_graphs(residuals, mu, xi, residual)
+        penalty, linear, violation = np.sum(found, axis=0) / [2 * rho, 1, 1]
+        w, gain = self._weigh(mu)
         smooth = self.strength / 2 * float(np.dot(w, w))
-        primal = smooth + bound_losses(self.problem, self.layout, self.scratch, w, mu, delta)
-        correct(self.problem, self.layout, self.scratch, mu, self._feasible)
-        v = np.zeros(self.n_weights)
-        lower = weigh(self.problem, *arguments, self._feasible, v) - self.strength / 2 * float(np.dot(v, v))
+        primal = smooth + sum(self._over_graphs(bound_losses, w, mu, xi - residual / rho))
+        v, most = self._weigh(self.correct(mu))
+        norm = self.strength * float(np.dot(v, v))
+        share = min(1.0, most / norm) if norm > 0 else 1.0  # of the way from s, where D is 0, to the corrected point
         return Report(
             w,
-            delta,
-            augmented_dual=(gain - smooth + linear - penalty / (2 * rho)) / self.n,
-            augmented_primal=(primal + penalty / (2 * rho)) / self.n,
+            residual,
+            augmented_dual=(gain - smooth + linear - penalty) / self.n,
+            augmented_primal=(primal + penalty) / self.n,
             violation=violation,
             primal=primal / self.n,
-            dual=max(lower, 0.0) / self.n,
+            dual=share * (most - share * norm / 2) / self.n,
+        )
+
+    def _weigh(self, mu: np.ndarray) -> tuple[np.ndarray, float]:
+        """The weights w(mu), and the costs and the entropy of mu."""
+        w = np.zeros((len(self.ranges), self.n_weights))
+        gains = self.ranges.run(
+            lambda k, lo, hi: weigh(self.problem, self.layout, self._scratches[k], self.strength, mu, w[k], lo, hi)
+        )
+        return w.sum(axis=0), sum(gains)
+
+    def _over_graphs(self, function: Callable, *arguments: Any) -> list[Any]:
+        return self.ranges.run(
+            lambda k, lo, hi: function(self.problem, self.layout, self._scratches[k], *arguments, lo, hi)
         )
 
 
-def gini(problem: PairwiseProblem) -> tuple[np.ndarray, np.ndarray]:
-    """The coefficients of Gini's entropy of nodes and edges."""
-    return np.ones(len(problem.labels)), np.tile([1.0, 0.0, 0.0], (len(problem.ends), 1))
+def _check_trees(trees: np.ndarray | None, problem: PairwiseProblem) -> None:
+    if trees is not None and (np.shape(trees) != problem.ends.shape or not np.all(trees > 0)):
+        raise ValueError(f"trees must hold two positive numbers for each of the {len(problem.ends)} edges.")
 
 
-def oriented_trees(problem: PairwiseProblem) -> tuple[np.ndarray, np.ndarray]:
-    """Those of the mean entropy of spanning trees: of the root, and of each node given its parent.
-
-    Graphs of the same edges share their trees.
-    """
-    nodes, edges = problem.nodes, problem.edges
-    known: dict[tuple[int, bytes], tuple[np.ndarray, np.ndarray]] = {}
-    roots, children = [], []
-    for n_nodes, ends in zip(np.diff(nodes.offsets), np.split(problem.ends, edges.offsets[1:-1]), strict=True):
-        key = int(n_nodes), ends.tobytes()
-        if key not in known:
-            known[key] = tree_probabilities(int(n_nodes), ends)
-        roots.append(known[key][0])
-        children.append(known[key][1])
-    sizes = nodes.n_parts[nodes.kind]
-    ends = problem.ends + np.repeat(nodes.offsets[:-1], np.diff(edges.offsets))[:, np.newaxis]
-    child = np.concatenate(children)
-    given = sizes[ends] * child[:, ::-1]  # k_i, and how often i is the parent
-    both = np.prod(sizes[ends], axis=1) * child.sum(axis=1)
-    return sizes * np.concatenate(roots), np.column_stack([both, given])
-
-
-def _within(sizes: np.ndarray) -> np.ndarray:
+def within(sizes: np.ndarray) -> np.ndarray:
     """0 to size - 1 for each of the sizes, one after the other."""
     ends = np.cumsum(sizes)
     return np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)

@@ -1,4 +1,4 @@
-"""Passes over the cliques of a relaxed objective (`relaxed`): its values, its bounds, and a feasible point nearby."""
+"""Passes over the cliques of a relaxed objective (`relaxed`): its values and its bounds."""
 
 from __future__ import annotations
 
@@ -179,11 +179,11 @@ def bound_edge(layout, e, theta, mu, n_first, n_second, scratch):
 
 
 @kernel
-def bound_losses(problem, layout, scratch, w, mu, delta):
+def bound_losses(problem, layout, scratch, w, mu, delta, start, stop):
     """At least U(w, delta) without regularization: as A s = 0, delta adds nothing to the true score."""
     theta = scratch[0]
     total = 0.0
-    for i in range(problem.nodes.offsets.size - 1):
+    for i in range(start, stop):
         for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
             size = tilt_node(problem, layout, c, w, delta, theta)
             truth = theta[problem.labels[c]]
@@ -196,11 +196,11 @@ def bound_losses(problem, layout, scratch, w, mu, delta):
 
 
 @kernel
-def weigh(problem, layout, strength, scratch, mu, w):
+def weigh(problem, layout, scratch, strength, mu, w, start, stop):
     """W += w(mu); return <cost, mu> and the entropy of mu, added up."""
     step = scratch[0]
     total = 0.0
-    for i in range(problem.nodes.offsets.size - 1):
+    for i in range(start, stop):
         for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
             at = layout.node_at[c]
             squares = leave(mu, at, problem.nodes.n_parts[problem.nodes.kind[c]], problem.labels[c], step)
@@ -229,12 +229,12 @@ def leave(mu, at, size, truth, step):
 
 
 @kernel
-def residuals(problem, layout, scratch, mu, xi, residual):
+def residuals(problem, layout, scratch, mu, xi, residual, start, stop):
     """Write A mu; return, weighted by the examples, ||A mu||^2 and <xi, A mu>, and the plain ||A mu||^2."""
     penalty = 0.0
     linear = 0.0
     violation = 0.0
-    for i in range(problem.nodes.offsets.size - 1):
+    for i in range(start, stop):
         for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
             n_first, n_second = shape_of(problem, layout, e)
             find_margins(mu, layout.edge_at[e], n_first, n_second, scratch[1], scratch[2])
@@ -248,66 +248,3 @@ def residuals(problem, layout, scratch, mu, xi, residual):
                     penalty += layout.edge_weight[e] * squared
                     violation += squared
     return penalty, linear, violation
-
-
-@kernel
-def correct(problem, layout, scratch, mu, feasible):
-    """Write a point of the local polytope near mu into `feasible`."""
-    rows = scratch[1]
-    columns = scratch[2]
-    for p in range(mu.size):
-        feasible[p] = mu[p]
-    for i in range(problem.nodes.offsets.size - 1):
-        lo = problem.nodes.offsets[i]
-        for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
-            first = layout.node_at[lo + problem.ends[e, 0]]
-            second = layout.node_at[lo + problem.ends[e, 1]]
-            n_first, n_second = shape_of(problem, layout, e)
-            for a in range(n_first):
-                for b in range(n_second):
-                    feasible[first + a] += mu[layout.edge_at[e] + a * n_second + b]
-                    feasible[second + b] += mu[layout.edge_at[e] + a * n_second + b]
-        for c in range(lo, problem.nodes.offsets[i + 1]):
-            total = 0.0
-            for p in range(layout.node_at[c], layout.node_at[c] + problem.nodes.n_parts[problem.nodes.kind[c]]):
-                total += feasible[p]
-            for p in range(layout.node_at[c], layout.node_at[c] + problem.nodes.n_parts[problem.nodes.kind[c]]):
-                feasible[p] /= total
-        for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
-            first = layout.node_at[lo + problem.ends[e, 0]]
-            second = layout.node_at[lo + problem.ends[e, 1]]
-            n_first, n_second = shape_of(problem, layout, e)
-            couple(feasible, layout.edge_at[e], first, n_first, second, n_second, rows, columns)
-
-
-@helper
-def couple(feasible, at, first, n_first, second, n_second, rows, columns):
-    """Give the table at `at` the margins at `first` and `second`, with little change; `rows`, `columns` are buffers."""
-    for b in range(n_second):
-        columns[b] = 0
-    for a in range(n_first):
-        total = 0.0
-        for b in range(n_second):
-            total += feasible[at + a * n_second + b]
-        scale = feasible[first + a] / total if total > feasible[first + a] else 1.0
-        for b in range(n_second):
-            feasible[at + a * n_second + b] *= scale
-            columns[b] += feasible[at + a * n_second + b]
-    for b in range(n_second):
-        columns[b] = feasible[second + b] / columns[b] if columns[b] > feasible[second + b] else 1.0
-    missing = 0.0
-    for a in range(n_first):
-        rows[a] = feasible[first + a]
-        for b in range(n_second):
-            feasible[at + a * n_second + b] *= columns[b]
-            rows[a] -= feasible[at + a * n_second + b]
-        rows[a] = max(rows[a], 0.0)
-        missing += rows[a]
-    for b in range(n_second):
-        columns[b] = feasible[second + b]
-        for a in range(n_first):
-            columns[b] -= feasible[at + a * n_second + b]
-    if missing > 0:
-        for a in range(n_first):
-            for b in range(n_second):
-                feasible[at + a * n_second + b] += rows[a] * max(columns[b], 0.0) / missing

@@ -128,7 +128,7 @@ def test_relaxed_losses(squares):
         assert model.status_ is Status.OPTIMAL
         assert model.certificate_.gap <= 0.05 * model.certificate_.primal
         assert model.score(X, y) > 0.5
-    with pytest.raises(ValueError, match="solver must be a Solver of the relaxed loss or one of idal"):
+    with pytest.raises(ValueError, match="solver must be a Solver of the relaxed loss or one of gdmm, idal"):
         GraphSVM(loss="relaxed", solver="bcfw").fit(X, y)
 
 

@@ -1,17 +1,26 @@
 import itertools
+import signal
 
 import numpy as np
 import pytest
 from scipy.linalg import qr
 from scipy.optimize import minimize
 
-from maxmargin import RelaxedLoss, Status
+from maxmargin import Status
+from maxmargin.losses import RelaxedLoss
 from maxmargin.problem import new_weights
+from maxmargin.runtime import interpreted
+from maxmargin.solvers import oriented_trees
+from maxmargin.solvers.gdmm import GDMM
 from maxmargin.solvers.idal import IDAL
+from maxmargin.solvers.local_polytope import correct
+from maxmargin.solvers.neighborhoods import find_neighborhoods
 from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.oriented_trees import tree_probabilities
+from maxmargin.solvers.oriented_trees import heaviest_forest, tree_probabilities
 from maxmargin.solvers.relaxed import Relaxation
-from maxmargin.solvers.relaxed_passes import correct, project
+from maxmargin.solvers.relaxed_passes import project
+from maxmargin.solvers.soft import SoftBCFW, SoftSDCA
+from maxmargin.solvers.tighter_trees import tighten
 from maxmargin.structures.cliques import EdgeType
 from maxmargin.structures.pairwise import with_elimination
 from maxmargin.testing import toy_chains
@@ -54,6 +63,8 @@ def polytope(problem, i):
     for e, (a, b) in enumerate(ends):
         table = np.arange(k * k).reshape(k, k) + n_nodes * k + e * k * k
         truth[table[labels[a], labels[b]]] = 1
+        sums.append(np.zeros(size))
+        sums[-1][table] = 1
         for v, rows in ((a, table), (b, table.T)):
             for x in range(k):
                 margins.append(np.zeros(size))
@@ -72,9 +83,10 @@ def gini(graph):
     return np.ones(n_nodes), np.tile([1.0, 0.0, 0.0], (len(ends), 1))
 
 
-def tree_gini(graph, k):
+def tree_gini(graph, k, child=None):
     """Second-order terms of H(root) + sum of H(child, parent) - H(parent), the mean over all oriented trees."""
-    roots, child = naive_trees(*graph)
+    roots, found = naive_trees(*graph)
+    child = found if child is None else child
     return k * roots, np.column_stack([k * k * child.sum(axis=1), k * child[:, 1], k * child[:, 0]])
 
 
@@ -109,7 +121,7 @@ def reach(v, ends):
 class Dual:
     """D(mu) of all graphs, by definition, in sums over examples; mu are those of all graphs, one after the other."""
 
-    def __init__(self, problem, C, temperature, margin=True, weight=None, entropy="gini"):
+    def __init__(self, problem, C, temperature, margin=True, weight=None, entropy="gini", trees=None):
         n = len(problem.nodes.offsets) - 1
         self.n, self.C, self.temperature = n, C, temperature
         weight = np.ones(n) if weight is None else np.asarray(weight)
@@ -129,7 +141,11 @@ class Dual:
             costs.append(margin * cost)
         self.cost = np.concatenate(costs)
         # The entropy is top - mu' H mu.
-        coefficients = [gini(graph) if entropy == "gini" else tree_gini(graph, k) for graph in graphs_of(problem)]
+        children = [None] * n if trees is None else np.split(trees, problem.edges.offsets[1:-1])
+        coefficients = [
+            gini(graph) if entropy == "gini" else tree_gini(graph, k, child)
+            for graph, child in zip(graphs_of(problem), children, strict=True)
+        ]
         self.H, self.top = np.zeros((self.truth.size,) * 2), 0.0
         at = 0
         for (A, _, truth), (of_nodes, of_edges), scale in zip(pieces, coefficients, weight, strict=True):
@@ -155,21 +171,34 @@ class Dual:
 
     def best(self, start):
         """The maximum over the local polytope."""
-        E, f = np.vstack([self.S, self.A]), np.repeat([1.0, 0.0], [len(self.S), len(self.A)])
+        return self._maximise(self.value, self.slope, start, self.A)
+
+    def softest(self, start, rho):
+        """The maximum over the simplices, where violated constraints cost."""
+        return self._maximise(
+            lambda mu: self.value(mu) - np.sum((self.A @ mu) ** 2) / (2 * rho * self.n),
+            lambda mu: self.slope(mu) - self.A.T @ self.A @ mu / (rho * self.n),
+            start,
+            self.A[:0],
+        )
+
+    def _maximise(self, value, slope, start, A):
+        """With sums of 1 and A mu = 0."""
+        E, f = np.vstack([self.S, A]), np.repeat([1.0, 0.0], [len(self.S), len(A)])
         _, r, order = qr(E.T, mode="economic", pivoting=True)
         chosen = order[: np.sum(np.abs(np.diag(r)) > 1e-9)]  # independent constraints
         E, f = E[chosen], f[chosen]
         found = minimize(
-            lambda mu: -self.value(mu),
+            lambda mu: -value(mu),
             start,
-            jac=lambda mu: -self.slope(mu),
+            jac=lambda mu: -slope(mu),
             bounds=[(0, 1)] * start.size,
             constraints={"type": "eq", "fun": lambda mu: E @ mu - f, "jac": lambda mu: E},
             method="SLSQP",
             options={"ftol": 1e-14, "maxiter": 1000},
         )
         assert found.success, found.message
-        return self.value(found.x)
+        return value(found.x)
 
 
 def block(matrices):
@@ -191,12 +220,13 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("method", [IDAL, GDMM])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_equals_an_independent_qp(case):
+def test_equals_an_independent_qp(case, method):
     case = {"margin": True, "weight": None, "entropy": "gini", **case}
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
     dual = Dual(problem, 0.5, case["temperature"], case["margin"], case["weight"], case["entropy"])
-    result = IDAL(rho=case["rho"]).solve(
+    result = method(rho=case["rho"]).solve(
         problem,
         0.5,
         case["weight"],
@@ -213,9 +243,29 @@ def test_equals_an_independent_qp(case):
     assert np.isclose(result.trace.primal[-1], optimum, rtol=2e-6)
     point = result.dual
     violation = np.sum((dual.A @ point.means) ** 2)
-    assert np.isclose(point.progress[-1].violation, violation, rtol=1e-6)
+    assert np.isclose(result.trace.extras["violation"][-1], violation, rtol=1e-6)
     assert violation < 1e-3
     assert np.allclose(dual.w(point.means), result.w, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", [SoftSDCA, SoftBCFW])
+@pytest.mark.parametrize("case", [CASES[0], CASES[1], CASES[4]], ids=str)
+def test_soft_constraints_equal_an_independent_qp(case, method):
+    """What they maximise is D_rho without multipliers; their certificates are those of the relaxed objective."""
+    case = {"entropy": "gini", **case}
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    dual = Dual(problem, 0.5, case["temperature"], entropy=case["entropy"])
+    loss = RelaxedLoss(mu=case["temperature"], entropy=case["entropy"])
+    result = method(rho=case["rho"]).solve(problem, 0.5, loss=loss, tol=1e-3, max_passes=1e4, random_state=0)
+    assert result.status is Status.SURROGATE
+    start = Relaxation(Objective(problem, loss=RelaxedLoss())).uniform()
+    optimum, last = dual.softest(start, case["rho"]), {name: x[-1] for name, x in result.trace.extras.items()}
+    assert last["D_rho"] <= optimum * (1 + 1e-7)
+    assert last["P_rho"] >= optimum * (1 - 1e-7)
+    assert last["inner gap"] <= 1e-3 * last["P_rho"]
+    assert not result.dual.multipliers.any()
+    assert result.trace.dual[-1] <= dual.best(start) * (1 + 1e-7)
+    assert result.trace.primal[-1] >= dual.best(start) * (1 - 1e-7)
 
 
 def test_values_by_definition():
@@ -225,35 +275,24 @@ def test_values_by_definition():
     result = IDAL(rho=rho).solve(problem, 0.5, loss=RelaxedLoss(mu=temperature), max_passes=2, random_state=0)
     dual, point = Dual(problem, 0.5, temperature), result.dual
     residual = dual.A @ point.means
-    last = point.progress[-1]
+    last = {name: column[-1] for name, column in result.trace.extras.items()}
     penalty = residual @ residual / (2 * rho)
     multipliers = point.multipliers
-    assert np.isclose(last.augmented_dual, dual.value(point.means) + (multipliers @ residual - penalty) / 2)
+    assert np.isclose(last["D_rho"], dual.value(point.means) + (multipliers @ residual - penalty) / 2)
     w, delta = dual.w(point.means), multipliers - residual / rho
     theta = dual.B.T @ w + dual.cost + dual.A.T @ delta
     upper = w @ w - dual.truth @ theta  # 1/(2 C) = 1
     for row in dual.S:
         (mine,) = np.nonzero(row)
         upper += largest(theta[mine], temperature)
-    for e in range(3 + 4):  # tables of edges
-        at = edge_places(problem)[e]
-        upper += largest(theta[at], temperature)
-    assert np.isclose(last.augmented_primal, (upper + penalty) / 2)
-    assert last.gap >= 0
+    assert np.isclose(last["P_rho"], (upper + penalty) / 2)
+    assert last["inner gap"] == last["P_rho"] - last["D_rho"] >= 0
     assert np.isclose(result.trace.primal[-1], upper / 2)
 
 
 def largest(theta, temperature):
     u = naive.project_to_simplex(theta / (2 * temperature))
     return theta @ u + temperature * (1 - u @ u)
-
-
-def edge_places(problem):
-    k, starts, places = 2, [0, 3 * 2 + 3 * 4], []
-    for i, (types, edges) in enumerate(GRAPHS):
-        at = starts[i] + k * len(types)
-        places += [np.arange(at + 4 * e, at + 4 * e + 4) for e in range(len(edges))]
-    return places
 
 
 def test_a_tree_is_exact():
@@ -281,7 +320,7 @@ def test_a_tree_is_exact():
 
 OPTIONS = [
     {},
-    {"sampling": "uniform"},
+    {"rho": 1.0},
     {"rho": 0.1, "inner": 2.0},
     {"rho": 5.0, "inner": 0.1, "gap_every": 3},
     {"steps": "exact"},
@@ -302,12 +341,84 @@ def test_every_option_reaches_the_same_optimum(options, ties, entropy):
     assert result.trace.primal[-1] >= certified.dual
 
 
+def test_rho_adapts(interpreted_kernels):
+    """It starts balanced, falls where the multipliers are to blame, and rises to its start where they are not."""
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    relaxed = Relaxation(Objective(problem, loss=RelaxedLoss()))
+    smooth, balanced = relaxed.curvature(np.inf), relaxed.balanced_rho()
+    share = (relaxed.curvature(balanced) - smooth) / (smooth + 2)
+    assert (share > 0.999).any()
+    assert (share < 1.001).any()
+    report = relaxed.report(relaxed.uniform(), np.zeros(relaxed.n_multipliers), balanced)
+    pace = IDAL().first_pace(relaxed)
+    assert pace.rho == balanced
+    for share, factor in ((0.03, np.sqrt(0.03 / 0.6)), (0.5, 1.0), (0.99, 2.0), (0.99, 2.0), (0.99, 2.0)):
+        inner_gap = share * (report.primal - report.dual)
+        found = report._replace(augmented_primal=report.augmented_dual + inner_gap)
+        after = IDAL().adapt(pace, found, relaxed)
+        assert np.isclose(after.rho, min(factor * pace.rho, balanced))
+        assert IDAL(rho=pace.rho).adapt(pace, found, relaxed).rho == pace.rho
+        pace = after
+    for _ in range(20):
+        pace = IDAL().adapt(pace, report._replace(augmented_primal=report.augmented_dual), relaxed)
+    assert np.isclose(pace.rho, 0.1 * balanced)
+
+
+def test_stops_on_both_residuals():
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
+    for solver in (IDAL(eps=1e-3, gap_every=1), GDMM(eps=1e-3, gap_every=1)):
+        result = solver.solve(problem, tol=1e-12, random_state=0)
+        assert result.status is Status.SURROGATE
+        for name in ("inner gap", "violation"):
+            assert result.trace.extras[name][-1] <= 1e-3
+        assert max(result.trace.extras[name][-2] for name in ("inner gap", "violation")) > 1e-3
+
+
+def test_the_greedy_method_keeps_mean_parts_sparse():
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (5,))
+    truth = Relaxation(Objective(problem, loss=RelaxedLoss())).truth()
+    assert np.array_equal(truth, Dual(problem, 1.0, 1.0).truth)
+    means = GDMM().solve(problem, max_passes=1, tol=1e-9, random_state=0).dual.means
+    assert np.count_nonzero(truth) < np.count_nonzero(means) <= 2 * np.count_nonzero(truth)
+
+
+def test_sets_of_neighbours():
+    """Every clique once, those of a set from one graph, and few."""
+    rng = np.random.default_rng(0)
+    side = 12
+    at = np.arange(side * side).reshape(side, side)
+    grid = [
+        *zip(at[:, 1:].ravel(), at[:, :-1].ravel(), strict=True),
+        *zip(at[1:].ravel(), at[:-1].ravel(), strict=True),
+    ]
+    graphs = [(np.zeros(1, int), []), (np.zeros(side * side, int), grid), *GRAPHS, (np.zeros(40, int), [])]
+    problem = make_problem(rng, graphs)
+    sets = find_neighborhoods(problem)
+    assert np.array_equal(np.sort(sets.cliques), np.arange(len(problem.labels) + len(problem.ends)))
+    owner = np.concatenate([np.repeat(np.arange(5), np.diff(c.offsets)) for c in (problem.nodes, problem.edges)])
+    for mine in np.split(owner[sets.cliques], sets.start[1:-1]):
+        assert 0 < len(mine) <= 32
+        assert len(set(mine)) == 1
+
+
+def test_threads_and_the_interpreter_give_the_same():
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
+    options = {"tol": 1e-9, "max_passes": 20, "random_state": 0}
+    one, two = (IDAL().solve(problem, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
+    with interpreted():
+        slow = IDAL().solve(problem, **options)
+    for other in (two, slow):
+        assert np.allclose(other.w, one.w, rtol=1e-8)
+        assert np.allclose(other.trace.primal, one.trace.primal, rtol=1e-8)
+        assert np.allclose(other.trace.dual, one.trace.dual, rtol=1e-8)
+
+
 def test_the_rate_is_linear():
     problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
-    progress = IDAL(gap_every=5).solve(problem, tol=1e-12, max_passes=30, random_state=0).dual.progress
-    for early, late in itertools.pairwise(progress[1:]):
-        assert late.gap < early.gap / 5
-        assert late.violation < early.violation / 3
+    extras = IDAL(rho=1.0, gap_every=5).solve(problem, tol=1e-12, max_passes=30, random_state=0).trace.extras
+    for name, factor in (("inner gap", 5), ("violation", 3)):
+        for early, late in itertools.pairwise(extras[name][1:]):
+            assert late < early / factor
 
 
 @pytest.mark.parametrize("steps", ["prox", "line_search"])
@@ -345,33 +456,69 @@ def test_runs_repeat_go_on_and_stop(interpreted_kernels):
     short = IDAL().solve(problem, tol=1e-12, max_passes=2, random_state=0)
     assert short.status is Status.MAX_PASSES
     assert short.trace.passes[-1] == 2
+    assert IDAL().solve(problem, tol=1e-12, max_passes=0.3, random_state=0).status is Status.MAX_PASSES
     stopped = IDAL().solve(problem, tol=1e-12, callback=lambda trace: True)
     assert stopped.status is Status.INTERRUPTED
     assert len(stopped.trace) == 1
+    pressed = IDAL().solve(problem, tol=1e-300, callback=lambda trace: signal.raise_signal(signal.SIGINT))
+    assert pressed.status is Status.INTERRUPTED
+    assert np.isfinite(pressed.certificate.gap)
 
 
 def test_corrected_points_are_feasible():
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
     relaxed, dual = Relaxation(Objective(problem, loss=RelaxedLoss())), Dual(problem, 1.0, 1.0)
     rng = np.random.default_rng(0)
-    places = [np.flatnonzero(row) for row in dual.S] + edge_places(problem)
+    places = [np.flatnonzero(row) for row in dual.S]
     for sharpness in (0.1, 1.0, 10.0):
         mu, feasible = np.zeros((2, relaxed.n_parts))
         for at in places:
             mu[at] = rng.dirichlet(np.full(at.size, 1 / sharpness))
-        correct(relaxed.problem, relaxed.layout, relaxed.scratch, mu, feasible)
+        correct(relaxed.problem, relaxed.layout, relaxed.scratch, mu, feasible, 0, 2)
         assert (feasible >= 0).all()
         assert np.allclose(dual.A @ feasible, 0, atol=1e-12)
         assert np.allclose(dual.S @ feasible, 1)
-        correct(relaxed.problem, relaxed.layout, relaxed.scratch, feasible, mu)
+        correct(relaxed.problem, relaxed.layout, relaxed.scratch, feasible, mu, 0, 2)
         assert np.allclose(mu, feasible)  # a feasible point stays
 
 
 @pytest.mark.parametrize("ends", [TRIANGLE, SQUARE, [*SQUARE, (0, 2), (4, 5)], [(0, 1)], TREE])
-def test_probabilities_of_trees_equal_enumeration(ends):
+def test_probabilities_of_trees_equal_enumeration(ends, monkeypatch):
+    monkeypatch.setattr(oriented_trees, "COLUMNS", 2)
     ends = np.array(ends)
     for found, expected in zip(tree_probabilities(7, ends), naive_trees(7, ends), strict=True):
         assert np.allclose(found, expected)
+
+
+def test_the_heaviest_forest_equals_enumeration():
+    rng = np.random.default_rng(0)
+    ends = np.array([*SQUARE, (0, 2), (4, 5)])
+    sets = itertools.combinations(range(len(ends)), 4)
+    forests = [f for f in sets if np.allclose(naive_trees(6, ends[[*f]])[1].sum(axis=1), 1)]
+    for _ in range(10):
+        weight = rng.integers(-3, 4, len(ends)).astype(float)
+        chosen = heaviest_forest(6, ends, weight)
+        assert tuple(chosen) in forests
+        assert weight[chosen].sum() == max(weight[[*f]].sum() for f in forests)
+    assert heaviest_forest(3, np.zeros((0, 2), int), np.zeros(0)).size == 0
+
+
+def test_tighter_trees():
+    """The objective falls with every step, and is that of an independent QP with the same trees."""
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    loss, optima = RelaxedLoss(mu=0.3, entropy="oriented_trees"), []
+    for t in range(1, 5):
+        objective = Objective(problem, 0.5, loss=loss)
+        result = IDAL().solve(problem, 0.5, loss=loss, tol=1e-7, max_passes=1e4, random_state=0)
+        optima.append(result.certificate.primal)
+        dual = Dual(problem, 0.5, 0.3, entropy="oriented_trees", trees=loss.trees)
+        assert np.isclose(optima[-1], dual.best(Relaxation(objective).uniform()), rtol=1e-6)
+        loss = tighten(objective, result.dual.means, 2 / (t + 2))
+        assert np.isclose(loss.trees.sum(), 2 + 3)  # edges of a tree
+        assert loss.trees.min() > 0
+    assert all(late < early for early, late in itertools.pairwise(optima))
+    with pytest.raises(ValueError, match="trees must hold two positive numbers for each of the 7 edges"):
+        IDAL().solve(problem, loss=RelaxedLoss(entropy="oriented_trees", trees=np.zeros((7, 2))))
 
 
 def test_no_edges():
@@ -397,7 +544,7 @@ def test_the_projection_is_that_by_sorting():
     [
         ({"rho": 0.0}, "rho must be a positive number"),
         ({"inner": -1.0}, "inner must be a positive number"),
-        ({"sampling": "gap"}, "sampling must be one of permutation, uniform"),
+        ({"eps": -1.0}, "eps must be a number, 0 or more"),
         ({"steps": "newton"}, "steps must be one of prox, exact, line_search"),
         ({"gap_every": 0}, "gap_every must be an integer"),
     ],
@@ -405,6 +552,13 @@ def test_the_projection_is_that_by_sorting():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         IDAL(**options)
+
+
+@pytest.mark.parametrize("method", [GDMM, SoftSDCA, SoftBCFW])
+@pytest.mark.parametrize("rho", [0.0, -1.0, np.nan, np.inf, None, "small"])
+def test_bad_rho(method, rho):
+    with pytest.raises(ValueError, match="rho must be a positive number"):
+        method(rho=rho)
 
 
 def test_bad_problems_losses_and_starts():

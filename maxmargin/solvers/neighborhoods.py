@@ -1,0 +1,33 @@
+"""Small sets of neighbouring cliques: what is visited together lies together in memory."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.structures.pairwise import PairwiseProblem
+
+SIZE = 16  # cliques: with fewer, memory is waited for; with many, visits in turn are alike and the weights follow them
+
+
+class Neighborhoods(NamedTuple):
+    """Sets of nodes and edges of one graph: set k holds cliques[start[k] : start[k + 1]], edges after all nodes."""
+
+    start: np.ndarray  # (sets + 1,) int64
+    cliques: np.ndarray  # (N + M,) int64
+
+
+def find_neighborhoods(problem: PairwiseProblem) -> Neighborhoods:
+    """Cut every graph into nodes that follow one another, each with its edges to earlier ones."""
+    nodes, edges = problem.nodes, problem.edges
+    n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
+    n_sets = np.minimum(-(-(n_nodes + n_edges) // SIZE), n_nodes)
+    first_set = np.concatenate([[0], np.cumsum(n_sets)])
+    graph = np.repeat(np.arange(len(n_nodes)), n_nodes)
+    place = np.arange(len(graph)) - nodes.offsets[graph]
+    set_of_node = first_set[graph] + place * n_sets[graph] // n_nodes[graph]
+    latest = problem.ends.max(axis=1, initial=0) + np.repeat(nodes.offsets[:-1], n_edges)
+    sets = np.concatenate([set_of_node, set_of_node[latest]])
+    ends = np.cumsum(np.bincount(sets, minlength=first_set[-1]))
+    return Neighborhoods(np.concatenate([[0], ends]).astype(np.int64), np.argsort(sets, kind="stable").astype(np.int64))
