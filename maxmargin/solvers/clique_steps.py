@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from maxmargin.runtime.dispatch import helper, kernel
-from maxmargin.solvers.relaxed_passes import concavity, dot, find_margins, project, shape_of, tilt_edge, tilt_node
+from maxmargin.solvers.relaxed_passes import concavity, dot, shape_of, tilt_edge, tilt_node
 from maxmargin.structures.cliques import spread_clique
+from maxmargin.structures.margins import find_margins, project
 
 # How to move a clique.
 PROX, CONJUGATE, VERTEX, GREEDY = range(4)

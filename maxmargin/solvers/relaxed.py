@@ -51,7 +51,7 @@ import numpy as np
 from maxmargin.problem import add_output, part_sizes
 from maxmargin.runtime.threads import aligned
 from maxmargin.solvers.entropies import gini, global_ends, oriented_trees
-from maxmargin.solvers.local_polytope import correct
+from maxmargin.solvers.feasible import correct
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.relaxed_passes import Layout, bound_losses, residuals, squared_norms, weigh
 from maxmargin.structures.cliques import Cliques
@@ -98,7 +98,7 @@ class Relaxation:
         loss: Any = objective.loss
         self.n = objective.n
         self.strength = objective.regularization * objective.n
-        self.n_weights = objective.n_weights
+        self.n_weights, self.dtype = objective.n_weights, objective.passes.dtype
         nodes, edges = problem.nodes, problem.edges
         start = np.concatenate([[0], np.cumsum(part_sizes(problem))])
         n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
@@ -183,7 +183,9 @@ class Relaxation:
         penalty, linear, violation = np.sum(found, axis=0) / [2 * rho, 1, 1]
         w, gain = self._weigh(mu)
         smooth = self.strength / 2 * float(np.dot(w, w))
-        primal = smooth + sum(self._over_graphs(bound_losses, w, mu, xi - residual / rho))
+        kept = w.astype(self.dtype).astype(np.float64)  # as the dtype of the problem can keep them
+        primal = self.strength / 2 * float(np.dot(kept, kept))
+        primal += sum(self._over_graphs(bound_losses, kept, mu, xi - residual / rho))
         v, most = self._weigh(self.correct(mu))
         norm = self.strength * float(np.dot(v, v))
         share = min(1.0, most / norm) if norm > 0 else 1.0  # of the way from s, where D is 0, to the corrected point

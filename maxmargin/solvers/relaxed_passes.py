@@ -9,6 +9,7 @@ import numpy as np
 from maxmargin.features.base import add_row, clear_row
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.structures.cliques import score_clique, spread_clique
+from maxmargin.structures.margins import find_margins, project
 
 
 class Layout(NamedTuple):
@@ -33,29 +34,6 @@ def squared_norms(features, row, buffer, out):
     for c in range(row.size):
         add_row(features, row[c], 1.0, buffer)
         out[c] = clear_row(features, row[c], buffer)
-
-
-@helper
-def project(v, size):
-    """Replace v[:size] by the nearest point of the simplex: drop what lies below the mean excess until nothing does."""
-    top = v[0]
-    for p in range(1, size):
-        top = max(top, v[p])
-    count = size + 1
-    tau = -2.0  # below the threshold of any point whose largest entry is 0
-    while True:
-        n_above = 0
-        total = 0.0
-        for p in range(size):
-            if v[p] - top > tau:
-                n_above += 1
-                total += v[p] - top
-        if n_above >= count:  # never more, but for rounding
-            break
-        count = n_above
-        tau = (total - 1) / count
-    for p in range(size):
-        v[p] = max(v[p] - top - tau, 0.0)
 
 
 @helper
@@ -107,18 +85,6 @@ def bound_node(theta, size, a, u):
     for p in range(size):
         value += (theta[p] - a * u[p]) * u[p]
     return value
-
-
-@helper
-def find_margins(mu, at, n_first, n_second, rows, columns):
-    """The margins of the table of an edge."""
-    for b in range(n_second):
-        columns[b] = 0
-    for a in range(n_first):
-        rows[a] = 0
-        for b in range(n_second):
-            rows[a] += mu[at + a * n_second + b]
-            columns[b] += mu[at + a * n_second + b]
 
 
 @helper

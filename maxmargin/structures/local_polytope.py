@@ -15,8 +15,7 @@ best one, and no mean parts.
 from __future__ import annotations
 
 from maxmargin.runtime.dispatch import helper
-from maxmargin.solvers.local_polytope import couple
-from maxmargin.solvers.relaxed_passes import find_margins, project
+from maxmargin.structures.margins import couple, find_margins, project
 from maxmargin.structures.messages import multipliers_at, tilt_node
 
 MOST_PASSES = 1000

@@ -11,17 +11,17 @@ from maxmargin.losses import RelaxedLoss
 from maxmargin.problem import new_weights
 from maxmargin.runtime import interpreted
 from maxmargin.solvers import oriented_trees
+from maxmargin.solvers.feasible import correct
 from maxmargin.solvers.gdmm import GDMM
 from maxmargin.solvers.idal import IDAL
-from maxmargin.solvers.local_polytope import correct
 from maxmargin.solvers.neighborhoods import find_neighborhoods
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.oriented_trees import heaviest_forest, tree_probabilities
 from maxmargin.solvers.relaxed import Relaxation
-from maxmargin.solvers.relaxed_passes import project
 from maxmargin.solvers.soft import SoftBCFW, SoftSDCA
 from maxmargin.solvers.tighter_trees import tighten
 from maxmargin.structures.cliques import EdgeType
+from maxmargin.structures.margins import project
 from maxmargin.structures.pairwise import with_elimination
 from maxmargin.testing import toy_chains
 from tests import naive

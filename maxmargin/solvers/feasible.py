@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers.relaxed_passes import shape_of
+from maxmargin.structures.margins import couple
 
 
 @kernel
@@ -38,36 +39,3 @@ def correct(problem, layout, scratch, mu, feasible, start, stop):
             second = layout.node_at[lo + problem.ends[e, 1]]
             n_first, n_second = shape_of(problem, layout, e)
             couple(feasible, layout.edge_at[e], first, n_first, second, n_second, rows, columns)
-
-
-@helper
-def couple(feasible, at, first, n_first, second, n_second, rows, columns):
-    """Give the table at `at` the margins at `first` and `second`, with little change; `rows`, `columns` are buffers."""
-    for b in range(n_second):
-        columns[b] = 0
-    for a in range(n_first):
-        total = 0.0
-        for b in range(n_second):
-            total += feasible[at + a * n_second + b]
-        scale = feasible[first + a] / total if total > feasible[first + a] else 1.0
-        for b in range(n_second):
-            feasible[at + a * n_second + b] *= scale
-            columns[b] += feasible[at + a * n_second + b]
-    for b in range(n_second):
-        columns[b] = feasible[second + b] / columns[b] if columns[b] > feasible[second + b] else 1.0
-    missing = 0.0
-    for a in range(n_first):
-        rows[a] = feasible[first + a]
-        for b in range(n_second):
-            feasible[at + a * n_second + b] *= columns[b]
-            rows[a] -= feasible[at + a * n_second + b]
-        rows[a] = max(rows[a], 0.0)
-        missing += rows[a]
-    for b in range(n_second):
-        columns[b] = feasible[second + b]
-        for a in range(n_first):
-            columns[b] -= feasible[at + a * n_second + b]
-    if missing > 0:
-        for a in range(n_first):
-            for b in range(n_second):
-                feasible[at + a * n_second + b] += rows[a] * max(columns[b], 0.0) / missing
