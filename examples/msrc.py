@@ -4,8 +4,9 @@ Superpixels are described by histograms of colors, gradients, places and visual 
 the neighbourhood. A logistic regression and a forest of trees score their classes; models of graphs take these scores,
 out of fold in training, as the features of nodes, and similarities and lengths of borders as those of edges. Bounds
 leave a class the weight of its own score alone: a weight for each score and class would fit the few images too well.
-Void superpixels are left out in training, and C is chosen on a fifth of the training images. Reported are the share of
-pixels that are right, and its mean over the classes, on the test images, without void pixels.
+Void superpixels are left out in training; C, and whether weights are averaged, are chosen on a fifth of the training
+images. Reported are the share of pixels that are right, and its mean over the classes, on the test images, without void
+pixels.
 
 Usage: MAXMARGIN_DATA=... python examples/msrc.py [--segments N] [--quick]. Needs scikit-image.
 """
@@ -128,9 +129,9 @@ def predict(model: GraphSVM, photos: list[Photo]) -> list[np.ndarray]:
     return model.predict([photo.graph.graph for photo in photos])
 
 
-def tune(model: GraphSVM, grid: list[float], train: list[Photo], dev: list[Photo]) -> float:
-    """The C of the highest accuracy on `dev`."""
-    return max(grid, key=lambda C: figures(dev, predict(fit(model.set_params(C=C), train), dev)))
+def tune(model: GraphSVM, grid: list[dict[str, Any]], train: list[Photo], dev: list[Photo]) -> dict[str, Any]:
+    """The parameters of the highest accuracy on `dev`."""
+    return max(grid, key=lambda parameters: figures(dev, predict(fit(model.set_params(**parameters), train), dev)))
 
 
 def without_edges(photos: list[Photo]) -> list[Photo]:
@@ -167,20 +168,24 @@ def main() -> None:
     report("classifiers of superpixels", [classes[np.argmax(nodes, axis=1)] for nodes in scores])
     dev, rest = train[::5], [photo for k, photo in enumerate(train) if k % 5]
     strengths = [0.01] if arguments.quick else [0.003, 0.01, 0.03]
+    averagings = [True] if arguments.quick else [True, False]
     own_scores = {"nodes": (0, np.where(np.eye(len(classes)), np.inf, 0))}
-    hinge = {"bounds": own_scores, "solver": BCFW(averaging=True), "max_passes": 10, "random_state": 0}
+    hinge = {"bounds": own_scores, "max_passes": 10, "random_state": 0}
+    hinge_grid = [{"C": C, "solver": BCFW(averaging=averaging)} for C in strengths for averaging in averagings]
     relaxed = {"loss": RelaxedLoss(mu=0.3), "max_passes": 40, "random_state": 0}
+    relaxed_grid = [{"C": C} for C in strengths]
     for name, model, grid, change in (
-        ("GraphSVM, no edges", GraphSVM(**hinge), strengths, without_edges),
-        ("GraphSVM, Potts", GraphSVM(interaction="potts", **hinge), strengths, list),
-        ("GraphSVM, pairs of classes", GraphSVM(**hinge), strengths, list),
-        ("the same by IDAL, all scores", GraphSVM(**relaxed), [0.003], list),
+        ("GraphSVM, no edges", GraphSVM(**hinge), hinge_grid, without_edges),
+        ("GraphSVM, Potts", GraphSVM(interaction="potts", **hinge), hinge_grid, list),
+        ("GraphSVM, pairs of classes", GraphSVM(**hinge), hinge_grid, list),
+        ("the same by IDAL, all scores", GraphSVM(**relaxed), relaxed_grid, list),
     ):
         began = time.process_time()
-        C = tune(model, grid, change(rest), change(dev)) if len(grid) > 1 else grid[0]
-        fit(model.set_params(C=C), change(train))
+        chosen = tune(model, grid, change(rest), change(dev)) if len(grid) > 1 else grid[0]
+        fit(model.set_params(**chosen), change(train))
         gap = (model.trace_.gap / model.trace_.primal)[-1]
-        report(name, predict(model, change(test)), f"C = {C:g}, {model.status_.name}, relative gap {gap:.2g}")
+        shown = f"C = {model.C:g}{', averaged' if getattr(model.solver, 'averaging', False) else ''}"
+        report(name, predict(model, change(test)), f"{shown}, {model.status_.name}, relative gap {gap:.2g}")
     report("best labels of the superpixels", [photo.labels for photo in test])
 
 

@@ -151,8 +151,8 @@ class GraphSVM(SVM, GraphModel):
         ----------
         X : list of `Graph`, or of tuples (features, edges) or (features, edges, edge_features)
         y : list of (V_i,) labels, integers or strings
-        node_weight : list of (V_i,) weights of the nodes in the cost, such as the areas of superpixels, zero for nodes
-            whose label does not matter
+        node_weight : list of (V_i,) weights of the nodes in the cost, such as the areas of superpixels; those of weight
+            zero still count in scores
         node_weight_dev : the same of held-out nodes in their score
         """
         data, data_dev = {"node_weight": node_weight}, {"node_weight": node_weight_dev}
