@@ -20,6 +20,7 @@ _PUBLIC = {
     "ChainSVM": "maxmargin.estimators.chain",
     "CustomProblem": "maxmargin.structures.custom",
     "DeformableSVM": "maxmargin.estimators.deformable",
+    "ExcessiveGap": "maxmargin.solvers.excessive_gap",
     "FrankWolfe": "maxmargin.solvers.frank_wolfe",
     "graph_cut": "maxmargin.estimators.graph_cut",
     "GraphCutSVM": "maxmargin.estimators.graph_cut",
