@@ -21,6 +21,7 @@ _PUBLIC = {
     "CustomProblem": "maxmargin.structures.custom",
     "DeformableSVM": "maxmargin.estimators.deformable",
     "ExcessiveGap": "maxmargin.solvers.excessive_gap",
+    "ExponentiatedGradient": "maxmargin.solvers.exponentiated_gradient",
     "FrankWolfe": "maxmargin.solvers.frank_wolfe",
     "graph_cut": "maxmargin.estimators.graph_cut",
     "GraphCutSVM": "maxmargin.estimators.graph_cut",

@@ -43,7 +43,7 @@ import numpy as np
 from maxmargin.losses import LEAST_TEMPERATURE, Loss
 from maxmargin.problem import squared_diameters
 from maxmargin.runtime.dispatch import supports
-from maxmargin.solvers.lower_bound import LowerBound
+from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.solvers.run import Run
 from maxmargin.solvers.solver import Solver
@@ -93,14 +93,14 @@ class ExcessiveGap(Solver):
             raise TypeError(f"ExcessiveGap(adaptive=False) needs squared_diameters, which {name} does not have.")
         certifier = Certifier(run)
         run.n_steps += run.objective.n
-        yield (certificate := certifier.certify(run.start_weights(), Means(np.zeros(run.w.size), 0.0)))
+        yield (certificate := certifier.certify(run.start_weights(), 0.0))
         smoothed = Smoothed(run)
         first = certificate.primal / smoothed.range if smoothed.range > 0 else HIGHEST
         point = smoothed.start(certificate.w.astype(float), min(first, most) if self.adaptive else most, most)
         L = point.mu if self.adaptive else most
         least = max(LEAST_TEMPERATURE, DIGITS_LOST * float(np.finfo(run.w.dtype).eps) * first)
         while True:
-            yield certifier.certify(point.w, point.alpha)
+            yield certifier.certify(point.w, smoothed.dual_value(point.alpha))
             if point.mu <= least and not run.must_stop:
                 run.verdict = Status.STALLED
                 return
@@ -200,25 +200,3 @@ class Smoothed:
         beta, value, rounding = self._attain(w, mu)
         alpha = point.alpha.mixed(beta, tau)
         return Point(mu, w, alpha, beta, value <= self.dual_value(alpha) + rounding)
-
-
-class Certifier:
-    """Certificates of weights for the hinge loss, by passes of the max oracle.
-
-    In float32 marginals at low levels are not exact enough for a bound, so that it is one of the max oracle's outputs.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self.run, self.bound = run, LowerBound(run.objective)
-        self.is_rough = run.w.dtype == np.float32
-
-    def certify(self, w: np.ndarray, alpha: Means) -> Certificate:
-        """F(w), and the better one of D(alpha) and the bound so far."""
-        objective, bound = self.run.objective, self.bound
-        found = self.run.evaluate(w, with_gradient=self.is_rough)
-        if self.is_rough:
-            bound.add(found.cost, found.gradient)
-        else:
-            rounding = found.rounding + float(np.finfo(float).eps) * (abs(alpha.cost) + float(np.dot(alpha.v, alpha.v)))
-            bound.value = max(bound.value, objective.dual_value(alpha.cost, alpha.v) - rounding)
-        return Certificate(w.astype(self.run.w.dtype), found.value, bound.value)

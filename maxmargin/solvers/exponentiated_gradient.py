@@ -1,0 +1,226 @@
+"""Exponentiated gradient (Collins et al. 2008) on the dual of log losses and of hinge losses, smoothed by entropy or not.
+
+A dual point is a Gibbs distribution of each example, alpha_i ~ exp(<theta_i, s(y)>). A step adds a multiple of the slope
+of the dual to the potentials, theta_i + eta (B_i'w(alpha) + cost_i - t theta_i), at the temperature t of the loss: one
+example after the other, w following at once (`exponentiated_steps`), or all at the same time.
+
+In batch steps from theta_i = B_i'W + c cost_i potentials stay of that form, W <- (1 - eta t) W + eta w(alpha) and c <-
+(1 - eta t) c + eta. So nothing is kept per example, and alpha is where the loss smoothed at the temperature 1/c is
+attained at the weights W/c. Steps that lower the dual are taken back. With the changes v of w(alpha) and k of the mean
+cost, the slope is a = k - lambda <w, v> - t (c k - lambda <W, v>), and eta = a / (t a + lambda ||v||^2 / eta) is the best
+of the small steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from maxmargin.checks import check_choice, check_count, check_share
+from maxmargin.losses import LEAST_TEMPERATURE, Loss
+from maxmargin.solvers import sum_tree
+from maxmargin.solvers.exponentiated_steps import GibbsPoint, exponentiated_steps, place
+from maxmargin.solvers.lower_bound import Certifier
+from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.run import Run
+from maxmargin.solvers.solver import Solver
+from maxmargin.trace import Status
+
+SAMPLINGS = ("permutation", "gap")
+PULL = 10.0  # of the true outputs' potentials, at which blocks begin
+FIRST_STEP = 0.5  # of the way to where the loss is attained
+WARM_SHARE = 0.1  # of the objective, that the first temperature of a hinge loss is, at weights to start from
+HIGHEST = 1e15  # a temperature at which all outputs are alike
+SHORTEST = 1e-12  # of the last step, tried before giving up
+
+
+@dataclass(frozen=True)
+class ExponentiatedGradient(Solver):
+    """Exponentiated gradient on the dual, on single examples or in batch.
+
+    Good for conditional random fields at small and medium C: few passes to a tight gap. Single steps keep two numbers
+    per part of each example, batch steps nothing.
+
+    Parameters
+    ----------
+    batch : take steps on all examples at once, on all threads, in place of one after the other
+    sampling : order of the examples: "permutation" visits each once per pass, "gap" draws them in proportion to the
+        slopes of their blocks
+    uniform_share : the share of examples that gap sampling draws uniformly
+    gap_every : passes between two certificates
+
+    References
+    ----------
+    Collins, Globerson, Koo, Carreras, Bartlett (2008), Exponentiated gradient algorithms for conditional random fields
+    and max-margin Markov networks.
+
+    Examples
+    --------
+    >>> from maxmargin import ExponentiatedGradient
+    >>> from maxmargin.testing import toy_chains
+    >>> ExponentiatedGradient().solve(toy_chains(), loss="log", random_state=0).status.name
+    'OPTIMAL'
+    """
+
+    batch: bool = False
+    sampling: str = "gap"
+    uniform_share: float = 0.2
+    gap_every: int = 5
+
+    takes_smooth: ClassVar[bool] = True
+    needs_margin: ClassVar[bool] = True
+    takes_bounds: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.batch, (bool, np.bool_)):
+            raise ValueError(f"batch must be True or False, not {self.batch!r}.")
+        check_choice("sampling", self.sampling, SAMPLINGS)
+        check_share("uniform_share", self.uniform_share)
+        check_count("gap_every", self.gap_every)
+
+    def takes(self, loss: Loss) -> bool:
+        return super().takes(loss) and loss.smoothing != "l2"
+
+    def oracles(self, loss: Loss) -> set[str]:
+        return {"exp", loss.oracle}
+
+    def needs_norms(self, loss: Loss) -> bool:
+        return not self.batch
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        certifier = Certifier(run)
+        run.n_steps += run.objective.n
+        yield (certificate := certifier.certify(run.start_weights(), 0.0))
+        state = BatchState(run, certificate) if self.batch else BlockState(run, certificate)
+        while True:
+            for _ in range(run.passes_to_go(self.gap_every)):
+                state.make_pass(self)
+                if run.must_stop:
+                    break
+            yield certifier.certify(*state.rebuild())
+
+
+def temperature_of(loss: Loss) -> float:
+    """That of the entropy in the dual."""
+    return loss.mu if loss.is_smooth else 0.0
+
+
+class Batch(NamedTuple):
+    """A dual point of potentials B_i'W + c cost_i."""
+
+    W: np.ndarray
+    c: float
+    v: np.ndarray  # w(alpha)
+    cost: float
+    value: float  # D(alpha)
+
+
+class BatchState:
+    """Steps on all examples at once.
+
+    Parameters
+    ----------
+    run : the run
+    certificate : of the weights to start from
+    """
+
+    def __init__(self, run: Run, certificate: Certificate) -> None:
+        self.run, self.objective = run, run.objective
+        self.t = temperature_of(run.objective.loss)
+        first = 1 / (self.t or max(WARM_SHARE * certificate.primal, LEAST_TEMPERATURE))
+        c = first if self.t or run.start is not None else 1 / HIGHEST
+        self.point = self._attain(c * certificate.w.astype(float), c)
+        self.eta = FIRST_STEP * first
+
+    def _attain(self, W: np.ndarray, c: float) -> Batch:
+        mu = 1 / c
+        loss = Loss("entropy", mu, self.objective.loss.margin)
+        found = self.run.evaluate(W * mu, self.objective.with_loss(loss))
+        self.run.n_steps += self.objective.n
+        v = found.gradient / -self.objective.regularization
+        return Batch(W, c, v, found.cost, self.objective.dual_value(found.cost + self.t * c * found.entropy, v))
+
+    def make_pass(self, solver: ExponentiatedGradient) -> None:
+        """One step, which may take several passes."""
+        run, point, t, strength = self.run, self.point, self.t, self.objective.regularization
+        shortest = SHORTEST * self.eta
+        while not run.must_stop:
+            eta = self.eta
+            c = min((1 - eta * t) * point.c + eta, 1 / LEAST_TEMPERATURE)
+            tried = self._attain((1 - eta * t) * point.W + eta * point.v, c)
+            change, cost = tried.v - point.v, tried.cost - point.cost
+            a = (1 - t * point.c) * cost - strength * float(np.dot(point.v - t * point.W, change))
+            bend = t * a + strength * float(np.dot(change, change)) / eta
+            best = a / bend if bend > 0 else 2 * eta
+            if tried.value >= point.value:
+                self.point, self.eta = tried, min(max(best, eta / 2), 2 * eta)
+                return
+            self.eta = min(max(best, eta / 10), eta / 2)
+            if self.eta < shortest:
+                run.verdict = Status.STALLED
+
+    def rebuild(self) -> tuple[np.ndarray, float]:
+        """w(alpha) and D(alpha)."""
+        return self.point.v, self.point.value
+
+
+class BlockState:
+    """Steps on one example after the other.
+
+    Parameters
+    ----------
+    run : the run
+    certificate : of the weights to start from
+    """
+
+    def __init__(self, run: Run, certificate: Certificate) -> None:
+        objective, n = run.objective, run.objective.n
+        self.run, self.objective = run, objective
+        self.t = temperature_of(objective.loss)
+        self.point = GibbsPoint(objective.gold_means(), objective.gold_means(), np.zeros(n))
+        first = 1 / (self.t or max(WARM_SHARE * certificate.primal, LEAST_TEMPERATURE))
+        scale, pull = (first, 0.0) if run.start is not None else (0.0, PULL)
+        objective.passes.run(place, self.point, objective.loss, certificate.w, scale, pull)
+        run.count(calls=n)
+        self.etas = np.full(n, FIRST_STEP * first)
+        self.tree = sum_tree.new_tree(n)
+        self.room = np.zeros((2, int(objective.passes.part_sizes.max())), objective.passes.dtype)
+        self.is_first = True
+        self.rebuild()
+
+    def make_pass(self, solver: ExponentiatedGradient) -> None:
+        """As many steps as there are examples."""
+        run, objective, n = self.run, self.objective, self.objective.n
+        order, draws = run.rng.permutation(n), run.rng.random(n)
+        if solver.sampling == "gap" and not self.is_first:
+            order = run.rng.integers(n, size=n)
+            order[run.rng.random(n) >= solver.uniform_share] = -1
+        self.is_first = False
+        for lo, hi in run.slices(n):
+            calls = exponentiated_steps(
+                objective.problem,
+                objective.loss,
+                self.t,
+                run.w,
+                self.point,
+                self.etas,
+                objective.weight,
+                objective.regularization,
+                self.tree,
+                order[lo:hi],
+                draws[lo:hi],
+                self.room,
+                objective.passes.scratches[0],
+            )
+            run.count(calls=calls)
+
+    def rebuild(self) -> tuple[np.ndarray, float]:
+        """w(alpha), recomputed in float64 against drift, and D(alpha)."""
+        objective = self.objective
+        v, cost = objective.sums_of(self.point.means)
+        self.run.w[:] = v
+        entropy = float(objective.weight @ self.point.entropies) / objective.n
+        return v, objective.dual_value(cost * objective.loss.margin + self.t * entropy, v)
