@@ -1,14 +1,14 @@
-"""Exponentiated gradient (Collins et al. 2008) on the dual of log losses and of hinge losses, smoothed by entropy or not.
+"""Exponentiated gradient (Collins et al. 2008) on the dual of log losses and of hinge losses, smoothed or plain.
 
-A dual point is a Gibbs distribution of each example, alpha_i ~ exp(<theta_i, s(y)>). A step adds a multiple of the slope
-of the dual to the potentials, theta_i + eta (B_i'w(alpha) + cost_i - t theta_i), at the temperature t of the loss: one
-example after the other, w following at once (`exponentiated_steps`), or all at the same time.
+A dual point is a Gibbs distribution of each example, alpha_i ~ exp(<theta_i, s(y)>). A step adds a multiple of the
+slope of the dual to the potentials, theta_i + eta (B_i'w(alpha) + cost_i - t theta_i), where t is the temperature of
+the loss: on one example after the other, w following at once (`exponentiated_steps`), or on all at the same time.
 
-In batch steps from theta_i = B_i'W + c cost_i potentials stay of that form, W <- (1 - eta t) W + eta w(alpha) and c <-
+In batch steps from theta_i = B_i'W + c cost_i, potentials stay of that form: W <- (1 - eta t) W + eta w(alpha) and c <-
 (1 - eta t) c + eta. So nothing is kept per example, and alpha is where the loss smoothed at the temperature 1/c is
-attained at the weights W/c. Steps that lower the dual are taken back. With the changes v of w(alpha) and k of the mean
-cost, the slope is a = k - lambda <w, v> - t (c k - lambda <W, v>), and eta = a / (t a + lambda ||v||^2 / eta) is the best
-of the small steps.
+attained at the weights W/c. Steps that lower the dual are taken back. If w(alpha) changes by v and the mean cost by k,
+the slope is a = k - lambda <w, v> - t (c k - lambda <W, v>), and of small steps eta = a / (t a + lambda ||v||^2 / eta)
+is the best.
 """
 
 from __future__ import annotations

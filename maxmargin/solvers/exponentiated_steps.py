@@ -4,7 +4,7 @@ Block i is a Gibbs distribution alpha_i ~ exp(<theta_i, s(y)>), kept as its pote
 At the temperature t of the loss (1 for the log loss, zero for the hinge loss), the slope of the dual in alpha_i has the
 potentials g = B_i'w + cost_i - t theta_i, so that a step is, with one call of the exp oracle,
 
-    theta' = theta_i + eta g,    mu' = exp_oracle(theta'),    delta = mu' - mu_i,    w -= weight_i / (lambda n) B_i delta.
+    theta' = theta_i + eta g,   mu' = exp_oracle(theta'),   delta = mu' - mu_i,   w -= weight_i / (lambda n) B_i delta.
 
 The dual rises by weight_i / n times
 
@@ -47,25 +47,18 @@ def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
         potentials(problem, loss, w, i, theta)
         combine(theta, scale, theta, 0.0)
         add_output(problem, i, gold(problem, i), pull, theta)
-        trial = scratch.theta[: theta.size]
-        copy_into(trial, theta)
-        move(problem, point, i, trial, scratch)
+        given = scratch.theta[: theta.size]
+        mu = scratch.delta[: theta.size]
+        copy_into(given, theta)
+        set_means(problem, point, i, theta, mu, exp_oracle(problem, i, given, mu, scratch.work))
 
 
 @helper
-def move(problem, point, i, theta, scratch):
-    """Put the mean parts and the entropy of the potentials theta in place of those of block i."""
+def set_means(problem, point, i, theta, mu, log_z):
+    """Put the mean parts mu of the potentials theta, and their entropy, in place of those of block i."""
+    rounding = np.finfo(theta.dtype).eps * size_of_score(theta, mu, np.inf)
+    point.entropies[i] = max(log_z - inner(theta, mu) - rounding, 0.0)
     means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
-    mu = scratch.delta[: theta.size]
-    log_z = exp_oracle(problem, i, theta, mu, scratch.work)
-    set_block(problem, point, i, theta, mu, log_z, means)
-
-
-@helper
-def set_block(problem, point, i, theta, mu, log_z, means):
-    """Put the mean parts mu and their entropy in place of those of block i."""
-    eps = np.finfo(theta.dtype).eps
-    point.entropies[i] = max(log_z - inner(theta, mu) - eps * size_of_score(theta, mu, np.inf), 0.0)
     copy_into(means, mu)
     add_output(problem, i, gold(problem, i), -1.0, means)
 
@@ -108,7 +101,7 @@ def exponentiated_steps(
             if q <= (2 - temperature * eta) * a:
                 combine(at, 1 - eta * temperature, slope, eta)
                 spread(problem, w, i, delta, -scale)
-                set_block(problem, point, i, at, mu, log_z, means)
+                set_means(problem, point, i, at, mu, log_z)
                 eta = best
                 break
             eta = min(eta / 2, max(best, eta / 10))
