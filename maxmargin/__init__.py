@@ -22,6 +22,7 @@ _PUBLIC = {
     "DeformableSVM": "maxmargin.estimators.deformable",
     "ExcessiveGap": "maxmargin.solvers.excessive_gap",
     "ExponentiatedGradient": "maxmargin.solvers.exponentiated_gradient",
+    "Extragradient": "maxmargin.solvers.extragradient",
     "FrankWolfe": "maxmargin.solvers.frank_wolfe",
     "graph_cut": "maxmargin.estimators.graph_cut",
     "GraphCutSVM": "maxmargin.estimators.graph_cut",

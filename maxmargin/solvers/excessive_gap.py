@@ -43,6 +43,7 @@ import numpy as np
 from maxmargin.losses import LEAST_TEMPERATURE, Loss
 from maxmargin.problem import squared_diameters
 from maxmargin.runtime.dispatch import supports
+from maxmargin.solvers.gibbs import HIGHEST
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.solvers.run import Run
@@ -51,7 +52,6 @@ from maxmargin.trace import Status
 
 EASIER, HARDER = 0.9, 2.0  # what L is multiplied by after a step, and after one that was taken back
 SEARCH = 4.0  # ratio of the levels that are tried for the first step
-HIGHEST = 1e15  # a level at which all outputs are alike
 DIGITS_LOST = 1e3  # by which rounding errors of potentials may grow at the lowest level
 
 

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_share
-from maxmargin.losses import LEAST_TEMPERATURE, Loss
+from maxmargin.losses import Loss
 from maxmargin.solvers import sum_tree
 from maxmargin.solvers.exponentiated_steps import GibbsPoint, exponentiated_steps, place
+from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Run
@@ -32,8 +33,6 @@ from maxmargin.trace import Status
 SAMPLINGS = ("permutation", "gap")
 PULL = 10.0  # of the true outputs' potentials, at which blocks begin
 FIRST_STEP = 0.5  # of the way to where the loss is attained
-WARM_SHARE = 0.1  # of the objective, that the first temperature of a hinge loss is, at weights to start from
-HIGHEST = 1e15  # a temperature at which all outputs are alike
 SHORTEST = 1e-12  # of the last step, tried before giving up
 
 
@@ -108,16 +107,6 @@ def temperature_of(loss: Loss) -> float:
     return loss.mu if loss.is_smooth else 0.0
 
 
-class Batch(NamedTuple):
-    """A dual point of potentials B_i'W + c cost_i."""
-
-    W: np.ndarray
-    c: float
-    v: np.ndarray  # w(alpha)
-    cost: float
-    value: float  # D(alpha)
-
-
 class BatchState:
     """Steps on all examples at once.
 
@@ -130,18 +119,11 @@ class BatchState:
     def __init__(self, run: Run, certificate: Certificate) -> None:
         self.run, self.objective = run, run.objective
         self.t = temperature_of(run.objective.loss)
-        first = 1 / (self.t or max(WARM_SHARE * certificate.primal, LEAST_TEMPERATURE))
-        c = first if self.t or run.start is not None else 1 / HIGHEST
-        self.point = self._attain(c * certificate.w.astype(float), c)
-        self.eta = FIRST_STEP * first
+        self.point = first_gibbs(run, certificate)
+        self.eta = FIRST_STEP / first_temperature(run, certificate)
 
-    def _attain(self, W: np.ndarray, c: float) -> Batch:
-        mu = 1 / c
-        loss = Loss("entropy", mu, self.objective.loss.margin)
-        found = self.run.evaluate(W * mu, self.objective.with_loss(loss))
-        self.run.n_steps += self.objective.n
-        v = found.gradient / -self.objective.regularization
-        return Batch(W, c, v, found.cost, self.objective.dual_value(found.cost + self.t * c * found.entropy, v))
+    def _value(self, point: Gibbs) -> float:
+        return self.objective.dual_value(point.cost + self.t * point.entropy, point.v)
 
     def make_pass(self, solver: ExponentiatedGradient) -> None:
         """One step, which may take several passes."""
@@ -149,13 +131,12 @@ class BatchState:
         shortest = SHORTEST * self.eta
         while not run.must_stop:
             eta = self.eta
-            c = min((1 - eta * t) * point.c + eta, 1 / LEAST_TEMPERATURE)
-            tried = self._attain((1 - eta * t) * point.W + eta * point.v, c)
+            tried = attain_gibbs(run, (1 - eta * t) * point.W + eta * point.v, (1 - eta * t) * point.c + eta)
             change, cost = tried.v - point.v, tried.cost - point.cost
             a = (1 - t * point.c) * cost - strength * float(np.dot(point.v - t * point.W, change))
             bend = t * a + strength * float(np.dot(change, change)) / eta
             best = a / bend if bend > 0 else 2 * eta
-            if tried.value >= point.value:
+            if self._value(tried) >= self._value(point):
                 self.point, self.eta = tried, min(max(best, eta / 2), 2 * eta)
                 return
             self.eta = min(max(best, eta / 10), eta / 2)
@@ -164,7 +145,7 @@ class BatchState:
 
     def rebuild(self) -> tuple[np.ndarray, float]:
         """w(alpha) and D(alpha)."""
-        return self.point.v, self.point.value
+        return self.point.v, self._value(self.point)
 
 
 class BlockState:
@@ -181,7 +162,7 @@ class BlockState:
         self.run, self.objective = run, objective
         self.t = temperature_of(objective.loss)
         self.point = GibbsPoint(objective.gold_means(), objective.gold_means(), np.zeros(n))
-        first = 1 / (self.t or max(WARM_SHARE * certificate.primal, LEAST_TEMPERATURE))
+        first = 1 / first_temperature(run, certificate)
         scale, pull = (first, 0.0) if run.start is not None else (0.0, PULL)
         objective.passes.run(place, self.point, objective.loss, certificate.w, scale, pull)
         run.count(calls=n)
