@@ -65,7 +65,7 @@ class ExponentiatedGradient(Solver):
     """
 
     batch: bool = False
-    sampling: str = "gap"
+    sampling: str = "permutation"
     uniform_share: float = 0.2
     gap_every: int = 5
 

@@ -10,8 +10,9 @@ The dual rises by weight_i / n times
 
     a - t KL(alpha' || alpha_i) - q / 2,    a = <g, delta>,    q = weight_i / (lambda n) ||B_i delta||^2,
 
-where KL is about eta a / 2: steps with q > (2 - t eta) a are taken back. For small steps a and q / eta are proportional
-to eta, and eta = a / (t a + q / eta) is the best: that of the next step on the block.
+where KL is about eta a / 2: steps with q > (2 - t eta) a are taken back, unless that may be rounding: close to a single
+output nothing moves but the potentials, at first. For small steps a and q / eta are proportional to eta, and eta =
+a / (t a + q / eta) is the best: that of the next step on the block.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from maxmargin.solvers.objective import inner, size_of_score
 from maxmargin.solvers.sum_tree import change, draw
 
 MOST_TRIALS = 30  # of a step: shorter ones are lost in rounding
-LONGEST = 10.0  # times the last one
+LONGEST, SHORTEST = 2.0, 0.1  # times the last one
 
 
 class GibbsPoint(NamedTuple):
@@ -96,15 +97,16 @@ def exponentiated_steps(
             a = inner(slope, delta) - temperature * inner(at, delta)
             q = scale * squared_norm(problem, i, delta, scratch.work)
             bend = temperature * a + q / eta
-            best = min(a / bend, LONGEST * eta) if bend > 0 else LONGEST * eta
+            best = min(max(a / bend, SHORTEST * eta), LONGEST * eta) if bend > 0 else LONGEST * eta
             slope_gain = max(a / eta, 0.0)
-            if q <= (2 - temperature * eta) * a:
+            rounding = np.finfo(theta.dtype).eps * (1 + size_of_score(slope, mu, np.inf))
+            if q <= (2 - temperature * eta) * a + rounding:
                 combine(at, 1 - eta * temperature, slope, eta)
                 spread(problem, w, i, delta, -scale)
                 set_means(problem, point, i, at, mu, log_z)
-                eta = best
+                eta = min(best, 1 / temperature) if temperature > 0 else best
                 break
-            eta = min(eta / 2, max(best, eta / 10))
+            eta = min(eta / 2, best)
         etas[i] = eta
         change(tree, i, weight[i] * slope_gain)
     return calls

@@ -14,7 +14,7 @@ from tests.toy import Labels, label_data, random_candidates, random_chains
 
 SOLVERS = [
     ExponentiatedGradient(),
-    ExponentiatedGradient(sampling="permutation", gap_every=2),
+    ExponentiatedGradient(sampling="gap", gap_every=2),
     ExponentiatedGradient(batch=True),
 ]
 LOSSES = ["log", Loss("entropy", mu=0.3), "hinge"]
