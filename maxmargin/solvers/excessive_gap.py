@@ -41,9 +41,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from maxmargin.losses import LEAST_TEMPERATURE, Loss
-from maxmargin.problem import squared_diameters
+from maxmargin.problem import REACH, squared_diameters
 from maxmargin.runtime.dispatch import supports
-from maxmargin.solvers.gibbs import HIGHEST
+from maxmargin.solvers.gibbs import HIGHEST, size_of_exponents
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.solvers.run import Run
@@ -95,12 +95,15 @@ class ExcessiveGap(Solver):
         run.n_steps += run.objective.n
         yield (certificate := certifier.certify(run.start_weights(), 0.0))
         smoothed = Smoothed(run)
+        if np.abs(smoothed.uniform.v).max(initial=0) > REACH:  # where there is next to no regularization
+            run.verdict = Status.STALLED
+            return
         first = certificate.primal / smoothed.range if smoothed.range > 0 else HIGHEST
         point = smoothed.start(certificate.w.astype(float), min(first, most) if self.adaptive else most, most)
         L = point.mu if self.adaptive else most
         least = max(LEAST_TEMPERATURE, DIGITS_LOST * float(np.finfo(run.w.dtype).eps) * first)
         while True:
-            yield certifier.certify(point.w, smoothed.dual_value(point.alpha))
+            yield certifier.certify(point.w, smoothed.dual_value(point.alpha), smoothed.exponents)
             if point.mu <= least and not run.must_stop:
                 run.verdict = Status.STALLED
                 return
@@ -155,6 +158,7 @@ class Smoothed:
         self.run, self.objective = run, run.objective
         self.strength = run.objective.regularization
         self.range = 0.0  # R
+        self.exponents = 0.0  # the largest size of scores in exponents so far
         self.uniform, value, _ = self._attain(np.zeros(run.w.size), HIGHEST)
         self.range = value / HIGHEST
 
@@ -162,6 +166,7 @@ class Smoothed:
         """alpha_mu(w), J_mu(w), and what its comparison with a dual value may be rounded by."""
         found = self.run.evaluate(w, self.objective.with_loss(Loss("entropy", mu)))
         self.run.n_steps += self.objective.n
+        self.exponents = max(self.exponents, size_of_exponents(self.objective, found))
         beta = Means(found.gradient / -self.strength, found.cost)
         rounding = found.rounding + 10 * float(np.finfo(self.run.w.dtype).eps) * mu * self.range
         return beta, found.value - found.rounding - mu * self.range, rounding

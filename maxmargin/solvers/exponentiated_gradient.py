@@ -21,6 +21,7 @@ import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_share
 from maxmargin.losses import Loss
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.solvers import sum_tree
 from maxmargin.solvers.exponentiated_steps import GibbsPoint, exponentiated_steps, place
 from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
@@ -143,9 +144,9 @@ class BatchState:
             if self.eta < shortest:
                 run.verdict = Status.STALLED
 
-    def rebuild(self) -> tuple[np.ndarray, float]:
-        """w(alpha) and D(alpha)."""
-        return self.point.v, self._value(self.point)
+    def rebuild(self) -> tuple[np.ndarray, float, float]:
+        """w(alpha), D(alpha) and the size of its exponents."""
+        return self.point.v, self._value(self.point), self.point.exponents
 
 
 class BlockState:
@@ -198,10 +199,12 @@ class BlockState:
             )
             run.count(calls=calls)
 
-    def rebuild(self) -> tuple[np.ndarray, float]:
-        """w(alpha), recomputed in float64 against drift, and D(alpha)."""
+    def rebuild(self) -> tuple[np.ndarray, float, float]:
+        """w(alpha), recomputed in float64 against drift, D(alpha) and the size of its exponents."""
         objective = self.objective
         v, cost = objective.sums_of(self.point.means)
         self.run.w[:] = v
         entropy = float(objective.weight @ self.point.entropies) / objective.n
-        return v, objective.dual_value(cost * objective.loss.margin + self.t * entropy, v)
+        theta = self.point.potentials.values
+        exponents = float(np.abs(theta, where=theta > IMPOSSIBLE / 2, out=np.zeros_like(theta)).max())
+        return v, objective.dual_value(cost * objective.loss.margin + self.t * entropy, v), exponents

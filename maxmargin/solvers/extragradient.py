@@ -98,6 +98,7 @@ class Saddle:
         self.rho = max(certificate.primal, 1e-300) / (self.strength * spread)
         self.eta = 1 / first_temperature(run, certificate)
         self.total, self.sum_w, self.sum_v, self.sum_cost = 0.0, 0 * self.w, 0 * self.w, 0.0
+        self.exponents = 0.0  # the largest so far
 
     def _moved(self, slope_w: np.ndarray, slope_alpha: np.ndarray) -> tuple[np.ndarray, Gibbs]:
         """The point to which the slopes at (slope_w, alpha), given as the weights of theta and w(alpha), lead."""
@@ -119,6 +120,7 @@ class Saddle:
                 self.sum_w += self.eta * middle
                 self.sum_v += self.eta * u.v
                 self.sum_cost += self.eta * u.cost
+                self.exponents = max(self.exponents, u.exponents)
                 self.w, self.alpha = w, alpha
                 self.eta *= LONGER
                 return
@@ -131,9 +133,9 @@ class Saddle:
         rise = (p.c - q.c) * p.cost - self.strength * float(np.dot(p.W - q.W, p.v))
         return max(rise - p.log_z + q.log_z, 0.0)
 
-    def average(self) -> tuple[np.ndarray, float]:
-        """The average weights, and the value of the average dual point."""
+    def average(self) -> tuple[np.ndarray, float, float]:
+        """The average weights, the value of the average dual point and the size of its exponents."""
         if not self.total:
-            return self.w, 0.0
-        v = self.sum_v / self.total
-        return self.sum_w / self.total, self.run.objective.dual_value(self.sum_cost / self.total, v)
+            return self.w, 0.0, 0.0
+        dual = self.run.objective.dual_value(self.sum_cost / self.total, self.sum_v / self.total)
+        return self.sum_w / self.total, dual, self.exponents

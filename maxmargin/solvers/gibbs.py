@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.losses import LEAST_TEMPERATURE, Loss
-from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.solvers.run import Run
 
 HIGHEST = 1e15  # a temperature at which all outputs are alike
@@ -27,6 +27,13 @@ class Gibbs(NamedTuple):
     cost: float
     entropy: float
     log_z: float  # less the potentials of the true outputs
+    exponents: float  # the size of the potentials
+
+
+def size_of_exponents(objective: Objective, attained: Evaluation) -> float:
+    """The size of the scores in the exponents of marginals, from what is known of their rounding."""
+    total = float(objective.weight.sum()) or 1.0
+    return attained.rounding / float(np.finfo(objective.passes.dtype).eps) * objective.n**1.5 / total
 
 
 def attain_gibbs(run: Run, W: np.ndarray, c: float) -> Gibbs:
@@ -36,7 +43,8 @@ def attain_gibbs(run: Run, W: np.ndarray, c: float) -> Gibbs:
     found = run.evaluate(W / c, objective.with_loss(Loss("entropy", 1 / c, objective.loss.margin)))
     run.n_steps += objective.n
     loss = found.value - found.rounding - objective.primal(W / c, 0.0)
-    return Gibbs(W, c, found.gradient / -objective.regularization, found.cost, c * found.entropy, c * loss)
+    v = found.gradient / -objective.regularization
+    return Gibbs(W, c, v, found.cost, c * found.entropy, c * loss, size_of_exponents(objective, found))
 
 
 def first_temperature(run: Run, certificate: Certificate) -> float:

@@ -68,7 +68,8 @@ class LowerBound:
 class Certifier:
     """Certificates of solvers that keep a dual point of marginals.
 
-    In float32 those of the hinge loss, at low temperatures, are not exact enough for a bound: its outputs are.
+    Marginals are as exact as the potentials in the exponents. In float32 those of the hinge loss, at low temperatures,
+    are not exact enough for a bound: outputs of the max oracle are.
 
     Parameters
     ----------
@@ -79,13 +80,18 @@ class Certifier:
         self.run, self.bound = run, LowerBound(run.objective)
         self.is_rough = run.w.dtype == np.float32 and not run.objective.loss.is_smooth
 
-    def certify(self, w: np.ndarray, dual: float) -> Certificate:
-        """The objective at w by a pass of its oracle, and the highest dual value so far, given one."""
+    def certify(self, w: np.ndarray, dual: float, exponents: float = 0.0) -> Certificate:
+        """The objective at w by a pass of its oracle, and the highest dual value so far, given one.
+
+        `exponents` is the size of the scores in the exponents of its marginals.
+        """
         found = self.run.evaluate(w, with_gradient=self.is_rough)
         if self.is_rough:
             self.bound.add(found.cost, found.gradient)
         else:
-            rounding = found.rounding + float(np.finfo(float).eps) * (abs(dual) + found.value)
+            objective, eps = self.run.objective, float(np.finfo(self.run.w.dtype).eps)
+            entropy = objective.loss.is_smooth * objective.loss.mu * float(objective.weight.mean()) * exponents
+            rounding = (1 + exponents) * found.rounding + eps * (abs(dual) + found.value + entropy)
             self.bound.value = max(self.bound.value, dual - rounding)
         return Certificate(w.astype(self.run.w.dtype), found.value, self.bound.value)
 

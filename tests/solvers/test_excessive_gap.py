@@ -127,7 +127,7 @@ def test_examples_without_a_choice():
     assert not result.w.any()
 
 
-@pytest.mark.parametrize("C", [1e-6, 1e6])
+@pytest.mark.parametrize("C", [1e-6, 1e6, 1e30])
 def test_extreme_strengths(C):
     toy = random_candidates(5, 3, 1)
     result = ExcessiveGap().solve(toy, C, max_passes=60)
