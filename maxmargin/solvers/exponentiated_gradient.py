@@ -22,6 +22,7 @@ import numpy as np
 from maxmargin.checks import check_choice, check_count, check_share
 from maxmargin.losses import Loss
 from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.blocks import Blocks
 from maxmargin.solvers import sum_tree
 from maxmargin.solvers.exponentiated_steps import GibbsPoint, exponentiated_steps, place
 from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
@@ -47,8 +48,8 @@ class ExponentiatedGradient(Solver):
     Parameters
     ----------
     batch : take steps on all examples at once, on all threads, in place of one after the other
-    sampling : order of the examples: "permutation" visits each once per pass, "gap" draws them in proportion to the
-        slopes of their blocks
+    sampling : order of the examples: "permutation" visits each once per pass, "gap" draws in proportion to the block
+        gaps
     uniform_share : the share of examples that gap sampling draws uniformly
     gap_every : passes between two certificates
 
@@ -101,6 +102,7 @@ class ExponentiatedGradient(Solver):
                 if run.must_stop:
                     break
             yield certifier.certify(*state.rebuild())
+            state.refresh(certifier.gaps)
 
 
 def temperature_of(loss: Loss) -> float:
@@ -144,9 +146,12 @@ class BatchState:
             if self.eta < shortest:
                 run.verdict = Status.STALLED
 
-    def rebuild(self) -> tuple[np.ndarray, float, float]:
-        """w(alpha), D(alpha) and the size of its exponents."""
-        return self.point.v, self._value(self.point), self.point.exponents
+    def rebuild(self) -> tuple[np.ndarray, float, float, None]:
+        """w(alpha), D(alpha), the size of its exponents, and no mean parts."""
+        return self.point.v, self._value(self.point), self.point.exponents, None
+
+    def refresh(self, gaps: np.ndarray) -> None:
+        """Batch steps go without the gaps of blocks."""
 
 
 class BlockState:
@@ -199,12 +204,18 @@ class BlockState:
             )
             run.count(calls=calls)
 
-    def rebuild(self) -> tuple[np.ndarray, float, float]:
-        """w(alpha), recomputed in float64 against drift, D(alpha) and the size of its exponents."""
+    def refresh(self, gaps: np.ndarray) -> None:
+        """Take note of block gaps, but for their entropies."""
+        entropies = self.objective.weight * self.t * self.point.entropies / self.objective.n
+        sum_tree.leaves(self.tree, self.objective.n)[:] = np.maximum(gaps - entropies, 0)
+        sum_tree.sum_up(self.tree)
+
+    def rebuild(self) -> tuple[np.ndarray, float, float, Blocks]:
+        """w(alpha), recomputed in float64 against drift, D(alpha), the size of its exponents, and its mean parts."""
         objective = self.objective
         v, cost = objective.sums_of(self.point.means)
         self.run.w[:] = v
         entropy = float(objective.weight @ self.point.entropies) / objective.n
         theta = self.point.potentials.values
         exponents = float(np.abs(theta, where=theta > IMPOSSIBLE / 2, out=np.zeros_like(theta)).max())
-        return v, objective.dual_value(cost * objective.loss.margin + self.t * entropy, v), exponents
+        return v, objective.dual_value(cost * objective.loss.margin + self.t * entropy, v), exponents, self.point.means

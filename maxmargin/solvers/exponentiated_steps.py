@@ -30,6 +30,7 @@ from maxmargin.solvers.sum_tree import change, draw
 
 MOST_TRIALS = 30  # of a step: shorter ones are lost in rounding
 LONGEST, SHORTEST = 2.0, 0.1  # times the last one
+FARTHEST = 100.0  # in exponents: further steps change nothing any more, until they are in the way
 
 
 class GibbsPoint(NamedTuple):
@@ -70,7 +71,8 @@ def exponentiated_steps(
 ):
     """A step on each example of `order`, or one drawn by the tree where it is negative; return the calls of the oracle.
 
-    `room` holds two rows for the parts of an example. The tree holds the slopes a / eta.
+    `room` holds two rows for the parts of an example. The tree holds block gaps: those of the last certificate, or what
+    the last step on the block tells of them, t KL, which is about a / (2 t eta), or at least a where t is zero.
     """
     n = n_examples(problem)
     calls = 0
@@ -85,7 +87,7 @@ def exponentiated_steps(
         scale = weight[i] / (regularization * n)
         potentials(problem, loss, w, i, slope)
         eta = etas[i]
-        slope_gain = 0.0
+        gap = 0.0
         for _ in range(MOST_TRIALS):
             copy_into(theta, at)
             combine(theta, 1 - eta * temperature, slope, eta)
@@ -97,16 +99,19 @@ def exponentiated_steps(
             a = inner(slope, delta) - temperature * inner(at, delta)
             q = scale * squared_norm(problem, i, delta, scratch.work)
             bend = temperature * a + q / eta
-            best = min(max(a / bend, SHORTEST * eta), LONGEST * eta) if bend > 0 else LONGEST * eta
-            slope_gain = max(a / eta, 0.0)
-            rounding = np.finfo(theta.dtype).eps * (1 + size_of_score(slope, mu, np.inf))
+            gap = a / (2 * temperature * eta) if temperature > 0 else a
+            size = 1 + size_of_score(slope, mu, np.inf)
+            rounding = np.finfo(theta.dtype).eps * size
+            best = LONGEST * eta
+            if bend > 0 and a > rounding:
+                best = min(max(a / bend, SHORTEST * eta), best)
             if q <= (2 - temperature * eta) * a + rounding:
                 combine(at, 1 - eta * temperature, slope, eta)
                 spread(problem, w, i, delta, -scale)
                 set_means(problem, point, i, at, mu, log_z)
-                eta = min(best, 1 / temperature) if temperature > 0 else best
+                eta = min(best, 1 / temperature if temperature > 0 else FARTHEST / size)
                 break
             eta = min(eta / 2, best)
         etas[i] = eta
-        change(tree, i, weight[i] * slope_gain)
+        change(tree, i, weight[i] / n * max(gap, 0.0))
     return calls

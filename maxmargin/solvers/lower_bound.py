@@ -19,6 +19,7 @@ import numpy as np
 
 from maxmargin.losses import clear
 from maxmargin.problem import accumulate, add_output, augment, gold, n_examples
+from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper
 from maxmargin.solvers.bundle import Bundle
 from maxmargin.solvers.objective import Certificate, Objective, inner
@@ -79,13 +80,15 @@ class Certifier:
     def __init__(self, run: Run) -> None:
         self.run, self.bound = run, LowerBound(run.objective)
         self.is_rough = run.w.dtype == np.float32 and not run.objective.loss.is_smooth
+        self.gaps = np.zeros(run.objective.n)  # of the mean parts given last, but for their entropies
 
-    def certify(self, w: np.ndarray, dual: float, exponents: float = 0.0) -> Certificate:
+    def certify(self, w: np.ndarray, dual: float, exponents: float = 0.0, means: Blocks | None = None) -> Certificate:
         """The objective at w by a pass of its oracle, and the highest dual value so far, given one.
 
-        `exponents` is the size of the scores in the exponents of its marginals.
+        `exponents` is the size of the scores in the exponents of its marginals, whose mean parts may be given.
         """
-        found = self.run.evaluate(w, with_gradient=self.is_rough)
+        found = self.run.evaluate(w, point=means, with_gradient=self.is_rough)
+        self.gaps = found.gaps
         if self.is_rough:
             self.bound.add(found.cost, found.gradient)
         else:
