@@ -35,6 +35,7 @@ from maxmargin.trace import Status
 SAMPLINGS = ("permutation", "gap")
 PULL = 10.0  # of the true outputs' potentials, at which blocks begin
 FIRST_STEP = 0.5  # of the way to where the loss is attained
+RELAXED = 0.5  # the share of the best step that batch steps take: with the whole, they go to and fro
 SHORTEST = 1e-12  # of the last step, tried before giving up
 
 
@@ -140,7 +141,7 @@ class BatchState:
             bend = t * a + strength * float(np.dot(change, change)) / eta
             best = a / bend if bend > 0 else 2 * eta
             if self._value(tried) >= self._value(point):
-                self.point, self.eta = tried, min(max(best, eta / 2), 2 * eta)
+                self.point, self.eta = tried, min(max(RELAXED * best, eta / 2), 2 * eta)
                 return
             self.eta = min(max(best, eta / 10), eta / 2)
             if self.eta < shortest:
