@@ -69,6 +69,14 @@ def workspace(problem, n_best):
     """
 
 
+@generic
+def squared_diameters(problem):
+    """Upper bounds of ||B_i (s_i(y) - s_i(y'))||^2 over all outputs y and y' of each example, float64 of shape (n,).
+
+    How much smoothed losses can bend, for solvers that ask for guarantees beforehand; no other needs it.
+    """
+
+
 # --- the linear map between weights and parts -----------------------------------------------------------------------
 
 

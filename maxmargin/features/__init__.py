@@ -1,11 +1,14 @@
 """The linear map between weights and the scores of tokens: one file per storage."""
 
 from maxmargin.features.base import (
+    as_matrix,
     gram_blocks,
     norm_buffer,
+    rows_of,
     score_rows,
     spread_rows,
     squared_norm_rows,
+    squared_sums,
     weight_shape,
 )
 from maxmargin.features.constant import ConstantFeatures
@@ -21,14 +24,17 @@ __all__ = [
     "ObservedFeatures",
     "Pairs",
     "SparseFeatures",
+    "as_matrix",
     "gram_blocks",
     "norm_buffer",
     "observed_features",
+    "rows_of",
     "score_parts",
     "score_rows",
     "spread_parts",
     "spread_rows",
     "squared_norm_parts",
     "squared_norm_rows",
+    "squared_sums",
     "weight_shape",
 ]

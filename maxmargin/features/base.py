@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin.runtime.dispatch import generic, helper
 from maxmargin.runtime.threads import aligned
@@ -54,6 +55,11 @@ def clear_row(features, t, dense):
 @generic
 def fill_gram(features, offsets, start, values, width):
     """Write the Gram matrix of each example i whose start[i] >= 0 from there on; called from Python only."""
+
+
+@generic
+def as_matrix(features, n_rows):
+    """The rows as a matrix of NumPy or SciPy, without the gram matrices; called from Python only."""
 
 
 class Gram(NamedTuple):
@@ -108,6 +114,22 @@ def gram_squared_norm(gram, i, n, delta):
 def full_table(features, n_features, n_labels):
     """The shape of the weights of features that have one for every label."""
     return n_features, n_labels
+
+
+def rows_of(offsets: np.ndarray) -> sp.csr_array:
+    """How often each example has each row, (n, rows): once from offsets[i] to offsets[i + 1]."""
+    n_rows = int(offsets[-1])
+    return sp.csr_array((np.ones(n_rows), np.arange(n_rows), offsets), shape=(len(offsets) - 1, n_rows))
+
+
+def squared_sums(features: Any, counts: sp.csr_array) -> np.ndarray:
+    """||sum_t counts[i, t] |x_t| ||^2 of each example i.
+
+    Where an output chooses a column of weights for each row, no two outputs of an example are further apart than by
+    twice that: a feature f has the weights sum_t x_tf (e_t - e'_t), and columns e_t - e'_t are of the norm sqrt(2).
+    """
+    sums = counts @ abs(as_matrix(features, counts.shape[1])).astype(np.float64)
+    return np.asarray((sums * sums).sum(axis=1), np.float64).ravel()
 
 
 def norm_buffer(features: Any, n_features: int, n_labels: int, dtype: Any) -> np.ndarray:

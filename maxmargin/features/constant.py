@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from maxmargin.features.base import full_table, score_rows, spread_rows, squared_norm_rows, weight_shape
+import numpy as np
+
+from maxmargin.features.base import as_matrix, full_table, score_rows, spread_rows, squared_norm_rows, weight_shape
 from maxmargin.runtime.dispatch import implements
 
 
@@ -13,6 +15,11 @@ class ConstantFeatures(NamedTuple):
 
 
 implements(weight_shape, ConstantFeatures)(full_table)
+
+
+@implements(as_matrix, ConstantFeatures)
+def constant_matrix(features, n_rows):
+    return np.ones((n_rows, 1))
 
 
 @implements(score_rows, ConstantFeatures)

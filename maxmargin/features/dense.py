@@ -9,6 +9,7 @@ import numpy as np
 from maxmargin.features.base import (
     Gram,
     add_row,
+    as_matrix,
     clear_row,
     dot_row,
     fill_gram,
@@ -31,6 +32,11 @@ class DenseFeatures(NamedTuple):
 
 
 implements(weight_shape, DenseFeatures)(full_table)
+
+
+@implements(as_matrix, DenseFeatures)
+def dense_matrix(features, n_rows):
+    return features.rows
 
 
 @implements(score_rows, DenseFeatures)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.features.base import (
+    as_matrix,
     row_is_zero,
     score_rows,
     spread_rows,
@@ -65,6 +66,14 @@ def observed_features(rows: Any, pairs: Pairs) -> ObservedFeatures:
 @implements(weight_shape, ObservedFeatures)
 def one_column(features, n_features, n_labels):
     return features.labels.size, 1
+
+
+@implements(as_matrix, ObservedFeatures)
+def observed_matrix(features, n_rows):
+    """A feature is known by the first of its weights; those without any are left out."""
+    rows = as_matrix(features.rows, n_rows)
+    rows.data = np.where(features.ends > features.rows.indices, rows.data, 0)
+    return rows
 
 
 @implements(score_rows, ObservedFeatures)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin.features.base import (
     Gram,
     add_row,
+    as_matrix,
     clear_row,
     dot_row,
     fill_gram,
@@ -56,6 +58,19 @@ def binary_entry(features, p):
 
 
 implements(weight_shape, SparseFeatures, BinaryFeatures)(full_table)
+
+
+@implements(as_matrix, SparseFeatures)
+def sparse_matrix(features, n_rows):
+    width = int(features.indices.max(initial=0)) + 1
+    return sp.csr_array((features.values, features.indices, features.indptr), shape=(n_rows, width))
+
+
+@implements(as_matrix, BinaryFeatures)
+def binary_matrix(features, n_rows):
+    width = int(features.indices.max(initial=0)) + 1
+    ones = np.ones(features.indices.size)
+    return sp.csr_array((ones, features.indices, features.indptr), shape=(n_rows, width))
 
 
 @implements(score_rows, SparseFeatures, BinaryFeatures)

@@ -151,9 +151,14 @@ class Objective:
 
         The weights are those before they are projected to the bounds, free of the drift of incremental updates.
         """
+        v, cost = self.sums_of(means)
+        return v, self.dual_value(cost, v)
+
+    def sums_of(self, means: Blocks) -> tuple[np.ndarray, float]:
+        """w(mu) before its projection, and the mean of <cost, mu>, of a dual point."""
         costs = np.zeros(self.n)
         v = self.passes.accumulate(assemble, means, self.weight, self.regularization, costs)
-        return v, self.dual_value(float(costs.sum()) / self.n, v)
+        return v, float(costs.sum()) / self.n
 
     def primal(self, w: np.ndarray, loss: float) -> float:
         """F(w), given its loss term."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.features import score_rows, spread_rows, squared_norm_rows
+from maxmargin.features import rows_of, score_rows, spread_rows, squared_norm_rows, squared_sums
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
@@ -88,6 +88,12 @@ def new_box_weights(problem):
 @implements(generics.part_sizes, BoxProblem)
 def box_part_sizes(problem):
     return np.diff(problem.offsets) + 1
+
+
+@implements(generics.squared_diameters, BoxProblem)
+def box_squared_diameters(problem):
+    """A feature's sums over two boxes differ by no more than the sum of its magnitudes over all cells."""
+    return squared_sums(problem.features, rows_of(problem.offsets))
 
 
 @implements(generics.workspace, BoxProblem)

@@ -10,9 +10,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin import problem as generics
-from maxmargin.features import score_parts, spread_parts, squared_norm_parts
+from maxmargin.features import as_matrix, rows_of, score_parts, spread_parts, squared_norm_parts
 from maxmargin.runtime.dispatch import implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.smoothing import has_weight
@@ -47,6 +48,17 @@ def new_candidate_weights(problem):
 @implements(generics.part_sizes, CandidateProblem)
 def candidate_part_sizes(problem):
     return np.diff(problem.offsets)
+
+
+@implements(generics.squared_diameters, CandidateProblem)
+def candidate_squared_diameters(problem):
+    """By the largest distance from the mean of an example's candidates."""
+    rows = as_matrix(problem.features, int(problem.offsets[-1])).astype(np.float64)
+    lengths = np.diff(problem.offsets)
+    example = np.repeat(np.arange(lengths.size), lengths)
+    means = sp.diags_array(1 / lengths) @ rows_of(problem.offsets) @ rows
+    away = rows - means[example]
+    return 4 * np.maximum.reduceat(np.asarray((away * away).sum(axis=1)).ravel(), problem.offsets[:-1])
 
 
 @implements(generics.workspace, CandidateProblem)

@@ -12,9 +12,18 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin import problem as generics
-from maxmargin.features import norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_shape
+from maxmargin.features import (
+    norm_buffer,
+    rows_of,
+    score_rows,
+    spread_rows,
+    squared_norm_rows,
+    squared_sums,
+    weight_shape,
+)
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
@@ -92,6 +101,13 @@ def new_chain_weights(problem):
 def chain_part_sizes(problem):
     n_labels = problem.penalty.shape[0]
     return (np.diff(problem.offsets) + n_labels) * n_labels
+
+
+@implements(generics.squared_diameters, ChainProblem)
+def chain_squared_diameters(problem):
+    n_transitions = sp.csr_array(np.diff(problem.offsets)[:, np.newaxis] - 1)
+    emissions = squared_sums(problem.features, rows_of(problem.offsets))
+    return 2 * (emissions + squared_sums(problem.transitions, n_transitions))
 
 
 @implements(generics.workspace, ChainProblem)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin.checks import check_choice
-from maxmargin.features.base import add_row, clear_row, dot_row
+from maxmargin.features.base import add_row, clear_row, dot_row, squared_sums
 from maxmargin.runtime.dispatch import helper
 
 TIES = ("full", "symmetric", "potts")
@@ -79,6 +80,17 @@ def columns_of(n_first: int, n_second: int, ties: str) -> np.ndarray:
     a, b = np.divmod(np.arange(n_first**2), n_first)
     low, high = np.minimum(a, b), np.maximum(a, b)
     return low * n_first + high  # those below the diagonal are not used
+
+
+def squared_diameters(cliques: Cliques) -> np.ndarray:
+    """Upper bounds of how far apart the features of two outputs of each example are, as far as these cliques go."""
+    n, n_kinds = len(cliques.offsets) - 1, len(cliques.n_parts)
+    if not len(cliques.row):
+        return np.zeros(n)
+    group = np.repeat(np.arange(n), np.diff(cliques.offsets)) * n_kinds + cliques.kind
+    shape = n * n_kinds, int(cliques.row.max()) + 1
+    counts = sp.csr_array((np.ones(len(group)), (group, cliques.row)), shape)
+    return 2 * squared_sums(cliques.features, counts).reshape(n, n_kinds).sum(axis=1)
 
 
 @helper

@@ -91,6 +91,7 @@ class CustomProblem:
             self.topk_oracle = self._topk_oracle
         if self._can_enumerate:
             self.exp_oracle = self._exp_oracle
+            self.squared_diameters = self._squared_diameters
 
     def _check_truth(self, i: int, y: Any) -> None:
         cost = float(self.model.cost(y, y))
@@ -162,6 +163,13 @@ class CustomProblem:
 
     def workspace(self, n_best: int) -> None:
         return None
+
+    def _squared_diameters(self) -> np.ndarray:
+        """By the largest distance from the mean of an example's outputs."""
+        for i in range(len(self.X)):
+            self._enumerate(i)
+        tables = (self._tables[i][:, :-1] for i in range(len(self.X)))
+        return np.array([4 * np.square(table - table.mean(axis=0)).sum(axis=1).max() for table in tables])
 
     # --- the linear map: potentials are weights ---------------------------------------------------------------------
 

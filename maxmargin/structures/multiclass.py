@@ -37,6 +37,11 @@ def class_part_sizes(problem):
     return np.full(problem.labels.size, len(problem.cost_matrix))
 
 
+@implements(generics.squared_diameters, MulticlassProblem)
+def class_squared_diameters(problem):
+    return 2 * problem.squared_norms.astype(np.float64)
+
+
 @implements(generics.workspace, MulticlassProblem)
 def class_workspace(problem, n_best):
     return None

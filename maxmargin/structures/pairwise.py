@@ -31,6 +31,7 @@ from maxmargin.structures.cliques import (
     make_cliques,
     score_cliques,
     spread_cliques,
+    squared_diameters,
 )
 from maxmargin.structures.elimination import Tables, new_tables
 from maxmargin.structures.elimination_plan import Plan, make_plan
@@ -204,6 +205,11 @@ def pairwise_part_sizes(problem):
         ends = np.concatenate([[0], np.cumsum(cliques.n_parts[cliques.kind])])
         sizes += np.diff(ends[cliques.offsets])
     return sizes
+
+
+@implements(generics.squared_diameters, *BOTH)
+def pairwise_squared_diameters(problem):
+    return squared_diameters(problem.nodes) + squared_diameters(problem.edges)
 
 
 @implements(generics.workspace, PairwiseProblem)

@@ -13,9 +13,18 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin import problem as generics
-from maxmargin.features import norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_shape
+from maxmargin.features import (
+    norm_buffer,
+    rows_of,
+    score_rows,
+    spread_rows,
+    squared_norm_rows,
+    squared_sums,
+    weight_shape,
+)
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
@@ -112,6 +121,19 @@ def new_tree_weights(problem):
 def tree_part_sizes(problem):
     n_labels = problem.penalty.shape[1]
     return np.diff(problem.offsets) * n_labels + np.diff(problem.kind_offsets) * n_labels * n_labels
+
+
+@implements(generics.squared_diameters, TreeProblem)
+def tree_squared_diameters(problem):
+    n = len(problem.offsets) - 1
+    example = np.repeat(np.arange(n), np.diff(problem.offsets))
+    is_edge = problem.parent >= 0
+    kind = (problem.kind_offsets[example] + problem.kind)[is_edge]
+    edges = sp.csr_array(
+        (np.ones(kind.size), (example[is_edge], kind)), shape=(n, int(problem.kind_offsets[-1]))
+    )  # adds up those of one kind
+    nodes = squared_sums(problem.features, rows_of(problem.offsets))
+    return 2 * (nodes + squared_sums(problem.edge_features, edges))
 
 
 @implements(generics.workspace, TreeProblem)

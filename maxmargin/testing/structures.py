@@ -16,6 +16,8 @@ from maxmargin.smoothing import EVERY, has_weight
 from maxmargin.structures.chain import ChainProblem
 from maxmargin.testing.caller import Caller
 
+SOME = 40  # outputs whose distances are compared
+
 
 def toy_chains(
     n: int = 6,
@@ -115,6 +117,8 @@ class _Example:
                 self.check_exp(table)
             if supports(generics.sample_oracle, self.call.problem) and not augmented:
                 self.check_samples()
+        if outputs is not None and supports(generics.squared_diameters, self.call.problem) and not self.w.any():
+            self.check_diameter(outputs)
 
     def check_linear_map(self) -> None:
         is_possible = self.theta > generics.IMPOSSIBLE / 2
@@ -178,6 +182,19 @@ class _Example:
             p = np.exp(scores - top)
             self.close(log_z, top + np.log(p.sum()), "the log-partition function differs from enumeration")
             self.close(mu, (p / p.sum()) @ table, "the means of exp_oracle differ from enumeration")
+
+    def check_diameter(self, outputs: list[Any]) -> None:
+        if len(outputs) > SOME:
+            outputs = [outputs[k] for k in self.rng.permutation(len(outputs))[:SOME]]
+        features = np.zeros((len(outputs), self.w.size), self.w.dtype)
+        for row, y in zip(features, outputs, strict=True):
+            self.call(generics.spread, row, self.i, self.parts(y), 1.0)
+        largest = max(float(np.square(features - row).sum(axis=1).max()) for row in features)
+        bound = float(generics.squared_diameters(self.call.problem)[self.i])
+        assert largest <= bound * (1 + self.tol), (
+            f"example {self.i}: two outputs have features at a squared distance of {largest}, but squared_diameters is "
+            f"{bound}"
+        )
 
     def check_samples(self) -> None:
         """Compare the mean parts of samples, which scatter, with those of the exp oracle."""

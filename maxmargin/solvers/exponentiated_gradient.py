@@ -1,0 +1,222 @@
+"""Exponentiated gradient (Collins et al. 2008) on the dual of log losses and of hinge losses, smoothed or plain.
+
+A dual point is a Gibbs distribution of each example, alpha_i ~ exp(<theta_i, s(y)>). A step adds a multiple of the
+slope of the dual to the potentials, theta_i + eta (B_i'w(alpha) + cost_i - t theta_i), where t is the temperature of
+the loss: on one example after the other, w following at once (`exponentiated_steps`), or on all at the same time.
+
+In batch steps from theta_i = B_i'W + c cost_i, potentials stay of that form: W <- (1 - eta t) W + eta w(alpha) and c <-
+(1 - eta t) c + eta. So nothing is kept per example, and alpha is where the loss smoothed at the temperature 1/c is
+attained at the weights W/c. Steps that lower the dual are taken back. If w(alpha) changes by v and the mean cost by k,
+the slope is a = k - lambda <w, v> - t (c k - lambda <W, v>), and of small steps eta = a / (t a + lambda ||v||^2 / eta)
+is the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from maxmargin.checks import check_choice, check_count, check_share
+from maxmargin.losses import Loss
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.blocks import Blocks
+from maxmargin.solvers import sum_tree
+from maxmargin.solvers.exponentiated_steps import GibbsPoint, exponentiated_steps, place
+from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
+from maxmargin.solvers.lower_bound import Certifier
+from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.run import Run
+from maxmargin.solvers.solver import Solver
+from maxmargin.trace import Status
+
+SAMPLINGS = ("permutation", "gap")
+PULL = 10.0  # of the true outputs' potentials, at which blocks begin
+FIRST_STEP = 0.5  # of the way to where the loss is attained
+RELAXED = 0.5  # the share of the best step that batch steps take: with the whole, they go to and fro
+SHORTEST = 1e-12  # of the last step, tried before giving up
+
+
+@dataclass(frozen=True)
+class ExponentiatedGradient(Solver):
+    """Exponentiated gradient on the dual, on single examples or in batch.
+
+    Good for conditional random fields at small and medium C: few passes to a tight gap. Single steps keep two numbers
+    per part of each example, batch steps nothing.
+
+    Parameters
+    ----------
+    batch : take steps on all examples at once, on all threads, in place of one after the other
+    sampling : order of the examples: "permutation" visits each once per pass, "gap" draws in proportion to the block
+        gaps
+    uniform_share : the share of examples that gap sampling draws uniformly
+    gap_every : passes between two certificates
+
+    References
+    ----------
+    Collins, Globerson, Koo, Carreras, Bartlett (2008), Exponentiated gradient algorithms for conditional random fields
+    and max-margin Markov networks.
+
+    Examples
+    --------
+    >>> from maxmargin import ExponentiatedGradient
+    >>> from maxmargin.testing import toy_chains
+    >>> ExponentiatedGradient().solve(toy_chains(), loss="log", random_state=0).status.name
+    'OPTIMAL'
+    """
+
+    batch: bool = False
+    sampling: str = "permutation"
+    uniform_share: float = 0.2
+    gap_every: int = 5
+
+    takes_smooth: ClassVar[bool] = True
+    needs_margin: ClassVar[bool] = True
+    takes_bounds: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.batch, (bool, np.bool_)):
+            raise ValueError(f"batch must be True or False, not {self.batch!r}.")
+        check_choice("sampling", self.sampling, SAMPLINGS)
+        check_share("uniform_share", self.uniform_share)
+        check_count("gap_every", self.gap_every)
+
+    def takes(self, loss: Loss) -> bool:
+        return super().takes(loss) and loss.smoothing != "l2"
+
+    def oracles(self, loss: Loss) -> set[str]:
+        return {"exp", loss.oracle}
+
+    def needs_norms(self, loss: Loss) -> bool:
+        return not self.batch
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        certifier = Certifier(run)
+        run.n_steps += run.objective.n
+        yield (certificate := certifier.certify(run.start_weights(), 0.0))
+        state = BatchState(run, certificate) if self.batch else BlockState(run, certificate)
+        while True:
+            for _ in range(run.passes_to_go(self.gap_every)):
+                state.make_pass(self)
+                if run.must_stop:
+                    break
+            yield certifier.certify(*state.rebuild())
+            state.refresh(certifier.gaps)
+
+
+def temperature_of(loss: Loss) -> float:
+    """That of the entropy in the dual."""
+    return loss.mu if loss.is_smooth else 0.0
+
+
+class BatchState:
+    """Steps on all examples at once.
+
+    Parameters
+    ----------
+    run : the run
+    certificate : of the weights to start from
+    """
+
+    def __init__(self, run: Run, certificate: Certificate) -> None:
+        self.run, self.objective = run, run.objective
+        self.t = temperature_of(run.objective.loss)
+        self.point = first_gibbs(run, certificate)
+        self.eta = FIRST_STEP / first_temperature(run, certificate)
+
+    def _value(self, point: Gibbs) -> float:
+        return self.objective.dual_value(point.cost + self.t * point.entropy, point.v)
+
+    def make_pass(self, solver: ExponentiatedGradient) -> None:
+        """One step, which may take several passes."""
+        run, point, t, strength = self.run, self.point, self.t, self.objective.regularization
+        shortest = SHORTEST * self.eta
+        while not run.must_stop:
+            eta = self.eta
+            tried = attain_gibbs(run, (1 - eta * t) * point.W + eta * point.v, (1 - eta * t) * point.c + eta)
+            change, cost = tried.v - point.v, tried.cost - point.cost
+            a = (1 - t * point.c) * cost - strength * float(np.dot(point.v - t * point.W, change))
+            bend = t * a + strength * float(np.dot(change, change)) / eta
+            best = a / bend if bend > 0 else 2 * eta
+            if self._value(tried) >= self._value(point):
+                self.point, self.eta = tried, min(max(RELAXED * best, eta / 2), 2 * eta)
+                return
+            self.eta = min(max(best, eta / 10), eta / 2)
+            if self.eta < shortest:
+                run.verdict = Status.STALLED
+
+    def rebuild(self) -> tuple[np.ndarray, float, float, None]:
+        """w(alpha), D(alpha), the size of its exponents, and no mean parts."""
+        return self.point.v, self._value(self.point), self.point.exponents, None
+
+    def refresh(self, gaps: np.ndarray) -> None:
+        """Batch steps go without the gaps of blocks."""
+
+
+class BlockState:
+    """Steps on one example after the other.
+
+    Parameters
+    ----------
+    run : the run
+    certificate : of the weights to start from
+    """
+
+    def __init__(self, run: Run, certificate: Certificate) -> None:
+        objective, n = run.objective, run.objective.n
+        self.run, self.objective = run, objective
+        self.t = temperature_of(objective.loss)
+        self.point = GibbsPoint(objective.gold_means(), objective.gold_means(), np.zeros(n))
+        first = 1 / first_temperature(run, certificate)
+        scale, pull = (first, 0.0) if run.start is not None else (0.0, PULL)
+        objective.passes.run(place, self.point, objective.loss, certificate.w, scale, pull)
+        run.count(calls=n)
+        self.etas = np.full(n, FIRST_STEP * first)
+        self.tree = sum_tree.new_tree(n)
+        self.room = np.zeros((2, int(objective.passes.part_sizes.max())), objective.passes.dtype)
+        self.is_first = True
+        self.rebuild()
+
+    def make_pass(self, solver: ExponentiatedGradient) -> None:
+        """As many steps as there are examples."""
+        run, objective, n = self.run, self.objective, self.objective.n
+        order, draws = run.rng.permutation(n), run.rng.random(n)
+        if solver.sampling == "gap" and not self.is_first:
+            order = run.rng.integers(n, size=n)
+            order[run.rng.random(n) >= solver.uniform_share] = -1
+        self.is_first = False
+        for lo, hi in run.slices(n):
+            calls = exponentiated_steps(
+                objective.problem,
+                objective.loss,
+                self.t,
+                run.w,
+                self.point,
+                self.etas,
+                objective.weight,
+                objective.regularization,
+                self.tree,
+                order[lo:hi],
+                draws[lo:hi],
+                self.room,
+                objective.passes.scratches[0],
+            )
+            run.count(calls=calls)
+
+    def refresh(self, gaps: np.ndarray) -> None:
+        """Take note of block gaps, but for their entropies."""
+        entropies = self.objective.weight * self.t * self.point.entropies / self.objective.n
+        sum_tree.leaves(self.tree, self.objective.n)[:] = np.maximum(gaps - entropies, 0)
+        sum_tree.sum_up(self.tree)
+
+    def rebuild(self) -> tuple[np.ndarray, float, float, Blocks]:
+        """w(alpha), recomputed in float64 against drift, D(alpha), the size of its exponents, and its mean parts."""
+        objective = self.objective
+        v, cost = objective.sums_of(self.point.means)
+        self.run.w[:] = v
+        entropy = float(objective.weight @ self.point.entropies) / objective.n
+        theta = self.point.potentials.values
+        exponents = float(np.abs(theta, where=theta > IMPOSSIBLE / 2, out=np.zeros_like(theta)).max())
+        return v, objective.dual_value(cost * objective.loss.margin + self.t * entropy, v), exponents, self.point.means

@@ -1,0 +1,117 @@
+"""One step of exponentiated gradient on one block of the dual.
+
+Block i is a Gibbs distribution alpha_i ~ exp(<theta_i, s(y)>), kept as its potentials theta_i and its mean parts mu_i.
+At the temperature t of the loss (1 for the log loss, zero for the hinge loss), the slope of the dual in alpha_i has the
+potentials g = B_i'w + cost_i - t theta_i, so that a step is, with one call of the exp oracle,
+
+    theta' = theta_i + eta g,   mu' = exp_oracle(theta'),   delta = mu' - mu_i,   w -= weight_i / (lambda n) B_i delta.
+
+The dual rises by weight_i / n times
+
+    a - t KL(alpha' || alpha_i) - q / 2,    a = <g, delta>,    q = weight_i / (lambda n) ||B_i delta||^2,
+
+where KL is about eta a / 2: steps with q > (2 - t eta) a are taken back, unless that may be rounding: close to a single
+output nothing moves but the potentials, at first. For small steps a and q / eta are proportional to eta, and eta =
+a / (t a + q / eta) is the best: that of the next step on the block.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.losses import combine, copy_into, potentials
+from maxmargin.problem import add_output, exp_oracle, gold, n_examples, spread, squared_norm
+from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.solvers.objective import inner, size_of_score
+from maxmargin.solvers.sum_tree import change, draw
+
+MOST_TRIALS = 30  # of a step: shorter ones are lost in rounding
+LONGEST, SHORTEST = 2.0, 0.1  # times the last one
+FARTHEST = 100.0  # in exponents: further steps change nothing any more, until they are in the way
+
+
+class GibbsPoint(NamedTuple):
+    """A dual point of Gibbs distributions."""
+
+    potentials: Blocks
+    means: Blocks  # less the parts of the true outputs
+    entropies: np.ndarray  # (n,) rounded down
+
+
+@kernel
+def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
+    """theta_i = scale (B_i'w + cost_i) + pull s_i(y_i) for the examples lo:hi, with its mean parts and entropies."""
+    for i in range(lo, hi):
+        theta = point.potentials.values[point.potentials.start[i] : point.potentials.start[i + 1]]
+        potentials(problem, loss, w, i, theta)
+        combine(theta, scale, theta, 0.0)
+        add_output(problem, i, gold(problem, i), pull, theta)
+        given = scratch.theta[: theta.size]
+        mu = scratch.delta[: theta.size]
+        copy_into(given, theta)
+        set_means(problem, point, i, theta, mu, exp_oracle(problem, i, given, mu, scratch.work))
+
+
+@helper
+def set_means(problem, point, i, theta, mu, log_z):
+    """Put the mean parts mu of the potentials theta, and their entropy, in place of those of block i."""
+    rounding = np.finfo(theta.dtype).eps * size_of_score(theta, mu, np.inf)
+    point.entropies[i] = max(log_z - inner(theta, mu) - rounding, 0.0)
+    means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
+    copy_into(means, mu)
+    add_output(problem, i, gold(problem, i), -1.0, means)
+
+
+@kernel
+def exponentiated_steps(
+    problem, loss, temperature, w, point, etas, weight, regularization, tree, order, draws, room, scratch
+):
+    """A step on each example of `order`, or one drawn by the tree where it is negative; return the calls of the oracle.
+
+    `room` holds two rows for the parts of an example. The tree holds block gaps: those of the last certificate, or what
+    the last step on the block tells of them, t KL, which is about a / (2 t eta), or at least a where t is zero.
+    """
+    n = n_examples(problem)
+    calls = 0
+    for k in range(order.size):
+        i = order[k] if order[k] >= 0 else draw(tree, n, draws[k])
+        at = point.potentials.values[point.potentials.start[i] : point.potentials.start[i + 1]]
+        means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
+        theta = scratch.theta[: at.size]
+        mu = scratch.delta[: at.size]
+        slope = room[0, : at.size]
+        delta = room[1, : at.size]
+        scale = weight[i] / (regularization * n)
+        potentials(problem, loss, w, i, slope)
+        eta = etas[i]
+        gap = 0.0
+        for _ in range(MOST_TRIALS):
+            copy_into(theta, at)
+            combine(theta, 1 - eta * temperature, slope, eta)
+            log_z = exp_oracle(problem, i, theta, mu, scratch.work)
+            calls += 1
+            for p in range(delta.size):
+                delta[p] = mu[p] - means[p]
+            add_output(problem, i, gold(problem, i), -1.0, delta)
+            a = inner(slope, delta) - temperature * inner(at, delta)
+            q = scale * squared_norm(problem, i, delta, scratch.work)
+            bend = temperature * a + q / eta
+            gap = a / (2 * temperature * eta) if temperature > 0 else a
+            size = 1 + size_of_score(slope, mu, np.inf)
+            rounding = np.finfo(theta.dtype).eps * size
+            best = LONGEST * eta
+            if bend > 0 and a > rounding:
+                best = min(max(a / bend, SHORTEST * eta), best)
+            if q <= (2 - temperature * eta) * a + rounding:
+                combine(at, 1 - eta * temperature, slope, eta)
+                spread(problem, w, i, delta, -scale)
+                set_means(problem, point, i, at, mu, log_z)
+                eta = min(best, 1 / temperature if temperature > 0 else FARTHEST / size)
+                break
+            eta = min(eta / 2, best)
+        etas[i] = eta
+        change(tree, i, weight[i] / n * max(gap, 0.0))
+    return calls
