@@ -9,17 +9,13 @@ import numpy as np
 from maxmargin import inference
 from maxmargin.encode.checks import locate
 from maxmargin.encode.graph import GraphEncoder
-from maxmargin.estimators.families import CRF, SVM, ArrayModel, WithMarginals, WithMaxMarginals
+from maxmargin.estimators.families import ArrayModel
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
-from maxmargin.losses import Loss, RelaxedLoss, find_loss
-from maxmargin.problem import exp_oracle
-from maxmargin.runtime import supports
-from maxmargin.solvers import Solver, find_solver
-from maxmargin.structures.elimination_plan import NONE, TreewidthError
+from maxmargin.estimators.relaxable import RelaxableCRF, RelaxableModel, RelaxableSVM, check_treewidths
 
 
 @estimator
-class GraphModel(WithMaxMarginals, WithMarginals, ArrayModel):
+class GraphModel(RelaxableModel, ArrayModel):
     """What the models of graphs share."""
 
     interaction: str = parameter(
@@ -30,13 +26,6 @@ class GraphModel(WithMaxMarginals, WithMarginals, ArrayModel):
         default="symmetric",
     )
     fit_bias: bool = parameter("bool", "Add a constant to the features of nodes and edges.", default=True)
-
-    def _find_loss(self) -> Loss:
-        loss = getattr(self, "loss", self._loss)
-        return RelaxedLoss(margin=self._loss == "hinge") if loss == "relaxed" else find_loss(loss)
-
-    def _find_solver(self, loss: Loss) -> Solver:
-        return find_solver("idal" if self.solver == "auto" and loss.name == "relaxed" else self.solver, loss)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> Any:
         options = {"dtype": self.dtype, "fit_bias": self.fit_bias, "interaction": self.interaction}
@@ -62,10 +51,6 @@ class GraphModel(WithMaxMarginals, WithMarginals, ArrayModel):
         tables = self._encoder.arrange(problem, means)
         return (tables, is_exact) if return_exact else tables
 
-    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
-        check_treewidths(problem, "predict_topk")
-        return super()._predict_topk(problem, k)
-
     def _decision_function(self, problem: Any) -> Any:
         check_treewidths(problem, "decision_function")
         return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs), -np.inf)
@@ -83,7 +68,7 @@ class GraphModel(WithMaxMarginals, WithMarginals, ArrayModel):
 
 
 @estimator
-class GraphSVM(SVM, GraphModel):
+class GraphSVM(RelaxableSVM, GraphModel):
     """Structural SVM that labels the nodes of graphs, with cycles or without: a max-margin Markov random field.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -115,11 +100,6 @@ class GraphSVM(SVM, GraphModel):
     ['green', 'red', 'blue']
     """
 
-    loss: Any = parameter(
-        '{"hinge", "smooth_hinge", "relaxed"} or Loss',
-        "The hinge loss above, a smoothed one, or a relaxed one, whose maximum is over the local polytope, for `IDAL`.",
-        default="hinge",
-    )
     cost: Any = parameter(
         '{"hamming", "normalized_hamming"}',
         "Cost of a labelling: the weight of the nodes that are labelled wrong, or the same divided by the weight of "
@@ -163,7 +143,7 @@ class GraphSVM(SVM, GraphModel):
 
 
 @estimator
-class GraphCRF(CRF, GraphModel):
+class GraphCRF(RelaxableCRF, GraphModel):
     """Conditional random field on graphs, with cycles or without: p(y) ~ exp(score(y)).
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the
@@ -183,22 +163,6 @@ class GraphCRF(CRF, GraphModel):
     >>> model.predict_marginals(X)[0].round().tolist()
     [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
     """
-
-    loss: Any = parameter(
-        '{"auto", "log", "relaxed"} or Loss',
-        'The log loss above, its relaxation, or, "auto", whichever the treewidth of the graphs allows.',
-        default="auto",
-    )
-    solver: Any = "auto"
-
-    def _find_loss(self) -> Loss:
-        return find_loss("log") if self.loss == "auto" else super()._find_loss()
-
-    def _method(self, problem: Any) -> tuple[Solver, Loss]:
-        if self.loss != "auto" or supports(exp_oracle, problem):
-            return super()._method(problem)
-        loss = RelaxedLoss(margin=False, entropy="oriented_trees")
-        return self._find_solver(loss), loss
 
     @documents_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
@@ -229,10 +193,3 @@ class GraphCRF(CRF, GraphModel):
             raise ValueError(f"y[{example}] contains a label that was not seen in fit, at node {place}.")
         _, log_partition = inference.marginals(problem, self._w, self.n_jobs)
         return inference.scores_of(problem, self._w, self.n_jobs) - log_partition
-
-
-def check_treewidths(problem: Any, method: str) -> None:
-    """Raise unless all treewidths are small enough for exact sums and best outputs."""
-    if not supports(exp_oracle, problem):
-        i = int(np.argmax(problem.plan.which == NONE))
-        raise TreewidthError(f"{method} needs graphs of small treewidth, but that of X[{i}] is too large.")

@@ -8,13 +8,13 @@ import numpy as np
 
 from maxmargin import inference
 from maxmargin.encode.multilabel import MultiLabelEncoder
-from maxmargin.estimators.families import CRF, SVM, RowClassifier
-from maxmargin.estimators.graph import check_treewidths
+from maxmargin.estimators.families import RowClassifier
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
+from maxmargin.estimators.relaxable import RelaxableCRF, RelaxableModel, RelaxableSVM, check_treewidths
 
 
 @estimator
-class MultiLabelModel(RowClassifier):
+class MultiLabelModel(RelaxableModel, RowClassifier):
     """What models of several labels per row have in common."""
 
     graph: Any = parameter(
@@ -22,7 +22,7 @@ class MultiLabelModel(RowClassifier):
         'The pairs of labels that have weights: "tree" for the Chow-Liu tree, which joins all labels along pairs that '
         'tell most of each other in the training examples; "full" for all pairs; an array of pairs of columns '
         "of y; None for labels that are independent of each other. Inference is exact for trees, for up to 20 labels, "
-        "and for graphs of small treewidth; beyond these, SVMs infer approximately, with a bound, and CRFs cannot.",
+        "and for graphs of small treewidth; beyond these, SVMs infer approximately, with a bound, and CRFs relax.",
         default="tree",
     )
 
@@ -76,12 +76,10 @@ class MultiLabelModel(RowClassifier):
         best = super().decision_function(X)
         return best[..., 1] - best[..., 0]
 
-    def _decision_function(self, problem: Any) -> Any:
-        check_treewidths(problem, "decision_function")
-        return super()._decision_function(problem)
-
     def predict_marginals(self, X: Any) -> np.ndarray:
         """The probability of each label under p(y) ~ exp(score(y)): not calibrated unless the model is a CRF.
+
+        Where the treewidth of the graph is too large, it is that of a relaxation, as of `GraphCRF`.
 
         Parameters
         ----------
@@ -92,14 +90,6 @@ class MultiLabelModel(RowClassifier):
         (n, L) array
         """
         return super().predict_marginals(X)[..., 1]
-
-    def _predict_marginals(self, problem: Any) -> Any:
-        check_treewidths(problem, "predict_marginals")
-        return super()._predict_marginals(problem)
-
-    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
-        check_treewidths(problem, "predict_topk")
-        return super()._predict_topk(problem, k)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of examples whose labels are all right.
@@ -113,7 +103,7 @@ class MultiLabelModel(RowClassifier):
 
 
 @estimator
-class MultiLabelSVM(SVM, MultiLabelModel):
+class MultiLabelSVM(RelaxableSVM, MultiLabelModel):
     """Structural SVM of several labels per row: each depends on the features and on the labels it is joined with.
 
     The score of labels y is the sum of <coef_[l], x> + intercept_[l] over the labels l that are on, and of
@@ -161,7 +151,7 @@ class MultiLabelSVM(SVM, MultiLabelModel):
 
 
 @estimator
-class MultiLabelCRF(CRF, MultiLabelModel):
+class MultiLabelCRF(RelaxableCRF, MultiLabelModel):
     """Conditional random field of several labels per row: p(y) ~ exp(score(y)), with the scores of `MultiLabelSVM`.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the
@@ -209,5 +199,6 @@ class MultiLabelCRF(CRF, MultiLabelModel):
         (n,) array
         """
         problem = self._problem_with_truth(X, y)
+        check_treewidths(problem, "log_likelihood")
         _, log_partition = inference.marginals(problem, self._w, self.n_jobs)
         return inference.scores_of(problem, self._w, self.n_jobs) - log_partition
