@@ -13,6 +13,7 @@ from maxmargin.features.base import (
 )
 from maxmargin.features.constant import ConstantFeatures
 from maxmargin.features.dense import DenseFeatures
+from maxmargin.features.kernel import KernelFeatures, KnownScores, kernel_of
 from maxmargin.features.observed import ObservedFeatures, Pairs, observed_features
 from maxmargin.features.parts import score_parts, spread_parts, squared_norm_parts
 from maxmargin.features.sparse import BinaryFeatures, SparseFeatures
@@ -21,11 +22,14 @@ __all__ = [
     "BinaryFeatures",
     "ConstantFeatures",
     "DenseFeatures",
+    "KernelFeatures",
+    "KnownScores",
     "ObservedFeatures",
     "Pairs",
     "SparseFeatures",
     "as_matrix",
     "gram_blocks",
+    "kernel_of",
     "norm_buffer",
     "observed_features",
     "rows_of",

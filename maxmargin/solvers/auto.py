@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from maxmargin.features.kernel import kernel_of
 from maxmargin.losses import Loss, find_loss
 from maxmargin.solvers.bcfw import BCFW, BlockState
+from maxmargin.solvers.exponentiated_gradient import ExponentiatedGradient
 from maxmargin.solvers.lbfgs import LBFGS
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Result, Run
@@ -25,12 +27,13 @@ class Auto(Solver):
 
     Pairwise steps are always taken: they converge fastest and change only where two outputs differ. Examples are drawn
     by their gaps unless there are very few. A cache is kept where the oracle takes much longer than the rest of a step,
-    by the time of the first passes. Smooth losses are left to `LBFGS`.
+    by the time of the first passes. Smooth losses are left to `LBFGS`, on kernels to `ExponentiatedGradient`.
     """
 
     takes_smooth: ClassVar[bool] = True
     needs_margin: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
+    takes_kernels: ClassVar[bool] = True
 
     def needs_norms(self, loss: Loss) -> bool:
         return not loss.is_smooth
@@ -38,7 +41,8 @@ class Auto(Solver):
     def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
         loss = find_loss(options.get("loss") or self.default_loss)
         if loss.is_smooth:
-            return LBFGS().solve(problem, C, sample_weight, **options)
+            solver = LBFGS() if kernel_of(problem) is None else ExponentiatedGradient()
+            return solver.solve(problem, C, sample_weight, **options)
         return super().solve(problem, C, sample_weight, **options)
 
     def iterate(self, run: Run) -> Iterator[Certificate]:

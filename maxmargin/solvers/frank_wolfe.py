@@ -29,6 +29,7 @@ class FrankWolfe(Solver):
 
     needs_margin: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
+    takes_kernels: ClassVar[bool] = True
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective
@@ -42,7 +43,7 @@ class FrankWolfe(Solver):
             yield Certificate(run.w, found.value, dual - found.rounding)
             vertex = -found.gradient / objective.regularization
             direction = vertex - objective.at(run.dual.means)[0]
-            curvature = objective.regularization * float(np.dot(direction, direction))
+            curvature = objective.regularization * objective.inner(direction, direction)
             slope = max(float(found.gaps.sum()), 0.0)
             gamma = slope / curvature if slope < curvature else 1.0
             objective.passes.run(mix, run.dual.means, outputs, gamma)

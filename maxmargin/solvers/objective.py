@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.checks import as_sample_weight, check_positive, check_share
+from maxmargin.features.kernel import complete, inner_product, kernel_of
 from maxmargin.losses import NAMED, BoundedLoss, Loss, attain, attained_on, clear, copy_into, potentials
 from maxmargin.problem import (
     IMPOSSIBLE,
@@ -111,7 +112,11 @@ class Objective:
         self.loss = attained_on(loss, problem)
         self.n_jobs = n_jobs
         self.passes = Passes(problem, n_jobs, loss.n_best)
-        self.problem = self.passes.problem
+        self.problem = self.passes.problem  # for steps on single examples
+        self.kernel = kernel_of(self.problem.problem)
+        if self.kernel is not None:
+            followed = self.problem.problem._replace(features=self.kernel._replace(follows=True))
+            self.problem = self.problem.sibling(followed)
         self.n = self.passes.n
         self.n_weights = new_weights(problem).size
         self.regularization = (1 - l1_ratio) / (self.n * C)
@@ -124,7 +129,7 @@ class Objective:
         other = copy.copy(self)
         other.loss = attained_on(loss, self.problem)
         if loss.n_best > self.passes.n_best:
-            other.passes = Passes(self.problem, self.n_jobs, loss.n_best)
+            other.passes = Passes(self.passes.problem, self.n_jobs, loss.n_best)
         return other
 
     def with_regularization(self, regularization: float) -> Objective:
@@ -158,16 +163,30 @@ class Objective:
         """w(mu) before its projection, and the mean of <cost, mu>, of a dual point."""
         costs = np.zeros(self.n)
         v = self.passes.accumulate(assemble, means, self.weight, self.regularization, costs)
+        self.complete(v)
         return v, float(costs.sum()) / self.n
+
+    def complete(self, v: np.ndarray) -> None:
+        """Fill in what sums over examples leave out of weights, where features are those of a kernel."""
+        if self.kernel is not None:
+            complete(self.kernel, v)
+
+    def inner(self, a: np.ndarray, b: np.ndarray) -> float:
+        """The inner product of two weights in float64."""
+        return float(np.dot(a, b)) if self.kernel is None else inner_product(self.kernel, a, b)
+
+    def squared_length(self, w: np.ndarray) -> float:
+        """||w||^2 in float64."""
+        return float(np.sum(np.square(w, dtype=np.float64))) if self.kernel is None else max(self.inner(w, w), 0.0)
 
     def primal(self, w: np.ndarray, loss: float) -> float:
         """F(w), given its loss term."""
-        return 0.5 * self.regularization * float(np.sum(np.square(w, dtype=np.float64))) + float(loss)
+        return 0.5 * self.regularization * self.squared_length(w) + float(loss)
 
     def dual_value(self, gain: float, v: np.ndarray) -> float:
         """D(mu), given w(mu) before its projection and the mean of <cost, mu> + entropy(mu)."""
         w = project(v, self.bounds)
-        return gain - self.regularization * (0.5 * float(np.dot(w, w)) + dual_term(v, self.bounds))
+        return gain - self.regularization * (0.5 * self.squared_length(w) + dual_term(v, self.bounds))
 
     def evaluate(
         self,
@@ -196,6 +215,8 @@ class Objective:
         arguments = self._loss_arguments(w, loss or self.loss, means, outputs, point, sets, values)
         size = self.n_weights if with_gradient else 0
         gradient = self.passes.accumulate(loss_pass, *arguments, size=size)
+        if with_gradient:
+            self.complete(gradient)
         averages = self.weight @ values[:, :IS_WRONG] / self.n
         n_inexact, n_wrong, n_beyond_reach = np.count_nonzero(values[:, SLACK:], axis=0)
         if n_beyond_reach:
@@ -217,7 +238,7 @@ class Objective:
     def prepare(self) -> None:
         """Compile what `evaluate` runs, so that the first time it takes is that of the work."""
         arguments = self._loss_arguments(new_weights(self.problem), self.loss, None, None, None, None, np.zeros((0, 9)))
-        loss_pass(self.problem, np.zeros(0), *arguments, 0, 0, self.passes.scratches[0])
+        loss_pass(self.passes.problem, np.zeros(0), *arguments, 0, 0, self.passes.scratches[0])
 
     def _loss_arguments(
         self,

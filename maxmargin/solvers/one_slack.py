@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,6 +45,8 @@ class OneSlack(Solver):
     """
 
     cache: int = 10
+
+    takes_kernels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("cache", self.cache, 0)

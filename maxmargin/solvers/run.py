@@ -223,7 +223,9 @@ class Run:
         start = as_numbers("start", start)
         if start.shape != self.w.shape or not np.isfinite(start).all():
             raise ValueError(f"start must hold {self.w.size} finite weights, or be a dual point of this problem.")
-        return project(start, self.objective.bounds)
+        start = project(start, self.objective.bounds)
+        self.objective.complete(start)  # of a model of other features, the scores would be false
+        return start
 
     def status(self, is_optimal: bool) -> Status:
         """Why the run ended."""
