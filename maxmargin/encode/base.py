@@ -75,7 +75,7 @@ class Encoder:
                 raise ValueError(f"bounds[{name!r}] must be numbers, the lower ones at most the upper ones.")
         return limits
 
-    def fitted(self, w: np.ndarray) -> tuple[Encoder, np.ndarray]:
+    def fitted(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
         """The encoder and the weights of a model, from the weights of a solver: less, where predictions need less."""
         return self, w
 

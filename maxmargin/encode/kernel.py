@@ -220,7 +220,8 @@ def check_gram(gram: np.ndarray, name: str) -> None:
     if uneven.max() > NOT_SYMMETRIC * size:
         t, u = np.unravel_index(np.argmax(uneven), gram.shape)
         raise ValueError(
-            f"{name} must be symmetric, but its entries ({t}, {u}) and ({u}, {t}) are {gram[t, u]:g} and {gram[u, t]:g}."
+            f"{name} must be symmetric, but its entries at ({t}, {u}) and ({u}, {t}) are {gram[t, u]:g} and "
+            f"{gram[u, t]:g}."
         )
     shifted = gram.astype(np.float64)
     shifted[np.diag_indices(len(gram))] += NOT_POSITIVE * size

@@ -224,7 +224,7 @@ class StructuredModel(BaseEstimator):
         """Checked true outputs in the form of predictions."""
         return y
 
-    def _become(self, encoder: Encoder, w: np.ndarray) -> None:
+    def _become(self, encoder: Any, w: np.ndarray) -> None:
         """Become a model of the weights of a solver."""
         self._encoder, w = encoder.fitted(w)
         self._set_weights(w)

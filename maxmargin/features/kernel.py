@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,10 +121,7 @@ def kernel_features(
     rows: np.ndarray, extra: np.ndarray, offsets: np.ndarray, n_labels: int, shape: Shape, n_kept: int
 ) -> KernelFeatures:
     """Features of dense rows, of which up to `n_kept` rows of the Gram matrix are kept."""
-    blocks = [
-        Kernel(shape)(rows[lo:hi], rows[lo:hi]) + extra[lo:hi] @ extra[lo:hi].T
-        for lo, hi in zip(offsets[:-1], offsets[1:], strict=True)
-    ]
+    blocks = [Kernel(shape)(rows[lo:hi], rows[lo:hi]) + extra[lo:hi] @ extra[lo:hi].T for lo, hi in pairwise(offsets)]
     n, longest = len(rows), int(np.diff(offsets).max())
     n_kept = min(n_kept, n)
     return KernelFeatures(
@@ -146,7 +144,7 @@ def kernel_features(
 def whole_gram_features(gram: np.ndarray, extra: np.ndarray, offsets: np.ndarray, n_labels: int) -> KernelFeatures:
     """Features of a Gram matrix that is known."""
     gram = np.ascontiguousarray(gram + extra @ extra.T, extra.dtype)
-    blocks = [gram[lo:hi, lo:hi] for lo, hi in zip(offsets[:-1], offsets[1:], strict=True)]
+    blocks = [gram[lo:hi, lo:hi] for lo, hi in pairwise(offsets)]
     n, nothing = len(gram), np.empty((0, 0), gram.dtype)
     return KernelFeatures(
         rows=nothing,

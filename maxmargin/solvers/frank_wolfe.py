@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from maxmargin.losses import clear
 from maxmargin.problem import add_output, gold
 from maxmargin.runtime.dispatch import kernel
