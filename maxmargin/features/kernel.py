@@ -261,8 +261,8 @@ def tables(features: KernelFeatures, w: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def complete(features: KernelFeatures, w: np.ndarray) -> None:
     """Make the scores in weights those of the coefficients; rows of the Gram matrix without any give up their place."""
-    coefficients, scores = tables(features, w)
-    scores[:] = 0
+    coefficients, whole = tables(features, w)
+    coefficients, scores = coefficients.astype(np.float64), np.zeros(whole.shape)
     is_used = coefficients.any(axis=0)
     missing = np.flatnonzero(is_used & (features.slot < 0))
     if missing.size:
@@ -273,16 +273,17 @@ def complete(features: KernelFeatures, w: np.ndarray) -> None:
         places = features.slot[part]
         is_range = places[-1] - places[0] == len(part) - 1
         rows = features.kept[places[0] : places[-1] + 1] if is_range else features.kept[places]
-        scores += coefficients[:, part] @ rows.astype(w.dtype, copy=False)
+        scores += coefficients[:, part] @ rows.astype(np.float64, copy=False)
     for part in _chunks(missing):
         block = Kernel(features.shape)(features.rows[part], features.rows)
         block += features.extra[part] @ features.extra.T
-        scores += coefficients[:, part] @ block.astype(w.dtype, copy=False)
+        scores += coefficients[:, part] @ block.astype(np.float64, copy=False)
         n_stored = min(len(part), int(features.n_free[0]))
         features.n_free[0] -= n_stored
         places = features.free[features.n_free[0] :][:n_stored]
         features.kept[places] = block[:n_stored]
         features.slot[part[:n_stored]] = places
+    whole[:] = scores
 
 
 def _chunks(indices: np.ndarray) -> list[np.ndarray]:
@@ -302,6 +303,13 @@ def inner_product(features: KernelFeatures, a: np.ndarray, b: np.ndarray) -> flo
     coefficients, scores = tables(features, a)[0], tables(features, b)[1]
     linear = np.dot(a[cut:].astype(np.float64), b[cut:].astype(np.float64))
     return float(np.einsum("lt,lt->", coefficients, scores, dtype=np.float64) + linear)
+
+
+def squared_length(features: KernelFeatures, w: np.ndarray) -> float:
+    """||W||^2 in float64, rounded up by what the scores may be rounded by."""
+    coefficients, scores = tables(features, w)
+    rounding = float(np.finfo(w.dtype).eps) * float(np.einsum("lt,lt->", np.abs(coefficients), np.abs(scores)))
+    return max(inner_product(features, w, w), 0.0) + rounding
 
 
 class KnownScores(NamedTuple):

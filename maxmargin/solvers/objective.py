@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.checks import as_sample_weight, check_positive, check_share
-from maxmargin.features.kernel import complete, inner_product, kernel_of
+from maxmargin.features.kernel import complete, inner_product, kernel_of, squared_length
 from maxmargin.losses import NAMED, BoundedLoss, Loss, attain, attained_on, clear, copy_into, potentials
 from maxmargin.problem import (
     IMPOSSIBLE,
@@ -176,8 +176,17 @@ class Objective:
         return float(np.dot(a, b)) if self.kernel is None else inner_product(self.kernel, a, b)
 
     def squared_length(self, w: np.ndarray) -> float:
-        """||w||^2 in float64."""
-        return float(np.sum(np.square(w, dtype=np.float64))) if self.kernel is None else max(self.inner(w, w), 0.0)
+        """||w||^2 in float64; rounded up, where features are those of a kernel."""
+        if self.kernel is None:
+            return float(np.sum(np.square(w, dtype=np.float64)))
+        return squared_length(self.kernel, w)
+
+    def in_dtype(self, w: np.ndarray) -> np.ndarray:
+        """Weights in the dtype of the problem."""
+        rounded = w.astype(self.passes.dtype, copy=False)
+        if rounded is not w:
+            self.complete(rounded)  # by what the coefficients have become
+        return rounded
 
     def primal(self, w: np.ndarray, loss: float) -> float:
         """F(w), given its loss term."""
@@ -211,7 +220,7 @@ class Objective:
         loss : in place of that of the objective
         with_gradient : whether to sum up the gradient
         """
-        values, w = np.zeros((self.n, 9)), w.astype(self.passes.dtype, copy=False)
+        values, w = np.zeros((self.n, 9)), self.in_dtype(w)
         arguments = self._loss_arguments(w, loss or self.loss, means, outputs, point, sets, values)
         size = self.n_weights if with_gradient else 0
         gradient = self.passes.accumulate(loss_pass, *arguments, size=size)

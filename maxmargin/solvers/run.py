@@ -186,7 +186,7 @@ class Run:
 
     def _place(self, v: np.ndarray) -> None:
         bounds = self.objective.bounds
-        self.w[:] = project(v, bounds)
+        self.w[:] = self.objective.in_dtype(project(v, bounds))
         bounds.free[:] = v[bounds.which]
 
     def evaluate(self, w: np.ndarray, objective: Objective | None = None, **kept: Any) -> Evaluation:
