@@ -83,7 +83,7 @@ class KernelChainEncoder(ChainEncoder):
                     check_gram(gram, "The matrix that kernel returns")
                 features = whole_gram_features(gram, extra, offsets, n_labels)
             else:
-                check_memory(n, n * (1 + int(np.diff(offsets).max())) * rows.dtype.itemsize, room)
+                check_memory(n, n * rows.dtype.itemsize, room)
                 n_kept = min(n, room // (n * rows.dtype.itemsize))
                 features = kernel_features(rows, extra, offsets, n_labels, made.shape, n_kept)
             encoder = replace(encoder, basis=rows)

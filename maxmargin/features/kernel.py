@@ -6,7 +6,8 @@ A step on a row changes its coefficients, and adds multiples of a row of the Gra
 that change: few, between two outputs. Sums over all examples are of coefficients only, and are then completed by one
 product of matrices. Both tables are linear, so mixtures of weights have no need of K; <W, W'> = <a, s'>.
 
-Rows of K are computed when they are needed, those of an example by one product, and are kept up to a limit. Linear
+Rows of K are kept up to a limit: those of the first training rows at first, then of those that have coefficients. The
+others are computed when they are needed. Linear
 features, such as biases, stand beside the kernel: K = k(x, x') + <extra, extra'>.
 """
 
@@ -35,7 +36,7 @@ from maxmargin.runtime.views import multiply
 
 LINEAR, POLY, RBF = 0, 1, 2
 KINDS = {"linear": LINEAR, "poly": POLY, "rbf": RBF}
-CHUNK = 512  # rows of a Gram matrix that are multiplied at once
+CHUNK = 256  # rows of a Gram matrix that are multiplied at once
 
 
 class Shape(NamedTuple):
@@ -111,7 +112,7 @@ class KernelFeatures(NamedTuple):
     slot: np.ndarray  # (N,) where the row of each training row is, -1 if it is not kept
     free: np.ndarray  # (R,) a stack of the places that hold no row
     n_free: np.ndarray  # (1,)
-    room: np.ndarray  # (T, N) for the rows of one example
+    room: np.ndarray  # (1, N) for a row
     gram: Gram  # of each example
     n_labels: int
     follows: bool  # whether the scores follow each change of coefficients, or are completed afterwards
@@ -122,9 +123,8 @@ def kernel_features(
 ) -> KernelFeatures:
     """Features of dense rows, of which up to `n_kept` rows of the Gram matrix are kept."""
     blocks = [Kernel(shape)(rows[lo:hi], rows[lo:hi]) + extra[lo:hi] @ extra[lo:hi].T for lo, hi in pairwise(offsets)]
-    n, longest = len(rows), int(np.diff(offsets).max())
-    n_kept = min(n_kept, n)
-    return KernelFeatures(
+    n, n_kept = len(rows), min(n_kept, len(rows))
+    features = KernelFeatures(
         rows=np.ascontiguousarray(rows),
         columns=np.ascontiguousarray(rows.T),
         squares=squared_lengths(rows),
@@ -134,11 +134,14 @@ def kernel_features(
         slot=np.full(n, -1),
         free=np.arange(n_kept)[::-1].copy(),
         n_free=np.array([n_kept]),
-        room=np.empty((longest, n), rows.dtype),
+        room=np.empty((1, n), rows.dtype),
         gram=gram_of(blocks),
         n_labels=n_labels,
         follows=False,
     )
+    for part in _chunks(np.arange(n_kept)):
+        _keep(features, part, _rows_of_gram(features, part))
+    return features
 
 
 def whole_gram_features(gram: np.ndarray, extra: np.ndarray, offsets: np.ndarray, n_labels: int) -> KernelFeatures:
@@ -198,17 +201,13 @@ def spread_kernel(features, weights, lo, hi, delta, scale):
             weights[label, t] += step * delta[t - lo, label]
     if not features.follows:
         return
-    has_products = False
     for t in range(lo, hi):
         if row_is_zero(delta, t - lo):
             continue
         if features.slot[t] < 0:
-            if not has_products:
-                multiply(features.rows[lo:hi], features.columns, features.room[: hi - lo])
-                has_products = True
-            finish_row(features, t, features.room[t - lo])
-        if features.slot[t] < 0:
-            add_to_scores(weights, delta[t - lo], step, features.room[t - lo])
+            multiply(features.rows[t : t + 1], features.columns, features.room)
+            finish_row(features, t, features.room[0])
+            add_to_scores(weights, delta[t - lo], step, features.room[0])
         else:
             add_to_scores(weights, delta[t - lo], step, features.kept[features.slot[t]])
 
@@ -275,15 +274,23 @@ def complete(features: KernelFeatures, w: np.ndarray) -> None:
         rows = features.kept[places[0] : places[-1] + 1] if is_range else features.kept[places]
         scores += coefficients[:, part] @ rows.astype(np.float64, copy=False)
     for part in _chunks(missing):
-        block = Kernel(features.shape)(features.rows[part], features.rows)
-        block += features.extra[part] @ features.extra.T
-        scores += coefficients[:, part] @ block.astype(np.float64, copy=False)
-        n_stored = min(len(part), int(features.n_free[0]))
-        features.n_free[0] -= n_stored
-        places = features.free[features.n_free[0] :][:n_stored]
-        features.kept[places] = block[:n_stored]
-        features.slot[part[:n_stored]] = places
+        rows = _rows_of_gram(features, part)
+        scores += coefficients[:, part] @ rows.astype(np.float64, copy=False)
+        _keep(features, part, rows)
     whole[:] = scores
+
+
+def _rows_of_gram(features: KernelFeatures, part: np.ndarray) -> np.ndarray:
+    return Kernel(features.shape)(features.rows[part], features.rows) + features.extra[part] @ features.extra.T
+
+
+def _keep(features: KernelFeatures, part: np.ndarray, rows: np.ndarray) -> None:
+    """Keep rows of the Gram matrix, as many as there are places for."""
+    n_stored = min(len(part), int(features.n_free[0]))
+    features.n_free[0] -= n_stored
+    places = features.free[features.n_free[0] :][:n_stored][::-1]
+    features.kept[places] = rows[:n_stored]
+    features.slot[part[:n_stored]] = places
 
 
 def _chunks(indices: np.ndarray) -> list[np.ndarray]:
