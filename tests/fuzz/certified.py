@@ -100,7 +100,9 @@ def explicit(problem, *models):
         coefficients[model.support_] = model.coef_.dual
         weights.append(np.append(rows.T @ coefficients, model.coef_.transitions))
     linear = DenseFeatures(np.ascontiguousarray(rows), Gram(np.empty(0), np.full(len(problem.offsets), -1)))
-    return problem._replace(features=linear, n_features=n), weights
+    names = ("token_cost", "cost_matrix", "penalty", "end_penalty")
+    in_double = {name: getattr(problem, name).astype(float) for name in names}
+    return problem._replace(features=linear, n_features=n, **in_double), weights
 
 
 def whole_gram(features):
