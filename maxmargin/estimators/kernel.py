@@ -105,7 +105,7 @@ class KernelChainCRF(SequenceCRF, KernelChainModel):
     >>> rng = np.random.default_rng(0)
     >>> X = [rng.uniform(-1, 1, size=(6, 2)) for _ in range(40)]
     >>> y = [(x.prod(axis=1) > 0).astype(int) for x in X]
-    >>> model = KernelChainCRF(kernel="poly", degree=2, C=10.0, random_state=0).fit(X[:30], y[:30])
+    >>> model = KernelChainCRF(kernel="poly", degree=2, C=1.0, random_state=0).fit(X[:30], y[:30])
     >>> model.score(X[30:], y[30:]) > 0.9
     True
     >>> model.predict_marginals(X[30:31])[0].shape
