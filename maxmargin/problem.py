@@ -28,10 +28,10 @@ REACH = 1e15
 
 
 def _is_beyond_reach(theta: np.ndarray) -> bool:
-    sizes = np.abs(theta)
-    if sizes.size == 0 or sizes.max() <= REACH:  # False of NaN
+    if not theta.size or (theta.max() <= REACH and theta.min() >= -REACH):
         return False
-    return not ((sizes <= REACH) | (np.abs(theta - IMPOSSIBLE) <= -1e-6 * IMPOSSIBLE)).all()
+    is_within = (np.abs(theta) <= REACH) | (np.abs(theta - IMPOSSIBLE) <= -1e-6 * IMPOSSIBLE)
+    return not is_within.all()
 
 
 @helper(interpreted=_is_beyond_reach, fastmath={"nsz"})  # which sees infinite ones and NaN, unlike other helpers

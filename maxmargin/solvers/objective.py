@@ -276,8 +276,9 @@ def largest_potential(theta):
 
 
 def _size_of_score(theta: np.ndarray, mu: np.ndarray, largest: float) -> float:
-    sizes = np.abs(mu)
-    size = inner(np.abs(theta), sizes)
+    which = np.flatnonzero(mu != 0)  # often few
+    sizes = np.abs(mu[which])
+    size = inner(np.abs(theta[which]), sizes)
     return min(size, largest * float(sizes.sum(dtype=np.float64))) if size > 0 else 0.0
 
 

@@ -191,7 +191,7 @@ class CustomProblem:
 
     def score_output(self, i: int, theta: np.ndarray, y: Any) -> float:
         indices, values = self._seen[i].parts[y[0]]
-        return inner(theta[indices], values)
+        return float(theta[indices] @ values)
 
     # --- oracles ----------------------------------------------------------------------------------------------------
 
