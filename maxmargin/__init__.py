@@ -42,6 +42,7 @@ _PUBLIC = {
     "Path": "maxmargin.path",
     "Perceptron": "maxmargin.solvers.perceptron",
     "Prediction": "maxmargin.inference",
+    "ProblemModel": "maxmargin.estimators.custom",
     "regularization_path": "maxmargin.path",
     "RelaxedLoss": "maxmargin.losses",
     "SGD": "maxmargin.solvers.sgd",
