@@ -83,6 +83,11 @@ class ProblemEncoder(OwnEncoder):
 
     make_problem: Callable[..., Any]
     decode_row: Callable[[Any, int, np.ndarray], Any] | None
+    size: int
+
+    @property
+    def n_weights(self) -> int:
+        return self.size
 
     @classmethod
     def learn(cls, X: Any, y: Any, *, make_problem: Any, decode_row: Any) -> tuple[ProblemEncoder, Any]:
@@ -92,21 +97,25 @@ class ProblemEncoder(OwnEncoder):
                 raise TypeError(f"{name} must be a function, not {function!r}.")
         if y is None:
             raise TypeError("y must hold the true outputs of X, but it is None.")
-        encoder = cls(make_problem=make_problem, decode_row=decode_row)
-        return encoder, encoder.problem(X, y)
+        problem = _checked(make_problem(X, y))
+        return cls(make_problem=make_problem, decode_row=decode_row, size=contract.new_weights(problem).size), problem
 
     def problem(self, X: Any, y: Any = None) -> Any:
-        problem = self.make_problem(X) if y is None else self.make_problem(X, y)
-        missing = [function.__name__ for function in NEEDED if not supports(function, problem)]
-        if missing:
-            raise TypeError(
-                f"make_problem must return a problem, but its {type(problem).__name__} lacks {', '.join(missing)}: "
-                "see maxmargin.problem."
-            )
-        return problem
+        return _checked(self.make_problem(X) if y is None else self.make_problem(X, y))
 
     def decode(self, problem: Any, i: int, rows: np.ndarray) -> Any:
         return rows if self.decode_row is None else [self.decode_row(problem, i, row) for row in rows]
 
     def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
         return -inference.costs_of(problem, outputs), 1
+
+
+def _checked(problem: Any) -> Any:
+    """What `make_problem` returned, which must have all functions that solvers call."""
+    missing = [function.__name__ for function in NEEDED if not supports(function, problem)]
+    if missing:
+        raise TypeError(
+            f"make_problem must return a problem, but its {type(problem).__name__} lacks {', '.join(missing)}: "
+            "see maxmargin.problem."
+        )
+    return problem
