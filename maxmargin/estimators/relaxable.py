@@ -81,8 +81,8 @@ class RelaxableModel(WithMaxMarginals, WithMarginals):
 class RelaxableSVM(SVM):
     """What structural SVMs on graphs have in common."""
 
-    _relaxed = RelaxedLoss()
-    _losses = (*NAMED, "relaxed")
+    _relaxed: ClassVar[Loss] = RelaxedLoss()
+    _losses: ClassVar[tuple[str, ...]] = (*NAMED, "relaxed")
 
     loss: Any = parameter(
         '{"hinge", "smooth_hinge", "relaxed"} or Loss',
@@ -95,8 +95,8 @@ class RelaxableSVM(SVM):
 class RelaxableCRF(CRF):
     """What conditional random fields on graphs have in common."""
 
-    _relaxed = RelaxedLoss(margin=False, entropy="oriented_trees")
-    _losses = ("auto", "log", "relaxed")
+    _relaxed: ClassVar[Loss] = RelaxedLoss(margin=False, entropy="oriented_trees")
+    _losses: ClassVar[tuple[str, ...]] = ("auto", "log", "relaxed")
 
     loss: Any = parameter(
         '{"auto", "log", "relaxed"} or Loss',
