@@ -21,6 +21,7 @@ from maxmargin.checks import check_count, shown
 from maxmargin.encode.rows import Rows
 
 LISTS = (list, tuple, set, frozenset)
+MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
 NOWHERE = -1  # the column of names that a model does not know, and of zeros
 
 
@@ -79,6 +80,8 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
     check_count("min_count", min_count)
     if n_hashed is not None:
         check_count("n_hashed", n_hashed)
+        if n_hashed > MOST_COLUMNS:
+            raise ValueError(f"n_hashed must be at most {MOST_COLUMNS}, not {shown(n_hashed)}.")
         if min_count > 1:
             raise ValueError("min_count must be 1 with n_hashed: names that are hashed are not counted.")
     are_named, X = have_names(X)

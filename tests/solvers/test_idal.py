@@ -169,6 +169,17 @@ class Dual:
     def slope(self, mu):
         return (self.weight * self.cost - 2 * self.temperature * self.H @ mu + self.B.T @ self.w(mu)) / self.n
 
+    def objective(self, w, start):
+        """F(w): the maximum of all losses over the local polytope, by definition."""
+        theta = self.B.T @ w + self.weight * self.cost
+        found = self._maximise(
+            lambda mu: theta @ mu + self.temperature * (self.top - mu @ self.H @ mu),
+            lambda mu: theta - 2 * self.temperature * self.H @ mu,
+            start,
+            self.A,
+        )
+        return (w @ w / (2 * self.C) + found - self.B.T @ w @ self.truth) / self.n
+
     def best(self, start):
         """The maximum over the local polytope."""
         return self._maximise(self.value, self.slope, start, self.A)
@@ -266,6 +277,19 @@ def test_soft_constraints_equal_an_independent_qp(case, method):
     assert not result.dual.multipliers.any()
     assert result.trace.dual[-1] <= dual.best(start) * (1 + 1e-7)
     assert result.trace.primal[-1] >= dual.best(start) * (1 - 1e-7)
+
+
+@pytest.mark.parametrize("method", [IDAL, GDMM, SoftSDCA, SoftBCFW])
+def test_certificates_are_of_the_weights_returned(method):
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    start = Relaxation(Objective(problem, loss=RelaxedLoss())).uniform()
+    for loss in (RelaxedLoss(mu=0.3), RelaxedLoss(margin=False), RelaxedLoss(mu=0.1, entropy="oriented_trees")):
+        dual = Dual(problem, 2.0, loss.mu, loss.margin, entropy=loss.entropy)
+        optimum = dual.best(start)
+        for max_passes in (1, 30):
+            result = method().solve(problem, 2.0, loss=loss, tol=1e-3, max_passes=max_passes, random_state=0)
+            assert result.certificate.primal >= dual.objective(result.w, start) * (1 - 1e-7)
+            assert result.certificate.dual <= optimum * (1 + 1e-7)
 
 
 def test_values_by_definition():
