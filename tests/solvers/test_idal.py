@@ -10,6 +10,7 @@ from maxmargin import Status
 from maxmargin.losses import RelaxedLoss
 from maxmargin.problem import new_weights
 from maxmargin.runtime import interpreted
+from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers import oriented_trees
 from maxmargin.solvers.feasible import correct
 from maxmargin.solvers.gdmm import GDMM
@@ -24,7 +25,8 @@ from maxmargin.structures.cliques import EdgeType
 from maxmargin.structures.margins import project
 from maxmargin.structures.pairwise import with_elimination
 from maxmargin.testing import toy_chains
-from tests import naive
+from tests import naive, small
+from tests.fuzz import certified
 from tests.structures.test_pairwise import TRIANGLE, make_problem
 
 TREE = [(1, 0), (1, 2)]
@@ -561,6 +563,33 @@ def test_the_projection_is_that_by_sorting():
         expected = naive.project_to_simplex(v)
         project(v, size)
         assert np.allclose(v, expected, atol=1e-6 if scale == 1e9 else 1e-12)
+
+
+@kernel
+def project_all(v):
+    project(v, v.size)
+
+
+def test_large_numbers_are_projected_to_the_simplex():
+    """Compiled sums are taken in any order, but for 1 added to 1e20."""
+    for top in (1e12, 1e20, 1e28):
+        v = np.array([-top, top, 0.0, 0.9 * top])
+        project_all(v)
+        assert np.array_equal(v, [0.0, 1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e7, 1e11])
+def test_relaxed_objectives_of_large_potentials(scale):
+    model, X, y, _ = small.make("GraphSVM")
+    X = [(scale * x, edges) for x, edges in X]
+    for loss in (RelaxedLoss(mu=1e-9), RelaxedLoss(margin=False)):
+        model.set_params(loss=loss, max_passes=10)
+        if scale == 1e11:
+            with pytest.raises(ValueError, match="The objective is not finite"):
+                model.fit(X, y)
+        else:
+            model.fit(X, y)
+            assert certified.false_certificate(model, X, y, None, model._w) is None
 
 
 @pytest.mark.parametrize(
