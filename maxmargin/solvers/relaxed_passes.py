@@ -11,7 +11,6 @@ from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.structures.cliques import score_clique, spread_clique
 from maxmargin.structures.margins import find_margins, project
 
-
 ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of what potentials are summed up from, relative to the largest
 
 
