@@ -125,7 +125,7 @@ class Run:
             began = time.perf_counter()
             yield lo, hi
             self._step_seconds = max((time.perf_counter() - began) / (hi - lo), 1e-9)
-            self._slice_size = max(1, min(4 * self._slice_size, int(self.SLICE / self._step_seconds)))
+            self._slice_size = max(1, min(16 * self._slice_size, int(self.SLICE / self._step_seconds)))
             self.n_steps += hi - lo
             lo = hi
 
