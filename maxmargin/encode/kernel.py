@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from maxmargin.checks import LARGEST, check_cost, check_count, check_positive, shown
-from maxmargin.encode.chain import ChainEncoder
+from maxmargin.encode.chain import BIASES, ChainEncoder
 from maxmargin.features import as_matrix
 from maxmargin.features.kernel import (
     KINDS,
@@ -27,6 +28,7 @@ from maxmargin.structures.chain import ChainProblem
 KERNELS = (*KINDS, "precomputed")
 NOT_POSITIVE = 1e-5  # of the largest entry: more negative eigenvalues than that are not rounding
 NOT_SYMMETRIC = 1e-5
+MOST_DEGREE = 1000
 BLOCK = 10_000_000  # entries of a Gram matrix that are computed at once for predictions
 
 
@@ -45,6 +47,30 @@ class KernelChainEncoder(ChainEncoder):
     basis: Any = field(default=None, compare=False)  # (S, F) rows that have coefficients; None if precomputed
     extra: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)  # (S, 3 or 0) their biases
     support: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), compare=False)  # (S,) among all rows
+
+    @property
+    def n_weights(self) -> int:
+        return len(self.classes) * (len(self.support) + len(self.classes))
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        n, width = self.support.size, self.n_features_in
+        yield "support", self.support.shape == (n,) and self.support.dtype.kind == "i"
+        yield (
+            "support",
+            bool((self.support >= 0).all()) and (self.kernel is not None or bool((self.support < width).all())),
+        )
+        yield "extra", self.extra.shape == (n, self.has_bias * len(BIASES)) and is_finite(self.extra, self.dtype)
+        yield "center", self.center.shape in ((0,), (width,)) and is_finite(self.center, None)
+        if self.kernel is None:
+            yield "basis", self.basis is None
+            return
+        yield "basis", isinstance(self.basis, np.ndarray) and self.basis.shape == (n, width)
+        yield "basis", is_finite(self.basis, self.dtype)
+        shape = self.kernel.shape
+        yield "kernel", isinstance(shape, Shape) and all(isinstance(number, (int, float)) for number in shape)
+        yield "kernel", shape.kind in KINDS.values() and 1 <= shape.degree <= MOST_DEGREE
+        yield "kernel", 0 < shape.gamma < np.inf and 0 <= shape.coef0 < np.inf
 
     @classmethod
     def learn(  # type: ignore[override]
@@ -152,6 +178,11 @@ class KernelChainEncoder(ChainEncoder):
         return found
 
 
+def is_finite(values: np.ndarray, dtype: Any) -> bool:
+    """Whether an array holds finite numbers, of a dtype if there is one."""
+    return values.dtype.kind == "f" and (dtype is None or values.dtype == dtype) and bool(np.isfinite(values).all())
+
+
 def as_dense(matrix: Any) -> Any:
     """A matrix of SciPy as an array."""
     return matrix.toarray() if sp.issparse(matrix) else matrix
@@ -178,6 +209,8 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, cache_size: A
     else:
         check_positive("gamma", gamma)
     check_count("degree", degree)
+    if degree > MOST_DEGREE:
+        raise ValueError(f"degree must be at most {MOST_DEGREE}, not {degree}.")
     check_cost("coef0", coef0)  # the polynomial of a kernel is one if its coefficients are not negative
     check_positive("cache_size", cache_size)
 

@@ -31,6 +31,7 @@ from maxmargin.features.base import (
     squared_sums,
     weight_shape,
 )
+from maxmargin.persist.registry import register
 from maxmargin.runtime.dispatch import helper, implements, kernel
 from maxmargin.runtime.views import multiply
 
@@ -39,6 +40,7 @@ KINDS = {"linear": LINEAR, "poly": POLY, "rbf": RBF}
 CHUNK = 256  # rows of a Gram matrix that are multiplied at once
 
 
+@register
 class Shape(NamedTuple):
     """A kernel that is a function of inner products: of <x, x'>, or of distances for `RBF`."""
 
@@ -73,6 +75,7 @@ def apply_to_rows(products, squares, others, shape):
         apply_kernel(products[t], squares[t], others, shape)
 
 
+@register
 @dataclass(frozen=True)
 class Kernel:
     """A kernel: a `Shape`, or a function of two matrices that returns the values of all pairs of their rows."""
