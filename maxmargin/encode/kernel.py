@@ -56,10 +56,8 @@ class KernelChainEncoder(ChainEncoder):
         yield from super().claims(w)
         n, width = self.support.size, self.n_features_in
         yield "support", self.support.shape == (n,) and self.support.dtype.kind == "i"
-        yield (
-            "support",
-            bool((self.support >= 0).all()) and (self.kernel is not None or bool((self.support < width).all())),
-        )
+        largest = width if self.kernel is None else np.inf
+        yield "support", bool(((self.support >= 0) & (self.support < largest)).all())
         yield "extra", self.extra.shape == (n, self.has_bias * len(BIASES)) and is_finite(self.extra, self.dtype)
         yield "center", self.center.shape in ((0,), (width,)) and is_finite(self.center, None)
         if self.kernel is None:
@@ -67,10 +65,7 @@ class KernelChainEncoder(ChainEncoder):
             return
         yield "basis", isinstance(self.basis, np.ndarray) and self.basis.shape == (n, width)
         yield "basis", is_finite(self.basis, self.dtype)
-        shape = self.kernel.shape
-        yield "kernel", isinstance(shape, Shape) and all(isinstance(number, (int, float)) for number in shape)
-        yield "kernel", shape.kind in KINDS.values() and 1 <= shape.degree <= MOST_DEGREE
-        yield "kernel", 0 < shape.gamma < np.inf and 0 <= shape.coef0 < np.inf
+        yield "kernel", is_shape(self.kernel.shape)
 
     @classmethod
     def learn(  # type: ignore[override]
@@ -176,6 +171,18 @@ class KernelChainEncoder(ChainEncoder):
         if self.basis is not None:
             found["support_vectors_"] = self.basis + self.center if self.center.size else self.basis
         return found
+
+
+def is_shape(shape: Any) -> bool:
+    """Whether these can be the kind and the parameters of a kernel."""
+    return (
+        isinstance(shape, Shape)
+        and all(isinstance(number, (int, float)) for number in shape)
+        and shape.kind in KINDS.values()
+        and 1 <= shape.degree <= MOST_DEGREE
+        and 0 < shape.gamma < np.inf
+        and 0 <= shape.coef0 < np.inf
+    )
 
 
 def is_finite(values: np.ndarray, dtype: Any) -> bool:
