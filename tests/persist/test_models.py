@@ -319,4 +319,5 @@ def test_encoders_know_the_number_of_weights():
     for name in CASES:
         model, X, y, _ = make(name)
         task = model._encode(X, y)
-        assert task.encoder.n_weights == new_weights(task.problem).size, name
+        encoder, w = task.encoder.fitted(new_weights(task.problem))
+        assert encoder.n_weights == w.size, name
