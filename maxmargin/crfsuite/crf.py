@@ -194,7 +194,9 @@ class CRF(BaseEstimator):
         model.fit(X, y, callback=flattens(_or(self.period, 10), _or(self.delta, 1e-5)) if is_lbfgs else None)
         trace, n = model.trace_, len(X)
         rows = zip((n * trace.primal).tolist(), trace.seconds.tolist(), strict=True)
-        log = TrainingLog([{"num": k, "loss": loss, "time": seconds} for k, (loss, seconds) in enumerate(rows, start=1)])
+        log = TrainingLog(
+            [{"num": k, "loss": loss, "time": seconds} for k, (loss, seconds) in enumerate(rows, start=1)]
+        )
         seen = dict.fromkeys(label for labels in y for label in labels)
         self.model_, self.training_log_ = model, log
         self.classes_ = [*seen]
@@ -262,12 +264,11 @@ class CRF(BaseEstimator):
     def _of_each(self, X: Any, predict: Callable[[list[Any]], Sequence[Any]]) -> np.ndarray:
         """What a model predicts for each sequence; an empty list for those that are empty."""
         X = [*X]
-        is_full = np.array([len(x) > 0 for x in X], bool)
+        full = [x for x in X if len(x)]
+        values = iter(predict(full) if full else [])
         found = np.empty(len(X), object)
-        found[~is_full] = [[] for _ in range(np.count_nonzero(~is_full))]
-        if is_full.any():
-            for i, value in zip(np.flatnonzero(is_full), predict([x for x in X if len(x)]), strict=True):
-                found[i] = value
+        for i, x in enumerate(X):
+            found[i] = next(values) if len(x) else []
         return found
 
     def predict(self, X: Any) -> np.ndarray:

@@ -42,14 +42,12 @@ class PairwiseEncoder(LabellingEncoder):
         """
         check_choice("only_observed", kind, (True, "features", "transitions"))
         n_labels = len(self.classes)
-        node_pairs = (
-            all_pairs(nodes, n_labels) if kind == "transitions" else find_pairs(nodes, labels, n_labels, least)
-        )
+        node_pairs = all_pairs(nodes, n_labels) if kind == "transitions" else find_pairs(nodes, labels, n_labels, least)
         edge_pairs = (
-            all_pairs(edges, n_labels**2)
-            if kind == "features"
-            else find_pairs(edges, edge_labels, n_labels**2, least)
+            all_pairs(edges, n_labels**2) if kind == "features" else find_pairs(edges, edge_labels, n_labels**2, least)
         )
+        if not node_pairs.labels.size + edge_pairs.labels.size:
+            raise ValueError(f"No pair of a feature and a label, or of two labels, occurs {least:g} times or more.")
         return replace(self, node_pairs=node_pairs, edge_pairs=edge_pairs)
 
     def features(self, rows: Rows, pairs: Pairs | None, *, with_grams: bool = False) -> Any:

@@ -46,7 +46,7 @@ def fitted(sentences):
         {"c2": 0.5, "all_possible_states": True},
         {"c2": 0.3, "all_possible_states": True, "all_possible_transitions": True},
         {"c2": 0.2, "min_freq": 10},
-        {"c2": 0.2, "min_freq": 100},
+        {"c2": 0.2, "min_freq": 25},
         {"c2": 0.2, "min_freq": 3, "all_possible_states": True},
     ],
 )
@@ -122,7 +122,7 @@ def test_other_algorithms_learn(sentences, algorithm, kind):
     X, y = sentences
     crf = CRF(algorithm=algorithm, max_iterations=20).fit(X, y)
     assert isinstance(crf.model_, kind)
-    assert crf.score(X, y) > 0.7
+    assert crf.score(X, y) > 0.6
     assert crf.transition_features_
 
 
@@ -136,6 +136,7 @@ def test_other_algorithms_learn(sentences, algorithm, kind):
         ({"algorithm": "pa", "pa_type": 2}, "pa_type=1"),
         ({"linesearch": "Armijo"}, "linesearch must be one of"),
         ({"max_iterations": 0}, "max_iterations must be an integer"),
+        ({"min_freq": 1000}, "occurs 1000 times or more"),
         ({"trainer_cls": object}, "trainer_cls must be None"),
     ],
 )

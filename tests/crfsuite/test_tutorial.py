@@ -1,4 +1,4 @@
-"""The published tutorial of sklearn-crfsuite, with its imports changed, on a few sentences of the form of its corpus."""
+"""The published tutorial of sklearn-crfsuite, with its imports changed, on sentences of the form of its corpus."""
 
 from collections import Counter
 from itertools import chain
@@ -109,9 +109,7 @@ def test_the_tutorial_runs(capsys):
     crf = sklearn_crfsuite.CRF(algorithm="lbfgs", max_iterations=20, all_possible_transitions=True)
     params_space = {"c1": scipy.stats.expon(scale=0.5), "c2": scipy.stats.expon(scale=0.05)}
     f1_scorer = make_scorer(metrics.flat_f1_score, average="weighted", labels=labels)
-    rs = RandomizedSearchCV(
-        crf, params_space, cv=3, verbose=1, n_jobs=1, n_iter=2, scoring=f1_scorer, random_state=0
-    )
+    rs = RandomizedSearchCV(crf, params_space, cv=3, verbose=1, n_jobs=1, n_iter=2, scoring=f1_scorer, random_state=0)
     rs.fit(X_train, y_train)
     assert {*rs.best_params_} == {"c1", "c2"}
     assert rs.best_score_ > 0.5
