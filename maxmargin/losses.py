@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive
+from maxmargin.persist.registry import register
 from maxmargin.problem import (
     IMPOSSIBLE,
     add_output,
@@ -79,6 +80,9 @@ class Loss:
     max_k: int = 40
 
     oracle: ClassVar[str]  # the name of the oracle it needs
+
+    def __init_subclass__(cls) -> None:
+        register(cls)  # saved by its fields
 
     def __new__(cls, smoothing: str | None = None, *args: Any, **options: Any) -> Loss:
         """The class of a loss says how it is attained."""

@@ -17,6 +17,12 @@ def python_blocks(path):
     return re.findall(r"^```python\n(.*?)^```", path.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(monkeypatch, tmp_path):
+    """Files that examples write are not left behind."""
+    monkeypatch.chdir(tmp_path)
+
+
 def run_blocks(name):
     namespace = {"__name__": name}
     for block in python_blocks(ROOT / name):

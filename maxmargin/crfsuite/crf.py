@@ -12,6 +12,7 @@ from maxmargin.checks import check_choice, check_cost, check_count, check_positi
 from maxmargin.crfsuite.metrics import flat_accuracy_score
 from maxmargin.estimators.chain import ChainCRF, ChainSVM
 from maxmargin.estimators.parameters import estimator
+from maxmargin.persist import load, register, save, writable
 from maxmargin.solvers.bcfw import BCFW
 from maxmargin.solvers.lbfgs import LBFGS
 from maxmargin.solvers.perceptron import Perceptron
@@ -185,6 +186,8 @@ class CRF(BaseEstimator):
         if (X_dev is None) != (y_dev is None):
             raise ValueError("Pass both X_dev and y_dev to use the holdout data")
         model = self._new_model()
+        if self.model_filename is not None:
+            writable(self.model_filename)  # or an error, before training
         X, y = [*X], [*y]
         is_empty = [not len(sequence) for sequence in X]
         if len(X) == len(y) and any(is_empty):  # which CRFsuite takes
@@ -198,8 +201,9 @@ class CRF(BaseEstimator):
             [{"num": k, "loss": loss, "time": seconds} for k, (loss, seconds) in enumerate(rows, start=1)]
         )
         seen = dict.fromkeys(label for labels in y for label in labels)
-        self.model_, self.training_log_ = model, log
-        self.classes_ = [*seen]
+        self.model_, self.training_log_, self.classes_ = model, log, [*seen]
+        if self.model_filename is not None:
+            self.save(self.model_filename)
         if X_dev is not None:
             log.last_iteration["item_accuracy_float"] = self.score(X_dev, y_dev)
         return self
@@ -257,9 +261,37 @@ class CRF(BaseEstimator):
     # --- predictions ----------------------------------------------------------------------------------------------
 
     def _fitted(self) -> ChainCRF | ChainSVM:
+        if not hasattr(self, "model_") and self.model_filename is not None:
+            saved = load(self.model_filename)
+            if not isinstance(saved, CRF) or not hasattr(saved, "model_"):
+                raise ValueError(f"{self.model_filename!r} holds no fitted CRF.")
+            self._learned(**saved._saved()["fitted"])
         if not hasattr(self, "model_"):
             raise AttributeError("This CRF is not fitted yet: call fit first.")
         return self.model_
+
+    def save(self, path: Any) -> None:
+        """Write the CRF to a file, from which `maxmargin.load` makes it again."""
+        save(self, path)
+
+    def _learned(self, model: Any, log: Any, classes: Any) -> Self:
+        """Become a CRF that was fitted."""
+        if not (isinstance(model, FrequentCRF | FrequentSVM) and sorted(classes) == model.classes_.tolist()):
+            raise ValueError("what was learned is no model of these labels")
+        self.model_, self.training_log_, self.classes_ = model, TrainingLog([dict(entry) for entry in log]), [*classes]
+        return self
+
+    def _saved(self) -> dict[str, Any]:
+        """What is saved: constructor arguments and, of a fitted CRF, what it has learned."""
+        fitted = None
+        if hasattr(self, "model_"):
+            fitted = {"model": self.model_, "log": self.training_log_.iterations, "classes": self.classes_}
+        return {**self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def _loaded(cls, fitted: Any, **arguments: Any) -> CRF:
+        """The CRF of what was saved."""
+        return cls(**arguments) if fitted is None else cls(**arguments)._learned(**fitted)
 
     def _of_each(self, X: Any, predict: Callable[[list[Any]], Sequence[Any]]) -> np.ndarray:
         """What a model predicts for each sequence; an empty list for those that are empty."""
@@ -329,6 +361,9 @@ class CRF(BaseEstimator):
     def num_attributes_(self) -> int:
         """Their number."""
         return len(self.attributes_)
+
+
+register(CRF, get=CRF._saved, make=CRF._loaded, name="crfsuite.CRF")
 
 
 def flattens(period: int, delta: float) -> Callable[[Trace], bool]:

@@ -20,6 +20,10 @@ class CustomEncoder(Encoder):
     model: Any
     n_features: int
 
+    @property
+    def n_weights(self) -> int:
+        return self.n_features
+
     @classmethod
     def learn(cls, X: Any, y: Any, *, model: Any) -> tuple[CustomEncoder, CustomProblem]:
         """The encoder and the problem of training data."""

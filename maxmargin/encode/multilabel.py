@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,14 @@ class MultiLabelEncoder(RowEncoder):
     n_labels: int
     edges: np.ndarray  # (E, 2)
     feature_names_in: np.ndarray | None  # of the columns of a data frame
+
+    @property
+    def n_weights(self) -> int:
+        return self.n_labels * super().n_weights + 4 * len(self.edges)
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "edges", np.array_equal(self.edges, check_ends(self.edges, "graph", self.n_labels))
 
     @classmethod
     def learn(

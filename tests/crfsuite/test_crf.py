@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
+import maxmargin
 from maxmargin import ChainCRF, ChainSVM
 from maxmargin.crfsuite import CRF, metrics, scorers
 
@@ -100,6 +101,26 @@ def test_it_is_cloned_and_pickled(fitted, sentences):
     assert (again.predict(X) == fitted.predict(X)).all()
     assert not hasattr(clone(fitted), "model_")
     assert clone(fitted).get_params() == fitted.get_params()
+
+
+def test_it_is_saved(fitted, sentences, tmp_path):
+    X, y = sentences
+    fitted.save(tmp_path / "a.model")
+    again = maxmargin.load(tmp_path / "a.model")
+    assert again.get_params() == fitted.get_params()
+    assert (again.predict(X) == fitted.predict(X)).all()
+    assert again.training_log_ == fitted.training_log_
+
+    path = str(tmp_path / "b.model")
+    first = CRF(max_iterations=3, model_filename=path).fit(X, y)
+    assert CRF(model_filename=path).state_features_ == first.state_features_
+    assert CRF(model_filename=path).predict_single(X[0]) == first.predict_single(X[0])
+    assert CRF(model_filename=path).predict_marginals_single(X[0]) == first.predict_marginals_single(X[0])
+    with pytest.raises(OSError, match="cannot be written"):
+        CRF(model_filename=str(tmp_path / "none" / "c.model")).fit(X, y)
+    (tmp_path / "theirs").write_bytes(b"lCRF" + bytes(100))
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        CRF(model_filename=str(tmp_path / "theirs")).predict(X)
 
 
 def test_it_is_searched(sentences):
