@@ -12,10 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.estimators.chain import ChainCRF, ChainModel
 from maxmargin.inspection import Explanation, explain
 from maxmargin.metrics import entity_f1, token_accuracy
+from maxmargin.path import Path, regularization_path
 from maxmargin.persist import register, save
 from maxmargin.text.documents import Layout
 from maxmargin.text.schemes import convert_tags, find_scheme, scheme_named
 from maxmargin.text.windows import WindowFeatures
+
+GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # values of C to try
 
 
 class Tagger(BaseEstimator):
@@ -115,6 +118,34 @@ class Tagger(BaseEstimator):
             raise ValueError("X_dev and y_dev must be given together.")
         model.fit(features.transform(X), tags, callback=callback, **options)
         return self.complete(features, model, chosen.scheme)
+
+    def tune(
+        self, X: Any, y: Any, X_dev: Any, y_dev: Any, *, Cs: Any = GRID, eps: float = 0.02, callback: Any = None
+    ) -> Path:
+        """Train for several strengths of the regularization, each from the weights before; keep the best.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+        X_dev, y_dev : held-out sentences, on which models are scored
+        Cs : the values of C to try
+        eps : how far from its optimum an objective may be, of SVMs; CRFs go by their tol
+        callback : called with the `Path` after each C; it ends if that returns True
+
+        Returns
+        -------
+        Path
+            With the scores; the tagger itself has the model of the best one.
+        """
+        chosen, tags = self.prepared([*y] if isinstance(y, Iterator) else y)
+        features, rows = chosen.features.fit(X, tags), chosen.features.transform(X)
+        lambdas = 1.0 / (len(rows) * np.asarray(Cs, np.float64))
+        held_out = {"X_dev": features.transform(X_dev), "y_dev": y_dev}
+        path = regularization_path(
+            chosen.model, rows, tags, method="grid", lambdas=lambdas, eps=eps, callback=callback, **held_out
+        )
+        self.complete(features, path.model_at(path.best_lambda), chosen.scheme)
+        return path
 
     def complete(self, features: Any, model: Any, scheme: str | None) -> Self:
         """Become the tagger of a fitted transformer and model, of tags of a scheme."""

@@ -38,7 +38,7 @@ class ChainEncoder(PairwiseEncoder):
         for name, n_rows in (("penalty", n_labels), ("end_penalty", 2)):
             table = getattr(self, name)
             yield name, table.shape == (n_rows, n_labels) and table.dtype == self.dtype
-            yield name, bool(np.isin(table, (0, IMPOSSIBLE)).all())
+            yield name, bool(np.isin(table, np.array([0, IMPOSSIBLE], table.dtype)).all())
 
     @classmethod
     def learn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -116,26 +116,35 @@ class Document:
         numbers = self.numbers[i]
         return f"{self.name}, line {numbers[min(t, len(numbers) - 1)]}"
 
-    def tagged(self, y: Iterable[Any]) -> Iterator[str]:
+    def tagged(self, y: Iterable[Any], probabilities: Iterable[Any] | None = None) -> Iterator[str]:
         """The lines with other tags: in one more column, in that of y (CoNLL-U), or in a field of JSON lines.
 
-        That field is y or, where there are tags there already, "predicted".
+        That field is y or, where there are tags there already, "predicted". Probabilities of the tags, if given, are in
+        a column of their own, or in the field "probabilities"; CoNLL-U has no place for them.
         """
         is_json = self.layout.format == "json"
-        new = dict(zip(chain.from_iterable(self.numbers), y if is_json else chain.from_iterable(y), strict=True))
+        shares = repeat(None) if probabilities is None else probabilities
+        rows: Iterable[Any] = zip(y, shares, strict=False)
+        if not is_json:
+            rows = (
+                (tag, p) for tags, ps in rows for tag, p in zip(tags, repeat(None) if ps is None else ps, strict=False)
+            )
+        new = dict(zip(chain.from_iterable(self.numbers), rows, strict=True))
         last = len(self.lines) - (self.lines[-1] == "")
         for number, line in enumerate(self.lines[:last], start=1):
-            yield self._with(line, new[number]) if number in new else line
+            yield self._with(line, *new[number]) if number in new else line
 
-    def _with(self, line: str, tags: Any) -> str:
+    def _with(self, line: str, tags: Any, shares: Any) -> str:
         if self.layout.format == "columns":
-            return line.rstrip(" \t") + (self.layout.separator or ("\t" if "\t" in line else " ")) + tags
+            separator = self.layout.separator or ("\t" if "\t" in line else " ")
+            return separator.join([line.rstrip(" \t"), str(tags), *([] if shares is None else [f"{shares:.4f}"])])
         if self.layout.format == "conllu":
             fields = line.split("\t")
             fields[Word._fields.index(self.layout.y)] = tags
             return "\t".join(fields)
         field = self.layout.y if self.y is None else PREDICTED
-        return json.dumps({**json.loads(line), field: [*tags]}, ensure_ascii=False)
+        record = {**json.loads(line), field: [*tags]}
+        return json.dumps(record if shares is None else {**record, "probabilities": shares}, ensure_ascii=False)
 
 
 def read_document(source: Any, layout: Layout | None = None, *, needs_tags: bool = True) -> Document:
