@@ -58,7 +58,8 @@ def train(
     encoding: options.Encoding = "utf-8",
     type: options.Type = options.Kind.crf,
     C: Annotated[
-        float | None, typer.Option("--C", "-C", help="Inverse strength of the regularization.  [default: 1, SVM: 0.1]")
+        float | None,
+        typer.Option("--C", "-C", help="Inverse strength of the regularization.", show_default="1, SVM: 0.1"),
     ] = None,
     scheme: options.Scheme = "auto",
     min_count: options.MinCount = 1,
@@ -66,14 +67,15 @@ def train(
     affixes: options.Affixes = 3,
     gazetteer: options.Gazetteers = None,
     tol: Annotated[
-        float | None, typer.Option(help="Relative gap at which to stop.  [default: 0.001, SVM: 0.02]")
+        float | None, typer.Option(help="Relative gap at which to stop.", show_default="0.001, SVM: 0.02")
     ] = None,
     max_passes: Annotated[
-        float | None, typer.Option(help="Passes over the sentences after which to stop.  [default: 1000]")
+        float | None, typer.Option(help="Passes over the sentences after which to stop.", show_default="1000")
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds after which to stop.  [default: none]")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds after which to stop.", show_default="none")] = None,
     patience: Annotated[
-        int | None, typer.Option(min=1, help="Scores without a better one after which to stop.  [default: 10, SVM: 5]")
+        int | None,
+        typer.Option(min=1, help="Scores without a better one after which to stop.", show_default="10, SVM: 5"),
     ] = None,
     jobs: options.Jobs = 1,
     seed: options.Seed = 0,
@@ -140,7 +142,8 @@ def predict(
     model: options.Model,
     file: options.Input = Path("-"),
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write.  [default: standard output]", metavar="FILE")
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write.", show_default="standard output", metavar="FILE"),
     ] = None,
     format: options.FileFormat = None,
     probabilities: Annotated[bool, typer.Option("--probabilities", "-p", help="Write those of the tags, too.")] = False,
@@ -179,7 +182,7 @@ def inspect(
     ] = None,
     sentence: Annotated[int, typer.Option("--sentence", "-s", min=1, help="Which sentence of the file.")] = 1,
     word: Annotated[int | None, typer.Option("--word", "-w", min=1, help="Which word of it; all by default.")] = None,
-    rival: Annotated[str | None, typer.Option(help="The tag to compare with.  [default: the runner-up]")] = None,
+    rival: Annotated[str | None, typer.Option(help="The tag to compare with.", show_default="the runner-up")] = None,
     tag: Annotated[str | None, typer.Option(help="Show the features of this tag only.")] = None,
     top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many features to show.")] = 10,
     format: options.FileFormat = None,

@@ -83,47 +83,72 @@ Dev = Annotated[
 ]
 Output = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option("--model", "-m", help="Where to write the model.  [default: FILE with .model]", metavar="MODEL"),
+    typer.Option("--model", "-m", help="Where to write the model.", show_default="FILE with .model", metavar="MODEL"),
 ]
 FileFormat = Annotated[
     Optional[Format],  # noqa: UP045
-    typer.Option("--format", "-f", help="Format of the files.  [default: by the end of the name]"),
+    typer.Option(
+        "--format", "-f", rich_help_panel="Files", help="Format of the files.", show_default="by the end of the name"
+    ),
 ]
 Columns = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
         "--columns",
+        rich_help_panel="Files",
         callback=_checked_columns,
-        help="Columns of tokens, from 0, or names in CoNLL-U.  [default: all but the tags]",
+        help="Columns of tokens, from 0, or names in CoNLL-U.",
+        show_default="all but the tags",
     ),
 ]
 Tags = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
-        "--tags", callback=_checked_columns, help="Column or field of tags.  [default: last column, upos, or tags]"
+        "--tags",
+        rich_help_panel="Files",
+        callback=_checked_columns,
+        help="Column or field of tags.",
+        show_default="last column, upos, or tags",
     ),
 ]
 Separator = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--separator", help="What separates columns.  [default: spaces and tabs]"),
+    typer.Option(
+        "--separator", rich_help_panel="Files", help="What separates columns.", show_default="spaces and tabs"
+    ),
 ]
 Comments = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--comments", help="What lines of comments begin with, in column files.  [default: there are none]"),
+    typer.Option(
+        "--comments",
+        rich_help_panel="Files",
+        help="What lines of comments begin with, in column files.",
+        show_default="there are none",
+    ),
 ]
-Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the files.", callback=_encoding)]
+Encoding = Annotated[
+    str, typer.Option("--encoding", rich_help_panel="Files", help="Encoding of the files.", callback=_encoding)
+]
 Type = Annotated[Kind, typer.Option("--type", help="Conditional random field, or structural SVM.")]
 Scheme = Annotated[
     str,
     typer.Option("--scheme", help="Scheme to convert tags to, such as bilou; auto finds theirs, none has no rules."),
 ]
-MinCount = Annotated[int, typer.Option("--min-count", min=1, help="Leave out features that occur less often.")]
-Window = Annotated[int, typer.Option("--window", min=0, help="Words on either side that are features.")]
-Affixes = Annotated[int, typer.Option("--affixes", min=0, help="Length of the longest prefix and suffix.")]
+MinCount = Annotated[
+    int,
+    typer.Option("--min-count", rich_help_panel="Features", min=1, help="Leave out features that occur less often."),
+]
+Window = Annotated[
+    int, typer.Option("--window", rich_help_panel="Features", min=0, help="Words on either side that are features.")
+]
+Affixes = Annotated[
+    int, typer.Option("--affixes", rich_help_panel="Features", min=0, help="Length of the longest prefix and suffix.")
+]
 Gazetteers = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option(
         "--gazetteer",
+        rich_help_panel="Features",
         callback=_gazetteers,
         help="A list of names, one per line, and its title; may be repeated.",
         metavar="TITLE=FILE",

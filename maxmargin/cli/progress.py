@@ -70,7 +70,7 @@ class Progress:
         parts = [
             f"pass {trace.last('passes'):4.0f}",
             f"objective {primal:.6f}",
-            f"at most {100 * relative:.3g} % above the optimum",
+            f"certified gap {100 * relative:.3g} %",
             f"{trace.last('seconds'):.0f} s",
         ]
         if trace.has_dev_scores:
