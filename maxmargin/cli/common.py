@@ -68,7 +68,7 @@ def read(path: Path, layout: Layout | None = None, *, format: str | None = None,
     if layout is None or (format is not None and format != layout.format):
         layout = Layout(format or find_format(path))
     if path == STDIN:
-        return read_document(sys.stdin.buffer, layout, needs_tags=needs_tags)
+        return read_document(sys.stdin.buffer, layout, needs_tags=needs_tags, name="standard input")
     return read_document(path, layout, needs_tags=needs_tags)
 
 

@@ -147,7 +147,9 @@ class Document:
         return json.dumps(record if shares is None else {**record, "probabilities": shares}, ensure_ascii=False)
 
 
-def read_document(source: Any, layout: Layout | None = None, *, needs_tags: bool = True) -> Document:
+def read_document(
+    source: Any, layout: Layout | None = None, *, needs_tags: bool = True, name: str | None = None
+) -> Document:
     r"""Read a file of sentences.
 
     Parameters
@@ -156,6 +158,7 @@ def read_document(source: Any, layout: Layout | None = None, *, needs_tags: bool
     layout : where it has its tokens and tags; by default that of its format, which the end of its name tells. That of
         an earlier document demands as many columns as that had, or one less where the last, of tags, is missing
     needs_tags : whether a file without tags is an error
+    name : what messages call the file; by default its own name
 
     Returns
     -------
@@ -173,7 +176,7 @@ def read_document(source: Any, layout: Layout | None = None, *, needs_tags: bool
     """
     if layout is None:
         layout = Layout(find_format(getattr(source, "name", source)))
-    lines = Lines(source, layout.encoding)
+    lines = Lines(source, layout.encoding, name)
     read = {"columns": _read_columns, "conllu": _read_conllu, "json": _read_json}[layout.format]
     return read(lines, layout, needs_tags)
 
