@@ -87,7 +87,7 @@ def train(
     Files have a token per line, columns such as word, part of speech and tag, and blank lines between sentences; or are
     CoNLL-U, or JSON lines with "tokens" and "tags". Ctrl-C ends the training with the best model so far.
     """
-    from maxmargin.cli.train import run_train
+    from maxmargin.cli.training import run_train
 
     given = {"C": C, "tol": tol, "max_passes": max_passes, "time_limit": time_limit, "patience": patience}
     run_train(_choices(locals()), **{name: value for name, value in given.items() if value is not None})
@@ -122,14 +122,14 @@ def path(
 
     Without --dev, one sentence of five is held out, and the tagger is trained on all of them in the end.
     """
-    from maxmargin.cli.tune import run_path
+    from maxmargin.cli.tuning import run_path
 
     run_path(_choices(locals()), [float(number) for number in C.split(",")], plot)
 
 
 def _choices(given: dict[str, Any]) -> Any:
     """The options that `train` and `path` share."""
-    from maxmargin.cli.train import Choices
+    from maxmargin.cli.training import Choices
 
     renamed = {"train": given["file"], "gazetteers": given["gazetteer"] or []}
     enums = {name: given[name] and given[name].value for name in ("format", "type")}
@@ -149,7 +149,7 @@ def predict(
     probabilities: Annotated[bool, typer.Option("--probabilities", "-p", help="Write those of the tags, too.")] = False,
 ) -> None:
     """Tag the sentences of a file: its lines with one more column, or field; CoNLL-U with the tags in their column."""
-    from maxmargin.cli.apply import run_predict
+    from maxmargin.cli.tagging import run_predict
 
     run_predict(model, file, output, format and format.value, probabilities)
 
@@ -167,7 +167,7 @@ def evaluate(
     json: options.Json = False,
 ) -> None:
     """Score a tagger on a file of tagged sentences: entities as conlleval counts them, tags and sentences."""
-    from maxmargin.cli.apply import run_evaluate
+    from maxmargin.cli.tagging import run_evaluate
 
     run_evaluate(model, file, format and format.value, with_confusion=confusion, calibration=calibration, as_json=json)
 
@@ -189,7 +189,7 @@ def inspect(
     json: options.Json = False,
 ) -> None:
     """Show what a tagger has learned: strongest features of each tag, and transitions; or why words got their tags."""
-    from maxmargin.cli.inspect import run_inspect
+    from maxmargin.cli.inspecting import run_inspect
 
     given: dict[str, Any] = {
         "sentence": sentence,

@@ -136,8 +136,10 @@ class Document:
 
     def _with(self, line: str, tags: Any, shares: Any) -> str:
         if self.layout.format == "columns":
-            separator = self.layout.separator or ("\t" if "\t" in line else " ")
-            return separator.join([line.rstrip(" \t"), str(tags), *([] if shares is None else [f"{shares:.4f}"])])
+            start, separator = line, self.layout.separator
+            if separator is None:
+                start, separator = line.rstrip(" \t"), "\t" if "\t" in line else " "
+            return separator.join([start, str(tags), *([] if shares is None else [f"{shares:.4f}"])])
         if self.layout.format == "conllu":
             fields = line.split("\t")
             fields[Word._fields.index(self.layout.y)] = tags

@@ -179,7 +179,7 @@ def check_tags(y: Any, scheme: str) -> None:
     >>> check_tags([["O", "I-PER"]], "IOB2")
     Traceback (most recent call last):
     ...
-    ValueError: y[0] goes from 'O' to 'I-PER' at position 1, which IOB2 forbids.
+    maxmargin.text.schemes.TagError: y[0] goes from 'O' to 'I-PER' at position 1, which IOB2 forbids.
     """
     found = violation(read_tags(y), scheme_named(scheme))
     if found:

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 
 from maxmargin.cli.common import INTERRUPTED, located, print_json, say
-from maxmargin.cli.train import Choices, check_tags, figures
+from maxmargin.cli.training import Choices, check_tags, figures
 from maxmargin.path import Path
 from maxmargin.text import Document
 
