@@ -98,7 +98,7 @@ def curve(path: Path, score: str) -> Table:
     low, high = min(scores), max(scores)
     rows = zip(path.Cs, path.primal, path.gap, path.passes, scores, strict=False)
     for C, primal, gap, passes, value in sorted(rows):
-        share = (value - low) / (high - low) if high > low else 1.0
+        share = (value - low) / (high - low) if high > low else float(high > 0)
         is_best = value == high and path.best_C == C
         table.add_row(
             f"{C:g}",

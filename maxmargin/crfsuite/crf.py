@@ -201,7 +201,7 @@ class CRF(BaseEstimator):
             [{"num": k, "loss": loss, "time": seconds} for k, (loss, seconds) in enumerate(rows, start=1)]
         )
         seen = dict.fromkeys(label for labels in y for label in labels)
-        self.model_, self.training_log_, self.classes_ = model, log, [*seen]
+        self.model_, self.training_log_, self._labels = model, log, [*seen]
         if self.model_filename is not None:
             self.save(self.model_filename)
         if X_dev is not None:
@@ -278,7 +278,7 @@ class CRF(BaseEstimator):
         """Become a CRF that was fitted."""
         if not (isinstance(model, FrequentCRF | FrequentSVM) and sorted(classes) == model.classes_.tolist()):
             raise ValueError("what was learned is no model of these labels")
-        self.model_, self.training_log_, self.classes_ = model, TrainingLog([dict(entry) for entry in log]), [*classes]
+        self.model_, self.training_log_, self._labels = model, TrainingLog([dict(entry) for entry in log]), [*classes]
         return self
 
     def _saved(self) -> dict[str, Any]:
@@ -331,6 +331,12 @@ class CRF(BaseEstimator):
         return flat_accuracy_score(y, self.predict(X))
 
     # --- what was learned -----------------------------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> list[Any]:
+        """The labels, in the order in which they occur."""
+        self._fitted()
+        return self._labels
 
     @property
     def state_features_(self) -> dict[tuple[str, Any], float]:

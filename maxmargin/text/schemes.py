@@ -155,12 +155,14 @@ def violation(tagging: Tagging, scheme: str, name: str = "y") -> TagError | None
         t = int(np.argmin(is_allowed))
         before, after = (tagging.distinct[code] if code < border else None for code in codes[t : t + 2])
         if after is not None and is_odd[codes[t + 1]]:
-            return TagError(name, i, t, f"has {after!r} at position {t}, which is no tag of {scheme}")
+            return TagError(name, i, t, f"has {shown(after)} at position {t}, which is no tag of {scheme}")
         if before is None:
-            return TagError(name, i, t, f"begins with {after!r}, which {scheme} forbids")
+            return TagError(name, i, t, f"begins with {shown(after)}, which {scheme} forbids")
         if after is None:
-            return TagError(name, i, t - 1, f"ends with {before!r}, which {scheme} forbids")
-        return TagError(name, i, t, f"goes from {before!r} to {after!r} at position {t}, which {scheme} forbids")
+            return TagError(name, i, t - 1, f"ends with {shown(before)}, which {scheme} forbids")
+        return TagError(
+            name, i, t, f"goes from {shown(before)} to {shown(after)} at position {t}, which {scheme} forbids"
+        )
     return None
 
 

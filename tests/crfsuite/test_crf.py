@@ -114,6 +114,7 @@ def test_it_is_saved(fitted, sentences, tmp_path):
     path = str(tmp_path / "b.model")
     first = CRF(max_iterations=3, model_filename=path).fit(X, y)
     assert CRF(model_filename=path).state_features_ == first.state_features_
+    assert CRF(model_filename=path).classes_ == first.classes_
     assert CRF(model_filename=path).predict_single(X[0]) == first.predict_single(X[0])
     assert CRF(model_filename=path).predict_marginals_single(X[0]) == first.predict_marginals_single(X[0])
     with pytest.raises(OSError, match="cannot be written"):
