@@ -100,8 +100,8 @@ class RelaxableCRF(CRF):
 
     loss: Any = parameter(
         '{"auto", "log", "relaxed"} or Loss',
-        'The log loss above, its relaxation ``RelaxedLoss(margin=False)``, or, "auto", whichever the treewidth of the graphs '
-        "allows and the solver minimises.",
+        'The log loss above, its relaxation ``RelaxedLoss(margin=False)``, or, "auto", whichever the treewidth of the '
+        "graphs allows and the solver minimises.",
         default="auto",
     )
     solver: Any = "auto"
