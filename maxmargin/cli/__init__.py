@@ -12,7 +12,7 @@ import maxmargin
 from maxmargin.cli import options
 from maxmargin.cli.common import reports_errors
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, rich_markup_mode="markdown")
 
 
 def _print_version(is_asked: bool) -> None:
