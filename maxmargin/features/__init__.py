@@ -1,6 +1,7 @@
 """The linear map between weights and the scores of tokens: one file per storage."""
 
 from maxmargin.features.base import (
+    Gram,
     as_matrix,
     gram_blocks,
     norm_buffer,
@@ -21,6 +22,7 @@ __all__ = [
     "BinaryFeatures",
     "ConstantFeatures",
     "DenseFeatures",
+    "Gram",
     "ObservedFeatures",
     "Pairs",
     "SparseFeatures",
