@@ -6,7 +6,7 @@ starts[i, s] on, or that many zeros where the start is `NOTHING`. Examples may s
 
 from __future__ import annotations
 
-from maxmargin.losses import attain, clear, combine
+from maxmargin.losses import attain, combine
 from maxmargin.problem import (
     IMPOSSIBLE,
     add_output,
@@ -18,6 +18,7 @@ from maxmargin.problem import (
     topk_oracle,
 )
 from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.vectors import clear
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import EVERY
 
