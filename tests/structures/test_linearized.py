@@ -1,5 +1,7 @@
 """Structures with affine potentials: against enumeration, and the structure itself where they are linear."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -48,11 +50,11 @@ def test_offsets_move_the_centre_of_the_weights(chains):
     """With the potentials J w_0 as offsets, weights are counted from w_0: the loss at zero is that at w_0."""
     rows, w0 = derivatives_of(chains), np.random.default_rng(1).normal(size=new_weights(chains).size)
     offset, ends = rows @ w0, np.concatenate([[0], np.cumsum(part_sizes(chains))])
-    for i, (lo, hi) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+    for i, (lo, hi) in enumerate(itertools.pairwise(ends)):
         y = gold(chains, i)
         truth = offset[lo : lo + 3 * len(y)].reshape(-1, 3)[range(len(y)), y].sum()
         pairs = offset[lo + 3 * len(y) : hi].reshape(3, 3)
-        truth += sum(pairs[a, b] for a, b in zip(y[:-1], y[1:], strict=True))
+        truth += sum(pairs[a, b] for a, b in itertools.pairwise(y))
         offset[lo : lo + 3 * len(y)] -= truth / len(y)
     problem = linearized(chains, rows, offset)
     at_zero, at_w0 = Objective(problem).evaluate(np.zeros(w0.size)).value, Objective(chains).evaluate(w0)
