@@ -28,6 +28,7 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.vectors import padded
 from maxmargin.runtime.views import matrix
 from maxmargin.structures import chain_dp, chain_sums
 
@@ -52,7 +53,9 @@ class ChainWork(NamedTuple):
     forward: np.ndarray  # (T, W), W >= L
     arrivals: np.ndarray  # (T, W)
     gains: np.ndarray  # (T, W) of the exp oracle
-    factors: np.ndarray  # (3, W, W) of the exp oracle
+    table: np.ndarray  # (L, W) of Viterbi
+    known: np.ndarray  # (1, L * L) transitions whose exponentials are in `factors`
+    factors: np.ndarray  # (2, W, W) of the exp oracle
     extent: np.ndarray  # (2,) of the exp oracle
     spread: np.ndarray  # as the weights of emissions, or empty
     transition_spread: np.ndarray  # as those of transitions, or empty
@@ -113,14 +116,16 @@ def chain_squared_diameters(problem):
 @implements(generics.workspace, ChainProblem)
 def chain_workspace(problem, n_best):
     n_labels, dtype = problem.penalty.shape[0], problem.penalty.dtype
-    longest, width = np.diff(problem.offsets).max(), chain_dp.table_width(n_labels)
-    factors = aligned((3, width, width), dtype)
-    factors[2] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
+    longest, width = max(int(np.diff(problem.offsets).max()), 2), padded(n_labels)
+    known = aligned((1, n_labels**2), dtype)
+    known[:] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
     return ChainWork(
         forward=aligned((longest, width), dtype),
         arrivals=aligned((longest, width), dtype),
         gains=aligned((longest, width), dtype),
-        factors=factors,
+        table=aligned((n_labels, width), dtype),
+        known=known,
+        factors=aligned((2, width, width), dtype),
         extent=aligned((2,), dtype),
         spread=norm_buffer(problem.features, problem.n_features, n_labels, dtype),
         transition_spread=norm_buffer(problem.transitions, 1, n_labels**2, dtype),
@@ -198,14 +203,14 @@ def score_labelling(problem, i, theta, y):
 @implements(generics.max_oracle, ChainProblem)
 def max_chain(problem, i, theta, y, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
+    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals, work.table)
     return chain_dp.backtrack(pairs, work.forward, work.arrivals, nodes.shape[0], y)
 
 
 @implements(generics.topk_oracle, ChainProblem)
 def topk_chain(problem, i, theta, outputs, values, level, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
+    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals, work.table)
     return chain_dp.k_best(pairs, work.forward, work.arrivals, nodes.shape[0], outputs, values, level, work.branches)
 
 
@@ -213,7 +218,9 @@ def topk_chain(problem, i, theta, outputs, values, level, work):
 def exp_chain(problem, i, theta, mu, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     means, counts = nodes_and_pairs(problem, i, mu)
-    log_z, is_safe = chain_sums.forward_shares(nodes, pairs, work.gains, work.forward, work.factors, work.extent)
+    log_z, is_safe = chain_sums.forward_shares(
+        nodes, pairs, work.gains, work.forward, work.known, work.factors, work.extent
+    )
     if not is_safe:
         return chain_sums.log_forward_backward(nodes, pairs, means, counts, work.forward, work.arrivals)
     chain_sums.backward_shares(means, counts, work.forward, work.arrivals, work.gains, work.factors)
@@ -223,12 +230,14 @@ def exp_chain(problem, i, theta, mu, work):
 @implements(generics.sample_oracle, ChainProblem)
 def sample_chain(problem, i, theta, draws, outputs, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    chain_sums.sample_paths(nodes, pairs, draws, outputs, work.forward, work.arrivals, work.factors, work.extent)
+    chain_sums.sample_paths(
+        nodes, pairs, draws, outputs, work.forward, work.arrivals, work.known, work.factors, work.extent
+    )
 
 
 @implements(generics.max_marginals, ChainProblem)
 def chain_max_marginals(problem, i, theta, out, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     best, _ = nodes_and_pairs(problem, i, out)
-    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
+    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals, work.table)
     chain_dp.max_marginals(nodes, pairs, work.forward, work.arrivals, best)
