@@ -77,6 +77,14 @@ def squared_diameters(problem):
     """
 
 
+@generic
+def prepared(problem, dtype):
+    """The same problem in a precision, made to tell norms of directions fast: for solvers that take many short steps.
+
+    Where it is not implemented, nobody asks for it.
+    """
+
+
 # --- the linear map between weights and parts -----------------------------------------------------------------------
 
 

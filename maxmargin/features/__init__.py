@@ -2,7 +2,6 @@
 
 from maxmargin.features.base import (
     as_matrix,
-    gram_blocks,
     norm_buffer,
     rows_of,
     score_rows,
@@ -10,6 +9,7 @@ from maxmargin.features.base import (
     squared_norm_rows,
     squared_sums,
     weight_shape,
+    with_gram,
 )
 from maxmargin.features.constant import ConstantFeatures
 from maxmargin.features.dense import DenseFeatures
@@ -25,7 +25,6 @@ __all__ = [
     "Pairs",
     "SparseFeatures",
     "as_matrix",
-    "gram_blocks",
     "norm_buffer",
     "observed_features",
     "rows_of",
@@ -37,4 +36,5 @@ __all__ = [
     "squared_norm_rows",
     "squared_sums",
     "weight_shape",
+    "with_gram",
 ]

@@ -15,15 +15,17 @@ from maxmargin.features.base import (
     dot_row,
     fill_gram,
     full_table,
+    gram_blocks,
     gram_squared_norm,
     row_is_zero,
     score_rows,
     spread_rows,
     squared_norm_rows,
     weight_shape,
+    with_gram,
 )
 from maxmargin.runtime.dispatch import generic, helper, implements, kernel
-from maxmargin.runtime.vectors import BLOCK, LANES, as_precise, fma, load, plus, splat, store, times, without_first
+from maxmargin.runtime.vectors import BLOCK, LANES, as_precise, fetch, fma, plus, splat, store, times, without_first
 
 
 class SparseFeatures(NamedTuple):
@@ -109,24 +111,24 @@ def score_block(features, weights, begin, end, out, t, c0):
     while p + 2 <= end:
         f = np.int64(features.indices[p])
         x = entry(features, p)
-        even0 = fma(x, load(weights, f, c0), even0)
-        even1 = fma(x, load(weights, f, c1), even1)
-        even2 = fma(x, load(weights, f, c2), even2)
-        even3 = fma(x, load(weights, f, c3), even3)
+        even0 = fma(x, fetch(weights, f, c0), even0)
+        even1 = fma(x, fetch(weights, f, c1), even1)
+        even2 = fma(x, fetch(weights, f, c2), even2)
+        even3 = fma(x, fetch(weights, f, c3), even3)
         f = np.int64(features.indices[p + 1])
         x = entry(features, p + 1)
-        odd0 = fma(x, load(weights, f, c0), odd0)
-        odd1 = fma(x, load(weights, f, c1), odd1)
-        odd2 = fma(x, load(weights, f, c2), odd2)
-        odd3 = fma(x, load(weights, f, c3), odd3)
+        odd0 = fma(x, fetch(weights, f, c0), odd0)
+        odd1 = fma(x, fetch(weights, f, c1), odd1)
+        odd2 = fma(x, fetch(weights, f, c2), odd2)
+        odd3 = fma(x, fetch(weights, f, c3), odd3)
         p += 2
     if p < end:
         f = np.int64(features.indices[p])
         x = entry(features, p)
-        even0 = fma(x, load(weights, f, c0), even0)
-        even1 = fma(x, load(weights, f, c1), even1)
-        even2 = fma(x, load(weights, f, c2), even2)
-        even3 = fma(x, load(weights, f, c3), even3)
+        even0 = fma(x, fetch(weights, f, c0), even0)
+        even1 = fma(x, fetch(weights, f, c1), even1)
+        even2 = fma(x, fetch(weights, f, c2), even2)
+        even3 = fma(x, fetch(weights, f, c3), even3)
     store(out, t, c0, plus(even0, odd0))
     store(out, t, c1, plus(even1, odd1))
     store(out, t, c2, plus(even2, odd2))
@@ -166,17 +168,17 @@ def spread_block(features, weights, begin, end, delta, t, c0, step):
     c1 = min(c0 + LANES, last)
     c2 = min(c0 + 2 * LANES, last)
     c3 = min(c0 + 3 * LANES, last)
-    d0 = times(step, as_precise(without_first(load(delta, t, c0), begun - c0), weights))
-    d1 = times(step, as_precise(without_first(load(delta, t, c1), begun - c1), weights))
-    d2 = times(step, as_precise(without_first(load(delta, t, c2), begun - c2), weights))
-    d3 = times(step, as_precise(without_first(load(delta, t, c3), begun - c3), weights))
+    d0 = times(step, as_precise(without_first(fetch(delta, t, c0), begun - c0), weights))
+    d1 = times(step, as_precise(without_first(fetch(delta, t, c1), begun - c1), weights))
+    d2 = times(step, as_precise(without_first(fetch(delta, t, c2), begun - c2), weights))
+    d3 = times(step, as_precise(without_first(fetch(delta, t, c3), begun - c3), weights))
     for p in range(begin, end):
         f = np.int64(features.indices[p])
         x = entry(features, p)
-        w0 = fma(x, d0, load(weights, f, c0))
-        w1 = fma(x, d1, load(weights, f, c1))
-        w2 = fma(x, d2, load(weights, f, c2))
-        w3 = fma(x, d3, load(weights, f, c3))
+        w0 = fma(x, d0, fetch(weights, f, c0))
+        w1 = fma(x, d1, fetch(weights, f, c1))
+        w2 = fma(x, d2, fetch(weights, f, c2))
+        w3 = fma(x, d3, fetch(weights, f, c3))
         store(weights, f, c0, w0)
         store(weights, f, c1, w1)
         store(weights, f, c2, w2)
@@ -220,6 +222,11 @@ def clear_sparse_row(features, t, dense):
         squares += value * value
         dense[features.indices[p]] = 0
     return squares
+
+
+@implements(with_gram, SparseFeatures, BinaryFeatures)
+def sparse_with_gram(features, offsets, width):
+    return features._replace(gram=gram_blocks(features, offsets, np.diff(features.indptr[offsets]), width))
 
 
 @implements(fill_gram, SparseFeatures, BinaryFeatures)

@@ -1,8 +1,8 @@
 """Vectors of eight numbers, for loops that LLVM does not vectorise well by itself.
 
 A compiled loop over the columns of a table is fast where it keeps sums in registers, and where no column is left over
-after the last full register. So the tables of dynamic programs are `padded` to full vectors, and the innermost loops are
-written with the functions below: LLVM turns a vector into the registers of the machine. In Python they are the same
+after the last full register. So the tables of dynamic programs are `padded` to full vectors, and the innermost loops
+are written with the functions below: LLVM turns a vector into the registers of the machine. In Python they are the same
 functions of NumPy arrays.
 
 A table is a matrix, C-contiguous; what is beyond its end must not be read. Rows that are not padded are covered by
@@ -36,7 +36,7 @@ def padded(n: int) -> int:
 # --- the functions in Python ----------------------------------------------------------------------------------------
 
 
-def load(table: np.ndarray, t: int, c: int) -> np.ndarray:
+def fetch(table: np.ndarray, t: int, c: int) -> np.ndarray:
     """table[t, c : c + 8]."""
     return table[t, c : c + LANES].copy()
 
@@ -112,7 +112,7 @@ def lowest(x: np.ndarray) -> Any:
 
 
 def exp(x: np.ndarray) -> np.ndarray:
-    """The exponentials of numbers <= 0, to a few units in the last place; zero below -87 in float32, -708 in float64."""
+    """The exponentials of numbers <= 0, to a few units in the last place; 0 below -87 in float32, -708 in float64."""
     return np.exp(x)
 
 
@@ -193,8 +193,8 @@ def _call(builder: Any, name: str, result: Any, args: list[Any], flags: tuple[st
     return builder.call(function, args, fastmath=flags)
 
 
-@_lowers(load, lambda table, t, c: Vector(table.dtype))
-def _load(context, builder, sig, args):
+@_lowers(fetch, lambda table, t, c: Vector(table.dtype))
+def _fetch(context, builder, sig, args):
     pointer = _pointer(context, builder, sig, args)
     vector = context.get_value_type(sig.return_type)
     return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=_bits(sig.return_type.dtype) // 8)
@@ -212,7 +212,7 @@ def _at(context, builder, sig, args):
     return builder.load(_pointer(context, builder, sig, args))
 
 
-@_lowers(splat, lambda number: Vector(number))
+@_lowers(splat, Vector)
 def _splat_number(context, builder, sig, args):
     return _splat(builder, args[0], context.get_value_type(sig.return_type))
 
@@ -334,4 +334,4 @@ def copy_row(source, s, out, t, n):
     else:
         for c in range(0, n, LANES):
             first = min(c, n - LANES)
-            store(out, t, first, load(source, s, first))
+            store(out, t, first, fetch(source, s, first))

@@ -27,13 +27,13 @@ from maxmargin.solvers import sum_tree
 from maxmargin.solvers.exponentiated_steps import GibbsPoint, exponentiated_steps, place
 from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
 from maxmargin.solvers.lower_bound import Certifier
-from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.solvers.run import Run
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
 SAMPLINGS = ("permutation", "gap")
-PULL = 10.0  # of the true outputs' potentials, at which blocks begin
+PULL = 5.0  # of the true outputs' potentials, at which blocks begin
 FIRST_STEP = 0.5  # of the way to where the loss is attained
 RELAXED = 0.5  # the share of the best step that batch steps take: with the whole, they go to and fro
 SHORTEST = 1e-12  # of the last step, tried before giving up
@@ -96,7 +96,7 @@ class ExponentiatedGradient(Solver):
         certifier = Certifier(run)
         run.n_steps += run.objective.n
         yield (certificate := certifier.certify(run.start_weights(), 0.0))
-        state = BatchState(run, certificate) if self.batch else BlockState(run, certificate)
+        state = BatchState(run, certificate) if self.batch else BlockState(run, run.objective, certificate)
         while True:
             for _ in range(run.passes_to_go(self.gap_every)):
                 state.make_pass(self)
@@ -161,17 +161,20 @@ class BlockState:
     Parameters
     ----------
     run : the run
+    objective : that of the run, or the same in another precision
     certificate : of the weights to start from
     """
 
-    def __init__(self, run: Run, certificate: Certificate) -> None:
-        objective, n = run.objective, run.objective.n
+    def __init__(self, run: Run, objective: Objective, certificate: Certificate) -> None:
+        n = objective.n
         self.run, self.objective = run, objective
+        self.w = np.zeros(objective.n_weights, objective.passes.dtype)
         self.t = temperature_of(objective.loss)
         self.point = GibbsPoint(objective.gold_means(), objective.gold_means(), np.zeros(n))
         first = 1 / first_temperature(run, certificate)
         scale, pull = (first, 0.0) if run.start is not None else (0.0, PULL)
-        objective.passes.run(place, self.point, objective.loss, certificate.w, scale, pull)
+        self.w[:] = certificate.w
+        objective.passes.run(place, self.point, objective.loss, self.w, scale, pull)
         run.count(calls=n)
         self.etas = np.full(n, FIRST_STEP * first)
         self.tree = sum_tree.new_tree(n)
@@ -192,7 +195,7 @@ class BlockState:
                 objective.problem,
                 objective.loss,
                 self.t,
-                run.w,
+                self.w,
                 self.point,
                 self.etas,
                 objective.weight,
@@ -215,7 +218,7 @@ class BlockState:
         """w(alpha), recomputed in float64 against drift, D(alpha), the size of its exponents, and its mean parts."""
         objective = self.objective
         v, cost = objective.sums_of(self.point.means)
-        self.run.w[:] = v
+        self.w[:] = v
         entropy = float(objective.weight @ self.point.entropies) / objective.n
         theta = self.point.potentials.values
         exponents = float(np.abs(theta, where=theta > IMPOSSIBLE / 2, out=np.zeros_like(theta)).max())

@@ -1,15 +1,16 @@
 """Dynamic programs on a chain: Viterbi, its K best paths and max-marginals.
 
 All take `nodes`, the T x L potentials of (position, label), and `pairs`, the L x L potentials of transitions. Tables
-have at least T rows and `padded(L)` columns; what is in those beyond the labels is never looked at. Viterbi's `forward[t, b]` is the best score of a path that ends in
-label b at t, `arrivals[t, b]` the same before the node's own potential is added.
+have at least T rows and `padded(L)` columns; what is in those beyond the labels is never looked at. Viterbi's
+`forward[t, b]` is the best score of a path that ends in label b at t, `arrivals[t, b]` the same before the node's own
+potential is added.
 """
 
 from __future__ import annotations
 
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
-from maxmargin.runtime.vectors import BLOCK, LANES, at, copy_row, load, plus, store, upper
+from maxmargin.runtime.vectors import BLOCK, LANES, at, copy_row, fetch, plus, store, upper
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
 exact = helper(fastmath={"nnan", "ninf", "nsz"})
@@ -37,10 +38,10 @@ def find_arrivals(rows, s, table, n, out, t):
         c2 = min(c0 + 2 * LANES, last)
         c3 = min(c0 + 3 * LANES, last)
         x = at(rows, s, 0)
-        even0 = plus(x, load(table, 0, c0))
-        even1 = plus(x, load(table, 0, c1))
-        even2 = plus(x, load(table, 0, c2))
-        even3 = plus(x, load(table, 0, c3))
+        even0 = plus(x, fetch(table, 0, c0))
+        even1 = plus(x, fetch(table, 0, c1))
+        even2 = plus(x, fetch(table, 0, c2))
+        even3 = plus(x, fetch(table, 0, c3))
         odd0 = even0  # two sources at a time: each comparison has to wait for the last one
         odd1 = even1
         odd2 = even2
@@ -48,22 +49,22 @@ def find_arrivals(rows, s, table, n, out, t):
         a = 1
         while a + 2 <= n:
             x = at(rows, s, a)
-            even0 = upper(plus(x, load(table, a, c0)), even0)
-            even1 = upper(plus(x, load(table, a, c1)), even1)
-            even2 = upper(plus(x, load(table, a, c2)), even2)
-            even3 = upper(plus(x, load(table, a, c3)), even3)
+            even0 = upper(plus(x, fetch(table, a, c0)), even0)
+            even1 = upper(plus(x, fetch(table, a, c1)), even1)
+            even2 = upper(plus(x, fetch(table, a, c2)), even2)
+            even3 = upper(plus(x, fetch(table, a, c3)), even3)
             x = at(rows, s, a + 1)
-            odd0 = upper(plus(x, load(table, a + 1, c0)), odd0)
-            odd1 = upper(plus(x, load(table, a + 1, c1)), odd1)
-            odd2 = upper(plus(x, load(table, a + 1, c2)), odd2)
-            odd3 = upper(plus(x, load(table, a + 1, c3)), odd3)
+            odd0 = upper(plus(x, fetch(table, a + 1, c0)), odd0)
+            odd1 = upper(plus(x, fetch(table, a + 1, c1)), odd1)
+            odd2 = upper(plus(x, fetch(table, a + 1, c2)), odd2)
+            odd3 = upper(plus(x, fetch(table, a + 1, c3)), odd3)
             a += 2
         if a < n:
             x = at(rows, s, a)
-            even0 = upper(plus(x, load(table, a, c0)), even0)
-            even1 = upper(plus(x, load(table, a, c1)), even1)
-            even2 = upper(plus(x, load(table, a, c2)), even2)
-            even3 = upper(plus(x, load(table, a, c3)), even3)
+            even0 = upper(plus(x, fetch(table, a, c0)), even0)
+            even1 = upper(plus(x, fetch(table, a, c1)), even1)
+            even2 = upper(plus(x, fetch(table, a, c2)), even2)
+            even3 = upper(plus(x, fetch(table, a, c3)), even3)
         store(out, t, c0, upper(even0, odd0))
         store(out, t, c1, upper(even1, odd1))
         store(out, t, c2, upper(even2, odd2))
@@ -79,7 +80,7 @@ def add_rows(left, right, t, out, n):
     else:
         for c in range(0, n, LANES):
             first = min(c, n - LANES)
-            store(out, t, first, plus(load(left, t, first), load(right, t, first)))
+            store(out, t, first, plus(fetch(left, t, first), fetch(right, t, first)))
 
 
 @exact

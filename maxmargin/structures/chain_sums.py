@@ -7,22 +7,25 @@ multiplied by zeros.
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
+from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.vectors import (
     BLOCK,
     LANES,
     at,
     copy_row,
     exp,
+    fetch,
     fma,
     highest,
-    load,
     lower,
     lowest,
+    padded,
     plus,
     splat,
     store,
@@ -35,43 +38,65 @@ from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_dp import exact
 
 
+class SumTables(NamedTuple):
+    """What sums over labellings of up to T labels work in, W >= L columns wide; at least two rows."""
+
+    gains: np.ndarray  # (T, W)
+    forward: np.ndarray  # (T, W)
+    backward: np.ndarray  # (T, W)
+    known: np.ndarray  # (1, L * L) the transitions whose exponentials are in `factors`
+    factors: np.ndarray  # (2, W, W) exp(pairs - their maximum), and its transpose
+    extent: np.ndarray  # (2,) the maximum and the spread of possible pairs
+
+
+def new_tables(length: int, n_labels: int, dtype: Any) -> SumTables:
+    """Tables for labellings of that length."""
+    rows, width = max(length, 2), padded(n_labels)
+    known = aligned((1, n_labels**2), dtype)
+    known[:] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
+    squares, pair = aligned((2, width, width), dtype), aligned((2,), dtype)
+    return SumTables(*(aligned((rows, width), dtype) for _ in range(3)), known, squares, pair)
+
+
 @helper
-def forward_shares(nodes, pairs, gains, forward, known, factors, extent):
+def forward_shares(nodes, pairs, tables):
     """Fill forward[t] with the probabilities of the labels at t given what comes before, and `gains` with exp(nodes).
 
-    Probabilities are rescaled at each position, and `gains` with them; exp(pairs) is kept in `factors` from one call
-    to the next for as long as the transitions stay the same. One step multiplies a label's share by no less than
+    Probabilities are rescaled at each position, and `gains` with them. One step multiplies a label's share by no less than
     exp(-spread), the spread of the potentials, so as long as all shares are above `tiny` nothing underflows. Return the
     log-partition function, and whether this was so: if not, more digits or the log domain must take over.
     """
     length, n_labels = nodes.shape
+    gains = tables.gains
+    forward = tables.forward
+    factor = tables.factors[0]
     width = forward.shape[1]
     number = nodes.dtype.type
-    exponentiate(pairs, known, factors, extent)
+    exponentiate(pairs, tables.known, tables.factors, tables.extent)
     tiny = number(1e-18 if nodes.itemsize == 4 else 1e-90)
     smallest = number(1.4e-45 if nodes.itemsize == 4 else 4.9e-324)  # above zero
     log_z, spread = exponentiate_rows(nodes, gains)
-    is_safe = spread <= number(43.0 if nodes.itemsize == 4 else 500.0) - extent[1]
-    log_z += np.float64(extent[0]) * (length - 1)
+    is_safe = spread <= number(43.0 if nodes.itemsize == 4 else 500.0) - tables.extent[1]
+    log_z += np.float64(tables.extent[0]) * (length - 1)
     product = 1.0  # of the totals: one logarithm for many of them
     least = splat(number(1))
     for t in range(length):
         if t == 0:
             copy_row(gains, 0, forward, 0, width)
         else:
-            times_matrix(forward, t - 1, factors[0], n_labels, forward, t)
+            times_matrix(forward, t - 1, factor, n_labels, forward, t)
         sums = splat(number(0))
         for c in range(0, width, LANES):
-            share = load(forward, t, c) if t == 0 else times(load(gains, t, c), load(forward, t, c))
+            share = fetch(forward, t, c) if t == 0 else times(fetch(gains, t, c), fetch(forward, t, c))
             store(forward, t, c, share)
             sums = plus(sums, share)
         sum_of_shares = total(sums)
         is_safe = is_safe and sum_of_shares > tiny
         inverse = number(1) / max(sum_of_shares, tiny)
         for c in range(0, width, LANES):
-            share = times(inverse, load(forward, t, c))
+            share = times(inverse, fetch(forward, t, c))
             store(forward, t, c, share)
-            store(gains, t, c, times(inverse, load(gains, t, c)))
+            store(gains, t, c, times(inverse, fetch(gains, t, c)))
             least = lower(least, where_below(share, smallest, splat(number(1)), share))
         product *= np.float64(sum_of_shares)
         if product < 1e-150 or product > 1e150:
@@ -96,13 +121,13 @@ def exponentiate_rows(nodes, gains):
     sum_of_tops = 0.0
     spread = number(0)
     for t in range(length):
-        tops = load(gains, t, 0)
+        tops = fetch(gains, t, 0)
         for c in range(LANES, width, LANES):
-            tops = upper(tops, load(gains, t, c))
+            tops = upper(tops, fetch(gains, t, c))
         top = highest(tops)
         bottoms = splat(number(0))
         for c in range(0, width, LANES):
-            x = plus(-top, load(gains, t, c))
+            x = plus(-top, fetch(gains, t, c))
             bottoms = lower(bottoms, where_below(x, number(IMPOSSIBLE / 2), splat(number(0)), x))
             store(gains, t, c, exp(x))
         spread = max(spread, -lowest(bottoms))
@@ -111,32 +136,38 @@ def exponentiate_rows(nodes, gains):
 
 
 @helper
-def backward_shares(means, counts, forward, backward, gains, factors):
+def backward_shares(means, counts, tables):
     """After `forward_shares`: marginals into `means`, expected transitions into `counts`."""
     length, n_labels = means.shape
+    gains = tables.gains
+    forward = tables.forward
+    backward = tables.backward
+    transposed = tables.factors[1]
     width = forward.shape[1]
     for c in range(0, width, LANES):
         store(backward, length - 1, c, splat(forward.dtype.type(1)))
     for t in range(length - 1, -1, -1):
         for c in range(0, width, LANES):
-            onward = load(backward, t, c)
-            gain = load(gains, t, c)
-            store(gains, t, c, times(onward, load(forward, t, c)))
+            onward = fetch(backward, t, c)
+            gain = fetch(gains, t, c)
+            store(gains, t, c, times(onward, fetch(forward, t, c)))
             store(backward, t, c, times(onward, gain))
         copy_row(gains, t, means, t, n_labels)
         if t > 0:
-            times_matrix(backward, t, factors[1], n_labels, backward, t - 1)
-    count_transitions(forward, backward, factors[0], length, gains, counts)
+            times_matrix(backward, t, transposed, n_labels, backward, t - 1)
+    count_transitions(forward, backward, tables.factors[0], length, gains, counts)
 
 
 @helper
-def sample_paths(nodes, pairs, draws, outputs, forward, weights, known, factors, extent):
+def sample_paths(nodes, pairs, draws, outputs, tables):
     """Draw a path into each row of `outputs`: its last label, then one after the other down to the first.
 
-    `draws` holds a number in [0, 1) for each label to be drawn; `weights` is a table to work in.
+    `draws` holds a number in [0, 1) for each label to be drawn.
     """
     length, n_labels = nodes.shape
-    _, is_safe = forward_shares(nodes, pairs, weights, forward, known, factors, extent)
+    forward = tables.forward
+    weights = tables.gains
+    _, is_safe = forward_shares(nodes, pairs, tables)
     if not is_safe:
         log_forward(nodes, pairs, forward)
     for k in range(outputs.shape[0]):
@@ -146,7 +177,7 @@ def sample_paths(nodes, pairs, draws, outputs, forward, weights, known, factors,
                 if t < length - 1:
                     after = outputs[k, t + 1]
                     if is_safe:
-                        weights[0, a] *= factors[0, a, after]
+                        weights[0, a] *= tables.factors[0, a, after]
                     else:
                         weights[0, a] += pairs[a, after]
             if not is_safe:
@@ -186,10 +217,10 @@ def count_transitions(forward, backward, factor, length, sums, counts):
             c3 = min(c0 + 3 * LANES, last)
             a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero
             for t in range(1, length):
-                x0 = load(backward, t, c0)
-                x1 = load(backward, t, c1)
-                x2 = load(backward, t, c2)
-                x3 = load(backward, t, c3)
+                x0 = fetch(backward, t, c0)
+                x1 = fetch(backward, t, c1)
+                x2 = fetch(backward, t, c2)
+                x3 = fetch(backward, t, c3)
                 share = at(forward, t - 1, a)
                 a0 = fma(share, x0, a0)
                 a1 = fma(share, x1, a1)
@@ -200,14 +231,14 @@ def count_transitions(forward, backward, factor, length, sums, counts):
                 b1 = fma(share, x1, b1)
                 b2 = fma(share, x2, b2)
                 b3 = fma(share, x3, b3)
-            store(sums, 0, c0, times(load(factor, a, c0), a0))
-            store(sums, 0, c1, times(load(factor, a, c1), a1))
-            store(sums, 0, c2, times(load(factor, a, c2), a2))
-            store(sums, 0, c3, times(load(factor, a, c3), a3))
-            store(sums, 1, c0, times(load(factor, b, c0), b0))
-            store(sums, 1, c1, times(load(factor, b, c1), b1))
-            store(sums, 1, c2, times(load(factor, b, c2), b2))
-            store(sums, 1, c3, times(load(factor, b, c3), b3))
+            store(sums, 0, c0, times(fetch(factor, a, c0), a0))
+            store(sums, 0, c1, times(fetch(factor, a, c1), a1))
+            store(sums, 0, c2, times(fetch(factor, a, c2), a2))
+            store(sums, 0, c3, times(fetch(factor, a, c3), a3))
+            store(sums, 1, c0, times(fetch(factor, b, c0), b0))
+            store(sums, 1, c1, times(fetch(factor, b, c1), b1))
+            store(sums, 1, c2, times(fetch(factor, b, c2), b2))
+            store(sums, 1, c3, times(fetch(factor, b, c3), b3))
         copy_row(sums, 0, counts, a, n_labels)
         copy_row(sums, 1, counts, b, n_labels)
 
@@ -227,22 +258,22 @@ def times_matrix(rows, s, factor, n, out, t):
         a = 0
         while a + 2 <= n:
             x = at(rows, s, a)
-            even0 = fma(x, load(factor, a, c0), even0)
-            even1 = fma(x, load(factor, a, c1), even1)
-            even2 = fma(x, load(factor, a, c2), even2)
-            even3 = fma(x, load(factor, a, c3), even3)
+            even0 = fma(x, fetch(factor, a, c0), even0)
+            even1 = fma(x, fetch(factor, a, c1), even1)
+            even2 = fma(x, fetch(factor, a, c2), even2)
+            even3 = fma(x, fetch(factor, a, c3), even3)
             x = at(rows, s, a + 1)
-            odd0 = fma(x, load(factor, a + 1, c0), odd0)
-            odd1 = fma(x, load(factor, a + 1, c1), odd1)
-            odd2 = fma(x, load(factor, a + 1, c2), odd2)
-            odd3 = fma(x, load(factor, a + 1, c3), odd3)
+            odd0 = fma(x, fetch(factor, a + 1, c0), odd0)
+            odd1 = fma(x, fetch(factor, a + 1, c1), odd1)
+            odd2 = fma(x, fetch(factor, a + 1, c2), odd2)
+            odd3 = fma(x, fetch(factor, a + 1, c3), odd3)
             a += 2
         if a < n:
             x = at(rows, s, a)
-            even0 = fma(x, load(factor, a, c0), even0)
-            even1 = fma(x, load(factor, a, c1), even1)
-            even2 = fma(x, load(factor, a, c2), even2)
-            even3 = fma(x, load(factor, a, c3), even3)
+            even0 = fma(x, fetch(factor, a, c0), even0)
+            even1 = fma(x, fetch(factor, a, c1), even1)
+            even2 = fma(x, fetch(factor, a, c2), even2)
+            even3 = fma(x, fetch(factor, a, c3), even3)
         store(out, t, c0, plus(even0, odd0))
         store(out, t, c1, plus(even1, odd1))
         store(out, t, c2, plus(even2, odd2))
@@ -275,13 +306,13 @@ def exponentiate(pairs, known, factors, extent):
     bottoms = splat(number(-IMPOSSIBLE))
     for a in range(n_labels):
         for c in range(0, width, LANES):
-            x = load(table, a, c)
+            x = fetch(table, a, c)
             tops = upper(tops, x)
             bottoms = lower(bottoms, where_below(x, number(IMPOSSIBLE / 2), splat(number(-IMPOSSIBLE)), x))
     top = highest(tops)
     for a in range(n_labels):
         for c in range(0, width, LANES):
-            store(table, a, c, exp(plus(-top, load(table, a, c))))
+            store(table, a, c, exp(plus(-top, fetch(table, a, c))))
         for b in range(n_labels):
             factors[1, b, a] = table[a, b]
     extent[0] = top
