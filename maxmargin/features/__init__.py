@@ -16,6 +16,7 @@ from maxmargin.features.dense import DenseFeatures
 from maxmargin.features.observed import ObservedFeatures, Pairs, observed_features
 from maxmargin.features.parts import score_parts, spread_parts, squared_norm_parts
 from maxmargin.features.sparse import BinaryFeatures, SparseFeatures
+from maxmargin.features.split import SplitFeatures, split_features
 
 __all__ = [
     "BinaryFeatures",
@@ -24,12 +25,14 @@ __all__ = [
     "ObservedFeatures",
     "Pairs",
     "SparseFeatures",
+    "SplitFeatures",
     "as_matrix",
     "norm_buffer",
     "observed_features",
     "rows_of",
     "score_parts",
     "score_rows",
+    "split_features",
     "spread_parts",
     "spread_rows",
     "squared_norm_parts",

@@ -36,17 +36,17 @@ def padded(n: int) -> int:
 # --- the functions in Python ----------------------------------------------------------------------------------------
 
 
-def fetch(table: np.ndarray, t: int, c: int) -> np.ndarray:
+def fetch(table: np.ndarray, t: Any, c: Any) -> np.ndarray:
     """table[t, c : c + 8]."""
     return table[t, c : c + LANES].copy()
 
 
-def store(table: np.ndarray, t: int, c: int, x: np.ndarray) -> None:
+def store(table: np.ndarray, t: Any, c: Any, x: np.ndarray) -> None:
     """table[t, c : c + 8] = x."""
     table[t, c : c + LANES] = x
 
 
-def at(table: np.ndarray, t: int, c: int) -> Any:
+def at(table: np.ndarray, t: Any, c: Any) -> Any:
     """table[t, c], not negative: Numba would check for that."""
     return table[t, c]
 

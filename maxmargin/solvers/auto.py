@@ -40,8 +40,9 @@ class Auto(Solver):
 
     def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
         loss = find_loss(options.get("loss") or self.default_loss)
-        solver = SmoothAuto() if loss.is_smooth else super()
-        return solver.solve(problem, C, sample_weight, **options)
+        if loss.is_smooth:
+            return SmoothAuto().solve(problem, C, sample_weight, **options)
+        return super().solve(problem, C, sample_weight, **options)
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         sampling = "gap" if run.objective.n >= FEW_EXAMPLES else "permutation"

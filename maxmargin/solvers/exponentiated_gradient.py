@@ -24,7 +24,7 @@ from maxmargin.losses import Loss
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.solvers import sum_tree
-from maxmargin.solvers.exponentiated_steps import GibbsPoint, exponentiated_steps, place
+from maxmargin.solvers.exponentiated_steps import GibbsPoint, assemble_gibbs, exponentiated_steps, place
 from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
@@ -215,11 +215,21 @@ class BlockState:
         sum_tree.sum_up(self.tree)
 
     def rebuild(self) -> tuple[np.ndarray, float, float, Blocks]:
-        """w(alpha), recomputed in float64 against drift, D(alpha), the size of its exponents, and its mean parts."""
-        objective = self.objective
-        v, cost = objective.sums_of(self.point.means)
+        """w(alpha), recomputed in float64 against drift, D(alpha), the size of its exponents, and its mean parts.
+
+        Where steps are less precise than the objective of the run, alpha is that of their potentials in its precision.
+        """
+        objective, exact, theta = self.objective, self.run.objective, self.point.potentials.values
+        if objective is exact:
+            v, cost = objective.sums_of(self.point.means)
+            entropies = self.point.entropies
+        else:
+            costs, entropies = np.zeros(exact.n), np.zeros(exact.n)
+            arguments = self.point.potentials, exact.weight, exact.regularization, costs, entropies
+            v = exact.passes.accumulate(assemble_gibbs, *arguments)
+            cost = float(costs.sum()) / exact.n
+            self.run.count(calls=exact.n)
         self.w[:] = v
-        entropy = float(objective.weight @ self.point.entropies) / objective.n
-        theta = self.point.potentials.values
+        gain = cost * exact.loss.margin + self.t * float(exact.weight @ entropies) / exact.n
         exponents = float(np.abs(theta, where=theta > IMPOSSIBLE / 2, out=np.zeros_like(theta)).max())
-        return v, objective.dual_value(cost * objective.loss.margin + self.t * entropy, v), exponents, self.point.means
+        return v, exact.dual_value(gain, v), exponents, self.point.means

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import combine, copy_into, potentials
-from maxmargin.problem import add_output, exp_oracle, gold, n_examples, spread, squared_norm
+from maxmargin.losses import clear, combine, copy_into, potentials
+from maxmargin.problem import accumulate, add_output, augment, exp_oracle, gold, n_examples, spread, squared_norm
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.solvers.objective import inner, size_of_score
@@ -63,6 +63,25 @@ def set_means(problem, point, i, theta, mu, log_z):
     means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
     copy_into(means, mu)
     add_output(problem, i, gold(problem, i), -1.0, means)
+
+
+@kernel
+def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, lo, hi, scratch):
+    """As `maxmargin.solvers.objective.assemble`, of the distributions of given potentials, and their entropies."""
+    scale = 1.0 / (regularization * n_examples(problem))
+    for i in range(lo, hi):
+        theta = scratch.theta[: given.start[i + 1] - given.start[i]]
+        mu = scratch.delta[: theta.size]
+        copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
+        entropies[i] = exp_oracle(problem, i, theta, mu, scratch.work)
+        copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
+        rounding = np.finfo(theta.dtype).eps * size_of_score(theta, mu, np.inf)
+        entropies[i] = max(entropies[i] - inner(theta, mu) - rounding, 0.0)
+        clear(theta)
+        augment(problem, i, theta)
+        costs[i] = weight[i] * inner(theta, mu)
+        add_output(problem, i, gold(problem, i), -1.0, mu)
+        accumulate(problem, w, i, mu, -weight[i] * scale)
 
 
 @kernel

@@ -15,16 +15,14 @@ where S moves every number by l1 towards zero. Without l2, a multiple of mu for 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from maxmargin.losses import clear
 from maxmargin.problem import accumulate, add_output, augment, gold, n_examples
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper
+from maxmargin.runtime.vectors import clear, inner
 from maxmargin.solvers.bundle import Bundle
-from maxmargin.solvers.objective import Certificate, Evaluation, Objective, inner
+from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.solvers.run import Run
 
 ACCURACY = 0.03  # of what a mixture with the new point could gain, to which the best one is found
@@ -83,31 +81,22 @@ class Certifier:
         self.run, self.bound = run, LowerBound(run.objective)
         self.is_rough = run.w.dtype == np.float32 and not run.objective.loss.is_smooth
         self.gaps = np.zeros(run.objective.n)  # of the mean parts given last, but for their entropies
-        self.rounding = 0.0  # of the dual value given last
 
-    def certify(
-        self, w: np.ndarray, dual: float, exponents: float = 0.0, means: Blocks | None = None, dtype: Any = None
-    ) -> Certificate:
+    def certify(self, w: np.ndarray, dual: float, exponents: float = 0.0, means: Blocks | None = None) -> Certificate:
         """The objective at w by a pass of its oracle, and the highest dual value so far, given one.
 
-        `exponents` is the size of the scores in the exponents of its marginals, whose mean parts may be given, and
-        `dtype` the precision they were found in, if it is not that of the objective.
+        `exponents` is the size of the scores in the exponents of its marginals, whose mean parts may be given.
         """
         found = self.run.evaluate(w, point=means, with_gradient=self.is_rough)
         self.gaps = found.gaps
         if self.is_rough:
             self.bound.add(found.cost, found.gradient)
         else:
-            self.rounding = self._rounding(found, dual, exponents, dtype or self.run.w.dtype)
-            self.bound.value = max(self.bound.value, dual - self.rounding)
+            objective, eps = self.run.objective, float(np.finfo(self.run.w.dtype).eps)
+            entropy = objective.loss.is_smooth * objective.loss.mu * float(objective.weight.mean()) * exponents
+            rounding = (1 + exponents) * found.rounding + eps * (abs(dual) + found.value + entropy)
+            self.bound.value = max(self.bound.value, dual - rounding)
         return Certificate(w.astype(self.run.w.dtype), found.value, self.bound.value)
-
-    def _rounding(self, found: Evaluation, dual: float, exponents: float, dtype: Any) -> float:
-        """That of a dual value by marginals in a precision."""
-        objective, eps = self.run.objective, float(np.finfo(dtype).eps)
-        entropy = objective.loss.is_smooth * objective.loss.mu * float(objective.weight.mean()) * exponents
-        scores = found.rounding * eps / float(np.finfo(self.run.w.dtype).eps)
-        return (1 + exponents) * scores + eps * (abs(dual) + found.value + entropy)
 
 
 class ElasticBound:

@@ -2,7 +2,7 @@
 
 Steps on single examples get far in a few passes, but the larger C is, the shorter they become, and the more passes the
 rest takes. L-BFGS goes on from any weights. So the one hands over to the other when its gap falls too slowly. Steps are
-taken in float32, certificates are of the objective's own precision: what float32 cannot certify is left to L-BFGS, too.
+taken in float32, certificates and the weights they go on from are of the objective's own precision.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def take_single_steps(run: Run) -> Iterator[Certificate]:
             if run.must_stop:
                 break
         v, dual, exponents, _ = state.rebuild()
-        yield (certificate := certifier.certify(v, dual, exponents, dtype=np.float32))
+        yield (certificate := certifier.certify(v, dual, exponents))
         before, gap = gap, certificate.primal - certificate.dual
         if n_before >= FIRST and gap > before / SLOW:
-            reason = f"steps became short, {state.etas.mean():.2g} of the way on average"
-            if gap < 4 * certifier.rounding:
-                reason = "float32 certifies no more"
-            run.notes.append(f"Handed over to L-BFGS after {run.passes:.0f} passes: {reason}.")
+            run.notes.append(
+                f"Handed over to L-BFGS after {run.passes:.0f} passes, as the gap fell too slowly: steps went "
+                f"{state.etas.mean():.2g} of the way on average."
+            )
             return

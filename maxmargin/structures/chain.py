@@ -16,9 +16,11 @@ import scipy.sparse as sp
 
 from maxmargin import problem as generics
 from maxmargin.features import (
+    ObservedFeatures,
     norm_buffer,
     rows_of,
     score_rows,
+    split_features,
     spread_rows,
     squared_norm_rows,
     squared_sums,
@@ -111,6 +113,20 @@ def chain_squared_diameters(problem):
     n_transitions = sp.csr_array(np.diff(problem.offsets)[:, np.newaxis] - 1)
     emissions = squared_sums(problem.features, rows_of(problem.offsets))
     return 2 * (emissions + squared_sums(problem.transitions, n_transitions))
+
+
+@implements(generics.arranged, ChainProblem)
+def arranged_chain(problem):
+    if not isinstance(problem.features, ObservedFeatures):
+        return None
+    n_labels, n = problem.penalty.shape[0], len(problem.offsets) - 1
+    found = split_features(problem.features, n_labels, n, problem.penalty.dtype)
+    if found is None:
+        return None
+    features, place = found
+    n_pairs = new_chain_weights(problem).size - place.size
+    after, _ = weight_shape(features, problem.n_features, n_labels)
+    return problem._replace(features=features), np.concatenate([place, after + np.arange(n_pairs)])
 
 
 @implements(generics.prepared, ChainProblem)

@@ -54,17 +54,17 @@ def new_tables(length: int, n_labels: int, dtype: Any) -> SumTables:
     rows, width = max(length, 2), padded(n_labels)
     known = aligned((1, n_labels**2), dtype)
     known[:] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
-    squares, pair = aligned((2, width, width), dtype), aligned((2,), dtype)
-    return SumTables(*(aligned((rows, width), dtype) for _ in range(3)), known, squares, pair)
+    gains, forward, backward = (aligned((rows, width), dtype) for _ in range(3))
+    return SumTables(gains, forward, backward, known, aligned((2, width, width), dtype), aligned((2,), dtype))
 
 
 @helper
 def forward_shares(nodes, pairs, tables):
     """Fill forward[t] with the probabilities of the labels at t given what comes before, and `gains` with exp(nodes).
 
-    Probabilities are rescaled at each position, and `gains` with them. One step multiplies a label's share by no less than
-    exp(-spread), the spread of the potentials, so as long as all shares are above `tiny` nothing underflows. Return the
-    log-partition function, and whether this was so: if not, more digits or the log domain must take over.
+    Probabilities are rescaled at each position, and `gains` with them. One step multiplies a label's share by no less
+    than exp(-spread), the spread of the potentials, so as long as all shares are above `tiny` nothing underflows.
+    Return the log-partition function, and whether this was so: if not, more digits or the log domain must take over.
     """
     length, n_labels = nodes.shape
     gains = tables.gains
