@@ -25,7 +25,7 @@ from maxmargin.features.base import (
     with_gram,
 )
 from maxmargin.runtime.dispatch import generic, helper, implements, kernel
-from maxmargin.runtime.vectors import BLOCK, LANES, as_precise, fetch, fma, plus, splat, store, times, without_first
+from maxmargin.runtime.lanes import BLOCK, LANES, as_precise, fetch, fma, plus, splat, store, times, without_first
 
 
 class SparseFeatures(NamedTuple):

@@ -29,7 +29,7 @@ from maxmargin.features.base import (
 from maxmargin.features.observed import ObservedFeatures
 from maxmargin.features.sparse import SparseFeatures, entry
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.runtime.vectors import BLOCK, LANES, as_precise, fetch, fma, store, times, without_first
+from maxmargin.runtime.lanes import BLOCK, LANES, as_precise, fetch, fma, store, times, without_first
 from maxmargin.runtime.views import matrix
 
 MANY = 1 / 4  # of all labels: features that meet more have a row of weights

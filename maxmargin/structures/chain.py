@@ -31,8 +31,8 @@ from maxmargin.losses import copy_into
 from maxmargin.problem import part_sizes
 from maxmargin.runtime.blocks import Blocks, in_precision
 from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.runtime.lanes import padded
 from maxmargin.runtime.threads import aligned
-from maxmargin.runtime.vectors import padded
 from maxmargin.runtime.views import matrix
 from maxmargin.structures import chain_dp, chain_sums
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
-from maxmargin.runtime.vectors import BLOCK, LANES, at, copy_row, fetch, plus, store, upper
+from maxmargin.runtime.lanes import BLOCK, LANES, at, copy_row, fetch, plus, store, upper
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
 exact = helper(fastmath={"nnan", "ninf", "nsz"})

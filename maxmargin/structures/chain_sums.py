@@ -13,8 +13,7 @@ import numpy as np
 
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
-from maxmargin.runtime.threads import aligned
-from maxmargin.runtime.vectors import (
+from maxmargin.runtime.lanes import (
     BLOCK,
     LANES,
     at,
@@ -34,6 +33,7 @@ from maxmargin.runtime.vectors import (
     upper,
     where_below,
 )
+from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_dp import exact
 
