@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.persist.registry import register
+
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@register
 class Status(enum.Enum):
     """Why a solver stopped."""
 
@@ -31,6 +34,7 @@ class Status(enum.Enum):
     SURROGATE = "a surrogate of the objective was minimised, whose optimum has a duality gap above tol"
 
 
+@register
 class Certified(NamedTuple):
     """What is proven of the weights that a solver returns.
 
@@ -71,6 +75,7 @@ class Certified(NamedTuple):
 COLUMNS = ("passes", "oracle_calls", "seconds", "primal", "dual", "gap", "cache_hits", "cache_misses", "dev_score")
 
 
+@register
 @dataclass
 class Trace:
     """One row per certificate.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Self
+from numbers import Integral
+from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.encode.checks import find_labels, flatten_labels
 from maxmargin.encode.rows import Rows, as_stored
+from maxmargin.persist.registry import register
 from maxmargin.runtime.blocks import Blocks
 
 # Dense rows with fewer non-zeros than this are stored sparse: scoring and updates then cost less.
@@ -22,6 +24,15 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(same, a, b))
     return a is b or np.array_equal(a, b)
+
+
+def has_type(value: Any, hint: Any) -> bool:
+    """Whether a field of an encoder is what it is declared to be; integers are counts."""
+    if hint is int:
+        return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+    if hint is np.dtype:
+        return value in (np.float32, np.float64)
+    return hint is Any or isinstance(value, (bool, np.bool_) if hint is bool else hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +51,34 @@ class Encoder:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __init_subclass__(cls) -> None:
+        register(cls)  # saved by its fields
+
+    @property
+    def n_weights(self) -> int:
+        """The number of weights of a model."""
+        raise NotImplementedError
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        """What must be true of the fields and of weights, as kernels take it for granted: names, and whether it is.
+
+        Encoders of training data keep to it; one that was read from a file need not. Each claim is put only where those
+        before it hold.
+        """
+        hints = get_type_hints(type(self))
+        for f in fields(self):
+            yield f.name, has_type(getattr(self, f.name), hints[f.name])
+
+    def check(self, w: Any) -> None:
+        """Raise unless these can be the weights of a model with this encoder."""
+        for name, is_true in self.claims(w):
+            if not is_true:
+                raise ValueError(f"{name} of {type(self).__name__} is not as it must be")
+        if not (isinstance(w, np.ndarray) and w.dtype in (np.float32, np.float64) and w.shape == (self.n_weights,)):
+            raise ValueError(f"there are not {self.n_weights} weights")
+        if not np.isfinite(w).all():
+            raise ValueError("weights are not finite")
 
     def problem(self, X: Any, y: Any = None) -> Any:
         """Check other examples and put their problem together; with true outputs y, to compare predictions with.
@@ -124,6 +163,14 @@ class RowEncoder(Encoder):
     stores_sparse: bool = field(compare=False)
     has_bias: bool = False
 
+    @property
+    def n_weights(self) -> int:
+        return self.n_features_in + self.has_bias
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "n_features_in", self.n_features_in > 0
+
     @classmethod
     def of(cls, rows: Rows, dtype: Any, *, stores_sparse: bool = False, **fields: Any) -> Self:
         """The encoder of training rows, which stores others in the same way."""
@@ -144,6 +191,10 @@ class LabellingEncoder(RowEncoder):
     published: ClassVar[tuple[str, ...]] = ("classes", "n_features_in")
 
     classes: np.ndarray
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "classes", self.classes.ndim == 1 and len(self.classes) > 0
 
     def truth(self, y: Any, rows: Rows, noun: str, *, is_stacked: bool = False) -> np.ndarray:
         """The numbers of true labels, -1 for those that were not seen in training; zeros where there are none."""

@@ -5,6 +5,7 @@ Every check of the user's images and boxes is here: what passes is safe for the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -27,6 +28,11 @@ class BoxEncoder(RowEncoder):
 
     are_words: bool
     smallest: np.ndarray  # (2,) the least height and width of a box
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "smallest", self.smallest.shape == (2,) and self.smallest.dtype.kind in "iu"
+        yield "smallest", bool((self.smallest > 0).all())
 
     @classmethod
     def learn(cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, min_size: Any) -> tuple[BoxEncoder, BoxProblem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,14 @@ class ChainEncoder(PairwiseEncoder):
 
     penalty: np.ndarray  # (L, L) potentials of transitions before any weight
     end_penalty: np.ndarray  # (2, L) those of the first and of the last label
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        n_labels = len(self.classes)
+        for name, n_rows in (("penalty", n_labels), ("end_penalty", 2)):
+            table = getattr(self, name)
+            yield name, table.shape == (n_rows, n_labels) and table.dtype == self.dtype
+            yield name, bool(np.isin(table, (0, IMPOSSIBLE)).all())
 
     @classmethod
     def learn(

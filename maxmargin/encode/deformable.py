@@ -5,6 +5,7 @@ Every check of the user's images and poses is here: what passes is safe for the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
+from maxmargin.checks import LARGEST
 from maxmargin.encode.base import Encoder, by_row
 from maxmargin.encode.checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.edges import check_parents, children_first
@@ -20,6 +22,7 @@ from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.deformable import N_STATISTICS, DeformableProblem
 
 LEAST_SCALE = 1.0  # of displacements, in cells
+MOST_JOINTS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,6 +37,26 @@ class DeformableEncoder(Encoder):
     anchor: np.ndarray  # (E, K, 2) the mean ways from parent to child, in x and y, for each type
     scale: np.ndarray  # (E, 2) the spread around them
     reference: Any = field(compare=False)  # of costs, which also judge predictions
+
+    @property
+    def n_weights(self) -> int:
+        return self.n_features_in * self.n_joints + self.anchor[:, :, 0].size * N_STATISTICS
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "n_joints", 0 < self.n_joints <= MOST_JOINTS and self.n_features_in > 0
+        ends = check_parents(self.edges, "the skeleton", self.n_joints)
+        parents = np.full(self.n_joints, -1)
+        parents[ends[:, 1]] = ends[:, 0]
+        children_first(parents, np.array([0, self.n_joints]), "the skeleton")
+        n_edges, dtype = len(ends), self.anchor.dtype
+        yield "anchor", self.anchor.ndim == 3 and self.anchor.shape[::2] == (n_edges, 2) and dtype == w.dtype
+        yield "anchor", self.anchor.shape[1] > 0 and bool((np.abs(self.anchor) <= LARGEST).all())
+        yield "scale", self.scale.shape == (n_edges, 2) and self.scale.dtype == dtype
+        yield "scale", bool((self.scale >= LEAST_SCALE).all() and (self.scale <= LARGEST).all())
+        cost_radius(np.zeros((1, self.n_joints, 2)), self.reference)
+        yield "n_weights", w.shape == (self.n_weights,)
+        yield "springs", bool((self.names(w).springs[:, :, ::2] > 0).all())
 
     @classmethod
     def learn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -72,6 +73,34 @@ class GraphEncoder(LabellingEncoder):
     edge_types: np.ndarray
     state: np.ndarray  # (types, classes) the state of a node of a type that has a label, or -1
     kinds: np.ndarray  # (K, 3) of edges: its type, and those of the nodes
+
+    @property
+    def n_weights(self) -> int:
+        """Those of `names`, in which symmetric edges have as many as others."""
+        counts = (self.state.max(axis=1) + 1).tolist()
+        n_of_edges = sum(
+            1 if self.interaction == "potts" and first == second else counts[first] * counts[second]
+            for _, first, second in self.kinds.tolist()
+        )
+        return sum(counts) * (self.n_features_in + self.has_bias) + n_of_edges * self._edge_width
+
+    @property
+    def _edge_width(self) -> int:
+        return self.n_edge_features_in + self.has_bias if self.n_edge_features_in else 1
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "interaction", self.interaction in TIES
+        n_types = len(self.node_types)
+        yield "node_types", self.node_types.ndim == self.edge_types.ndim == 1 and n_types > 0
+        yield "state", self.state.shape == (n_types, len(self.classes)) and self.state.dtype.kind == "i"
+        is_seen = self.state >= 0
+        numbered = np.where(is_seen, np.cumsum(is_seen, axis=1) - 1, -1)
+        yield "state", np.array_equal(self.state, numbered) and bool(is_seen.any(axis=1).all())
+        yield "kinds", self.kinds.ndim == 2 and self.kinds.shape[1] == 3 and self.kinds.dtype.kind == "i"
+        limits = [len(self.edge_types), n_types, n_types]
+        yield "kinds", bool((self.kinds >= 0).all() and (self.kinds < limits).all())
+        yield "kinds", bool((self.kinds[:, 1] <= self.kinds[:, 2]).all())
 
     @classmethod
     def learn(
@@ -180,7 +209,6 @@ class GraphEncoder(LabellingEncoder):
     def names(self, w: np.ndarray) -> Bunch:
         counts = (self.state.max(axis=1) + 1).tolist()
         width = self.n_features_in + self.has_bias
-        edge_width = self.n_edge_features_in + self.has_bias if self.n_edge_features_in else 1
         node_types, edge_types = self.node_types.tolist(), self.edge_types.tolist()
         named, at = Bunch(), 0
         for name, count in zip(node_types, counts, strict=True):
@@ -193,9 +221,9 @@ class GraphEncoder(LabellingEncoder):
         for kind, first, second in self.kinds.tolist():
             is_potts = self.interaction == "potts" and first == second
             shape = () if is_potts else (counts[first], counts[second])
-            size = edge_width * int(np.prod(shape, dtype=int))
+            size = self._edge_width * int(np.prod(shape, dtype=int))
             which = f"[{edge_types[kind]}: {node_types[first]}, {node_types[second]}]" if len(self.kinds) > 1 else ""
-            named[f"edges{which}"] = np.moveaxis(w[at : at + size].reshape(*shape, edge_width), -1, 0)
+            named[f"edges{which}"] = np.moveaxis(w[at : at + size].reshape(*shape, self._edge_width), -1, 0)
             at += size
         return named
 
@@ -235,10 +263,13 @@ def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | N
     all_graphs = [Graph(*graph) for graph in X]
     graphs = join_graphs([graph[:3] for graph in all_graphs], "graph", check_ends, n_features, n_edge_features)
     names = []
-    for part, rows in (("node_types", graphs.nodes), ("edge_types", graphs.edges)):
-        given = [getattr(graph, part) for graph in all_graphs]
+    for noun, rows in (("node", graphs.nodes), ("edge", graphs.edges)):
+        given = [getattr(graph, f"{noun}_types") for graph in all_graphs]
         filled = [[0] * n if types is None else types for types, n in zip(given, rows.lengths, strict=True)]
-        names.append(flatten_labels(filled, rows.lengths, "graph", part))
+        for i, (types, n) in enumerate(zip(filled, rows.lengths, strict=True)):
+            if np.ndim(types) == 1 and len(types) != n:
+                raise ValueError(f"{noun}_types of X[{i}] must name {n} types, one per {noun}, not {len(types)}.")
+        names.append(flatten_labels(filled, rows.lengths, "graph", f"{noun}_types"))
     return Typed(graphs, *names)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,14 @@ class GraphCutEncoder(LabellingEncoder):
     published = ("classes", "n_features_in", "n_edge_features_in")
 
     n_edge_features_in: int
+
+    @property
+    def n_weights(self) -> int:
+        return super().n_weights + self.n_edge_features_in
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "classes", len(self.classes) == 2
 
     @classmethod
     def learn(

@@ -21,6 +21,10 @@ class MulticlassEncoder(LabellingEncoder):
 
     feature_names_in: np.ndarray | None  # of the columns of a data frame
 
+    @property
+    def n_weights(self) -> int:
+        return super().n_weights * len(self.classes)
+
     @classmethod
     def learn(
         cls, X: Any, y: np.ndarray, *, dtype: Any, fit_intercept: bool, cost: Any, feature_names: np.ndarray | None

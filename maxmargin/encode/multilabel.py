@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.special import rel_entr
 
@@ -35,6 +37,14 @@ class MultiLabelEncoder(RowEncoder):
     n_labels: int
     edges: np.ndarray  # (E, 2)
     feature_names_in: np.ndarray | None  # of the columns of a data frame
+
+    @property
+    def n_weights(self) -> int:
+        return self.n_labels * super().n_weights + 4 * len(self.edges)
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "edges", np.array_equal(self.edges, check_ends(self.edges, "graph", self.n_labels))
 
     @classmethod
     def learn(
@@ -125,7 +135,7 @@ class MultiLabelEncoder(RowEncoder):
 def check_indicators(y: Any, n: int, n_labels: int | None = None) -> np.ndarray:
     """Check the labels of n examples, rows of 0 and 1, as many as in training."""
     kind = "a matrix of 0 and 1, a row per example and a column per label"
-    labels = check_array(y, "y", kind, (None, None))
+    labels = check_array(y.toarray() if sp.issparse(y) else y, "y", kind, (None, None))
     check_truths(labels, n, kind, "row")
     if n_labels is not None and labels.shape[1] != n_labels:
         raise ValueError(f"y has {labels.shape[1]} labels, but the model was fitted with {n_labels}.")

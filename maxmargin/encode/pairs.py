@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -13,6 +14,8 @@ from maxmargin.encode.rows import Rows, row_features
 from maxmargin.encode.vocabulary import Vocabulary, have_names
 from maxmargin.features import Pairs, observed_features
 
+N_BIASES = 3
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairwiseEncoder(LabellingEncoder):
@@ -21,6 +24,31 @@ class PairwiseEncoder(LabellingEncoder):
     vocabulary: Vocabulary | None = None  # of features that have names
     node_pairs: Pairs | None = None  # those that have a weight, if not all do
     edge_pairs: Pairs | None = None
+
+    @property
+    def n_all_edge_features(self) -> int:
+        """The number of features of edges, the constant one included."""
+        return 1
+
+    @property
+    def n_node_features(self) -> int:
+        """The number of features of nodes, those of biases included."""
+        return self.n_features_in + N_BIASES * self.has_bias
+
+    @property
+    def n_weights(self) -> int:
+        if self.node_pairs is not None and self.edge_pairs is not None:
+            return len(self.node_pairs.labels) + len(self.edge_pairs.labels)
+        n_labels = len(self.classes)
+        return self.n_node_features * n_labels + self.n_all_edge_features * n_labels**2
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        n_labels = len(self.classes)
+        yield "vocabulary", self.vocabulary is None or self.vocabulary.size == self.n_features_in
+        yield "edge_pairs", (self.node_pairs is None) == (self.edge_pairs is None)
+        yield "node_pairs", are_pairs(self.node_pairs, self.n_node_features, n_labels)
+        yield "edge_pairs", are_pairs(self.edge_pairs, self.n_all_edge_features, n_labels**2)
 
     def by_name(self, X: Any) -> Any:
         """Sequences as the model knows their features: `Rows`, if these have names."""
@@ -64,6 +92,21 @@ class PairwiseEncoder(LabellingEncoder):
         edges = sp.csr_array((w[labels.size :], *self.edge_pairs[::-1]), (n_edge_features, n_labels**2)).toarray()
         biases.flags.writeable = edges.flags.writeable = False
         return emissions, biases, edges.reshape(-1, n_labels, n_labels)
+
+
+def are_pairs(pairs: Pairs | None, n_features: int, n_labels: int) -> bool:
+    """Whether pairs are those of so many features and labels, or there are none."""
+    if pairs is None:
+        return True
+    start, labels = pairs
+    return bool(
+        all(isinstance(part, np.ndarray) and part.dtype == np.uint32 and part.ndim == 1 for part in pairs)
+        and len(start) == n_features + 1
+        and start[0] == 0
+        and (start[1:] >= start[:-1]).all()
+        and start[-1] == len(labels)
+        and (labels < n_labels).all()
+    )
 
 
 def find_pairs(matrix: Any, labels: np.ndarray, n_labels: int) -> Pairs:

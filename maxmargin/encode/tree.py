@@ -56,6 +56,10 @@ class TreeEncoder(PairwiseEncoder):
 
     n_edge_features: int
 
+    @property
+    def n_all_edge_features(self) -> int:
+        return 1 + self.n_edge_features
+
     @classmethod
     def learn(
         cls,

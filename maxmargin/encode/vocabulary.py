@@ -19,6 +19,7 @@ from sklearn.utils import murmurhash3_32
 
 from maxmargin.checks import check_count, shown
 from maxmargin.encode.rows import Rows
+from maxmargin.persist.registry import register
 
 LISTS = (list, tuple, set, frozenset)
 NOWHERE = -1  # the column of names that a model does not know, and of zeros
@@ -28,7 +29,10 @@ class Columns(dict):
     """The columns of names: those of training, in the order in which they come; names are added while it grows."""
 
     def __init__(self, names: Iterable[str] = (), *, grows: bool = False) -> None:
-        super().__init__(zip(names, count()))
+        columns = count()
+        super().__init__(zip(names, columns, strict=False))
+        if next(columns) != len(self):
+            raise ValueError("names must differ from each other.")
         self.grows = grows
 
     def __missing__(self, name: Any) -> int:
@@ -50,14 +54,25 @@ class HashedColumns(dict):
         return column
 
 
+@register
 class Vocabulary:
     """The names that a model knows, or the number of columns that it hashes them onto."""
 
     def __init__(self, names: Iterable[str] = (), n_hashed: int | None = None) -> None:
         self.columns, self.n_hashed = Columns(names), n_hashed
 
+    @property
+    def names(self) -> list[str]:
+        """The names that it knows, in the order of their columns."""
+        return [*self.columns]
+
+    @property
+    def size(self) -> int:
+        """The number of columns."""
+        return len(self.columns) if self.n_hashed is None else self.n_hashed
+
     def __reduce__(self) -> Any:
-        return Vocabulary, ([*self.columns], self.n_hashed)
+        return Vocabulary, (self.names, self.n_hashed)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and self.n_hashed == other.n_hashed and self.columns == other.columns

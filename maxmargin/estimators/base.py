@@ -16,9 +16,11 @@ from maxmargin.encode.base import Encoder, same
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
 from maxmargin.metrics.scoring import find_metric
+from maxmargin.persist import register, save
 from maxmargin.problem import n_examples, new_weights, part_sizes
 from maxmargin.solvers import Solver, find_solver
 from maxmargin.solvers.held_out import HeldOut
+from maxmargin.trace import Certified, Status, Trace
 
 
 class Task(NamedTuple):
@@ -80,7 +82,12 @@ class StructuredModel(BaseEstimator):
     )
     verbose: int = parameter("int", "Print the trace as it grows.", default=0)
 
+    _learned = ("_encoder", "_w", "trace_", "status_", "n_iter_", "certificate_")  # by a fit, but for training data
     _loss = "hinge"  # what it minimises; models with a choice have an argument, `loss`
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        register(cls, get=cls._saved, make=cls._loaded)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -194,8 +201,11 @@ class StructuredModel(BaseEstimator):
 
     def _start(self, encoder: Encoder, problem: Any) -> Any:
         """Where a warm start begins: at the last solution, if it is one of a problem of the same kind."""
-        is_same = self.warm_start and hasattr(self, "_layout") and self._encoder == encoder
-        if not (is_same and same(self._layout, encoder.layout(problem))):
+        if not (self.warm_start and hasattr(self, "_w") and self._encoder == encoder):
+            return None
+        if not hasattr(self, "_layout"):  # of a model that was loaded or pickled: weights of equal encoders will do
+            return self._w
+        if not same(self._layout, encoder.layout(problem)):
             return None
         return self._w if self._result is None else self._result
 
@@ -232,9 +242,10 @@ class StructuredModel(BaseEstimator):
             setattr(self, name, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled and copied: the weights once, without the views of them that have names."""
+        """What is pickled and copied: the weights once, without the views of them that have names; no training data."""
         state = dict(super().__getstate__())
-        for name in self._encoder.attributes(self._w) if hasattr(self, "_w") else ():
+        views = self._encoder.attributes(self._w) if hasattr(self, "_w") else ()
+        for name in ("_result", "_layout", "_trained_on", *views):
             state.pop(name, None)
         return state
 
@@ -242,6 +253,35 @@ class StructuredModel(BaseEstimator):
         super().__setstate__(state)
         if "_w" in state:
             self._set_weights(self._w)
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file, from which `maxmargin.load` makes it again; see `maxmargin.save`.
+
+        Parameters
+        ----------
+        path : where; what is there is replaced
+        """
+        save(self, path)
+
+    def _saved(self) -> dict[str, Any]:
+        """What is saved: constructor arguments and, of a fitted model, what it has learned."""
+        fitted = {name: getattr(self, name) for name in self._learned} if hasattr(self, "_w") else None
+        return {**self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def _loaded(cls, fitted: Any, **arguments: Any) -> Self:
+        """The model of what was saved, which need not have been one."""
+        model = cls(**arguments)
+        if fitted is not None:
+            kinds = {"_encoder": Encoder, "trace_": Trace, "status_": Status, "n_iter_": int, "certificate_": Certified}
+            for name, kind in kinds.items():
+                if not isinstance(fitted[name], kind):
+                    raise TypeError(f"{name} is a {type(fitted[name]).__name__}")
+            fitted["_encoder"].check(fitted["_w"])
+            for name in cls._learned:
+                setattr(model, name, fitted[name])
+            model._set_weights(fitted["_w"])
+        return model
 
     # --- predictions ----------------------------------------------------------------------------------------------
 

@@ -19,9 +19,11 @@ from maxmargin.features.base import (
     weight_shape,
 )
 from maxmargin.features.sparse import SparseFeatures, entry
+from maxmargin.persist.registry import register
 from maxmargin.runtime.dispatch import implements
 
 
+@register
 class Pairs(NamedTuple):
     """The pairs that have a weight: feature f and labels[start[f]:start[f + 1]].
 

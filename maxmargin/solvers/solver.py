@@ -10,6 +10,7 @@ import numpy as np
 
 from maxmargin.checks import check_positive
 from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
+from maxmargin.persist.registry import register
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.arrangement import Arrangement
@@ -37,6 +38,9 @@ class Solver:
     takes_l1: ClassVar[bool] = False
     default_passes: ClassVar[int] = 1000  # after which to stop unless told otherwise
     keeps_dual: ClassVar[bool] = False  # starts from and returns a dual point, as a path needs
+
+    def __init_subclass__(cls) -> None:
+        register(cls)  # saved by its fields
 
     @property
     def default_loss(self) -> Loss:

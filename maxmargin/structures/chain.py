@@ -27,12 +27,12 @@ from maxmargin.features import (
     weight_shape,
     with_gram,
 )
-from maxmargin.losses import copy_into
 from maxmargin.problem import part_sizes
 from maxmargin.runtime.blocks import Blocks, in_precision
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.lanes import padded
 from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.vectors import copy_into
 from maxmargin.runtime.views import matrix
 from maxmargin.structures import chain_dp, chain_sums
 

@@ -10,9 +10,11 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from maxmargin.checks import check_count, shown
+from maxmargin.persist.registry import register
 from maxmargin.text.gazetteers import Gazetteers
 
 
+@register
 class WindowFeatures(TransformerMixin, BaseEstimator):
     """Features of the tokens of sentences, by name, for `ChainCRF`, `ChainSVM` and others.
 

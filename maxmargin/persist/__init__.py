@@ -1,0 +1,76 @@
+"""Models on disk: one file of arrays and JSON, in which nothing can be run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from maxmargin.persist import container
+from maxmargin.persist.container import Broken, writable
+from maxmargin.persist.registry import register
+from maxmargin.persist.values import Reader, Writer
+
+__all__ = ["load", "register", "save", "writable"]
+
+
+def save(model: Any, path: Any) -> None:
+    """Write a model to a file, from which `load` makes it again.
+
+    The file is written beside the old one, if there is one, and then takes its place: it is there as a whole or not at
+    all. It holds constructor arguments, weights without zeros, what else predictions need, and `trace_`, `status_` and
+    `certificate_`, but no training data. What cannot be saved, such as a function given as `scoring`, or the class of a
+    `StructuredSVM`, is found before anything is written.
+
+    Parameters
+    ----------
+    model : a model of the library, fitted or not, a scikit-learn ``Pipeline`` of those and others that can be saved, or
+        an object of a class given to `maxmargin.register`
+    path : where; what is there is replaced
+
+    Examples
+    --------
+    >>> import maxmargin
+    >>> from maxmargin import ChainCRF
+    >>> model = ChainCRF().fit([[["the"], ["dog"]]], [["DET", "NOUN"]])
+    >>> model.save("tagger.model")  # or maxmargin.save(model, "tagger.model")
+    >>> maxmargin.load("tagger.model").predict([[["dog"]]])[0].tolist()
+    ['NOUN']
+    """
+    if "sklearn.pipeline" in sys.modules:
+        from maxmargin.persist import pipelines  # noqa: F401  (registers them)
+    writer = Writer()
+    content = writer(model, "The model" if not hasattr(type(model), "save") else type(model).__name__)
+    container.write(path, content, writer.arrays)
+
+
+def load(path: Any) -> Any:
+    """Read a model that `save` has written.
+
+    Weights are mapped into memory, not read: processes that load the same file share them. (Those with many zeros are
+    unpacked.) Nothing in a file is ever run, so that it may come from strangers.
+
+    Parameters
+    ----------
+    path : the file
+
+    Returns
+    -------
+    the model, with the same arguments, weights and predictions. With `warm_start`, a later `fit` begins at the weights,
+    as dual points are not saved: solvers that keep one, such as "bcfw", begin afresh
+
+    Raises
+    ------
+    ValueError
+        One sentence that names the file and what is wrong, if it is no such file, truncated, corrupted, or written by a
+        newer version.
+    """
+    with open(path, "rb") as file:
+        try:
+            content, arrays = container.read(file)
+            return Reader(arrays)(content)
+        except Broken as error:
+            reason, cause = str(error), None
+        except Exception as error:  # whatever a constructor makes of what no model would hold
+            reason, cause = f"what it holds is no model ({type(error).__name__}: {error})", error
+    raise ValueError(f"{os.fspath(path)!r} cannot be loaded: {reason}.") from cause

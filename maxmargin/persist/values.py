@@ -1,0 +1,170 @@
+"""Values to what JSON can hold, with arrays beside, and back.
+
+None, bools, integers, finite floats, strings and lists stand for themselves. Everything else is an object of one
+entry, whose key says what it is: {"tuple": [...]}, {"array": 3}, {"object": [name, {...}]}.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxmargin.checks import shown
+from maxmargin.persist.container import DTYPES, Arrays, Broken
+from maxmargin.persist.registry import kind_of, name_of
+
+PLAIN = (type(None), bool, int, str)
+COLLECTIONS: dict[str, type] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+TYPES: dict[str, type] = {"float": float, "int": int, "float32": np.float32, "float64": np.float64}
+NAMES_OF_TYPES = {cls: name for name, cls in {**COLLECTIONS, **TYPES}.items()}
+
+
+class Writer:
+    """Turns values into what JSON can hold, and collects their arrays.
+
+    Parameters
+    ----------
+    given : objects that are not written but named: a reader is given others in their place
+    keeps_views : whether arrays that are parts of the same memory are so when they are read, too
+    """
+
+    def __init__(self, given: Mapping[str, Any] = MappingProxyType({}), *, keeps_views: bool = False) -> None:
+        self.arrays: list[np.ndarray] = []
+        self._given = {id(value): name for name, value in given.items()}
+        self._keeps_views = keeps_views
+        self._numbers: dict[int, int] = {}  # of arrays, by their identity
+        self._kept: list[Any] = []  # so that no identity is used again
+
+    def __call__(self, value: Any, where: str) -> Any:
+        """The node of a value, which messages call `where`; raises a TypeError if it cannot be saved."""
+        if id(value) in self._given:
+            return {"given": self._given[id(value)]}
+        if type(value) in PLAIN:
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": str(value)}
+        if type(value) is list:
+            return [item if type(item) is str else self(item, f"{where}[{k}]") for k, item in enumerate(value)]
+        if isinstance(value, tuple | set | frozenset) and type(value) in NAMES_OF_TYPES:
+            items = value if isinstance(value, tuple) else sorted(value, key=repr)
+            return {NAMES_OF_TYPES[type(value)]: [self(item, f"{where}[{k}]") for k, item in enumerate(items)]}
+        if isinstance(value, np.ndarray):
+            return self._array(value, where)
+        if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+            return {"scalar": self._number(np.array([value]))}
+        if isinstance(value, np.dtype) and value.kind in "biuf":
+            return {"dtype": value.str}
+        if isinstance(value, type) and NAMES_OF_TYPES.get(value) in TYPES:
+            return {"type": NAMES_OF_TYPES[value]}
+        if isinstance(value, np.random.Generator | np.random.RandomState):
+            raise TypeError(f"{where} cannot be saved: it is a random generator, whose state changes; give a seed.")
+        name = name_of(type(value))
+        if name is not None:
+            state = kind_of(name).get(value)  # type: ignore[union-attr]
+            return {"object": [name, {key: self(item, f"{where}.{key}") for key, item in state.items()}]}
+        if type(value) is dict or isinstance(value, Mapping):
+            pairs = ((self(key, f"a key of {where}"), self(item, f"{where}[{key!r}]")) for key, item in value.items())
+            return {"dict": [[*pair] for pair in pairs]}
+        what = "a function" if callable(value) and hasattr(value, "__name__") else f"a {type(value).__qualname__}"
+        raise TypeError(
+            f"{where} cannot be saved: {shown(value)} is {what}, and files hold only data and objects of classes that "
+            "maxmargin.register knows."
+        )
+
+    def _array(self, array: np.ndarray, where: str) -> Any:
+        if array.dtype == object:
+            items = [self(item, f"{where}.flat[{k}]") for k, item in enumerate(array.ravel().tolist())]
+            return {"objects": [[*array.shape], items]}
+        if not DTYPES.fullmatch(array.dtype.newbyteorder("<").str):
+            raise TypeError(f"{where} cannot be saved: arrays of {array.dtype} are neither of numbers nor of strings.")
+        if not self._keeps_views:
+            return {"array": self._number(array)}
+        root = array
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        if root is array or root.dtype != array.dtype or not (array.flags.c_contiguous and root.flags.c_contiguous):
+            return {"array": self._number(array)}
+        offset = (array.ctypes.data - root.ctypes.data) // root.itemsize if array.size else 0
+        return {"view": [self._number(root), offset, [*array.shape]]}
+
+    def _number(self, array: np.ndarray) -> int:
+        if id(array) not in self._numbers:
+            self._numbers[id(array)] = len(self.arrays)
+            self.arrays.append(array)
+        return self._numbers[id(array)]
+
+
+class Reader:
+    """Turns what `Writer` has written back into values; raises `Broken` or what constructors raise.
+
+    Parameters
+    ----------
+    arrays : those of the file
+    given : the objects that the file only names
+    """
+
+    def __init__(self, arrays: Arrays, given: Mapping[str, Any] = MappingProxyType({})) -> None:
+        self.arrays, self.given = arrays, given
+
+    def __call__(self, node: Any) -> Any:
+        """The value of a node."""
+        if type(node) is list:
+            return [item if type(item) is str else self(item) for item in node]
+        if type(node) is not dict:
+            return node
+        if len(node) != 1:
+            raise Broken("its text holds an object of no known form")
+        ((key, inner),) = node.items()
+        if key in COLLECTIONS:
+            return COLLECTIONS[key](self(item) for item in inner)
+        if key not in self.FORMS:
+            raise Broken(f"its text holds a value of the unknown form {shown(key)}")
+        return self.FORMS[key](self, inner)
+
+    def _object(self, inner: Any) -> Any:
+        name, state = inner
+        kind = kind_of(name)
+        if kind is None:
+            raise Broken(f"it holds an object of the class {shown(name)}, which is not registered here")
+        return kind.make(**{key: self(item) for key, item in state.items()})
+
+    def _objects(self, inner: Any) -> np.ndarray:
+        shape, items = inner
+        array = np.empty(len(items), object)
+        for k, item in enumerate(items):
+            array[k] = self(item)
+        return array.reshape(shape)
+
+    def _view(self, inner: Any) -> np.ndarray:
+        k, offset, shape = inner
+        return self.arrays[k].reshape(-1)[offset : offset + math.prod(shape)].reshape(shape)
+
+    def _float(self, inner: Any) -> float:
+        if inner not in ("nan", "inf", "-inf"):
+            raise Broken("its text holds a number of no known form")
+        return float(inner)
+
+    def _dtype(self, inner: Any) -> np.dtype:
+        if inner not in ("<f4", "<f8"):
+            raise Broken("it names a type of numbers that no model has")
+        return np.dtype(inner).newbyteorder("=")
+
+    def _given_one(self, inner: Any) -> Any:
+        return self.given[inner]
+
+    FORMS: ClassVar[dict[str, Callable[[Reader, Any], Any]]] = {
+        "array": lambda self, inner: self.arrays[inner],
+        "dict": lambda self, inner: {self(key): self(item) for key, item in inner},
+        "dtype": _dtype,
+        "float": _float,
+        "given": _given_one,
+        "object": _object,
+        "objects": _objects,
+        "scalar": lambda self, inner: self.arrays[inner][0],
+        "type": lambda self, inner: TYPES[inner],
+        "view": _view,
+    }

@@ -1,0 +1,322 @@
+"""Models on disk: what comes back, what is refused, and what a file does not hold."""
+
+import copy
+import mmap
+import os
+import pickle
+from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+import maxmargin
+from maxmargin import (
+    BCFW,
+    LBFGS,
+    ChainCRF,
+    ChainSVM,
+    DeformableSVM,
+    GraphSVM,
+    Loss,
+    MulticlassSVM,
+    RelaxedLoss,
+    Status,
+    StructuredSVM,
+    TreeCRF,
+)
+from maxmargin.encode.base import same
+from maxmargin.persist.container import MAGIC, PREFIX, VERSION
+from maxmargin.problem import new_weights
+from maxmargin.testing.estimators import _equal
+from maxmargin.text import WindowFeatures
+from tests.small import CASES, make
+from tests.toy import Labels
+
+pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+
+SENTENCES = [["The", "dog", "barks"], ["A", "cat"], ["Dogs", "bark"]]
+TAGS = [["DET", "NOUN", "VERB"], ["DET", "NOUN"], ["NOUN", "VERB"]]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a.model"
+
+
+def saved(model, path):
+    """The model of a file that it was saved to."""
+    model.save(path)
+    return maxmargin.load(path)
+
+
+def assert_same_params(a, b):
+    a, b = a.get_params(deep=False), b.get_params(deep=False)
+    assert a.keys() == b.keys()
+    for name, value in a.items():
+        assert type(value) is type(b[name]), name
+        assert same(value, b[name]), name
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("ProblemModel", "StructuredSVM")])
+def test_every_estimator_comes_back(name, path):
+    model, X, y, _ = make(name)
+    model.fit(X, y)
+    assert model._encoder.n_weights == model._w.size
+    again = saved(model, path)
+    assert type(again) is type(model)
+    assert_same_params(again, model)
+    assert again._encoder == model._encoder
+    assert again._w.dtype == model._w.dtype
+    assert again._w.tobytes() == model._w.tobytes()
+    assert _equal(again.predict(X), model.predict(X))
+    for (outputs, scores), (others, other_scores) in zip(
+        again.predict_topk(X, 2), model.predict_topk(X, 2), strict=True
+    ):
+        assert _equal(outputs, others)
+        assert scores.tobytes() == other_scores.tobytes()
+    assert again.score(X, y) == model.score(X, y)
+    assert same(tuple(again.coef_), tuple(model.coef_))
+    assert (again.status_, again.certificate_, again.n_iter_) == (model.status_, model.certificate_, model.n_iter_)
+    assert str(again.trace_) == str(model.trace_)
+    assert again.trace_.notes == model.trace_.notes
+    assert {*vars(again)} == {*vars(model)} - {"_result", "_layout"}
+    assert_same_params(saved(make(name)[0], path), make(name)[0])  # not fitted
+    assert not hasattr(maxmargin.load(path), "coef_")
+
+
+def test_arguments_of_all_kinds_come_back(path):
+    bounds = {"transitions": (0, None), "emissions": (np.full((3, 3), -5.0), 7)}
+    cost = np.array([[0, 1, 1], [2, 0, 1], [1, 1, 0]])
+    models = [
+        ChainSVM(
+            solver=BCFW(averaging=True), loss=Loss("l2", mu=0.1), bounds=bounds, cost=cost, dtype=np.float64, C=np.inf
+        ),
+        ChainSVM(
+            allowed_transitions={("a", "b"), ("b", "c")}, class_weight={"a": 2.0, "b": np.float32(0.1)}, n_jobs=-1
+        ),
+        ChainCRF(solver=LBFGS(memory=7), random_state=np.int64(3), scoring="entity_f1", constraints="bio"),
+        DeformableSVM(edges=[(0, 1)], reference=(0, 1)),
+        GraphSVM(loss=RelaxedLoss(mu=0.5, trees=np.ones((2, 2)))),
+        MulticlassSVM(class_weight={1: 2, (2, "b"): 3, "x": float("nan")}),
+    ]
+    for model in models:
+        again = saved(model, path)
+        expected, found = str(model.get_params(deep=False)), str(again.get_params(deep=False))
+        assert expected == found
+    assert np.array_equal(saved(models[4], path).loss.trees, np.ones((2, 2)))
+    assert type(saved(models[1], path).class_weight["b"]) is np.float32
+
+
+def test_labels_of_all_kinds_come_back(path):
+    X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[2, 1]]]
+    for labels in (np.array([4, 2, 9]), np.array([True, False, True]), np.array(["ä", "b\n", "\U0001f600"])):
+        y = [labels, labels[[2, 1]]]
+        model = ChainSVM(random_state=0).fit(X, y)
+        again = saved(model, path)
+        assert again.classes_.dtype == model.classes_.dtype
+        assert _equal(again.predict(X), model.predict(X))
+    rows, classes = np.eye(2), np.array(["x", "y"], object)
+    model = MulticlassSVM(random_state=0).fit(rows, classes)
+    assert saved(model, path).classes_.tolist() == ["x", "y"]
+    model = MulticlassSVM(random_state=0).fit(rows, np.array([0.5, 1.5]).astype(int))
+    assert saved(model, path).predict(rows).dtype == model.predict(rows).dtype
+
+
+@pytest.mark.parametrize("options", [{}, {"only_observed": True}, {"n_hashed": 16}, {"min_count": 2}])
+def test_vocabularies_come_back(options, path):
+    odd = "\0\n" if "n_hashed" in options else "\udc80\0\n"
+    X = [[[word, word.lower(), odd] for word in sentence] for sentence in SENTENCES]
+    model = ChainCRF(**options).fit(X, TAGS)
+    again = saved(model, path)
+    assert again._encoder == model._encoder
+    assert _equal(again.predict_marginals(X), model.predict_marginals(X))
+    if "n_hashed" not in options:
+        assert again.feature_names_in_.tolist() == model.feature_names_in_.tolist()
+    trees = [maxmargin.Tree(x, [(0, k) for k in range(1, len(x))]) for x in X]
+    model = TreeCRF(**options).fit(trees, TAGS)
+    assert _equal(saved(model, path).predict(trees), model.predict(trees))
+
+
+def test_pipelines_can_be_saved(path):
+    tagger = make_pipeline(WindowFeatures(gazetteers={"animal": ["dog", "cat"]}), ChainCRF()).fit(SENTENCES, TAGS)
+    maxmargin.save(tagger, path)
+    again = maxmargin.load(path)
+    assert [name for name, _ in again.steps] == [name for name, _ in tagger.steps]
+    assert _equal(again.predict(SENTENCES), tagger.predict(SENTENCES))
+
+
+@maxmargin.register
+class KnownLabels(Labels):
+    """A structure whose class is registered; it has no arguments."""
+
+    def __init__(self):
+        pass
+
+
+@dataclass
+class Stranger:
+    x: int = 1
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (StructuredSVM(Labels()), r"StructuredSVM\.model cannot be saved: .* is a Labels, and files hold only data"),
+        (ChainCRF(scoring=lambda a, b: 0.0), r"ChainCRF\.scoring cannot be saved: .* is a function"),
+        (ChainCRF(scoring=partial(max)), r"ChainCRF\.scoring cannot be saved: .* is a partial"),
+        (ChainCRF(random_state=np.random.default_rng(0)), r"ChainCRF\.random_state cannot be saved: .* give a seed"),
+        (ChainCRF(n_jobs=np.zeros(2, "M8[s]")), "ChainCRF.n_jobs cannot be saved: arrays of datetime64"),
+        (ChainSVM(class_weight={"a": [Stranger()]}), r"ChainSVM\.class_weight\['a'\]\[0\] cannot be saved"),
+    ],
+)
+def test_what_cannot_be_saved_is_refused_before_anything_is_written(model, message, path):
+    ChainCRF().save(path)
+    before = path.read_bytes()
+    with pytest.raises(TypeError, match=message):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_structures_of_registered_classes_can_be_saved(path):
+    _, X, y, _ = make("StructuredSVM")
+    model = StructuredSVM(KnownLabels(), random_state=0).fit(X, y)
+    assert saved(model, path).predict(X) == model.predict(X)
+
+
+def test_a_name_is_registered_once():
+    with pytest.raises(ValueError, match="'ChainSVM' is taken"):
+        maxmargin.register(Stranger, name="ChainSVM")
+    assert maxmargin.register(KnownLabels) is KnownLabels
+
+
+def test_weights_are_mapped_and_private(path, words):
+    model = ChainSVM(random_state=0).fit(*words)
+    again = saved(model, path)
+    base = again._w
+    while isinstance(base, np.ndarray):
+        base = base.base
+    assert isinstance(base, memoryview | mmap.mmap)
+    before = path.read_bytes()
+    again.coef_.emissions[:] = 7  # a copy of its own
+    assert path.read_bytes() == before
+    assert np.array_equal(maxmargin.load(path)._w, model._w)
+
+
+def test_zeros_take_no_room(path, words):
+    X, y = [np.hstack([x, np.zeros((len(x), 2000))]) for x in words[0]], words[1]
+    model = ChainSVM(random_state=0, max_passes=1).fit(X, y)
+    model._w[-1] = -0.0
+    again = saved(model, path)
+    assert again._w.tobytes() == model._w.tobytes()
+    assert path.stat().st_size < 2000 + model._w.nbytes / 20
+
+
+def test_a_file_takes_the_place_of_the_old_one_as_a_whole(path, words, monkeypatch):
+    ChainCRF(C=2.0).save(path)
+    link = path.with_name("link")
+    link.symlink_to(path)
+    ChainCRF(C=3.0).save(link)
+    assert link.is_symlink()
+    assert maxmargin.load(path).C == 3.0
+
+    def fail(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        ChainCRF(C=4.0).save(path)
+    assert maxmargin.load(path).C == 3.0
+    assert {*os.listdir(path.parent)} == {"a.model", "link"}
+
+
+def test_an_unwritable_target_is_named(tmp_path):
+    for target, error, reason in (
+        (tmp_path, IsADirectoryError, "it is a folder"),
+        (tmp_path / "no" / "where", FileNotFoundError, "its folder does not exist"),
+    ):
+        with pytest.raises(error, match=f"{target}' cannot be written: {reason}"):
+            ChainCRF().save(target)
+    with pytest.raises(FileNotFoundError):
+        maxmargin.load(tmp_path / "nothing")
+
+
+def test_what_is_wrong_with_a_file_is_said(path, words):
+    model = ChainCRF(max_passes=3).fit(*words)
+    model.save(path)
+    whole = path.read_bytes()
+    newer = PREFIX.pack(MAGIC, VERSION + 1, 0, 0, 0)
+    for content, reason in (
+        (b"", "not a file of this library"),
+        (pickle.dumps(model), "not a file of this library"),
+        (whole[:20], "truncated, after 20 bytes"),
+        (whole[:-1], f"truncated: {len(whole) - 1} of {len(whole)} bytes are there"),
+        (whole + b"x", "corrupted: its lengths do not fit"),
+        (newer, f"written by a newer version of maxmargin, in format {VERSION + 1}"),
+        (whole[:100] + b"#" + whole[101:], "corrupted: the checksum of its text is wrong"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=f"a.model' cannot be loaded: it (is|was) {reason}"):
+            maxmargin.load(path)
+    at = whole.rindex(model._w.tobytes())
+    path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    with pytest.raises(ValueError, match=r"corrupted: the checksum of array \d+ is wrong"):
+        maxmargin.load(path)
+
+
+@dataclass
+class Forgotten:
+    x: int = 1
+
+
+def test_classes_that_are_not_registered_are_not_made(path, monkeypatch):
+    maxmargin.register(Forgotten, name="forgotten")
+    maxmargin.save(Forgotten(), path)
+    assert maxmargin.load(path) == Forgotten()
+    monkeypatch.setattr("maxmargin.persist.registry._KINDS", {})
+    with pytest.raises(ValueError, match="holds an object of the class 'forgotten', which is not registered here"):
+        maxmargin.load(path)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pickles_hold_no_training_data(name):
+    model, X, y, _ = make(name)
+    model.set_params(warm_start=True, max_passes=1).fit(X, y)
+    more = copy.deepcopy(model).fit(
+        [*X] * 20 if isinstance(X, list) else np.tile(X, (20, 1)),
+        np.concatenate([y] * 20) if isinstance(y, np.ndarray) else [*y] * 20,
+    )
+    for dump in (pickle.dumps, dump_with_joblib):
+        assert abs(len(dump(more)) - len(dump(model))) < 500  # numbers of certificates and of digits
+    again = pickle.loads(pickle.dumps(model))
+    assert _equal(again.predict(X), model.predict(X))
+    again.fit(X, y)
+
+
+def dump_with_joblib(model):
+    buffer = BytesIO()
+    joblib.dump(model, buffer)
+    return buffer.getvalue()
+
+
+def test_a_loaded_model_starts_from_its_weights(path, words):
+    model = ChainCRF(warm_start=True, tol=1e-6).fit(*words)
+    again = saved(model, path)
+    again.fit(*words)
+    assert again.status_ is Status.OPTIMAL
+    assert again.n_iter_ < model.n_iter_ / 2
+    other = maxmargin.load(path).fit(words[0][:10], words[1][:10])  # weights mean the same, whatever the examples
+    assert other.trace_.primal[0] < ChainCRF(tol=1e-6).fit(words[0][:10], words[1][:10]).trace_.primal[0]
+    svm = saved(ChainSVM(warm_start=True, random_state=0).fit(*words), path).fit(*words)
+    assert "Started afresh: the start holds no dual point that helps this solver." in svm.trace_.notes
+
+
+def test_encoders_know_the_number_of_weights():
+    for name in CASES:
+        model, X, y, _ = make(name)
+        task = model._encode(X, y)
+        assert task.encoder.n_weights == new_weights(task.problem).size, name
