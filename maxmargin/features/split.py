@@ -18,7 +18,6 @@ from maxmargin.features.base import (
     as_matrix,
     fill_gram,
     gram_squared_norm,
-    needs_gram,
     row_is_zero,
     score_rows,
     spread_rows,
@@ -33,6 +32,7 @@ from maxmargin.runtime.lanes import BLOCK, LANES, as_precise, fetch, fma, store,
 from maxmargin.runtime.views import matrix
 
 MANY = 1 / 4  # of all labels: features that meet more have a row of weights
+LONG = 100  # rows of an example: those with more have no Gram matrix
 ENOUGH_VISITS = 1_000_000  # of weights in a pass: with fewer there is little to gain
 
 
@@ -80,7 +80,7 @@ def split_features(
 
     rare = _entries(rows, is_rare, begin[used])
     labels = features.labels[np.concatenate([weights, unused])]
-    gram = Gram(np.empty(0), np.full(n_examples, -1, np.int64))
+    gram = Gram(np.empty(0, np.float32), np.full(n_examples, -1, np.int64))
     frequent = _entries(rows, is_frequent, number[starts[is_frequent]])
     rare_part = ObservedFeatures(rare, (rare.indices + counts[is_rare]).astype(np.uint32), labels)
     return SplitFeatures(frequent, is_observed, rare_part, gram), place
@@ -205,12 +205,12 @@ def squared_norm_split(features, i, lo, hi, delta, buffer):
 
 @implements(with_gram, SplitFeatures)
 def split_with_gram(features, offsets, width):
-    n_entries = np.diff(features.frequent.indptr[offsets]) + np.diff(features.rare.rows.indptr[offsets])
+    """Of all examples: it is cheaper than the sums of both parts, but for very long ones."""
     lengths = np.diff(offsets)
-    wanted = needs_gram(lengths, n_entries)
-    ends = np.cumsum(np.where(wanted, lengths**2, 0))
-    start = np.where(wanted, ends - lengths**2, -1)
-    values, more = np.empty(int(ends[-1])), np.empty(int(ends[-1]))
-    fill_gram(features.frequent, offsets, start, values, len(features.is_observed))
-    fill_gram(features.rare.rows, offsets, start, more, features.rare.labels.size)
-    return features._replace(gram=Gram(values + more, start))
+    is_short = lengths <= LONG
+    ends = np.cumsum(np.where(is_short, lengths**2, 0))
+    start = np.where(is_short, ends - lengths**2, -1)
+    values = [np.empty(int(ends[-1]), np.float32) for _ in range(2)]
+    fill_gram(features.frequent, offsets, start, values[0], len(features.is_observed))
+    fill_gram(features.rare.rows, offsets, start, values[1], features.rare.labels.size)
+    return features._replace(gram=Gram(values[0] + values[1], start))

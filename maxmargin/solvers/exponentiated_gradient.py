@@ -33,7 +33,7 @@ from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
 SAMPLINGS = ("permutation", "gap")
-PULL = 5.0  # of the true outputs' potentials, at which blocks begin
+PULL, PULLS = 10.0, (3.0, 20.0)  # of the true outputs' potentials, at which blocks begin: one to try, and the range
 FIRST_STEP = 0.5  # of the way to where the loss is attained
 RELAXED = 0.5  # the share of the best step that batch steps take: with the whole, they go to and fro
 SHORTEST = 1e-12  # of the last step, tried before giving up
@@ -172,15 +172,29 @@ class BlockState:
         self.t = temperature_of(objective.loss)
         self.point = GibbsPoint(objective.gold_means(), objective.gold_means(), np.zeros(n))
         first = 1 / first_temperature(run, certificate)
-        scale, pull = (first, 0.0) if run.start is not None else (0.0, PULL)
-        self.w[:] = certificate.w
-        objective.passes.run(place, self.point, objective.loss, self.w, scale, pull)
-        run.count(calls=n)
         self.etas = np.full(n, FIRST_STEP * first)
         self.tree = sum_tree.new_tree(n)
         self.room = np.zeros((2, int(objective.passes.part_sizes.max())), objective.passes.dtype)
         self.is_first = True
-        self.rebuild()
+        self.w[:] = certificate.w
+        if run.start is not None:
+            self._place(first, 0.0)
+        else:
+            value, norm = self._place(0.0, PULL)
+            if self.t > 0 and value > 0 and norm > 0:
+                self._place(0.0, float(np.clip(PULL - np.log(value / (2 * norm)), *PULLS)))
+
+    def _place(self, scale: float, pull: float) -> tuple[float, float]:
+        """Begin at theta_i = scale (B_i'w + cost_i) + pull s_i(y_i); return both terms of D there.
+
+        With a strong pull, probabilities of other outputs are proportional to exp(-pull), as are both the first term
+        and the root of the second: from one pull they tell which is about the best.
+        """
+        self.objective.passes.run(place, self.point, self.objective.loss, self.w, scale, pull)
+        self.run.count(calls=self.objective.n)
+        v, dual, _, _ = self.rebuild()
+        norm = 0.5 * self.objective.regularization * float(np.dot(v, v))
+        return dual + norm, norm
 
     def make_pass(self, solver: ExponentiatedGradient) -> None:
         """As many steps as there are examples."""

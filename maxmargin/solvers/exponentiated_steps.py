@@ -44,12 +44,18 @@ class GibbsPoint(NamedTuple):
 
 @kernel
 def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
-    """theta_i = scale (B_i'w + cost_i) + pull s_i(y_i) for the examples lo:hi, with its mean parts and entropies."""
+    """theta_i = scale (B_i'w + cost_i) + pull s_i(y_i) for the examples lo:hi, with its mean parts and entropies.
+
+    Parts that the true output has several times are pulled once: else others that have them more often would win.
+    """
     for i in range(lo, hi):
         theta = point.potentials.values[point.potentials.start[i] : point.potentials.start[i + 1]]
         potentials(problem, loss, w, i, theta)
         combine(theta, scale, theta, 0.0)
         add_output(problem, i, gold(problem, i), pull, theta)
+        if pull > 0:
+            for p in range(theta.size):
+                theta[p] = min(theta[p], theta.dtype.type(pull))
         given = scratch.theta[: theta.size]
         mu = scratch.delta[: theta.size]
         copy_into(given, theta)
