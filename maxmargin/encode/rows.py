@@ -157,8 +157,8 @@ def append_columns(rows: Rows, columns: np.ndarray) -> Rows:
     row, column = np.nonzero(columns)  # SciPy's hstack takes several times the memory of its result
     at, width = matrix.indptr[row + 1], matrix.shape[1]
     data = np.insert(matrix.data, at, columns[row, column])
-    indices = np.insert(matrix.indices, at, column + width)
-    indptr = matrix.indptr + np.append(0, np.cumsum((columns != 0).sum(axis=1)))
+    indices = np.insert(matrix.indices, at, (column + width).astype(matrix.indices.dtype))
+    indptr = matrix.indptr + np.append(0, np.cumsum((columns != 0).sum(axis=1))).astype(matrix.indptr.dtype)
     return rows._replace(matrix=sp.csr_array((data, indices, indptr), (len(columns), width + columns.shape[1])))
 
 
