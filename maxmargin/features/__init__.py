@@ -3,7 +3,6 @@
 from maxmargin.features.base import (
     Gram,
     as_matrix,
-    gram_blocks,
     norm_buffer,
     rows_of,
     score_rows,
@@ -11,12 +10,14 @@ from maxmargin.features.base import (
     squared_norm_rows,
     squared_sums,
     weight_shape,
+    with_gram,
 )
 from maxmargin.features.constant import ConstantFeatures
 from maxmargin.features.dense import DenseFeatures
 from maxmargin.features.observed import ObservedFeatures, Pairs, observed_features
 from maxmargin.features.parts import score_parts, spread_parts, squared_norm_parts
 from maxmargin.features.sparse import BinaryFeatures, SparseFeatures
+from maxmargin.features.split import SplitFeatures, split_features
 
 __all__ = [
     "BinaryFeatures",
@@ -26,17 +27,19 @@ __all__ = [
     "ObservedFeatures",
     "Pairs",
     "SparseFeatures",
+    "SplitFeatures",
     "as_matrix",
-    "gram_blocks",
     "norm_buffer",
     "observed_features",
     "rows_of",
     "score_parts",
     "score_rows",
+    "split_features",
     "spread_parts",
     "spread_rows",
     "squared_norm_parts",
     "squared_norm_rows",
     "squared_sums",
     "weight_shape",
+    "with_gram",
 ]
