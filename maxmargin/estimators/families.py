@@ -138,7 +138,6 @@ class CRF:
 
     _loss = "log"
 
-    solver: Any = "lbfgs"
     dtype: Any = "float64"
 
 
