@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from maxmargin.cli.common import INTERRUPTED, STDIN, located, print_json, read, say
+from maxmargin.cli.common import INTERRUPTED, STDIN, located, print_json, read, say, told
 from maxmargin.cli.options import split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.estimators.chain import ChainCRF, ChainSVM
@@ -142,7 +142,7 @@ def run_train(choices: Choices, **options: Any) -> None:
     best = max(model.trace_.dev_score.tolist()) if dev is not None else None
     if not choices.quiet:
         held = "" if best is None else f", held-out {score} {100 * best:.2f}"
-        say(f"The tagger is in {target}, {target.stat().st_size / 1e6:.1f} MB{held}.")
+        say(f"The tagger is in {told(target)}{held}.")
     if choices.json:
         print_json({**figures(tagger, target), "sentences": len(train.X), "held_out": best})
     if tagger.status_ is Status.INTERRUPTED:
