@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.losses import clear, copy_into
+from maxmargin.persist.registry import kept
 from maxmargin.problem import (
     accumulate,
     add_output,
@@ -49,6 +50,7 @@ DENORMAL = 1e-30  # mean parts below are dropped: they would decay into denormal
 CALLS, HITS, WRONG = 0, 1, 2
 
 
+@kept
 class StepRule(NamedTuple):
     """What kind of steps to take."""
 

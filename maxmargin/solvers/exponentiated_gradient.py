@@ -21,6 +21,7 @@ import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_share
 from maxmargin.losses import Loss
+from maxmargin.persist.registry import kept
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.solvers import sum_tree
@@ -28,7 +29,7 @@ from maxmargin.solvers.exponentiated_steps import GibbsPoint, exponentiated_step
 from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
@@ -74,6 +75,7 @@ class ExponentiatedGradient(Solver):
 
     takes_smooth: ClassVar[bool] = True
     needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -93,17 +95,19 @@ class ExponentiatedGradient(Solver):
         return not self.batch
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        certifier = Certifier(run)
-        run.n_steps += run.objective.n
-        yield (certificate := certifier.certify(run.start_weights(), 0.0))
-        state = BatchState(run, certificate) if self.batch else BlockState(run, certificate)
+        state = run.take_up(lambda: State(certifier=Certifier(run), first=None, steps=None))
+        if state.first is None:
+            yield state.certifier.certify_start(state)
+        if state.steps is None:
+            state.steps = (BatchState if self.batch else BlockState)(run, state.first)
         while True:
             for _ in range(run.passes_to_go(self.gap_every)):
-                state.make_pass(self)
+                state.steps.make_pass(self)
                 if run.must_stop:
                     break
-            yield certifier.certify(*state.rebuild())
-            state.refresh(certifier.gaps)
+            certificate = state.certifier.certify(*state.steps.rebuild())
+            state.steps.refresh(state.certifier.gaps)
+            yield certificate
 
 
 def temperature_of(loss: Loss) -> float:
@@ -111,6 +115,7 @@ def temperature_of(loss: Loss) -> float:
     return loss.mu if loss.is_smooth else 0.0
 
 
+@kept
 class BatchState:
     """Steps on all examples at once.
 
@@ -155,6 +160,7 @@ class BatchState:
         """Batch steps go without the gaps of blocks."""
 
 
+@kept
 class BlockState:
     """Steps on one example after the other.
 
