@@ -52,7 +52,7 @@ class Checkpoint:
     --------
     >>> from maxmargin.solvers import BCFW
     >>> from maxmargin.testing import toy_chains
-    >>> BCFW().solve(toy_chains(), random_state=0, checkpoint="run.checkpoint").status.name
+    >>> BCFW().solve(toy_chains(), tol=0.1, random_state=0, checkpoint="run.checkpoint").status.name
     'OPTIMAL'
     """
 
