@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.common import Bar, Log, in_fresh_process, parse_arguments, print_table, report, watched
-from maxmargin.losses import clear
 from maxmargin.problem import add_output, augment, gold, scores, spread, squared_norm
 from maxmargin.runtime import kernel
+from maxmargin.runtime.vectors import clear
 
 GRIDS = [("noise", 0.3), ("noise", 1.0), ("image", 1.0), ("image", 3.0)]  # and their smoothness
 INTEGER_SCALE = 10_000  # of the capacities that SciPy gets

@@ -10,8 +10,7 @@ import time
 import numpy as np
 from intervals import make_intervals
 
-from maxmargin import BCFW
-from maxmargin.inference import best_outputs
+from maxmargin import ProblemModel
 
 
 def signals(n, rng):
@@ -39,11 +38,11 @@ def main():
     X, y = signals(500, rng)
     X_test, y_test = signals(500, rng)
     began = time.perf_counter()
-    result = BCFW(steps="pairwise", sampling="gap").solve(make_intervals(X, y), C=0.01, tol=0.01, random_state=0)
-    print(result.trace)
-    print(f"{result.status.name} after {time.perf_counter() - began:.1f} s, compilation included")
-    found = best_outputs(make_intervals(X_test), result.w).values.reshape(-1, 2)
-    mean = np.mean([overlap(a, b) for a, b in zip(y_test, found, strict=True)])
+    model = ProblemModel(make_intervals, C=0.01, tol=0.01, random_state=0).fit(X, y)
+    print(model.trace_)
+    print(f"{model.status_.name} after {time.perf_counter() - began:.1f} s, compilation included")
+    print(f"positions misplaced in a test signal: {-model.score(X_test, y_test):.1f}")
+    mean = np.mean([overlap(a, b) for a, b in zip(y_test, model.predict(X_test), strict=True)])
     loudest = [int(np.argmax(np.convolve(x[:, 0], np.ones(40), "valid"))) for x in X_test]
     baseline = np.mean([overlap(a, (k, k + 40)) for a, k in zip(y_test, loudest, strict=True)])
     print(f"mean overlap on test signals: {mean:.3f}; the loudest 40 positions: {baseline:.3f}")

@@ -43,6 +43,7 @@ _PUBLIC = {
     "Path": "maxmargin.path",
     "Perceptron": "maxmargin.solvers.perceptron",
     "Prediction": "maxmargin.inference",
+    "ProblemModel": "maxmargin.estimators.custom",
     "register": "maxmargin.persist",
     "regularization_path": "maxmargin.path",
     "RelaxedLoss": "maxmargin.losses",

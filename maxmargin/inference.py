@@ -11,6 +11,7 @@ import numpy as np
 from maxmargin.problem import (
     METHODS,
     REACH,
+    augment,
     bound_oracle,
     exp_oracle,
     gold,
@@ -29,6 +30,7 @@ from maxmargin.problem import (
 from maxmargin.runtime.blocks import Blocks, new_blocks
 from maxmargin.runtime.dispatch import kernel, supports
 from maxmargin.runtime.passes import Passes
+from maxmargin.runtime.vectors import clear
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import EVERY
 
@@ -44,8 +46,9 @@ class Prediction(NamedTuple):
     score : its score
     bound : no output has a higher score; equal to the score where that is known to be the highest
     is_exact : whether that is known, but for rounding
-    method : how it was found: on graphs "elimination", "cut", "relaxation" (labels read off the dual of the relaxation)
-        or "expansion" (the same, improved by moves); of other structures "oracle"
+    method : how it was found: by an "oracle" that is exact for all examples; among graphs that have none by
+        "elimination", "cut", "relaxation" (labels read off the dual of the relaxation) or "expansion" (the same,
+        improved by moves)
     integrality : the share of the nodes of a graph whose mean parts in the relaxation are integral; 1 where it is exact
 
     Examples
@@ -156,6 +159,14 @@ def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndar
     passes = Passes(problem, n_jobs)
     values = np.zeros(passes.n)
     _run(passes, _score_gold, w, passes.part_sizes, values)
+    return values
+
+
+def costs_of(problem: Any, outputs: Blocks, n_jobs: int | None = None) -> np.ndarray:
+    """What it costs to predict these outputs, one per example, in place of the true ones."""
+    passes = Passes(problem, n_jobs)
+    values = np.zeros(passes.n)
+    passes.run(_cost, passes.part_sizes, outputs, values)
     return values
 
 
@@ -283,6 +294,15 @@ def _sample(problem, w, n_parts, sizes, n_samples, draws, outputs, lo, hi, scrat
         rows = matrix(outputs.values, outputs.start[i], n_samples, sizes[i])
         sample_oracle(problem, i, theta, matrix(draws, outputs.start[i], n_samples, sizes[i]), rows, scratch.work)
     return NONE
+
+
+@kernel
+def _cost(problem, n_parts, outputs, values, lo, hi, scratch):
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        clear(theta)
+        augment(problem, i, theta)
+        values[i] = score_output(problem, i, theta, outputs.values[outputs.start[i] : outputs.start[i + 1]])
 
 
 @kernel

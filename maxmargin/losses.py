@@ -36,6 +36,7 @@ from maxmargin.problem import (
 )
 from maxmargin.runtime.abi import Attained, Problem, Reals, Scratch
 from maxmargin.runtime.dispatch import LOSS, generic, helper, implements, supports
+from maxmargin.runtime.vectors import add_scaled, clear, inner
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted
 
@@ -256,24 +257,7 @@ def attain_exp(loss, problem, i, theta, means, scratch):
     h = loss.mu * exp_oracle(problem, i, theta, means, scratch.work)
     if loss.mu != 1:
         combine(theta, loss.mu, theta, 0.0)
-    mean = 0.0
-    for p in range(theta.size):
-        mean += theta[p] * means[p]
-    return h, h, mean, 0.0
-
-
-@helper
-def clear(array):
-    """Set all entries to zero."""
-    for p in range(array.size):
-        array[p] = 0
-
-
-@helper
-def copy_into(array, source):
-    """Array = source, which may be shorter."""
-    for p in range(source.size):
-        array[p] = source[p]
+    return h, h, inner(theta, means), 0.0
 
 
 @helper
@@ -286,7 +270,15 @@ def potentials(problem, loss, w, i, theta):
     return truth
 
 
-@helper
+def _combine(theta: np.ndarray, a: float, other: np.ndarray, b: float) -> None:
+    is_impossible = theta < IMPOSSIBLE / 2
+    theta *= a
+    if b:
+        add_scaled(theta, other, b)
+    theta[is_impossible] = IMPOSSIBLE
+
+
+@helper(interpreted=_combine)
 def combine(theta, a, other, b):
     """Theta = a theta + b other, for potentials of two weight vectors; impossible parts stay impossible."""
     scale = theta.dtype.type(a)

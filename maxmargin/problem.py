@@ -27,7 +27,14 @@ IMPOSSIBLE = -1e25
 REACH = 1e15
 
 
-@helper(fastmath={"nsz"})  # which sees infinite ones and NaN, unlike other helpers
+def _is_beyond_reach(theta: np.ndarray) -> bool:
+    if not theta.size or (theta.max() <= REACH and theta.min() >= -REACH):
+        return False
+    is_within = (np.abs(theta) <= REACH) | (np.abs(theta - IMPOSSIBLE) <= -1e-6 * IMPOSSIBLE)
+    return not is_within.all()
+
+
+@helper(interpreted=_is_beyond_reach, fastmath={"nsz"})  # which sees infinite ones and NaN, unlike other helpers
 def is_beyond_reach(theta):
     """Whether potentials are too large to be told from impossible ones, infinite or NaN."""
     reach = theta.dtype.type(REACH)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from maxmargin import Tree
+from maxmargin import CustomProblem, Tree
 from maxmargin.estimators import all_estimators
 from tests.toy import Labels, label_data
 
@@ -70,6 +70,14 @@ def own(rng):
     return *label_data(8), None
 
 
+def make_labels(X, y=None):
+    return CustomProblem(Labels(), X, y, 9)
+
+
+def read_labels(problem, i, row):
+    return problem.output(i, row)
+
+
 CASES = {
     "BoxSVM": ({}, boxes),
     "CandidateCRF": ({}, candidates),
@@ -84,6 +92,7 @@ CASES = {
     "MulticlassSVM": ({}, classes),
     "MultiLabelCRF": ({"graph": "full"}, several_labels),
     "MultiLabelSVM": ({}, several_labels),
+    "ProblemModel": ({"make_problem": make_labels, "decode": read_labels}, own),
     "StructuredSVM": ({"model": Labels()}, own),
     "TreeCRF": ({}, trees),
     "TreeSVM": ({}, trees),

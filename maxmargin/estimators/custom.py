@@ -1,17 +1,49 @@
-"""Structural SVMs on your own structure."""
+"""Models of your own structure: given by two or three Python methods, or by all functions of a problem."""
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
-from maxmargin.encode.custom import CustomEncoder
+from maxmargin.encode.base import Encoder
+from maxmargin.encode.custom import CustomEncoder, ProblemEncoder
 from maxmargin.estimators.base import StructuredModel
 from maxmargin.estimators.families import SVM
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
+class OwnStructure(StructuredModel):
+    """What models of your own structures share: of other objects X and y they only know that these are others."""
+
+    _encoder_type: ClassVar[Any]
+
+    @documents_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+        """Train on examples.
+
+        Parameters
+        ----------
+        X : list of inputs of any kind
+        y : list of outputs of any kind
+        """
+        self._fit(X, y, sample_weight, **options)
+        self._trained_on = (X, y) if self.warm_start else None
+        self._layout = self._layout if self.warm_start else None  # which holds the examples
+        return self
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
+        last = getattr(self, "_trained_on", None) or (None, None)
+        structure = self._structure()
+        if self.warm_start and last[0] is X and last[1] is y and self._encoder.is_of(**structure):
+            return self._encoder, self._layout[0]  # whose outputs are numbered
+        return self._encoder_type.learn(X, y, **structure)
+
+    def _structure(self) -> dict[str, Any]:
+        """The arguments that say what the structure is."""
+        raise NotImplementedError
+
+
 @estimator
-class StructuredSVM(SVM, StructuredModel):
+class StructuredSVM(SVM, OwnStructure):
     """Structural SVM on a structure of your own, given by two or three Python methods.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -49,22 +81,58 @@ class StructuredSVM(SVM, StructuredModel):
         kw_only=False,
     )
 
-    @documents_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
-        """Train on examples.
+    _encoder_type = CustomEncoder
 
-        Parameters
-        ----------
-        X : list of inputs of any kind
-        y : list of outputs of any kind
-        """
-        self._fit(X, y, sample_weight, **options)
-        self._trained_on = (X, y) if self.warm_start else None
-        self._layout = self._layout if self.warm_start else None  # which holds the examples
-        return self
+    def _structure(self) -> dict[str, Any]:
+        return {"model": self.model}
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[CustomEncoder, Any]:
-        last = getattr(self, "_trained_on", None) or (None, None)
-        if self.warm_start and last[0] is X and last[1] is y and self._encoder.model is self.model:
-            return self._encoder, self._layout[0]  # whose outputs are numbered
-        return CustomEncoder.learn(X, y, model=self.model)
+
+@estimator
+class ProblemModel(OwnStructure):
+    """A model around any problem of your own: a class, or a compiled NamedTuple, with the functions of a problem.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), lambda = 1/(n C), and certifies how far from the
+    optimum it can at most be. The method `score` is minus the mean cost of predictions: the higher the better, at most
+    0. `predict_topk` needs the top-K oracle of the problem, the log loss its exp oracle. A warm start needs the same
+    objects X and y, unchanged.
+
+    Attributes
+    ----------
+    coef_ : (d,) array
+        The weights.
+
+    Examples
+    --------
+    >>> from maxmargin import ProblemModel
+    >>> from maxmargin.testing import toy_chains
+    >>> def make_problem(X, y=None):  # a problem of n examples, here some chains
+    ...     return toy_chains(len(X))
+    >>> model = ProblemModel(make_problem, random_state=0).fit(range(8), range(8))
+    >>> model.status_.name
+    'OPTIMAL'
+    >>> len(model.predict(range(8)))
+    8
+    """
+
+    make_problem: Any = parameter(
+        "callable",
+        "A function of X and y that returns the problem of these examples, by the contract of `maxmargin.problem`; "
+        "it is called without y to predict.",
+        kw_only=False,
+    )
+    decode: Any = parameter(
+        "callable",
+        "A function of a problem, the number of an example and a row of integers that returns the output as you know "
+        "it; by default it is that row.",
+        default=None,
+    )
+    loss: Any = parameter(
+        '{"hinge", "smooth_hinge", "log"} or Loss',
+        'The hinge loss of SVMs, a smoothed one such as ``Loss("l2", mu=0.1)``, or the log loss of CRFs.',
+        default="hinge",
+    )
+
+    _encoder_type = ProblemEncoder
+
+    def _structure(self) -> dict[str, Any]:
+        return {"make_problem": self.make_problem, "decode_row": self.decode}

@@ -68,7 +68,7 @@ class Reach:
         if hasattr(value, "implementations"):
             self._visit_generic(value)
         elif isinstance(value, python_types.FunctionType):
-            self._visit_function(value)
+            self._visit_function(getattr(value, "compiled", value))  # helpers may have another form in Python
         elif isinstance(value, (python_types.ModuleType, type)):
             self._visit_attributes(value, names)
         elif isinstance(value, np.ndarray):

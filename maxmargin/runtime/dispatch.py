@@ -130,12 +130,34 @@ def generic(declaration: Callable | None = None, *, interface: Interface | None 
     return resolve
 
 
-def helper(function: Callable | None = None, **options: Any) -> Callable:
-    """Let compiled code call a function, which stays a plain function in Python; `options` go to ``numba.njit``."""
+def helper(function: Callable | None = None, *, interpreted: Callable | None = None, **options: Any) -> Callable:
+    """Let compiled code call a function, which stays a plain function in Python; `options` go to ``numba.njit``.
+
+    `interpreted` is what Python calls in its place: the same by NumPy, where a loop over single numbers would be slow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.runtime import helper
+    >>> @helper(interpreted=lambda array: array.fill(1))
+    ... def set_to_one(array):
+    ...     for p in range(array.size):
+    ...         array[p] = 1
+    >>> numbers = np.zeros(2)
+    >>> set_to_one(numbers)
+    >>> numbers
+    array([1., 1.])
+    """
 
     def decorate(function: Callable) -> Callable:
         function.options = options  # type: ignore[attr-defined]
-        return register_jitable(**{**_INNER, **options})(function)
+        jit_options: Any = {**_INNER, **options}
+        if interpreted is None:
+            return register_jitable(**jit_options)(function)
+        functools.update_wrapper(interpreted, function)
+        interpreted.compiled = function  # type: ignore[attr-defined]
+        overload(interpreted, jit_options=jit_options, strict=False)(lambda *args: function)
+        return interpreted
 
     return decorate if function is None else decorate(function)
 

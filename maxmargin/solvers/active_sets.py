@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import attain, clear
+from maxmargin.losses import attain
 from maxmargin.persist.registry import kept
 from maxmargin.problem import add_output, gold, n_examples, score_output
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import Bound, helper, implements, kernel
+from maxmargin.runtime.vectors import clear, copy_into, is_same, scale
 from maxmargin.runtime.views import matrix
 
 FIRST_CAPACITY = 2
@@ -113,22 +114,13 @@ def has_room(sets, i):
 
 
 @helper
-def is_same(y, z):
-    """Whether two outputs are equal."""
-    t = 0
-    while t < y.size and y[t] == z[t]:
-        t += 1
-    return t == y.size
-
-
-@helper
 def move_to_end(sets, i):
     """Give example i twice its room, at the end of the arenas."""
     for k in range(sets.stored_count[i]):
         sets.alpha[sets.used[1] + k] = sets.alpha[sets.slot_at[i] + k]
         sets.score[sets.used[1] + k] = sets.score[sets.slot_at[i] + k]
-    for k in range(sets.stored_count[i] * sets.sizes[i]):
-        sets.outputs[sets.used[0] + k] = sets.outputs[sets.output_at[i] + k]
+    size = sets.stored_count[i] * sets.sizes[i]
+    copy_into(sets.outputs[sets.used[0] :], sets.outputs[sets.output_at[i] : sets.output_at[i] + size])
     sets.output_at[i] = sets.used[0]
     sets.slot_at[i] = sets.used[1]
     sets.capacity[i] *= 2
@@ -159,8 +151,7 @@ def store(sets, i, y, score, limit):
         if count == sets.capacity[i]:
             move_to_end(sets, i)
         sets.stored_count[i] = count + 1
-    for t in range(y.size):
-        sets.outputs[sets.output_at[i] + slot * y.size + t] = y[t]
+    copy_into(sets.outputs[sets.output_at[i] + slot * y.size :], y)
     sets.alpha[sets.slot_at[i] + slot] = 0.0
     sets.score[sets.slot_at[i] + slot] = score
     return slot
@@ -171,8 +162,8 @@ def remove(sets, i, slot):
     """Drop a slot; the last one takes its place."""
     last = sets.stored_count[i] - 1
     size = sets.sizes[i]
-    for t in range(size):
-        sets.outputs[sets.output_at[i] + slot * size + t] = sets.outputs[sets.output_at[i] + last * size + t]
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], size)
+    copy_into(kept[slot], kept[last])
     sets.alpha[sets.slot_at[i] + slot] = sets.alpha[sets.slot_at[i] + last]
     sets.score[sets.slot_at[i] + slot] = sets.score[sets.slot_at[i] + last]
     sets.stored_count[i] = last
@@ -260,8 +251,7 @@ def scale_towards_gold(problem, means, sets, factor, first):
         if has_sets and not has_room(sets, i):
             return i
         mu = means.values[means.start[i] : means.start[i + 1]]
-        for p in range(mu.size):
-            mu[p] *= factor
+        scale(mu, factor)
         if has_sets:
             for slot in range(sets.stored_count[i]):
                 sets.alpha[sets.slot_at[i] + slot] *= factor

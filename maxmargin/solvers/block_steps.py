@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import clear, copy_into
 from maxmargin.persist.registry import kept
 from maxmargin.problem import (
     accumulate,
@@ -36,16 +35,16 @@ from maxmargin.problem import (
     squared_norm,
 )
 from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.vectors import add_scaled, clear, copy_into, inner, move_by
 from maxmargin.runtime.views import matrix
 from maxmargin.solvers.active_sets import has_room, remove, store
 from maxmargin.solvers.bounds import confine, release
-from maxmargin.solvers.objective import inner, is_below
+from maxmargin.solvers.objective import is_below
 from maxmargin.solvers.sum_tree import change, draw
 
 FW, PAIRWISE, AWAY = 0, 1, 2
 
 NEGLIGIBLE = 1e-12  # the weight below which active outputs are dropped
-DENORMAL = 1e-30  # mean parts below are dropped: they would decay into denormal numbers, a hundred times slower
 
 CALLS, HITS, WRONG = 0, 1, 2
 
@@ -147,10 +146,7 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
             j = n_steps + k + 1.0
             accumulate(problem, lag, i, delta, -gamma * rule.weight[i] * scale * j * (j - 1) / 2)
         if rule.kind == FW:
-            for p in range(mu.size):
-                mu[p] += gamma * delta[p]
-                if abs(mu[p]) < DENORMAL:
-                    mu[p] = 0
+            move_by(mu, delta, gamma)
         if rule.stores and kind != AWAY and slot < 0:
             slot = store(sets, i, y, best, rule.cache_limit)
         if rule.kind != FW:
@@ -201,8 +197,7 @@ def set_direction(problem, i, kind, mu, y, sets, away, has_means, delta):
         add_output(problem, i, y, 1.0, delta)
     if has_means:
         add_output(problem, i, gold(problem, i), -1.0, delta)
-        for p in range(delta.size):
-            delta[p] -= mu[p]
+        add_scaled(delta, mu, -1.0)
         return
     kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
     rest = 0.0

@@ -79,14 +79,23 @@ def dual_term(v: np.ndarray, bounds: Bounds) -> float:
     return float(above[is_above] @ bounds.upper[is_above] - below[is_below] @ bounds.lower[is_below])
 
 
-@helper
+def _release(w: np.ndarray, bounds: Bounds) -> None:
+    w[bounds.which] = bounds.free
+
+
+@helper(interpreted=_release)
 def release(w, bounds):
     """Put v in place of the constrained weights, so that w can be updated like v."""
     for k in range(bounds.which.size):
         w[bounds.which[k]] = bounds.free[k]
 
 
-@helper
+def _confine(w: np.ndarray, bounds: Bounds) -> None:
+    bounds.free[:] = w[bounds.which]
+    w[bounds.which] = np.clip(bounds.free, bounds.lower, bounds.upper)
+
+
+@helper(interpreted=_confine)
 def confine(w, bounds):
     """Keep v of the constrained weights and clip them again."""
     for k in range(bounds.which.size):

@@ -21,12 +21,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import combine, copy_into, potentials
+from maxmargin.losses import combine, potentials
 from maxmargin.persist.registry import kept
 from maxmargin.problem import add_output, exp_oracle, gold, n_examples, spread, squared_norm
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, kernel
-from maxmargin.solvers.objective import inner, size_of_score
+from maxmargin.runtime.vectors import add_scaled, copy_into, inner
+from maxmargin.solvers.objective import size_of_score
 from maxmargin.solvers.sum_tree import change, draw
 
 MOST_TRIALS = 30  # of a step: shorter ones are lost in rounding
@@ -95,8 +96,8 @@ def exponentiated_steps(
             combine(theta, 1 - eta * temperature, slope, eta)
             log_z = exp_oracle(problem, i, theta, mu, scratch.work)
             calls += 1
-            for p in range(delta.size):
-                delta[p] = mu[p] - means[p]
+            copy_into(delta, mu)
+            add_scaled(delta, means, -1.0)
             add_output(problem, i, gold(problem, i), -1.0, delta)
             a = inner(slope, delta) - temperature * inner(at, delta)
             q = scale * squared_norm(problem, i, delta, scratch.work)

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.losses import clear
 from maxmargin.problem import add_output, gold
 from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.vectors import add_scaled, clear, scale
 from maxmargin.solvers.active_sets import DualPoint, no_sets
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Run, State
@@ -69,5 +69,5 @@ def mix(problem, means, outputs, gamma, lo, hi, scratch):
         clear(delta)
         add_output(problem, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], 1.0, delta)
         add_output(problem, i, gold(problem, i), -1.0, delta)
-        for p in range(mu.size):
-            mu[p] += gamma * (delta[p] - mu[p])
+        scale(mu, 1 - gamma)
+        add_scaled(mu, delta, gamma)

@@ -19,6 +19,9 @@ from maxmargin.losses import combine
 from maxmargin.persist.registry import kept
 from maxmargin.problem import accumulate, augment, gold, score_output, scores, spread
 from maxmargin.runtime.dispatch import helper
+from maxmargin.runtime.vectors import add_scaled
+from maxmargin.runtime.vectors import scale as scale_by
+from maxmargin.solvers.bounds import Bounds
 
 A, B, SUM_A, SUM_B, TOTAL, STEPS = range(6)
 
@@ -102,16 +105,26 @@ def rescale(lazy):
     """Make a = 1, leaving w and the average as they are."""
     state = lazy.state
     a = state[A]
-    for j in range(lazy.lag.size if a <= 0 else 0):
-        lazy.lag[j] -= state[SUM_A] * lazy.u[j]
-    for j in range(lazy.u.size):
-        lazy.u[j] *= a
+    if a <= 0 and lazy.lag.size > 0:
+        add_scaled(lazy.lag, lazy.u, -state[SUM_A])
+    scale_by(lazy.u, a)
     if a > 0:
         state[SUM_A] /= a
     state[A] = 1.0
 
 
-@helper
+def _clip(lazy: LazyWeights, bounds: Bounds) -> None:
+    if not bounds.which.size:
+        return
+    state, which = lazy.state, bounds.which
+    w = state[A] * lazy.u[which] + (state[B] * lazy.r[which] if lazy.r.size else 0.0)
+    change = (np.clip(w, bounds.lower, bounds.upper) - w) / state[A]
+    lazy.u[which] += change
+    if lazy.lag.size:
+        lazy.lag[which] += state[SUM_A] * change
+
+
+@helper(interpreted=_clip)
 def clip(lazy, bounds):
     """Move the constrained weights back into the bounds."""
     state = lazy.state

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.losses import clear
 from maxmargin.persist.registry import kept
 from maxmargin.problem import accumulate, add_output, augment, gold, n_examples
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper
+from maxmargin.runtime.vectors import clear, inner
 from maxmargin.solvers.bundle import Bundle
-from maxmargin.solvers.objective import Certificate, Objective, inner
+from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.solvers.run import Run, State
 
 ACCURACY = 0.03  # of what a mixture with the new point could gain, to which the best one is found

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.checks import as_sample_weight, check_positive, check_share
-from maxmargin.losses import NAMED, BoundedLoss, Loss, attain, attained_on, clear, copy_into, potentials
+from maxmargin.losses import NAMED, BoundedLoss, Loss, attain, attained_on, potentials
 from maxmargin.persist.registry import kept
 from maxmargin.problem import (
     IMPOSSIBLE,
@@ -43,6 +43,7 @@ from maxmargin.problem import (
 from maxmargin.runtime.blocks import Blocks, new_blocks
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.passes import Passes
+from maxmargin.runtime.vectors import clear, copy_into, inner
 from maxmargin.runtime.views import matrix
 from maxmargin.solvers.active_sets import ActiveSets, best_stored, no_sets
 from maxmargin.solvers.bounds import dual_term, make_bounds, project
@@ -255,21 +256,17 @@ def assemble(problem, w, means, weight, regularization, costs, lo, hi, scratch):
 
 
 @helper
-def inner(a, b):
-    """<a, b>, summed in float64."""
-    total = 0.0
-    for p in range(a.size):
-        total += a[p] * b[p]
-    return total
-
-
-@helper
 def is_below(best, rival):
     """Whether an output is worse than another one, beyond rounding: the oracle is wrong."""
     return best < rival - 1e-5 * (1 + abs(rival))
 
 
-@helper
+def _largest_potential(theta: np.ndarray) -> float:
+    sizes = np.abs(theta)
+    return sizes.max(where=sizes < -IMPOSSIBLE / 2, initial=0.0)
+
+
+@helper(interpreted=_largest_potential)
 def largest_potential(theta):
     """The magnitude of the largest potential of a possible part."""
     most = theta.dtype.type(-IMPOSSIBLE / 2)
@@ -281,7 +278,14 @@ def largest_potential(theta):
     return largest
 
 
-@helper
+def _size_of_score(theta: np.ndarray, mu: np.ndarray, largest: float) -> float:
+    which = np.flatnonzero(mu != 0)  # often few
+    sizes = np.abs(mu[which])
+    size = inner(np.abs(theta[which]), sizes)
+    return min(size, largest * float(sizes.sum(dtype=np.float64))) if size > 0 else 0.0
+
+
+@helper(interpreted=_size_of_score)
 def size_of_score(theta, mu, largest):
     """The sum of the magnitudes of a score's terms, given that of the largest potential: what rounding is relative to.
 

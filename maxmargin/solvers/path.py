@@ -36,9 +36,10 @@ from maxmargin.losses import Loss
 from maxmargin.problem import augment, gold, n_examples, score_output, scores
 from maxmargin.runtime.blocks import new_blocks
 from maxmargin.runtime.dispatch import Bound, kernel
+from maxmargin.runtime.vectors import clear, inner
 from maxmargin.solvers.active_sets import Carried, DualPoint, kept_primal, sets_of
 from maxmargin.solvers.bounds import project
-from maxmargin.solvers.objective import Objective, inner
+from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
@@ -209,8 +210,7 @@ def _gold_costs(problem, sizes, costs, lo, hi, scratch):
     """The costs of the true outputs of the examples lo:hi."""
     for i in range(lo, hi):
         theta = scratch.theta[: sizes[i]]
-        for p in range(theta.size):
-            theta[p] = 0
+        clear(theta)
         augment(problem, i, theta)
         costs[i] = score_output(problem, i, theta, gold(problem, i))
 

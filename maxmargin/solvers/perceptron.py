@@ -14,9 +14,10 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_count
-from maxmargin.losses import clear
 from maxmargin.problem import accumulate, add_output, gold, max_oracle, scores, spread
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.vectors import clear, is_same
+from maxmargin.solvers.bounds import Bounds
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Run, State
@@ -101,10 +102,7 @@ def perceptron_steps(problem, w, bounds, lag, sizes, weight, order, n_steps, scr
         theta = scratch.theta[: sizes[i]]
         scores(problem, w, i, theta)
         max_oracle(problem, i, theta, y, scratch.work)
-        is_right = True
-        for t in range(truth.size):
-            is_right = is_right and y[t] == truth[t]
-        if is_right:
+        if is_same(y, truth):
             continue
         mistakes += 1
         delta = scratch.delta[: sizes[i]]
@@ -114,10 +112,23 @@ def perceptron_steps(problem, w, bounds, lag, sizes, weight, order, n_steps, scr
         spread(problem, w, i, delta, weight[i])
         if lag.size > 0:
             accumulate(problem, lag, i, delta, weight[i] * (n_steps + k))
-        for c in range(bounds.which.size):
-            j = bounds.which[c]
-            change = min(max(w[j], bounds.lower[c]), bounds.upper[c]) - w[j]
-            w[j] += change
-            if lag.size > 0:
-                lag[j] += change * (n_steps + k)
+        clip(w, bounds, lag, n_steps + k)
     return mistakes
+
+
+def _clip(w: np.ndarray, bounds: Bounds, lag: np.ndarray, weight: float) -> None:
+    change = np.clip(w[bounds.which], bounds.lower, bounds.upper) - w[bounds.which]
+    w[bounds.which] += change
+    if lag.size:
+        lag[bounds.which] += change * weight
+
+
+@helper(interpreted=_clip)
+def clip(w, bounds, lag, weight):
+    """Move the weights into the bounds, which counts `weight` in the lag."""
+    for k in range(bounds.which.size):
+        j = bounds.which[k]
+        change = min(max(w[j], bounds.lower[k]), bounds.upper[k]) - w[j]
+        w[j] += change
+        if lag.size > 0:
+            lag[j] += change * weight

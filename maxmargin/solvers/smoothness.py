@@ -14,7 +14,8 @@ import numpy as np
 from maxmargin.losses import attain, combine, potentials
 from maxmargin.problem import add_output, augment, gold, score_output, scores, spread
 from maxmargin.runtime.dispatch import kernel
-from maxmargin.solvers.objective import Objective, inner
+from maxmargin.runtime.vectors import copy_into, inner
+from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.run import Run
 
 SAMPLE = 100  # examples to look at, or a fiftieth of all if that is more
@@ -80,8 +81,7 @@ def bend(problem, loss, w, probe, order, sizes, searches, room, found, scratch):
         value = attain(loss, problem, i, theta, means, scratch)[0] - truth
         calls += 1
         add_output(problem, i, gold(problem, i), -1.0, means)
-        for p in range(delta.size):
-            delta[p] = means[p]
+        copy_into(delta, means)
         scores(problem, w, i, at)
         spread(problem, probe, i, delta, 1.0)
         scores(problem, probe, i, along)
@@ -90,8 +90,7 @@ def bend(problem, loss, w, probe, order, sizes, searches, room, found, scratch):
         bound = squared_norm / (2 * max(value, 1e-12))
         is_smooth = squared_norm <= 1e-12 or not searches
         while not is_smooth and bound < 1e12:
-            for p in range(theta.size):
-                theta[p] = at[p]
+            copy_into(theta, at)
             combine(theta, 1.0, along, -1 / bound)
             truth = score_output(problem, i, theta, gold(problem, i))
             if loss.margin:

@@ -25,6 +25,7 @@ from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import LEAST_TEMPERATURE, Loss, attain
 from maxmargin.persist.registry import kept
 from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.vectors import add_scaled
 from maxmargin.smoothing import SMOOTHINGS
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.lazy_weights import average, lazy_potentials, lazy_step, lazy_weights
@@ -299,7 +300,6 @@ def svrg_steps(
         h, _, mean, _ = attain(loss, problem, i, theta, delta, scratch)
         entropy = h - mean if counts_entropy else 0.0
         gains += add_to_dual(problem, loss, i, weight[i], entropy, theta, delta, gradient)
-        for p in range(delta.size):
-            delta[p] -= snapshot[p]
+        add_scaled(delta, snapshot, -1.0)
         lazy_step(problem, lazy, bounds, i, delta, -eta * weight[i], 1 - eta * strength, -eta, 1.0)
     return gains

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from maxmargin.runtime.vectors import add_scaled, inner
 from maxmargin.smoothing import EVERY, has_weight
 
 FIRST_K = 6  # outputs asked of a model first: it cannot go on where it ended
@@ -21,7 +23,8 @@ class CustomProblem:
     """Training examples of a structure that is described by a model: an object with these methods.
 
     ``features(x, y)``
-        The joint features of an input and an output, (d,) numbers; the score of y is <w, features(x, y)>.
+        The joint features of an input and an output, (d,) numbers or, where most of them are zero, a SciPy sparse array
+        of the shape (d,) or (1, d); the score of y is <w, features(x, y)>.
     ``cost(y_true, y)``
         What it costs to predict y, not negative, 0 for the true output.
     ``argmax(x, w, y_true=None)``
@@ -68,13 +71,13 @@ class CustomProblem:
         if not self.X:
             raise ValueError("X must hold at least one example, but it is empty.")
         self._seen = [_Seen() for _ in self.X]
-        self._tables: dict[int, np.ndarray] = {}
+        self._tables: dict[int, sp.csr_array] = {}  # the parts of all outputs, where these can be enumerated
         self.n_features = n_features
         self._gold = np.zeros((len(self.X), 1), np.int32)
         if self.Y is not None:
             if len(self.Y) != len(self.X):
                 raise ValueError(f"X has {len(self.X)} examples, but y has {len(self.Y)}.")
-            self.n_features = np.size(model.features(self.X[0], self.Y[0]))
+            self.n_features = _n_features(model.features(self.X[0], self.Y[0]))
             for i, y in enumerate(self.Y):
                 self._check_truth(i, y)
                 self._gold[i] = self.number(i, y)
@@ -106,7 +109,7 @@ class CustomProblem:
         """The number of an output of example i, a new one if it was not seen before."""
         seen, key = self._seen[i], _key(y)
         if key not in seen.numbers:
-            seen.add(key, y, self._part_vector(i, y))
+            seen.add(key, y, self._parts_of(i, y))
         return seen.numbers[key]
 
     def output(self, i: int, row: Any) -> Any:
@@ -118,17 +121,13 @@ class CustomProblem:
         for y in self.model.outputs(self.X[i]):
             yield np.array([self.number(i, y)], np.int32)
 
-    def _part_vector(self, i: int, y: Any) -> np.ndarray:
-        features = np.asarray(self.model.features(self.X[i], y), np.float64)
-        if features.shape != (self.n_features,) or not np.isfinite(features).all():
-            raise ValueError(
-                f"features(X[{i}], {y!r}) must be {self.n_features} finite numbers, but has shape {features.shape}"
-                f"{'' if np.isfinite(features).all() else ' and holds NaN or infinity'}."
-            )
+    def _parts_of(self, i: int, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The parts of an output that are not zero: their numbers and values."""
+        indices, values = _non_zeros(self.model.features(self.X[i], y), self.n_features, f"features(X[{i}], {y!r})")
         cost = 0.0 if self.Y is None else float(self.model.cost(self.Y[i], y))
         if not 0 <= cost < np.inf:
             raise ValueError(f"cost(y[{i}], {y!r}) must be finite and not negative, but it is {cost}.")
-        return np.append(features, cost)
+        return (np.append(indices, self.n_features), np.append(values, cost)) if cost else (indices, values)
 
     def _enumerate(self, i: int) -> _Seen:
         """Number all outputs of example i, in the order of the model, and keep the table of their parts."""
@@ -137,13 +136,11 @@ class CustomProblem:
                 self.number(i, y)
             if not self._seen[i].outputs:
                 raise ValueError(f"outputs(X[{i}]) must yield at least one output.")
-            self._tables[i] = np.stack([self._dense(i, k) for k in range(len(self._seen[i].outputs))])
+            indices, values = zip(*self._seen[i].parts, strict=True)
+            ends = np.concatenate([[0], np.cumsum([len(row) for row in indices])])
+            entries = np.concatenate(values), np.concatenate(indices), ends
+            self._tables[i] = sp.csr_array(entries, (len(indices), self.n_features + 1))
         return self._seen[i]
-
-    def _dense(self, i: int, k: int) -> np.ndarray:
-        parts = np.zeros(self.n_features + 1)
-        self.add_output(i, (k,), 1.0, parts)
-        return parts
 
     def _values(self, i: int, theta: np.ndarray) -> np.ndarray:
         """The scores of all outputs of example i."""
@@ -169,7 +166,7 @@ class CustomProblem:
         for i in range(len(self.X)):
             self._enumerate(i)
         tables = (self._tables[i][:, :-1] for i in range(len(self.X)))
-        return np.array([4 * np.square(table - table.mean(axis=0)).sum(axis=1).max() for table in tables])
+        return np.array([4 * _squared_distances(table).max() for table in tables])
 
     # --- the linear map: potentials are weights ---------------------------------------------------------------------
 
@@ -178,10 +175,10 @@ class CustomProblem:
         theta[-1] = 0
 
     def spread(self, w: np.ndarray, i: int, delta: np.ndarray, scale: float) -> None:
-        w += scale * delta[:-1]
+        add_scaled(w, delta[:-1], scale)
 
     def squared_norm(self, i: int, delta: np.ndarray, work: Any) -> float:
-        return float(np.dot(delta[:-1], delta[:-1]))
+        return inner(delta[:-1], delta[:-1])
 
     # --- outputs and costs ------------------------------------------------------------------------------------------
 
@@ -194,7 +191,7 @@ class CustomProblem:
 
     def score_output(self, i: int, theta: np.ndarray, y: Any) -> float:
         indices, values = self._seen[i].parts[y[0]]
-        return float(np.dot(theta[indices], values))
+        return float(theta[indices] @ values)
 
     # --- oracles ----------------------------------------------------------------------------------------------------
 
@@ -236,7 +233,7 @@ class CustomProblem:
     def _exp_oracle(self, i: int, theta: np.ndarray, mu: np.ndarray, work: Any) -> float:
         values = self._values(i, theta)
         shares = np.exp(values - values.max())
-        mu[:] = shares @ self._tables[i] / shares.sum()
+        mu[:] = self._tables[i].T @ (shares / shares.sum())
         return float(values.max() + np.log(shares.sum()))
 
 
@@ -255,11 +252,39 @@ class _Seen:
         self.outputs: list[Any] = []
         self.parts: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def add(self, key: Any, y: Any, parts: np.ndarray) -> None:
-        indices = np.flatnonzero(parts)
+    def add(self, key: Any, y: Any, parts: tuple[np.ndarray, np.ndarray]) -> None:
         self.numbers[key] = len(self.outputs)
         self.outputs.append(y)
-        self.parts.append((indices, parts[indices]))
+        self.parts.append(parts)
+
+
+def _n_features(features: Any) -> int:
+    return features.shape[-1] if sp.issparse(features) else np.size(features)
+
+
+def _non_zeros(features: Any, size: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The places and values of the non-zeros of joint features, which may be sparse."""
+    is_sparse = sp.issparse(features)
+    shape = features.shape if is_sparse else np.shape(features)
+    entries: Any = features.tocoo() if is_sparse else np.asarray(features, np.float64)
+    numbers = np.asarray(entries.data, np.float64) if is_sparse else entries
+    is_finite = bool(np.isfinite(numbers).all())
+    if not (shape == (size,) or (is_sparse and shape == (1, size))) or not is_finite:
+        raise ValueError(
+            f"{name} must be {size} finite numbers, but has shape {shape}"
+            f"{'' if is_finite else ' and holds NaN or infinity'}."
+        )
+    if is_sparse:
+        indices, at = np.unique(entries.coords[-1], return_inverse=True)  # entries of one place are summed
+        return indices, np.bincount(at, weights=numbers, minlength=len(indices))
+    indices = np.flatnonzero(entries)
+    return indices, entries[indices]
+
+
+def _squared_distances(table: sp.csr_array) -> np.ndarray:
+    """Of the rows from their mean."""
+    mean = np.asarray(table.mean(axis=0)).ravel()
+    return np.maximum(table.power(2).sum(axis=1) - 2 * (table @ mean) + mean @ mean, 0)
 
 
 def _key(y: Any) -> Any:

@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.losses import copy_into
 from maxmargin.problem import METHODS, bound_oracle, is_tight, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.vectors import copy_into
 from maxmargin.structures import elimination
 from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.elimination import Tables, new_tables

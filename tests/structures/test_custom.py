@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from maxmargin import BCFW, LBFGS, CustomProblem, FrankWolfe, Status
 from maxmargin.testing import check_solver, check_structure
@@ -146,3 +147,33 @@ def test_an_argmax_that_forgets_the_cost_is_found():
     check_structure(CustomProblem(LabelsByArgmax(), X, y))
     with pytest.raises(AssertionError, match="does it leave out costs"):
         check_structure(CustomProblem(ForgetsCosts(), X, y))
+
+
+@pytest.mark.parametrize("shape", [(1, 9), (9,)])
+def test_sparse_joint_features(shape):
+    class Sparse(Labels):
+        def features(self, x, y):
+            dense = super().features(x, y)
+            indices = np.flatnonzero(dense)
+            places, values = np.tile(indices, 2), np.tile(dense[indices] / 2, 2)  # entries of one place are added
+            coordinates = (places,) if len(shape) == 1 else (np.zeros_like(places), places)
+            return sp.coo_array((values, coordinates), shape)
+
+    X, y = label_data(4)
+    problem, dense = CustomProblem(Sparse(), X, y), CustomProblem(Labels(), X, y)
+    check_structure(problem, outputs=problem.rows)
+    assert problem.n_features == dense.n_features
+    assert np.allclose(problem.squared_diameters(), dense.squared_diameters())
+    solved, expected = (BCFW(steps="pairwise").solve(p, random_state=0) for p in (problem, dense))
+    assert np.allclose(solved.w, expected.w, atol=1e-6)
+
+
+def test_sparse_features_of_another_size_are_refused():
+    class Short(Labels):
+        def features(self, x, y):
+            return sp.coo_array(np.ones((1, 9 if y is truth else 8)))
+
+    X, y = label_data(2)
+    truth = y[0]
+    with pytest.raises(ValueError, match=r"must be 9 finite numbers, but has shape \(1, 8\)"):
+        CustomProblem(Short(), X, y)

@@ -1,0 +1,50 @@
+"""Structured losses and inference for networks in PyTorch, by the compiled oracles of the library.
+
+Install the extra for it: ``pip install "maxmargin[torch]"``. Nothing else in the package imports PyTorch.
+"""
+
+try:
+    import torch  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError('maxmargin.torch needs PyTorch: pip install "maxmargin[torch]"') from error
+
+from maxmargin.torch.choices import Candidates, GraphCuts, Matchings
+from maxmargin.torch.functions import (
+    crf_loss,
+    decode,
+    hinge_loss,
+    log_partition,
+    marginals,
+    score,
+    smooth_hinge_loss,
+    structured_loss,
+    topk,
+)
+from maxmargin.torch.heads import CandidateHead, ChainHead, GraphCutHead, Head, MatchingHead, TreeHead
+from maxmargin.torch.labellings import Chains, Trees
+from maxmargin.torch.potentials import Parts, Potentials
+
+__all__ = [
+    "CandidateHead",
+    "Candidates",
+    "ChainHead",
+    "Chains",
+    "GraphCutHead",
+    "GraphCuts",
+    "Head",
+    "MatchingHead",
+    "Matchings",
+    "Parts",
+    "Potentials",
+    "TreeHead",
+    "Trees",
+    "crf_loss",
+    "decode",
+    "hinge_loss",
+    "log_partition",
+    "marginals",
+    "score",
+    "smooth_hinge_loss",
+    "structured_loss",
+    "topk",
+]

@@ -1,0 +1,286 @@
+"""Potentials of candidate sets, of graphs that are cut in two, and of matchings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maxmargin.checks import as_numbers
+from maxmargin.encode.edges import check_ends
+from maxmargin.features import ConstantFeatures
+from maxmargin.structures.candidates import CandidateProblem
+from maxmargin.structures.graph_cut import GraphCutProblem
+from maxmargin.structures.matching import MatchingProblem
+from maxmargin.structures.max_flow import make_arcs
+from maxmargin.torch.potentials import NOTHING, Potentials, Rows, as_integers, check_labels, check_tensors, segments
+
+
+class Candidates(Potentials):
+    """Scores of the candidates of each example, of which one is chosen: proposals, readings, classes.
+
+    Parameters
+    ----------
+    scores : (B, K) padded, or (N,) packed
+    lengths : (B,) numbers of candidates; None of padded ones that have all K
+
+    True outputs y are (B,) indices; costs have the shape of `scores` and are 1 by default, of the true ones 0.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import Candidates, hinge_loss
+    >>> scores = torch.tensor([[3.0, 1.0, 2.5], [0.0, 1.0, 0.0]])
+    >>> hinge_loss(Candidates(scores), torch.tensor([0, 0]), reduction="none")
+    tensor([0.5000, 2.0000])
+    """
+
+    def __init__(self, scores: Tensor, lengths: Any = None) -> None:
+        check_tensors(scores=scores)
+        self.rows, self.tensors = Rows("scores", scores, lengths, 0), (scores,)
+        self.n = self.rows.n
+        self.starts, self.sizes = segments((self.rows.first, self.rows.lengths))
+
+    @property
+    def scores(self) -> Tensor:
+        """Those of the candidates."""
+        return self.tensors[0]
+
+    def replaced(self, tensors: tuple[Tensor, ...]) -> Candidates:
+        return Candidates(tensors[0], self.rows.lengths)
+
+    def arranged(self, rows: list[np.ndarray]) -> Tensor:
+        return torch.as_tensor(np.concatenate(rows).astype(np.int64))
+
+    def problem(self, y: Any, cost: Any, dtype: Any) -> CandidateProblem:
+        offsets, n = self.rows.offsets, self.n
+        labels = np.zeros(n, np.int64) if y is None else as_integers("y", y, (n,))
+        is_missing = (labels < 0) | (labels >= self.rows.lengths)
+        if is_missing.any():
+            i = int(np.flatnonzero(is_missing)[0])
+            raise ValueError(f"y[{i}] is {labels[i]}, but batch entry {i} has {self.rows.lengths[i]} candidates.")
+        truth = offsets[:-1] + labels
+        if y is None:
+            costs = np.zeros(offsets[-1])
+        elif cost is None:
+            costs = np.ones(offsets[-1])
+            costs[truth] = 0
+        else:
+            costs = _costs("cost", cost, self.rows, tuple(self.scores.shape))
+            if costs[truth].any():
+                i = int(np.flatnonzero(costs[truth])[0])
+                raise ValueError(
+                    f"cost must be zero for true candidates, but is {costs[truth[i]]:g} in batch entry {i}."
+                )
+        return CandidateProblem(
+            features=ConstantFeatures(),
+            offsets=offsets,
+            labels=labels.astype(np.int32),
+            costs=costs.astype(dtype),
+            n_features=1,
+        )
+
+
+def _costs(name: str, values: Any, rows: Rows, shape: tuple[int, ...]) -> np.ndarray:
+    """Costs of all rows, one after the other, not negative."""
+    array = as_numbers(name, values.detach().cpu().numpy() if isinstance(values, Tensor) else values)
+    if array.shape != shape:
+        raise ValueError(f"{name} must have the shape {shape}, not {array.shape}.")
+    flat = array.ravel()[rows.all]
+    if not (flat >= 0).all() or not np.isfinite(flat).all():
+        raise ValueError(f"{name} must hold numbers that are not negative.")
+    return flat
+
+
+class GraphCuts(Potentials):
+    """Potentials of graphs whose nodes have the labels 0 and 1, with edges that favour equal labels.
+
+    Parameters
+    ----------
+    nodes : (B, V), or (N,) packed with `lengths`, the potentials of label 1, against 0
+    edges : (E, 2) pairs of nodes, the same in all graphs of the batch; packed, (M, 2) those of one graph after the
+        other, with nodes counted from 0 in each
+    penalties : (E,), (B, E), or packed (M,), what it costs an edge that its ends have different labels; not negative
+    lengths, edge_lengths : (B,) numbers of nodes and edges of packed graphs
+
+    True outputs y have the shape of `nodes`; wrong labels cost 1, or `cost` in that shape. Minimum cuts have no sum
+    over all outputs: `crf_loss` and `marginals` are not for them.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import GraphCuts, decode
+    >>> nodes = torch.tensor([[2.0, -0.5, 2.0]])
+    >>> decode(GraphCuts(nodes, [(0, 1), (1, 2)], torch.tensor([1.0, 1.0])))
+    tensor([[1, 1, 1]])
+    """
+
+    def __init__(
+        self, nodes: Tensor, edges: Any, penalties: Tensor, lengths: Any = None, edge_lengths: Any = None
+    ) -> None:
+        check_tensors(nodes=nodes, penalties=penalties)
+        self.rows, self.edges = Rows("nodes", nodes, lengths, 0), edges
+        if self.rows.is_padded and lengths is not None:
+            raise ValueError(
+                "Graphs of different sizes must be packed: nodes in one axis, with lengths and edge_lengths."
+            )
+        self.tensors, self.n = (nodes, -penalties), self.rows.n
+        edges = edges.detach().cpu().numpy() if isinstance(edges, Tensor) else edges
+        if self.rows.is_padded:
+            ends = check_ends(edges, "the batch", nodes.shape[1])
+            shapes = [(len(ends),), (self.n, len(ends))]
+            if tuple(penalties.shape) not in shapes:
+                raise ValueError(
+                    f"penalties must have the shape {shapes[0]} or {shapes[1]}, not {tuple(penalties.shape)}."
+                )
+            counts = np.full(self.n, len(ends))
+            at = len(ends) * np.arange(self.n) if penalties.ndim == 2 else np.zeros(self.n, np.int64)
+            self.ends = np.tile(ends, (self.n, 1))
+        else:
+            if edge_lengths is None:
+                raise ValueError("edge_lengths must say how many edges each graph has, as they are packed.")
+            counts = as_integers("edge_lengths", edge_lengths, (self.n,))
+            array = np.asarray(edges).reshape(-1, 2)
+            if (counts < 0).any() or counts.sum() != len(array) or tuple(penalties.shape) != (len(array),):
+                raise ValueError(
+                    f"edge_lengths, which add up to {counts.sum()}, edges, of which there are {len(array)}, and "
+                    f"penalties, of shape {tuple(penalties.shape)}, must agree."
+                )
+            at = np.cumsum(counts) - counts
+            pieces = zip(np.split(array, at[1:]), self.rows.lengths, strict=True)
+            self.ends = np.concatenate(
+                [check_ends(piece, f"batch entry {i}", size) for i, (piece, size) in enumerate(pieces)]
+            )
+        self.edge_offsets = np.concatenate([[0], np.cumsum(counts)])
+        self.edge_lengths = None if self.rows.is_padded else counts
+        if bool((penalties < 0).any()):
+            raise ValueError("penalties must not be negative: with other edges, the best labels are no minimum cut.")
+        sizes = self.rows.lengths
+        self.starts, self.sizes = segments((NOTHING, sizes), (self.rows.first, sizes), (nodes.numel() + at, counts))
+
+    @property
+    def nodes(self) -> Tensor:
+        """Those of label 1; of mean parts the probabilities of label 1."""
+        return self.tensors[0]
+
+    @property
+    def penalties(self) -> Tensor:
+        """Those of cut edges."""
+        return -self.tensors[1]
+
+    def replaced(self, tensors: tuple[Tensor, ...]) -> GraphCuts:
+        nodes, cuts = tensors
+        return GraphCuts(nodes, self.edges, -cuts, self.lengths, self.edge_lengths)
+
+    @property
+    def lengths(self) -> np.ndarray | None:
+        """The numbers of nodes of packed graphs."""
+        return None if self.rows.is_padded else self.rows.lengths
+
+    def arranged(self, rows: list[np.ndarray]) -> Tensor:
+        return self.rows.arrange(rows)
+
+    def problem(self, y: Any, cost: Any, dtype: Any) -> GraphCutProblem:
+        offsets = self.rows.offsets
+        labels = np.zeros(offsets[-1], np.int64) if y is None else self.rows.pick("y", y)
+        check_labels(labels, 2, offsets)
+        costs = np.full(offsets[-1], float(y is not None))
+        if cost is not None:
+            costs = _costs("cost", cost, self.rows, tuple(self.nodes.shape))
+        return GraphCutProblem(
+            features=ConstantFeatures(),
+            edge_features=ConstantFeatures(),
+            offsets=offsets,
+            edge_offsets=self.edge_offsets,
+            ends=self.ends.astype(np.int32),
+            labels=labels.astype(np.int32),
+            cost=costs.astype(dtype),
+            **make_arcs(offsets, self.edge_offsets, self.ends)._asdict(),
+            n_features=1,
+            n_edge_features=1,
+        )
+
+
+class Matchings(Potentials):
+    """Scores of links between left and right nodes, at most one for each node.
+
+    Parameters
+    ----------
+    scores : (B, n, m) scores of links
+    sizes : (B, 2) numbers of left and right nodes of each example; None where all have n and m
+    unmatched : (B, n) scores of left nodes without a link; None for zeros
+
+    True outputs y are (B, n) right nodes, -1 for none. A wrong link costs 1, a missing one, too. Matchings have no sum
+    over all outputs within reach, a permanent: `crf_loss` and `marginals` are not for them.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import Matchings, decode
+    >>> decode(Matchings(torch.tensor([[[5.0, 4.0], [4.5, 1.0], [-1.0, -1.0]]])))
+    tensor([[ 1,  0, -1]])
+    """
+
+    def __init__(self, scores: Tensor, sizes: Any = None, unmatched: Tensor | None = None) -> None:
+        check_tensors(scores=scores, unmatched=unmatched)
+        if scores.ndim != 3 or not scores.numel():
+            raise ValueError(f"scores must have the shape (B, n, m), not {tuple(scores.shape)}.")
+        self.n, n_left, n_right = scores.shape
+        full = np.tile([n_left, n_right], (self.n, 1))
+        self.sides = full if sizes is None else as_integers("sizes", sizes, (self.n, 2))
+        is_wrong = ((self.sides < 1) | (self.sides > full)).any(axis=1)
+        if is_wrong.any():
+            i = int(np.flatnonzero(is_wrong)[0])
+            raise ValueError(f"sizes[{i}] is {self.sides[i].tolist()}, but must be 1 to {n_left} and 1 to {n_right}.")
+        if unmatched is not None and tuple(unmatched.shape) != (self.n, n_left):
+            raise ValueError(f"unmatched must have the shape {(self.n, n_left)}, not {tuple(unmatched.shape)}.")
+        self.rows = Rows("scores", scores[:, :, 0], self.sides[:, 0], 0)
+        self.tensors = (scores,) if unmatched is None else (scores, unmatched)
+        lefts = self.sides[:, 0]
+        is_row = np.arange(n_left) < lefts[:, np.newaxis]
+        begins = n_right * (np.arange(n_left) + n_left * np.arange(self.n)[:, np.newaxis])
+        of_rows = [(begins[:, v], np.where(is_row[:, v], self.sides[:, 1], 0)) for v in range(n_left)]
+        nobody = NOTHING if unmatched is None else scores.numel() + n_left * np.arange(self.n)
+        self.starts, self.sizes = segments(*of_rows, (nobody, lefts))
+
+    @property
+    def scores(self) -> Tensor:
+        """Those of links."""
+        return self.tensors[0]
+
+    def replaced(self, tensors: tuple[Tensor, ...]) -> Matchings:
+        scores, *unmatched = tensors
+        return Matchings(scores, self.sides, *unmatched)
+
+    def arranged(self, rows: list[np.ndarray]) -> Tensor:
+        return self.rows.arrange(rows)
+
+    def problem(self, y: Any, cost: Any, dtype: Any) -> MatchingProblem:
+        if cost is not None:
+            raise ValueError("cost must be None for matchings: a wrong link costs 1, a missing one, too.")
+        lefts, rights = self.sides.T
+        offsets, pairs = self.rows.offsets, lefts * rights
+        matches = np.full(offsets[-1], -1) if y is None else self.rows.pick("y", y)
+        blocks = []
+        for i in range(self.n):
+            match, links = matches[offsets[i] : offsets[i + 1]], np.ones((lefts[i], rights[i]))
+            linked = match[match >= 0]
+            if (match < -1).any() or (match >= rights[i]).any() or len(set(linked.tolist())) < linked.size:
+                raise ValueError(
+                    f"y of batch entry {i} must link each left node to -1 or another one of {rights[i]} nodes."
+                )
+            links += (match >= 0)[:, np.newaxis]
+            links[match >= 0, linked] = 0
+            blocks += [links.ravel(), (match >= 0).astype(float)]
+        costs = np.concatenate(blocks) if y is not None else np.zeros(int((pairs + lefts).sum()))
+        return MatchingProblem(
+            features=ConstantFeatures(),
+            pair_offsets=np.concatenate([[0], np.cumsum(pairs)]),
+            left_offsets=offsets,
+            n_right=np.ascontiguousarray(rights),
+            matches=matches.astype(np.int32),
+            costs=costs.astype(dtype),
+            n_features=1,
+        )

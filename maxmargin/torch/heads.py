@@ -1,0 +1,335 @@
+"""Last layers of networks: linear scores of rows of features, as those of the library's own models.
+
+With the layers below held fixed, the last one is a structural SVM or a conditional random field, a convex problem: its
+optimum can be found, and how far any weights are from it can be proven.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from maxmargin.checks import check_count
+from maxmargin.encode.chain import append_biases
+from maxmargin.encode.rows import Rows, append_constant, row_features
+from maxmargin.losses import Loss, find_loss
+from maxmargin.solvers import Result, find_solver
+from maxmargin.solvers.lower_bound import LowerBound
+from maxmargin.solvers.objective import Certificate, Objective
+from maxmargin.torch.choices import Candidates, GraphCuts, Matchings
+from maxmargin.torch.functions import _dtype_of
+from maxmargin.torch.labellings import Chains, Trees
+
+
+class Head(nn.Module):
+    """What all heads share. `forward` makes potentials of features, for losses and predictions of `maxmargin.torch`."""
+
+    def weights(self) -> list[Tensor]:
+        """The parameters in the order and orientation of the weights of the library, as views."""
+        raise NotImplementedError
+
+    def problem(self, y: Any, *inputs: Any, cost: Any = None, dtype: Any = None) -> Any:
+        """The library's problem of this layer, with the features that `forward` is given as they are."""
+        with torch.no_grad():
+            potentials = self(*inputs)
+        dtype = _dtype_of(potentials.flat) if dtype is None else dtype
+        return self._with_features(potentials, potentials.problem(y, cost, dtype), dtype, *inputs)
+
+    def _with_features(self, potentials: Any, problem: Any, dtype: Any, *inputs: Any) -> Any:
+        raise NotImplementedError
+
+    def bounds(self, size: int) -> Any:
+        """Lower bounds of the weights, or None."""
+        return None
+
+    def certificate(
+        self, y: Any, *inputs: Any, C: float = 1.0, loss: Loss | str = "hinge", cost: Any = None
+    ) -> Certificate:
+        """The objective of the library at the weights of this layer, and a lower bound of its optimum.
+
+        The objective is (lambda/2) ||w||^2 + the mean loss, lambda = 1/(n C). The bound is that of one dual point:
+        tight at the optimum of smooth losses, rough for the hinge loss.
+
+        Parameters
+        ----------
+        y : true outputs
+        inputs : what `forward` takes, in its order
+        C : inverse strength of the regularization
+        loss : as in `structured_loss`
+        cost : as in `structured_loss`
+        """
+        problem = self.problem(y, *inputs, cost=cost, dtype=np.float64)
+        w = self._flat()
+        objective = Objective(problem, C, loss=find_loss(loss), lower=self.bounds(w.size))
+        found = objective.evaluate(w)
+        return Certificate(w, found.value, LowerBound(objective).add(found.cost + found.entropy, found.gradient))
+
+    def solve(
+        self,
+        y: Any,
+        *inputs: Any,
+        C: float = 1.0,
+        loss: Loss | str = "hinge",
+        solver: Any = None,
+        cost: Any = None,
+        **options: Any,
+    ) -> Result:
+        """Train this layer alone to its optimum by a solver of the library, and take the weights over.
+
+        Parameters
+        ----------
+        y : true outputs
+        inputs : what `forward` takes, in its order
+        C : inverse strength of the regularization
+        loss : as in `structured_loss`
+        solver : its name or a solver; by default "auto", or "lbfgs" for smooth losses
+        cost : as in `structured_loss`
+        options : of `Solver.solve`
+        """
+        chosen = find_loss(loss)
+        found = find_solver(("lbfgs" if chosen.is_smooth else "auto") if solver is None else solver, chosen)
+        problem = self.problem(y, *inputs, cost=cost)
+        lower = self.bounds(self._flat().size)
+        result = found.solve(problem, C, loss=chosen, lower=lower, **options)
+        w, at = torch.as_tensor(result.w), 0
+        with torch.no_grad():
+            for weights in self.weights():
+                weights.copy_(w[at : at + weights.numel()].view(weights.shape))
+                at += weights.numel()
+        return result
+
+    def _flat(self) -> np.ndarray:
+        parts = [weights.detach().cpu().numpy().ravel() for weights in self.weights()]
+        return np.concatenate(parts).astype(np.float64)
+
+
+def _matrix(tensor: Tensor, offsets: np.ndarray) -> Rows:
+    """Features, (rows, F), as the library's rows."""
+    return Rows(tensor.detach().cpu().double().reshape(offsets[-1], -1).numpy(), offsets)
+
+
+def _new(*shape: int) -> nn.Parameter:
+    return nn.Parameter(torch.zeros(*shape))
+
+
+class ChainHead(Head):
+    """A linear layer for the labels of sequences, with transitions: features to `Chains`.
+
+    Parameters
+    ----------
+    n_features : of each position
+    n_labels : the number of labels
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import ChainHead, crf_loss, decode
+    >>> lstm, head = torch.nn.LSTM(8, 6, batch_first=True), ChainHead(6, n_labels=3)
+    >>> words, tags, lengths = torch.randn(2, 5, 8), torch.randint(0, 3, (2, 5)), [5, 3]
+    >>> crf_loss(head(lstm(words)[0], lengths), tags).backward()
+    >>> decode(head(lstm(words)[0], lengths)).shape
+    torch.Size([2, 5])
+    """
+
+    def __init__(self, n_features: int, n_labels: int) -> None:
+        super().__init__()
+        check_count("n_features", n_features)
+        check_count("n_labels", n_labels)
+        self.emissions = nn.Linear(n_features, n_labels)
+        self.start, self.end, self.transitions = _new(n_labels), _new(n_labels), _new(n_labels, n_labels)
+
+    def forward(self, features: Tensor, lengths: Any = None) -> Chains:
+        """The potentials of features, (B, T, F) padded or (N, F) packed."""
+        return Chains(self.emissions(features), self.transitions, lengths, self.start, self.end)
+
+    def weights(self) -> list[Tensor]:
+        return [self.emissions.weight.T, self.emissions.bias, self.start, self.end, self.transitions]
+
+    def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, lengths: Any = None) -> Any:
+        rows = append_biases(_matrix(potentials.rows.pack(features), potentials.rows.offsets))
+        return problem._replace(features=row_features(rows, dtype, with_grams=True), n_features=rows.matrix.shape[1])
+
+
+class TreeHead(Head):
+    """A linear layer for the labels of the nodes of trees, with tables of parents and children: features to `Trees`.
+
+    Parameters
+    ----------
+    n_features : of each node
+    n_labels : the number of labels
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import TreeHead, hinge_loss
+    >>> head = TreeHead(4, n_labels=2)
+    >>> hinge_loss(head(torch.randn(1, 3, 4), [[-1, 0, 0]]), torch.tensor([[0, 1, 1]])).backward()
+    >>> head.pairs.grad.shape
+    torch.Size([2, 2])
+    """
+
+    def __init__(self, n_features: int, n_labels: int) -> None:
+        super().__init__()
+        check_count("n_features", n_features)
+        check_count("n_labels", n_labels)
+        self.nodes, self.pairs = nn.Linear(n_features, n_labels), _new(n_labels, n_labels)
+
+    def forward(self, features: Tensor, parents: Any, lengths: Any = None) -> Trees:
+        """The potentials of features, (B, T, F) padded or (N, F) packed, of the nodes of trees."""
+        return Trees(self.nodes(features), parents, self.pairs, lengths)
+
+    def weights(self) -> list[Tensor]:
+        return [self.nodes.weight.T, self.nodes.bias, self.pairs.T]
+
+    def _with_features(
+        self, potentials: Any, problem: Any, dtype: Any, features: Tensor, parents: Any, lengths: Any = None
+    ) -> Any:
+        rows = append_constant(_matrix(potentials.rows.pack(features), potentials.rows.offsets))
+        return problem._replace(features=row_features(rows, dtype, with_grams=True), n_features=rows.matrix.shape[1])
+
+
+class CandidateHead(Head):
+    """Linear scores of candidates: features to `Candidates`.
+
+    Parameters
+    ----------
+    n_features : of each candidate
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import CandidateHead, decode
+    >>> decode(CandidateHead(4)(torch.randn(2, 10, 4))).shape
+    torch.Size([2])
+    """
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__()
+        check_count("n_features", n_features)
+        self.scores = nn.Linear(n_features, 1, bias=False)
+
+    def forward(self, features: Tensor, lengths: Any = None) -> Candidates:
+        """The potentials of features, (B, K, F) padded or (N, F) packed."""
+        return Candidates(self.scores(features).squeeze(-1), lengths)
+
+    def weights(self) -> list[Tensor]:
+        return [self.scores.weight]
+
+    def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, lengths: Any = None) -> Any:
+        rows = _matrix(potentials.rows.pack(features), potentials.rows.offsets)
+        return problem._replace(features=row_features(rows, dtype), n_features=rows.matrix.shape[1])
+
+
+class GraphCutHead(Head):
+    """Linear potentials of nodes of two labels, with penalties of cut edges: features to `GraphCuts`.
+
+    The weights of edges count with their magnitudes, so that penalties are never negative.
+
+    Parameters
+    ----------
+    n_features : of each node
+    n_edge_features : of each edge, which must not be negative; by default the constant 1
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import GraphCutHead, decode
+    >>> decode(GraphCutHead(3)(torch.randn(2, 4, 3), [(0, 1), (1, 2), (2, 3)])).shape
+    torch.Size([2, 4])
+    """
+
+    def __init__(self, n_features: int, n_edge_features: int = 1) -> None:
+        super().__init__()
+        check_count("n_features", n_features)
+        check_count("n_edge_features", n_edge_features)
+        self.nodes = nn.Linear(n_features, 1)
+        self.edges = nn.Parameter(torch.full((n_edge_features,), 0.1))
+
+    def forward(
+        self,
+        features: Tensor,
+        edges: Any,
+        edge_features: Tensor | None = None,
+        lengths: Any = None,
+        edge_lengths: Any = None,
+    ) -> GraphCuts:
+        """The potentials of features, (B, V, F) or packed (N, F), edges as in `GraphCuts`, and their features."""
+        if edge_features is None:
+            edge_features = features.new_ones(len(edges), 1)
+        elif bool((edge_features < 0).any()):
+            raise ValueError("edge_features must not be negative: penalties of cut edges are not.")
+        penalties = edge_features @ self.edges.abs()
+        return GraphCuts(self.nodes(features).squeeze(-1), edges, penalties, lengths, edge_lengths)
+
+    def weights(self) -> list[Tensor]:
+        return [self.nodes.weight, self.nodes.bias, self.edges]
+
+    def _flat(self) -> np.ndarray:
+        w = super()._flat()
+        w[-len(self.edges) :] = np.abs(w[-len(self.edges) :])
+        return w
+
+    def bounds(self, size: int) -> np.ndarray:
+        lower = np.full(size, -np.inf)
+        lower[-len(self.edges) :] = 0
+        return lower
+
+    def _with_features(
+        self,
+        potentials: Any,
+        problem: Any,
+        dtype: Any,
+        features: Tensor,
+        edges: Any,
+        edge_features: Any = None,
+        *_: Any,
+    ) -> Any:
+        if edge_features is None:
+            edge_features = features.new_ones(len(edges), 1)
+        of_edges = -edge_features
+        if potentials.rows.is_padded and edge_features.ndim == 2:  # shared by all graphs
+            of_edges = of_edges.repeat(potentials.n, 1)
+        nodes = append_constant(_matrix(potentials.rows.pack(features), problem.offsets))
+        rows = _matrix(of_edges, problem.edge_offsets)
+        return problem._replace(
+            features=row_features(nodes, dtype, with_grams=True),
+            edge_features=row_features(rows, dtype, with_grams=True),
+            n_features=nodes.matrix.shape[1],
+            n_edge_features=len(self.edges),
+        )
+
+
+class MatchingHead(Head):
+    """Linear scores of links: features of pairs of nodes to `Matchings`.
+
+    Parameters
+    ----------
+    n_features : of each pair
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import MatchingHead, decode
+    >>> decode(MatchingHead(3)(torch.randn(2, 4, 5, 3))).shape
+    torch.Size([2, 4])
+    """
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__()
+        check_count("n_features", n_features)
+        self.scores = nn.Linear(n_features, 1, bias=False)
+
+    def forward(self, features: Tensor, sizes: Any = None) -> Matchings:
+        """The potentials of features, (B, n, m, F), of the pairs of left and right nodes."""
+        return Matchings(self.scores(features).squeeze(-1), sizes)
+
+    def weights(self) -> list[Tensor]:
+        return [self.scores.weight]
+
+    def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, sizes: Any = None) -> Any:
+        pieces = [x[:n, :m].reshape(n * m, -1) for x, (n, m) in zip(features, potentials.sides.tolist(), strict=True)]
+        rows = _matrix(torch.cat(pieces), problem.pair_offsets)
+        return problem._replace(features=row_features(rows, dtype), n_features=rows.matrix.shape[1])

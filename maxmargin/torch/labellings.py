@@ -1,0 +1,265 @@
+"""Potentials of labels: of the positions of sequences and of the nodes of trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maxmargin.costs import labelling_costs
+from maxmargin.encode.edges import children_first
+from maxmargin.features import ConstantFeatures
+from maxmargin.structures.chain import ChainProblem
+from maxmargin.structures.tree import TreeProblem
+from maxmargin.torch.potentials import Potentials, Rows, check_labels, check_tensors, segments
+
+
+class Labellings(Potentials):
+    """What potentials of labels share: rows of nodes, then tables of pairs of labels.
+
+    Tables are shared by the batch, (L, L), belong to an example each, (B, L, L), or to a row each.
+    """
+
+    rows: Rows
+    tensors: tuple[Tensor, Tensor]
+
+    def _lay_out(self, n_tables: np.ndarray, n_most: int) -> None:
+        """Find the segments, given the numbers of tables of each example and those that are kept of each."""
+        nodes, tables = self.tensors
+        size = self.n_labels**2
+        stride = 0 if tables.ndim == 2 else size * n_most
+        at = nodes.numel() + stride * np.arange(self.n)
+        self.starts, self.sizes = segments(
+            (self.rows.first * self.n_labels, self.rows.lengths * self.n_labels), (at, size * n_tables)
+        )
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        """The number of examples."""
+        return self.rows.n
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels, L."""
+        return self.tensors[0].shape[-1]
+
+    def _check_tables(self, name: str, tables: Tensor, n_rows: int | None) -> None:
+        shapes = [(self.n_labels,) * 2, (self.n, *(self.n_labels,) * 2)]
+        if n_rows is not None:
+            shapes.append((self.n, n_rows, *(self.n_labels,) * 2))
+        if tuple(tables.shape) not in shapes:
+            raise ValueError(
+                f"{name} must have one of the shapes {', '.join(map(str, shapes))}, not {tuple(tables.shape)}."
+            )
+
+    def _unshared_tables(self, tables: Tensor) -> Tensor:
+        return tables.expand(self.n, *tables.shape) if tables.ndim == 2 else tables
+
+    def _labels_and_costs(self, y: Any, cost: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """True labels, costs of rows and the matrix of costs; zeros where there are none."""
+        lengths, offsets = self.rows.lengths, self.rows.offsets
+        labels = np.zeros(offsets[-1], np.int64) if y is None else self.rows.pick("y", y)
+        check_labels(labels, self.n_labels, offsets)
+        cost = None if y is None else "hamming" if cost is None else cost
+        if isinstance(cost, Tensor):
+            cost = cost.detach().cpu().numpy()
+        matrix, scales = labelling_costs(cost, None, np.arange(self.n_labels), labels, lengths)
+        return labels.astype(np.int32), scales.astype(dtype), np.ascontiguousarray(matrix, dtype)
+
+    def arranged(self, rows: list[np.ndarray]) -> Tensor:
+        return self.rows.arrange(rows)
+
+
+class Chains(Labellings):
+    """Potentials of the labels of sequences.
+
+    Parameters
+    ----------
+    emissions : (B, T, L) padded, or (N, L) packed, the potentials of the labels at each position
+    transitions : (L, L) potentials of going from one label (row) to the next (column), shared by all sequences;
+        (B, L, L), those of each sequence; or (B, T - 1, L, L), those of each step of padded sequences
+    lengths : (B,) lengths of the sequences; None of padded ones that have all T
+    start, end : (L,) potentials of the first and of the last label, or None
+
+    ``-inf`` rules a label or a transition out.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import Chains, crf_loss, decode
+    >>> emissions = torch.randn(2, 5, 3, requires_grad=True)
+    >>> chains = Chains(emissions, torch.zeros(3, 3), lengths=[5, 2])
+    >>> decode(chains).shape
+    torch.Size([2, 5])
+    >>> crf_loss(chains, torch.zeros(2, 5, dtype=int)).backward()
+    >>> emissions.grad[1, 2:].any().item()  # beyond the length
+    False
+    """
+
+    def __init__(
+        self,
+        emissions: Tensor,
+        transitions: Tensor,
+        lengths: Any = None,
+        start: Tensor | None = None,
+        end: Tensor | None = None,
+    ) -> None:
+        check_tensors(emissions=emissions, transitions=transitions, start=start, end=end)
+        self.rows = Rows("emissions", emissions, lengths, 1)
+        self.tensors = _with_ends(emissions, self.rows, start, end), transitions
+        n_steps = None if self.rows.width is None else self.rows.width - 1
+        self._check_tables("transitions", transitions, n_steps)
+        self.has_steps = transitions.ndim == 4
+        n_tables = self.rows.lengths - 1 if self.has_steps else np.ones(self.n, np.int64)
+        self._lay_out(n_tables, (n_steps or 0) if self.has_steps else 1)
+
+    @property
+    def emissions(self) -> Tensor:
+        """Those of the labels at each position; `start` and `end` are added."""
+        return self.tensors[0]
+
+    @property
+    def transitions(self) -> Tensor:
+        """Those of pairs of labels."""
+        return self.tensors[1]
+
+    def unshared(self) -> Chains:
+        return self.replaced((self.emissions, self._unshared_tables(self.transitions)))
+
+    def replaced(self, tensors: tuple[Tensor, ...]) -> Chains:
+        emissions, transitions = tensors
+        return Chains(emissions, transitions, self.rows.lengths)
+
+    def problem(self, y: Any, cost: Any, dtype: Any) -> Any:
+        labels, scales, matrix = self._labels_and_costs(y, cost, dtype)
+        if self.has_steps:
+            offsets, steps = self.rows.offsets, self.rows.lengths - 1
+            place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], self.rows.lengths)
+            is_last = np.zeros(len(place), bool)
+            is_last[offsets[1:] - 1] = True
+            kind_offsets = np.concatenate([[0], np.cumsum(steps)])
+            parent, kind = np.where(is_last, -1, place + 1), np.where(is_last, -1, place)
+            return make_trees(offsets, kind_offsets, parent, kind, place, labels, scales, matrix)
+        return ChainProblem(
+            features=ConstantFeatures(),
+            transitions=ConstantFeatures(),
+            offsets=self.rows.offsets,
+            labels=labels,
+            token_cost=scales,
+            cost_matrix=matrix,
+            penalty=np.zeros_like(matrix),
+            end_penalty=np.zeros((2, self.n_labels), dtype),
+            n_features=1,
+        )
+
+
+class Trees(Labellings):
+    """Potentials of the labels of the nodes of rooted trees, or forests.
+
+    Parameters
+    ----------
+    nodes : (B, T, L) padded, or (N, L) packed, the potentials of the labels of each node
+    parents : (B, T) or (N,) integers, the parent of each node, counted from 0 in each tree; -1 for roots
+    pairs : (L, L) potentials of the labels of a parent (row) and its child (column), shared by all edges; (B, L, L),
+        those of the edges of each tree; or (B, T, L, L), those of the edge from each node to its parent
+    lengths : (B,) numbers of nodes; None of padded trees that have all T
+
+    ``-inf`` rules a label or a pair out.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import Trees, decode, marginals
+    >>> trees = Trees(torch.zeros(1, 3, 2), [[-1, 0, 0]], torch.tensor([[1.0, 0.0], [0.0, 1.1]]))
+    >>> decode(trees)
+    tensor([[1, 1, 1]])
+    >>> marginals(trees).nodes.sum(dim=2)
+    tensor([[1., 1., 1.]])
+    """
+
+    def __init__(self, nodes: Tensor, parents: Any, pairs: Tensor, lengths: Any = None) -> None:
+        check_tensors(nodes=nodes, pairs=pairs)
+        self.rows = Rows("nodes", nodes, lengths, 1)
+        self.parents, offsets = parents, self.rows.offsets
+        self.parent = self.rows.pick("parents", parents)
+        limits = np.repeat(self.rows.lengths, self.rows.lengths)
+        is_wrong = (self.parent < -1) | (self.parent >= limits)
+        if is_wrong.any():
+            at = int(np.flatnonzero(is_wrong)[0])
+            i = int(np.searchsorted(offsets, at, side="right")) - 1
+            raise ValueError(
+                f"parents names {self.parent[at]} at node {at - offsets[i]} of batch entry {i}, "
+                f"which has {limits[at]} nodes."
+            )
+        self.order = children_first(self.parent, offsets, "batch entry {}").astype(np.int32)
+        self.tensors = nodes, pairs.transpose(-1, -2)  # the library's tables are those of child and parent
+        self._check_tables("pairs", pairs, self.rows.width)
+        has_tables = pairs.ndim == 4
+        n_tables = self.rows.lengths if has_tables else np.ones(self.n, np.int64)
+        self.kind_offsets = np.concatenate([[0], np.cumsum(n_tables)])
+        own = np.arange(offsets[-1]) - np.repeat(offsets[:-1], self.rows.lengths) if has_tables else 0
+        self.kind = np.where(self.parent < 0, -1, own)
+        self._lay_out(n_tables, (self.rows.width or 0) if has_tables else 1)
+
+    @property
+    def nodes(self) -> Tensor:
+        """Those of the labels of each node."""
+        return self.tensors[0]
+
+    @property
+    def pairs(self) -> Tensor:
+        """Those of the labels of parents and children."""
+        return self.tensors[1].transpose(-1, -2)
+
+    def unshared(self) -> Trees:
+        return Trees(self.nodes, self.parents, self._unshared_tables(self.pairs), self.rows.lengths)
+
+    def replaced(self, tensors: tuple[Tensor, ...]) -> Trees:
+        nodes, pairs = tensors
+        return Trees(nodes, self.parents, pairs.transpose(-1, -2), self.rows.lengths)
+
+    def problem(self, y: Any, cost: Any, dtype: Any) -> TreeProblem:
+        costs = self._labels_and_costs(y, cost, dtype)
+        return make_trees(self.rows.offsets, self.kind_offsets, self.parent, self.kind, self.order, *costs)
+
+
+def make_trees(
+    offsets: np.ndarray,
+    kind_offsets: np.ndarray,
+    parent: np.ndarray,
+    kind: np.ndarray,
+    order: np.ndarray,
+    labels: np.ndarray,
+    scales: np.ndarray,
+    matrix: np.ndarray,
+) -> TreeProblem:
+    """A problem of trees whose potentials are given."""
+    return TreeProblem(
+        features=ConstantFeatures(),
+        edge_features=ConstantFeatures(),
+        offsets=offsets,
+        kind_offsets=kind_offsets,
+        parent=parent.astype(np.int32),
+        kind=kind.astype(np.int32),
+        order=order.astype(np.int32),
+        labels=labels,
+        node_cost=scales,
+        cost_matrix=matrix,
+        penalty=np.zeros((0, len(matrix)), matrix.dtype),
+        n_features=1,
+        n_edge_features=1,
+    )
+
+
+def _with_ends(emissions: Tensor, rows: Rows, start: Tensor | None, end: Tensor | None) -> Tensor:
+    """Emissions with the potentials of the first and of the last label added."""
+    flat = emissions.reshape(-1, emissions.shape[-1])
+    for name, extra, at in (("start", start, rows.first), ("end", end, rows.first + rows.lengths - 1)):
+        if extra is not None:
+            if tuple(extra.shape) != (flat.shape[1],):
+                raise ValueError(f"{name} must have the shape ({flat.shape[1]},), not {tuple(extra.shape)}.")
+            places = torch.as_tensor(at, device=flat.device)
+            flat = flat.index_add(0, places, extra.to(flat.dtype).expand(rows.n, -1))
+    return flat.view(emissions.shape)

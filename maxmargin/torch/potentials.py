@@ -1,0 +1,204 @@
+"""Potentials of batches, one class per structure: where they lie, what their outputs are, and what these cost."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maxmargin.problem import part_sizes
+from maxmargin.torch.kernels import NOTHING
+
+FLOATS = (torch.float32, torch.float64)
+
+
+class Potentials:
+    """The potentials of a batch of examples of one structure.
+
+    Subclasses hold the tensors that a network makes, `tensors`, and say where in these, flat and one after the other,
+    the potentials of each example lie, `starts` and `sizes` (`maxmargin.torch.kernels`).
+    """
+
+    n: int  # of examples
+    tensors: tuple[Tensor, ...]
+    starts: np.ndarray
+    sizes: np.ndarray
+
+    def problem(self, y: Any, cost: Any, dtype: Any) -> Any:
+        """The problem of the library with these examples; true outputs and costs are left out where y is None."""
+        raise NotImplementedError
+
+    def replaced(self, tensors: tuple[Tensor, ...]) -> Self:
+        """The same with other tensors of the same shapes, such as mean parts."""
+        raise NotImplementedError
+
+    def unshared(self) -> Self:
+        """The same with potentials of its own for every example."""
+        return self
+
+    def arranged(self, rows: list[np.ndarray]) -> Tensor:
+        """One output per example, in the shape of true outputs."""
+        raise NotImplementedError
+
+    @property
+    def flat(self) -> Tensor:
+        """All tensors in one, of a dtype that kernels know."""
+        parts = [tensor.reshape(-1) for tensor in self.tensors]
+        flat = parts[0] if len(parts) == 1 else torch.cat(parts)
+        return flat if flat.dtype in FLOATS else flat.float()
+
+
+def check_tensors(**tensors: Any) -> None:
+    """Raise unless all are tensors of real numbers on one device; those that are None are left out."""
+    given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    first, *_ = given
+    for name, tensor in given.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, not a {type(tensor).__name__}.")
+        if not tensor.dtype.is_floating_point:
+            raise TypeError(f"{name} must hold real numbers, but its dtype is {tensor.dtype}.")
+        if tensor.device != given[first].device:
+            raise ValueError(f"{name} is on {tensor.device}, but {first} on {given[first].device}: use one device.")
+
+
+def as_integers(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Integers of a shape, from a tensor, an array or lists."""
+    array = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{name} must hold integers, but its dtype is {array.dtype}.")
+    if array.shape != shape:
+        raise ValueError(f"{name} must have the shape {shape}, not {array.shape}.")
+    return array.astype(np.int64)
+
+
+def check_labels(labels: np.ndarray, n_labels: int, offsets: np.ndarray) -> None:
+    """Raise unless the true labels of all examples are 0 to n_labels - 1."""
+    is_missing = (labels < 0) | (labels >= n_labels)
+    if is_missing.any():
+        at = int(np.flatnonzero(is_missing)[0])
+        i = int(np.searchsorted(offsets, at, side="right")) - 1
+        raise ValueError(
+            f"y holds {labels[at]} at position {at - offsets[i]} of batch entry {i}, beyond 0 to {n_labels - 1}."
+        )
+
+
+class Rows:
+    """The rows of a batch: padded, (B, T, ...) with lengths, or packed one after the other, (N, ...) with lengths.
+
+    Parameters
+    ----------
+    name : of the tensor
+    tensor : the rows
+    lengths : (B,) the numbers of rows of the examples; None of a padded tensor whose examples have all T
+    n_axes : of a row
+    """
+
+    def __init__(self, name: str, tensor: Tensor, lengths: Any, n_axes: int) -> None:
+        shape = tuple(tensor.shape)
+        self.is_padded = tensor.ndim == 2 + n_axes
+        if not self.is_padded and tensor.ndim != 1 + n_axes:
+            raise ValueError(
+                f"{name} must have {1 + n_axes} axes (packed) or {2 + n_axes} (padded), but has the shape {shape}."
+            )
+        if not tensor.numel():
+            raise ValueError(f"{name} must not be empty, but has the shape {shape}.")
+        if lengths is None:
+            if not self.is_padded:
+                raise ValueError(f"lengths must say how many rows of {name} each example has, as they are packed.")
+            lengths = np.full(shape[0], shape[1])
+        n = shape[0] if self.is_padded else len(lengths)
+        self.name, self.width = name, shape[1] if self.is_padded else None
+        self.lengths = as_integers("lengths", lengths, (n,))
+        most = shape[1] if self.is_padded else shape[0]
+        is_wrong = (self.lengths < 1) | (self.lengths > most)
+        if is_wrong.any():
+            i = int(np.flatnonzero(is_wrong)[0])
+            raise ValueError(f"lengths[{i}] is {self.lengths[i]}, but must be 1 to {most}, the rows of {name}.")
+        self.offsets = np.concatenate([[0], np.cumsum(self.lengths)])
+        if not self.is_padded and self.offsets[-1] != most:
+            raise ValueError(f"lengths add up to {self.offsets[-1]}, but {name} has {most} rows.")
+        self.first = shape[1] * np.arange(n) if self.is_padded else self.offsets[:-1]  # rows, in the flat tensor
+
+    @property
+    def n(self) -> int:
+        """The number of examples."""
+        return len(self.lengths)
+
+    @property
+    def all(self) -> np.ndarray:
+        """All rows of all examples, in the flat tensor."""
+        return np.arange(self.offsets[-1]) + np.repeat(self.first - self.offsets[:-1], self.lengths)
+
+    def pick(self, name: str, values: Any) -> np.ndarray:
+        """Integers of all rows of all examples, one after the other; of padding they may be anything."""
+        if not self.is_padded:
+            return as_integers(name, values, (int(self.offsets[-1]),))
+        return as_integers(name, values, (self.n, self.width)).ravel()[self.all]  # type: ignore[arg-type]
+
+    def pack(self, tensor: Tensor) -> Tensor:
+        """The rows of a tensor, one after the other, without padding."""
+        if not self.is_padded:
+            return tensor
+        return tensor.reshape(-1, *tensor.shape[2:])[torch.as_tensor(self.all, device=tensor.device)]
+
+    def arrange(self, rows: list[np.ndarray]) -> Tensor:
+        """Numbers of the rows of each example, as (B, T) with -1 for padding, or packed as (N,)."""
+        if not self.is_padded:
+            return torch.as_tensor(np.concatenate(rows).astype(np.int64))
+        out = np.full((self.n, self.width), -1)  # type: ignore[type-var]
+        out.ravel()[self.all] = np.concatenate(rows)
+        return torch.as_tensor(out)
+
+
+def segments(*pairs: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and sizes of segments, (n, S), from one pair of them per segment."""
+    starts, sizes = (np.stack(np.broadcast_arrays(*column), axis=1) for column in zip(*pairs, strict=True))
+    return np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(sizes, np.int64)
+
+
+class Parts(Potentials):
+    """Potentials of the parts of any problem of the library, or of your own, one example after the other.
+
+    True outputs and costs are those of the problem, so losses take no y. What the weights of the problem are does not
+    matter: its features are not asked.
+
+    Parameters
+    ----------
+    problem : the examples
+    potentials : (sum of the numbers of parts,) or a shape with as many entries
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.problem import part_sizes
+    >>> from maxmargin.testing import toy_chains
+    >>> from maxmargin.torch import Parts, hinge_loss
+    >>> problem = toy_chains()
+    >>> theta = torch.zeros(int(part_sizes(problem).sum()), requires_grad=True)
+    >>> hinge_loss(Parts(problem, theta), reduction="sum").item() == len(problem.labels)  # every label could be wrong
+    True
+    """
+
+    def __init__(self, problem: Any, potentials: Tensor) -> None:
+        check_tensors(potentials=potentials)
+        lengths = part_sizes(problem)
+        if potentials.numel() != lengths.sum():
+            raise ValueError(f"potentials must be {lengths.sum()}, one per part, but there are {potentials.numel()}.")
+        self.given, self.tensors, self.n = problem, (potentials,), len(lengths)
+        self.starts, self.sizes = segments((np.cumsum(lengths) - lengths, lengths))
+
+    def problem(self, y: Any, cost: Any, dtype: Any) -> Any:
+        if y is not None or cost is not None:
+            raise ValueError("Parts take true outputs and costs from their problem: leave out y and cost.")
+        return self.given
+
+    def replaced(self, tensors: tuple[Tensor, ...]) -> Parts:
+        return Parts(self.given, *tensors)
+
+    def arranged(self, rows: list[np.ndarray]) -> Tensor:
+        return torch.as_tensor(np.concatenate(rows).astype(np.int64))
+
+
+__all__ = ["NOTHING", "Parts", "Potentials", "Rows", "as_integers", "check_labels", "check_tensors", "segments"]

@@ -1,0 +1,384 @@
+"""Losses, mean parts and outputs of potentials: against enumeration, and derivatives against differences."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmargin[torch]"')
+
+from maxmargin import Loss
+from maxmargin.problem import part_sizes
+from maxmargin.smoothing import smooth_max
+from maxmargin.testing import toy_chains
+from maxmargin.torch import (
+    Candidates,
+    Chains,
+    GraphCuts,
+    Matchings,
+    Parts,
+    Trees,
+    crf_loss,
+    decode,
+    hinge_loss,
+    log_partition,
+    marginals,
+    score,
+    smooth_hinge_loss,
+    structured_loss,
+    topk,
+)
+from tests.naive import labellings, matchings
+
+LENGTHS = [3, 1, 2]
+PARENTS = [[-1, 0, 0], [-1, 9, 9], [1, -1, 9]]  # what is beyond a length may be anything
+EDGES = [(0, 1), (1, 2), (0, 2)]
+HINGE, SMOOTH, ENTROPY, LOG = Loss(), Loss("l2", mu=0.7), Loss("entropy", mu=0.5), Loss("entropy", margin=False)
+
+
+def random(*shape, seed=0):
+    values = np.random.default_rng([seed, *shape]).normal(size=shape)
+    return torch.tensor(values, requires_grad=True)
+
+
+def packed(tensor, lengths=LENGTHS):
+    return torch.cat([rows[:size] for rows, size in zip(tensor, lengths, strict=True)])
+
+
+class Case:
+    """A batch of a structure: tensors, how potentials are made of them, true outputs, and scores by definition."""
+
+    def __init__(self, make, tensors, y, outputs, score, cost, has_sums=True):
+        self.make, self.tensors, self.y, self.outputs, self.score, self.cost = make, tensors, y, outputs, score, cost
+        self.has_sums = has_sums
+
+    @property
+    def potentials(self):
+        return self.make(*self.tensors)
+
+    def table(self, i):
+        """All outputs of example i, their scores and what they cost."""
+        outputs = [tuple(map(int, y)) for y in self.outputs(i)]
+        truth = tuple(int(v) for v in np.atleast_1d(self.y[i])[: len(outputs[0])])
+        scores = torch.stack([self.score(self.tensors, i, y) for y in outputs])
+        return outputs, scores, torch.tensor([float(self.cost(truth, y)) for y in outputs]), outputs.index(truth)
+
+
+def wrong(truth, y):
+    return sum(a != b for a, b in zip(truth, y, strict=True))
+
+
+def chain_score(tensors, i, y):
+    emissions, transitions, *ends = tensors
+    tables = [transitions if transitions.ndim == 2 else transitions[i]] * (len(y) - 1)
+    tables = [table[t] if table.ndim == 3 else table for t, table in enumerate(tables)]
+    total = sum(emissions[i, t, a] for t, a in enumerate(y))
+    total = total + sum(tables[t][a, b] for t, (a, b) in enumerate(itertools.pairwise(y)))
+    return total + ends[0][y[0]] + ends[1][y[-1]] if ends else total
+
+
+def tree_score(tensors, i, y):
+    nodes, pairs = tensors
+    total = sum(nodes[i, t, a] for t, a in enumerate(y))
+    for t, a in enumerate(y):
+        parent = PARENTS[i][t]
+        if parent >= 0:
+            total = total + (pairs if pairs.ndim == 2 else pairs[i] if pairs.ndim == 3 else pairs[i, t])[y[parent], a]
+    return total
+
+
+def cut_score(tensors, i, y):
+    nodes, penalties = tensors
+    cut = sum(
+        (penalties if penalties.ndim == 1 else penalties[i])[e] * (y[a] != y[b]) for e, (a, b) in enumerate(EDGES)
+    )
+    return sum(nodes[i, p] * label for p, label in enumerate(y)) - cut
+
+
+def match_score(tensors, i, y):
+    scores, unmatched = tensors
+    return sum(unmatched[i, v] if z < 0 else scores[i, v, z] for v, z in enumerate(y))
+
+
+def match_cost(truth, y):
+    return sum((z >= 0 and z != a) + (a >= 0 and z != a) for a, z in zip(truth, y, strict=True))
+
+
+def chains(*tensors):
+    emissions, transitions, *ends = tensors
+    return Chains(emissions, transitions, LENGTHS, *ends)
+
+
+def packed_chains(emissions, transitions):
+    return Chains(packed(emissions), transitions, LENGTHS)
+
+
+LABELS = torch.tensor([[0, 1, 1], [1, 7, -7], [1, 0, 5]])  # of padding anything
+
+
+def of_length(i):
+    return labellings(LENGTHS[i], 2)
+
+
+SIZES = [[2, 3], [1, 1], [2, 1]]
+CASES = {
+    "chains": Case(
+        chains, (random(3, 3, 2), random(2, 2), random(2), random(2, seed=1)), LABELS, of_length, chain_score, wrong
+    ),
+    "packed chains": Case(packed_chains, (random(3, 3, 2), random(2, 2)), LABELS, of_length, chain_score, wrong),
+    "chains of own tables": Case(chains, (random(3, 3, 2), random(3, 2, 2)), LABELS, of_length, chain_score, wrong),
+    "chains of steps": Case(chains, (random(3, 3, 2), random(3, 2, 2, 2)), LABELS, of_length, chain_score, wrong),
+    "trees": Case(
+        lambda nodes, pairs: Trees(nodes, PARENTS, pairs, LENGTHS),
+        (random(3, 3, 2), random(2, 2)), LABELS, of_length, tree_score, wrong,
+    ),
+    "trees of edges": Case(
+        lambda nodes, pairs: Trees(nodes, PARENTS, pairs, LENGTHS),
+        (random(3, 3, 2), random(3, 3, 2, 2)), LABELS, of_length, tree_score, wrong,
+    ),
+    "candidates": Case(
+        lambda scores: Candidates(scores, LENGTHS),
+        (random(3, 3),), torch.tensor([2, 0, 1]), lambda i: [(k,) for k in range(LENGTHS[i])],
+        lambda tensors, i, y: tensors[0][i, y[0]], wrong,
+    ),
+    "cuts": Case(
+        lambda nodes, penalties: GraphCuts(nodes, EDGES, penalties),
+        (random(3, 3), random(3).detach().abs().requires_grad_()), torch.tensor([[0, 1, 1], [0, 0, 0], [1, 0, 1]]),
+        lambda i: labellings(3, 2), cut_score, wrong, has_sums=False,
+    ),
+    "matchings": Case(
+        lambda scores, unmatched: Matchings(scores, SIZES, unmatched),
+        (random(3, 2, 3), random(3, 2)), torch.tensor([[2, -1], [0, 9], [-1, 0]]),
+        lambda i: matchings(*SIZES[i]), match_score, match_cost, has_sums=False,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    return CASES[request.param]
+
+
+def true_outputs(case):
+    return packed(case.y) if case.make is packed_chains else case.y
+
+
+@pytest.mark.parametrize("loss", [HINGE, SMOOTH, ENTROPY, LOG], ids=lambda loss: f"{loss.smoothing}-{loss.margin}")
+def test_losses_are_those_of_all_outputs(case, loss):
+    if loss.smoothing == "entropy" and not case.has_sums:
+        with pytest.raises(ValueError, match="have no exp oracle"):
+            structured_loss(case.potentials, true_outputs(case), loss)
+        return
+    expected = []
+    for i in range(3):
+        _, scores, costs, truth = case.table(i)
+        z = (scores + loss.margin * costs).detach().numpy()
+        h = z.max() if not loss.is_smooth else smooth_max(z, loss.mu, loss.smoothing)[0]
+        expected.append(h - scores[truth].item())
+    found = structured_loss(case.potentials, true_outputs(case), loss, reduction="none")
+    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [HINGE, SMOOTH, ENTROPY, LOG], ids=lambda loss: f"{loss.smoothing}-{loss.margin}")
+def test_derivatives(case, loss):
+    if loss.smoothing == "entropy" and not case.has_sums:
+        return
+
+    def losses(*tensors):
+        return structured_loss(case.make(*tensors), true_outputs(case), loss, reduction="none")
+
+    assert torch.autograd.gradcheck(losses, case.tensors)
+    assert torch.autograd.gradgradcheck(losses, case.tensors)
+
+
+def test_marginals_and_their_derivatives(case):
+    if not case.has_sums:
+        with pytest.raises(ValueError, match="no marginals"):
+            marginals(case.potentials)
+        return
+    own = case.potentials.unshared()
+    means = marginals(case.potentials)
+    total = 0
+    for i in range(3):
+        total = total + torch.logsumexp(case.table(i)[1], 0)
+    expected = torch.autograd.grad(total, case.tensors[0])[0]
+    found = means.tensors[0].detach()
+    assert torch.allclose(found, packed(expected) if case.make is packed_chains else expected)
+    assert [tensor.shape for tensor in means.tensors] == [tensor.shape for tensor in own.tensors]
+
+    def mean_parts(*tensors):
+        return marginals(case.make(*tensors)).tensors
+
+    assert torch.autograd.gradcheck(mean_parts, case.tensors)
+    first = torch.autograd.grad(sum(map(torch.sum, mean_parts(*case.tensors))), case.tensors[0], create_graph=True)
+    with pytest.raises(NotImplementedError, match="marginals one"):
+        torch.autograd.grad(first[0].sum(), case.tensors[0])
+
+
+def test_log_partition(case):
+    if case.has_sums:
+        expected = [torch.logsumexp(case.table(i)[1], 0).item() for i in range(3)]
+        assert torch.allclose(log_partition(case.potentials), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_outputs_are_the_best_of_all(case):
+    k = 3
+    found, scores = topk(case.potentials, k)
+    best = decode(case.potentials)
+    if case.make is packed_chains:
+        assert torch.equal(found[0], best)
+        found = torch.stack([Chains(torch.zeros(3, 3, 2), torch.zeros(2, 2), LENGTHS).rows.arrange(
+            np.split(row.numpy(), np.cumsum(LENGTHS)[:-1])) for row in found])  # fmt: skip
+        best = found[0]
+    assert torch.equal(found[0], best)
+    for i in range(3):
+        outputs, all_scores, _, _ = case.table(i)
+        order = torch.argsort(all_scores, descending=True)[:k]
+        size = len(outputs[0])
+        assert torch.allclose(scores[: len(order), i], all_scores[order])
+        rows = np.atleast_2d(found[:, i].numpy().T).T[: len(order), :size].tolist()
+        assert [tuple(row) for row in rows] == [outputs[o] for o in order.tolist()]
+        assert torch.isinf(scores[len(order) :, i]).all()
+        assert (found[len(order) :, i] == -1).all()
+
+
+def test_scores_and_their_derivatives(case):
+    y = true_outputs(case)
+    expected = [case.table(i)[1][case.table(i)[3]].item() for i in range(3)]
+    assert np.allclose(score(case.potentials, y).detach(), expected)
+    assert torch.autograd.gradcheck(lambda *tensors: score(case.make(*tensors), y), case.tensors)
+
+    def best_scores(*tensors):
+        values = topk(case.make(*tensors), 2)[1]
+        return values[torch.isfinite(values)]
+
+    assert torch.autograd.gradcheck(best_scores, case.tensors)
+
+
+def test_parts_of_any_problem():
+    problem = toy_chains(n=2, max_length=2)
+    theta = random(int(part_sizes(problem).sum()))
+    assert torch.autograd.gradcheck(lambda t: crf_loss(Parts(problem, t)), theta)
+    assert torch.autograd.gradgradcheck(lambda t: crf_loss(Parts(problem, t)), theta)
+    rows, lengths = torch.split(theta, part_sizes(problem).tolist()), np.diff(problem.offsets)
+    for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+        chain = Chains(row[: 3 * length].view(1, length, 3), row[3 * length :].view(3, 3))
+        y = torch.as_tensor(problem.labels[problem.offsets[i] : problem.offsets[i + 1]][None])
+        assert hinge_loss(chain, y).item() == pytest.approx(
+            hinge_loss(Parts(problem, theta), reduction="none")[i].item()
+        )
+
+
+def test_reductions_costs_and_threads():
+    emissions, transitions = random(5, 4, 3), random(3, 3)
+    y = torch.randint(0, 3, (5, 4))
+    potentials = Chains(emissions, transitions)
+    each = hinge_loss(potentials, y, reduction="none")
+    assert hinge_loss(potentials, y).item() == pytest.approx(each.mean().item())
+    assert hinge_loss(potentials, y, reduction="sum").item() == pytest.approx(each.sum().item())
+    by_matrix = hinge_loss(potentials, y, cost=(1 - torch.eye(3)) / 4)
+    assert hinge_loss(potentials, y, cost="normalized_hamming").item() == pytest.approx(by_matrix.item())
+    one, two = (torch.autograd.grad(crf_loss(potentials, y, n_jobs=j), (emissions, transitions)) for j in (1, 2))
+    assert all(map(torch.allclose, one, two))
+
+
+def test_single_precision_and_half():
+    emissions, transitions, y = random(4, 6, 3), random(3, 3), torch.randint(0, 3, (4, 6))
+    exact = crf_loss(Chains(emissions, transitions), y).item()
+    for dtype, tolerance in ((torch.float32, 1e-5), (torch.bfloat16, 0.05)):
+        rounded = emissions.detach().to(dtype).requires_grad_()
+        loss = crf_loss(Chains(rounded, transitions.to(dtype)), y)
+        loss.backward()
+        assert loss.item() == pytest.approx(exact, rel=tolerance)
+        assert rounded.grad.dtype == dtype
+
+
+def test_impossible_labels_and_transitions():
+    emissions, transitions = random(1, 3, 2), torch.tensor([[0.0, -torch.inf], [0.0, 0.0]], dtype=torch.float64)
+    potentials = Chains(emissions, transitions)
+    allowed = [y for y in labellings(3, 2) if not any(a == 0 and b == 1 for a, b in itertools.pairwise(y))]
+    scores = torch.stack([chain_score((emissions, torch.zeros(2, 2)), 0, y) for y in allowed])
+    assert log_partition(potentials).item() == pytest.approx(torch.logsumexp(scores, 0).item())
+    assert marginals(potentials).transitions[0, 0, 1] == 0
+    assert len(topk(potentials, 8)[1][:, 0].isfinite().nonzero()) == len(allowed)
+    with pytest.raises(ValueError, match="true output of batch entry 0 is impossible"):
+        crf_loss(potentials, torch.tensor([[0, 1, 1]]))
+    with pytest.raises(ValueError, match="entry 0 has no possible output"):
+        decode(Chains(torch.full((1, 2, 2), -torch.inf), torch.zeros(2, 2)))
+    gradient = torch.autograd.grad(crf_loss(potentials, torch.tensor([[1, 0, 0]])), emissions, create_graph=True)[0]
+    assert torch.autograd.grad(gradient.square().sum(), emissions)[0].isfinite().all()
+
+
+def chain(**changes):
+    known = {"emissions": torch.zeros(2, 3, 2), "transitions": torch.zeros(2, 2), "lengths": [3, 2]}
+    return Chains(**{**known, **changes})
+
+
+def nan_at(i):
+    emissions = torch.zeros(2, 3, 2)
+    emissions[i, 1, 0] = torch.nan
+    return emissions
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: decode(chain(emissions=nan_at(1))), "batch entry 1 contain NaN"),
+        (lambda: decode(chain(emissions=torch.full((2, 3, 2), 1e20))), "batch entry 0 are too large"),
+        (lambda: chain(lengths=[3, 0]), r"lengths\[1\] is 0, but must be 1 to 3"),
+        (lambda: chain(lengths=[4, 3]), r"lengths\[0\] is 4"),
+        (lambda: chain(lengths=[3]), "lengths must have the shape"),
+        (lambda: chain(emissions=torch.zeros(4, 2)), "add up to 5, but emissions has 4 rows"),
+        (lambda: chain(emissions=torch.zeros(4, 2), lengths=None), "lengths must say"),
+        (lambda: chain(emissions=torch.zeros(2)), r"1 axes|2 axes"),
+        (lambda: chain(transitions=torch.zeros(3, 3)), "transitions must have one of the shapes"),
+        (lambda: chain(start=torch.zeros(3)), "start must have the shape"),
+        (lambda: chain(transitions=torch.zeros(2, 2, device="meta")), "transitions is on meta, but emissions on cpu"),
+        (lambda: hinge_loss(chain(), torch.full((2, 3), 2)), "y holds 2 at position 0 of batch entry 0"),
+        (lambda: hinge_loss(chain(), torch.zeros(2, 4, dtype=int)), "y must have the shape"),
+        (lambda: hinge_loss(chain()), "y must be the true outputs"),
+        (lambda: hinge_loss(chain(), torch.zeros(2, 3, dtype=int), cost=torch.ones(2, 2)), "zeros on its diagonal"),
+        (lambda: hinge_loss(chain(), torch.zeros(2, 3, dtype=int), reduction="max"), "reduction must be one of"),
+        (lambda: smooth_hinge_loss(chain(), torch.zeros(2, 3, dtype=int), mu=0), "mu must be a positive number"),
+        (lambda: smooth_hinge_loss(chain(), torch.zeros(2, 3, dtype=int), k=0), "max_k must be"),
+        (lambda: smooth_hinge_loss(chain(), torch.zeros(2, 3, dtype=int), smoothing=None), "hinge_loss has none"),
+        (lambda: topk(chain(), 0), "k must be an integer, at least 1"),
+        (lambda: Candidates(torch.zeros(0, 3)), "must not be empty"),
+        (lambda: hinge_loss(Candidates(torch.zeros(1, 3)), [3]), r"y\[0\] is 3, but batch entry 0 has 3 candidates"),
+        (lambda: hinge_loss(Candidates(torch.zeros(1, 2)), [0], cost=[[1, 1]]), "zero for true candidates"),
+        (lambda: Trees(torch.zeros(1, 2, 2), [[1, 0]], torch.zeros(2, 2)), "batch entry 0 form a cycle"),
+        (lambda: Trees(torch.zeros(1, 2, 2), [[-1, 5]], torch.zeros(2, 2)), "parents names 5 at node 1 of batch"),
+        (lambda: GraphCuts(torch.zeros(1, 2), [(0, 1)], -torch.ones(1)), "penalties must not be negative"),
+        (lambda: GraphCuts(torch.zeros(1, 2), [(0, 2)], torch.ones(1)), "Edge 0 of the batch"),
+        (lambda: GraphCuts(torch.zeros(3), [(0, 1)], torch.ones(1), lengths=[2, 1]), "edge_lengths must say"),
+        (lambda: Matchings(torch.zeros(1, 2, 2), [[3, 1]]), r"sizes\[0\] is \[3, 1\]"),
+        (lambda: hinge_loss(Matchings(torch.zeros(1, 2, 2)), [[1, 1]]), "y of batch entry 0"),
+        (lambda: Parts(toy_chains(), torch.zeros(3)), "one per part"),
+        (lambda: hinge_loss(Parts(toy_chains(), torch.zeros(int(part_sizes(toy_chains()).sum()))), [0]), "leave out y"),
+    ],
+)  # fmt: skip
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_wrong_types():
+    with pytest.raises(TypeError, match=r"emissions must be a torch\.Tensor"):
+        chain(emissions=np.zeros((2, 3, 2)))
+    with pytest.raises(TypeError, match="must hold real numbers"):
+        chain(transitions=torch.zeros(2, 2, dtype=int))
+    with pytest.raises(TypeError, match="y must hold integers"):
+        hinge_loss(chain(), torch.zeros(2, 3))
+    with pytest.raises(TypeError, match="potentials must be Chains"):
+        decode(torch.zeros(2, 3, 2))
+
+
+def test_packed_graphs():
+    nodes, penalties = random(5), random(3).detach().abs().requires_grad_()
+    edges, y = [(0, 1), (1, 2), (0, 1)], torch.tensor([0, 1, 1, 1, 0])
+    potentials = GraphCuts(nodes, edges, penalties, lengths=[3, 2], edge_lengths=[2, 1])
+    first = GraphCuts(nodes[None, :3], edges[:2], penalties[:2])
+    second = GraphCuts(nodes[None, 3:], edges[2:], penalties[2:])
+    apart = hinge_loss(first, y[None, :3]) + hinge_loss(second, y[None, 3:])
+    assert hinge_loss(potentials, y, reduction="sum").item() == pytest.approx(apart.item())
+    assert decode(potentials).tolist() == decode(first)[0].tolist() + decode(second)[0].tolist()
