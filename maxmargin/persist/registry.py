@@ -79,7 +79,8 @@ def register(
         name = cls.__name__ if module.startswith("maxmargin.") else f"{module}.{cls.__qualname__}"
     elif name in _KINDS and _KINDS[name].cls is not cls:
         raise ValueError(f"name must be one that no other class is saved by, but {name!r} is taken.")
-    _NAMES.pop(_KINDS[name].cls, None) if name in _KINDS else None
+    if name in _KINDS:
+        _NAMES.pop(_KINDS[name].cls, None)  # as where a cell of a notebook is run again
     _KINDS[name] = Kind(cls, get or arguments_of, make or (_member(cls) if issubclass(cls, enum.Enum) else cls))
     _NAMES[cls] = name
     return cls

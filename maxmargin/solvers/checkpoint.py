@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,7 @@ def fingerprint(solver: Any, run: Any, problem: Any) -> dict[str, str]:
         "another sample_weight": objective.weight,
         "other bounds": objective.bounds[:3],
         "another n_jobs": objective.n_jobs,
-        "another random_state": run.seed if isinstance(run.seed, int) else None,
+        "another random_state": int(run.seed) if isinstance(run.seed, Integral) else None,
         "another start": run.start[:2] if isinstance(run.start, Result) else run.start,  # weights and dual point
         "other held-out data": judged,
     }
