@@ -88,6 +88,7 @@ class Run:
         self.is_estimated = False  # whether primal values are estimates, not bounds
         self._began = time.perf_counter()
         self._step_seconds = self.SLICE
+        self._slice_size = 1  # steps; the first ones may be slow
 
     def take_up(self, begin: Callable[[], Any]) -> Any:
         """The state with which a solver goes on: the one it began with or, in a run that is resumed, a later one.
@@ -162,13 +163,13 @@ class Run:
 
         Ends early when time is up or the run was interrupted.
         """
-        lo, size = 0, 1
+        lo = 0
         while lo < n_steps and not (self.interrupted or self.timed_out):
-            size = min(4 * size, max(1, int(self.SLICE / self._step_seconds)))  # the first steps may be slow
-            hi = min(n_steps, lo + size)
+            hi = min(n_steps, lo + self._slice_size)
             began = time.perf_counter()
             yield lo, hi
             self._step_seconds = max((time.perf_counter() - began) / (hi - lo), 1e-9)
+            self._slice_size = max(1, min(16 * self._slice_size, int(self.SLICE / self._step_seconds)))
             self.n_steps += hi - lo
             lo = hi
 

@@ -13,6 +13,7 @@ from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
 from maxmargin.persist.registry import register
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.dispatch import supports
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solvers.checkpoint import Checkpoint
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.interrupt import Interruptible
@@ -128,16 +129,14 @@ class Solver:
         most = self.default_passes if max_passes is None else max_passes
         run = Run(objective, start, tol, abs_tol, most, time_limit, random_state, held_out)
         observer = Observer(run, self.returns_last, verbose, callback)
-        if checkpoint is None:
-            with Interruptible(run):
-                self.follow(run, observer)
-            return observer.result()
-        kept = Checkpoint(checkpoint, self, run, observer, problem)
-        kept.resume()
-        with Interruptible(run):
-            self.follow(run, kept.observe)
+        kept = None if checkpoint is None else Checkpoint(checkpoint, self, run, observer, problem)
+        if kept is not None:
+            kept.resume()
+        with one_blas_thread(), Interruptible(run):
+            self.follow(run, observer if kept is None else kept.observe)
         result = observer.result()
-        kept.end(result.status)
+        if kept is not None:
+            kept.end(result.status)
         return result
 
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
