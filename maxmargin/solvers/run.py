@@ -46,7 +46,16 @@ class Run:
     """The state of one run: the point it has reached, its counters and its limits."""
 
     SLICE = 0.1  # seconds between two looks at the clock and the interrupt flag
-    COUNTERS = ("n_steps", "oracle_calls", "cache_hits", "cache_misses", "wrong_outputs", "rounding", "slack")
+    COUNTED = (
+        "n_steps",
+        "oracle_calls",
+        "cache_hits",
+        "cache_misses",
+        "wrong_outputs",
+        "n_inexact",
+        "slack",
+        "rounding",
+    )
 
     def __init__(
         self,
@@ -102,7 +111,7 @@ class Run:
     def snapshot(self) -> dict[str, Any]:
         """All that a run of the same arguments needs to go on from here."""
         return {
-            "counters": {name: getattr(self, name) for name in (*self.COUNTERS, "n_inexact")},
+            "counters": {name: getattr(self, name) for name in self.COUNTED},
             "notes": self.notes,
             "w": self.w,
             "free": self.objective.bounds.free,
