@@ -226,7 +226,8 @@ class StructuredModel(BaseEstimator):
                 metric, truth = find_metric(self.scoring), self._outputs(y, data)
                 metric(truth, truth)  # raises, if it cannot judge such outputs, before training does
         except (TypeError, ValueError) as error:
-            raise type(error)(f"In the held-out data, X_dev and y_dev: {error}") from error
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"In the held-out data, X_dev and y_dev: {error}") from error
 
         def score(w: np.ndarray) -> float:
             outputs = inference.best_outputs(problem, w, self.n_jobs)

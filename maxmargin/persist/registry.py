@@ -19,7 +19,14 @@ import maxmargin
 Class = TypeVar("Class", bound=type)
 
 # Classes of other modules than those of public names, which are imported when a file names them.
-HOMES = {"Pipeline": "maxmargin.persist.pipelines", "WindowFeatures": "maxmargin.text.windows"}
+HOMES = {
+    "FrequentCRF": "maxmargin.crfsuite.crf",
+    "FrequentSVM": "maxmargin.crfsuite.crf",
+    "Layout": "maxmargin.text.documents",
+    "Pipeline": "maxmargin.persist.pipelines",
+    "WindowFeatures": "maxmargin.text.windows",
+    "crfsuite.CRF": "maxmargin.crfsuite.crf",
+}
 
 
 class Kind(NamedTuple):

@@ -78,14 +78,7 @@ class LBFGS(Solver):
         return False
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        objective = run.objective
-        state = run.take_up(
-            lambda: State(
-                bound=ElasticBound(objective) if objective.l1 else LowerBound(objective, limit=1),
-                curvature=Curvature(self._memory(run.w.size), run.w.size),
-                point=None,
-            )
-        )
+        state = run.take_up(lambda: self._begin(run))
         while True:
             if state.point is None:
                 state.point = _Point(run, run.start_weights())
@@ -97,6 +90,10 @@ class LBFGS(Solver):
                     return
                 state.point = moved
             yield state.point.certificate(run, state.bound)
+
+    def _begin(self, run: Run) -> State:
+        bound = ElasticBound(run.objective) if run.objective.l1 else LowerBound(run.objective, limit=1)
+        return State(bound=bound, curvature=Curvature(self._memory(run.w.size), run.w.size), point=None)
 
     def _moved(self, run: Run, point: _Point, curvature: Curvature) -> _Point | None:
         """The next point, of which the curvature takes note; None if none is low enough."""

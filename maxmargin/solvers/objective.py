@@ -38,6 +38,7 @@ from maxmargin.problem import (
     is_beyond_reach,
     n_examples,
     new_weights,
+    prepared,
     score_output,
 )
 from maxmargin.runtime.blocks import Blocks, new_blocks
@@ -135,6 +136,13 @@ class Objective:
         """The same objective with another lambda."""
         other = copy.copy(self)
         other.regularization = regularization
+        return other
+
+    def prepared(self, dtype: Any) -> Objective:
+        """The same objective, of the problem made ready for many short steps in a precision; without its bounds."""
+        other = copy.copy(self)
+        other.passes = Passes(prepared(self.problem.problem, dtype), self.n_jobs, self.passes.n_best)
+        other.problem = other.passes.problem
         return other
 
     @property

@@ -120,6 +120,12 @@ def test_every_solver_goes_on_from_every_checkpoint(solver, options, path):
         assert (np.diff(again.trace.seconds) >= 0).all()  # the clock goes on
 
 
+@pytest.mark.parametrize("max_passes", [21, 60])
+def test_the_choice_for_smooth_losses_goes_on_before_and_after_it_hands_over(max_passes, path, monkeypatch):
+    monkeypatch.setattr("maxmargin.solvers.smooth_auto.ENOUGH_PARTS", 1)
+    test_every_solver_goes_on_from_every_checkpoint(Auto(), {"loss": "log", "max_passes": max_passes}, path)
+
+
 def test_every_solver_is_tried():
     assert {type(solver) for solver, _ in SOLVERS} == {type(solver) for solver in all_solvers().values()}
 
