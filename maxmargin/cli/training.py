@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,6 +73,7 @@ class Choices(NamedTuple):
         train = read(self.train, layout)
         if not self.quiet:
             say(f"{train.name}: {describe(train)}")
+        train = replace(train, lines=[])  # which only predictions are written with
         if self.dev is None:
             return train, None
         dev = read(self.dev, train.layout, format=self.format)
