@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from maxmargin.losses import Loss, find_loss
 from maxmargin.solvers.bcfw import BCFW, BlockState
 from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.run import Result, Run
+from maxmargin.solvers.run import Result, Run, State
 from maxmargin.solvers.smooth_auto import SmoothAuto
 from maxmargin.solvers.solver import Solver
 
@@ -33,6 +33,7 @@ class Auto(Solver):
 
     takes_smooth: ClassVar[bool] = True
     needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
 
     def needs_norms(self, loss: Loss) -> bool:
@@ -47,14 +48,20 @@ class Auto(Solver):
     def iterate(self, run: Run) -> Iterator[Certificate]:
         sampling = "gap" if run.objective.n >= FEW_EXAMPLES else "permutation"
         solver = BCFW(steps="pairwise", sampling=sampling)
-        state = BlockState(solver, run)
-        state.prepare()
-        has_chosen = False
-        for certificate in solver.improve(state):
-            if not has_chosen and state.step_seconds > 0:  # a pass has made the potentials what oracles are called with
-                has_chosen = True
-                state.set_cache(self.choose_cache(state, sampling))
+        state = run.take_up(lambda: self._begin(solver, run))
+        for certificate in solver.improve(state.blocks):
+            if (
+                not state.has_chosen and state.blocks.step_seconds > 0
+            ):  # a pass has made the potentials what they will be
+                state.has_chosen = True
+                state.blocks.set_cache(self.choose_cache(state.blocks, sampling))
             yield certificate
+
+    @staticmethod
+    def _begin(solver: BCFW, run: Run) -> State:
+        blocks = BlockState(solver, run)
+        blocks.prepare()
+        return State(blocks=blocks, has_chosen=False)
 
     @staticmethod
     def choose_cache(state: BlockState, sampling: str) -> int:
