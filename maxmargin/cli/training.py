@@ -126,7 +126,7 @@ def _tell_of_broken_rules(train: Document) -> None:
         say(f"Warning: {error} Without a scheme, predictions keep to no rules; --scheme iob2 mends the tags.")
 
 
-def run_train(choices: Choices, **options: Any) -> None:
+def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None:
     """Train a tagger on a file and write it to another."""
     target = choices.target
     train, dev = choices.documents()
@@ -135,7 +135,7 @@ def run_train(choices: Choices, **options: Any) -> None:
     score = "F1" if tagger.scheme is not None else "accuracy"
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
     with Progress(score, is_quiet=choices.quiet) as progress, located(train if dev is None else dev):
-        tagger.fit(train.X, train.y, callback=progress, **held_out)
+        tagger.fit(train.X, train.y, callback=progress, checkpoint=checkpoint, **held_out)
         model = tagger.model_
         progress.say(summary(model))
     tagger.save(target)
