@@ -11,7 +11,7 @@ import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
 from maxmargin.solvers import sum_tree
-from maxmargin.solvers.active_sets import Carried, DualPoint, StoredLoss, enlarged, means_of_sets, no_sets, sets_of
+from maxmargin.solvers.active_sets import Carried, DualPoint, StoredLoss, enlarged, no_sets, rescale, sets_of
 from maxmargin.solvers.block_steps import AWAY, FW, PAIRWISE, StepRule, block_steps
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Certificate
@@ -20,6 +20,8 @@ from maxmargin.solvers.solver import Solver
 
 STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY}
 SAMPLINGS = ("uniform", "permutation", "gap")
+
+MOST_BYTES = 2**26  # of mean parts: where they would take more, Frank-Wolfe steps keep active sets, too
 
 NO_DRAWS = np.zeros(0)
 UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
@@ -126,10 +128,13 @@ class BlockState:
         self.n_steps = 0
         self.counts = np.zeros(3, np.int64)
         self.step_seconds = self.sum_seconds = self.certificate_seconds = 0.0  # per example, when last done
-        kind, stores = STEPS[solver.steps], solver.steps != "fw" or solver.cache > 0
+        kind = STEPS[solver.steps]
+        passes = objective.passes
+        keeps_means = kind == FW and passes.part_sizes.sum() * passes.dtype.itemsize <= MOST_BYTES
         self.rule = StepRule(
             kind,
-            stores,
+            keeps_means,
+            not keeps_means or solver.cache > 0,
             solver.cache,
             float(solver.cache_factor),
             float(solver.cache_nu),
@@ -138,14 +143,12 @@ class BlockState:
             objective.regularization,
         )
         self.uniform_share = float(solver.uniform_share)
-        self.is_warm = run.start_dual(needs_sets=kind != FW)
+        self.is_warm = run.start_dual(needs_sets=not keeps_means)
         self.knows_gaps = isinstance(run.start, Carried) and run.dual.gaps.size > 0
         if self.knows_gaps:
             self.gaps[:] = run.dual.gaps
             sum_tree.sum_up(self.tree)
-        self.sets = run.dual.sets if kind != FW else no_sets()
-        if stores and not self.sets.sizes.size:
-            self.sets = sets_of(objective.problem.truth)
+        self.sets = run.dual.sets if not keeps_means or not solver.cache else sets_of(objective.problem.truth)
         self.share_sets()
 
     def set_cache(self, limit: int) -> None:
@@ -159,7 +162,7 @@ class BlockState:
 
     def share_sets(self) -> None:
         """Make the gaps part of the dual point, and the sets if they are active sets, not just a cache."""
-        self.run.dual = DualPoint(self.run.dual.means, self.sets if self.rule.kind != FW else no_sets(), self.gaps)
+        self.run.dual = DualPoint(self.run.dual.means, no_sets() if self.rule.keeps_means else self.sets, self.gaps)
 
     def make_pass(self, sampling: str) -> None:
         """As many steps as there are examples."""
@@ -209,9 +212,9 @@ class BlockState:
         run.count(calls=calls, hits=hits, misses=calls if self.rule.cache_limit else 0, wrong=wrong)
 
     def rebuild(self) -> float:
-        """Rebuild mean parts and weights from the active sets, against drift; return the dual value."""
-        if self.rule.kind != FW:
-            self.run.objective.passes.run(means_of_sets, self.sets, self.run.dual.means)
+        """Rebuild the weights from the dual point, against drift; return the dual value."""
+        if not self.rule.keeps_means:
+            rescale(self.sets)
         passes = self.run.objective.passes
         began = passes.clock()
         dual = self.run.rebuild()
@@ -223,7 +226,7 @@ class BlockState:
         dual = self.rebuild()
         if self.sets.sizes.size:
             promised = self.run.objective.evaluate(
-                self.run.w, loss=StoredLoss(True, self.sets), point=self.run.dual.means, with_gradient=False
+                self.run.w, loss=StoredLoss(True, self.sets), point=self.run.dual, with_gradient=False
             )
             self.gaps[:] = np.maximum(self.gaps, promised.gaps)
             sum_tree.sum_up(self.tree)
@@ -240,7 +243,7 @@ class BlockState:
         dual = self.rebuild()
         passes = run.objective.passes
         began = passes.clock()
-        found = run.evaluate(run.w, outputs=self.outputs, point=run.dual.means, sets=self.sets, with_gradient=False)
+        found = run.evaluate(run.w, outputs=self.outputs, point=run.dual, sets=self.sets, with_gradient=False)
         dual -= found.rounding
         self.certificate_seconds = (passes.clock() - began) / passes.n
         self.gaps[:] = np.maximum(found.gaps, 0)
@@ -248,7 +251,7 @@ class BlockState:
         self.global_gap = float(self.gaps.sum())
         w = run.w
         if self.lag.size and k > 1:
-            average = run.objective.at(run.dual.means)[0] - self.lag * (2 / (k * (k + 1)))
+            average = run.objective.at(run.dual)[0] - self.lag * (2 / (k * (k + 1)))
             w = project(average, run.objective.bounds).astype(run.w.dtype)
             found = run.evaluate(w, with_gradient=False)
         return Certificate(w, found.value, dual)
