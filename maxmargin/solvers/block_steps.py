@@ -41,7 +41,7 @@ from maxmargin.solvers.bounds import confine, release
 from maxmargin.solvers.objective import is_below
 from maxmargin.solvers.sum_tree import change, draw
 
-FW, PAIRWISE, AWAY = 0, 1, 2
+FW, PAIRWISE, AWAY, EXACT = range(4)
 
 NEGLIGIBLE = 1e-12  # the weight below which active outputs are dropped
 
@@ -51,8 +51,8 @@ CALLS, HITS, WRONG = 0, 1, 2
 class StepRule(NamedTuple):
     """What kind of steps to take."""
 
-    kind: int  # FW, PAIRWISE or AWAY
-    keeps_means: bool  # whether the dual point is kept as mean parts, with FW steps only, in place of active sets
+    kind: int  # FW, PAIRWISE, AWAY or EXACT
+    keeps_means: bool  # whether the dual point is kept as mean parts, with FW and exact steps, in place of active sets
     stores: bool  # whether outputs are stored, as active sets or for the cache
     cache_limit: int  # how many outputs of an example to keep for the cache; 0 for no cache
     cache_factor: float  # F and nu of the rule of cache hits

@@ -78,6 +78,7 @@ class Run:
         self.is_estimated = False  # whether primal values are estimates, not bounds
         self._began = time.perf_counter()
         self._step_seconds = self.SLICE
+        self._slice_size = 1
 
     def target(self, primal: float) -> float:
         """The duality gap to reach at this objective."""
@@ -119,10 +120,11 @@ class Run:
 
         Ends early when time is up or the run was interrupted.
         """
-        lo, size = 0, 1
+        lo = 0
         while lo < n_steps and not (self.interrupted or self.timed_out):
-            size = min(4 * size, max(1, int(self.SLICE / self._step_seconds)))  # the first steps may be slow
-            hi = min(n_steps, lo + size)
+            # The first steps of a run may be slow.
+            self._slice_size = min(4 * self._slice_size, max(1, int(self.SLICE / self._step_seconds)))
+            hi = min(n_steps, lo + self._slice_size)
             began = time.perf_counter()
             yield lo, hi
             self._step_seconds = max((time.perf_counter() - began) / (hi - lo), 1e-9)
