@@ -11,7 +11,6 @@ import numpy as np
 from maxmargin.problem import add_output, gold
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.runtime.vectors import add_scaled, clear, scale
-from maxmargin.solvers.active_sets import DualPoint, no_sets
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Run
 from maxmargin.solvers.solver import Solver
@@ -33,7 +32,6 @@ class FrankWolfe(Solver):
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective
         run.start_dual()
-        run.dual = DualPoint(run.dual.means, no_sets())
         outputs = objective.new_outputs()
         while True:
             dual = run.rebuild()
