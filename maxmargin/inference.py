@@ -46,8 +46,9 @@ class Prediction(NamedTuple):
     score : its score
     bound : no output has a higher score; equal to the score where that is known to be the highest
     is_exact : whether that is known, but for rounding
-    method : how it was found: on graphs "elimination", "cut", "relaxation" (labels read off the dual of the relaxation)
-        or "expansion" (the same, improved by moves); of other structures "oracle"
+    method : how it was found: by an "oracle" that is exact for all examples; among graphs that have none by
+        "elimination", "cut", "relaxation" (labels read off the dual of the relaxation) or "expansion" (the same,
+        improved by moves)
     integrality : the share of the nodes of a graph whose mean parts in the relaxation are integral; 1 where it is exact
 
     Examples

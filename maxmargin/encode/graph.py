@@ -263,10 +263,13 @@ def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | N
     all_graphs = [Graph(*graph) for graph in X]
     graphs = join_graphs([graph[:3] for graph in all_graphs], "graph", check_ends, n_features, n_edge_features)
     names = []
-    for part, rows in (("node_types", graphs.nodes), ("edge_types", graphs.edges)):
-        given = [getattr(graph, part) for graph in all_graphs]
+    for noun, rows in (("node", graphs.nodes), ("edge", graphs.edges)):
+        given = [getattr(graph, f"{noun}_types") for graph in all_graphs]
         filled = [[0] * n if types is None else types for types, n in zip(given, rows.lengths, strict=True)]
-        names.append(flatten_labels(filled, rows.lengths, "graph", part))
+        for i, (types, n) in enumerate(zip(filled, rows.lengths, strict=True)):
+            if np.ndim(types) == 1 and len(types) != n:
+                raise ValueError(f"{noun}_types of X[{i}] must name {n} types, one per {noun}, not {len(types)}.")
+        names.append(flatten_labels(filled, rows.lengths, "graph", f"{noun}_types"))
     return Typed(graphs, *names)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.special import rel_entr
 
@@ -134,7 +135,7 @@ class MultiLabelEncoder(RowEncoder):
 def check_indicators(y: Any, n: int, n_labels: int | None = None) -> np.ndarray:
     """Check the labels of n examples, rows of 0 and 1, as many as in training."""
     kind = "a matrix of 0 and 1, a row per example and a column per label"
-    labels = check_array(y, "y", kind, (None, None))
+    labels = check_array(y.toarray() if sp.issparse(y) else y, "y", kind, (None, None))
     check_truths(labels, n, kind, "row")
     if n_labels is not None and labels.shape[1] != n_labels:
         raise ValueError(f"y has {labels.shape[1]} labels, but the model was fitted with {n_labels}.")

@@ -31,26 +31,6 @@ class GraphModel(RelaxableModel, ArrayModel):
         options = {"dtype": self.dtype, "fit_bias": self.fit_bias, "interaction": self.interaction}
         return GraphEncoder.learn(X, y, **options, **data)
 
-    def predict_marginals(self, X: Any, *, return_exact: bool = False) -> Any:
-        """The probabilities of labels of nodes under p(y) ~ exp(score(y)), where the treewidth of a graph allows.
-
-        Elsewhere they are those of a relaxation: the mean parts of the local polytope of the highest score plus Gini's
-        entropy of nodes and edges.
-
-        Parameters
-        ----------
-        X : as in `fit`
-        return_exact : whether to return, too, which of them are exact
-
-        Returns
-        -------
-        list of (V_i, L) arrays, in the order of `classes_`; with `return_exact`, a pair of it and an (n,) array of bool
-        """
-        problem = self._problem(X)
-        means, is_exact = inference.known_marginals(problem, self._w, self.n_jobs)
-        tables = self._encoder.arrange(problem, means)
-        return (tables, is_exact) if return_exact else tables
-
     def _decision_function(self, problem: Any) -> Any:
         check_treewidths(problem, "decision_function")
         return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs), -np.inf)

@@ -40,7 +40,7 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
         Parameters
         ----------
         X : (n, F) array or sparse matrix
-        y : (n, L) array, 1 (or True) where an example has a label, else 0
+        y : (n, L) array or sparse matrix, 1 (or True) where an example has a label, else 0
         """
         return self._fit(X, y, sample_weight, **options)
 
@@ -76,7 +76,7 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
         best = super().decision_function(X)
         return best[..., 1] - best[..., 0]
 
-    def predict_marginals(self, X: Any) -> np.ndarray:
+    def predict_marginals(self, X: Any, *, return_exact: bool = False) -> Any:
         """The probability of each label under p(y) ~ exp(score(y)): not calibrated unless the model is a CRF.
 
         Where the treewidth of the graph is too large, it is that of a relaxation, as of `GraphCRF`.
@@ -84,12 +84,14 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
         Parameters
         ----------
         X : as in `fit`
+        return_exact : whether to return, too, which of them are exact
 
         Returns
         -------
-        (n, L) array
+        (n, L) array; with `return_exact`, a pair of it and an (n,) array of bool
         """
-        return super().predict_marginals(X)[..., 1]
+        table, is_exact = super().predict_marginals(X, return_exact=True)
+        return (table[..., 1], is_exact) if return_exact else table[..., 1]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of examples whose labels are all right.

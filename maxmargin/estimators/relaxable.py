@@ -2,40 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from maxmargin import inference
+from maxmargin.checks import check_choice
 from maxmargin.estimators.families import CRF, SVM, WithMarginals, WithMaxMarginals
 from maxmargin.estimators.parameters import estimator, parameter
-from maxmargin.losses import Loss, RelaxedLoss, find_loss
+from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
 from maxmargin.problem import exp_oracle
 from maxmargin.runtime import supports
-from maxmargin.solvers import Solver, find_solver
+from maxmargin.solvers import Solver, all_solvers, find_solver
 from maxmargin.structures.elimination_plan import NONE, TreewidthError
 
 
 class RelaxableModel(WithMaxMarginals, WithMarginals):
     """A model of graphs."""
 
+    _relaxed: ClassVar[Loss]  # what loss="relaxed" stands for
+    _losses: ClassVar[tuple[str, ...]]
+
     def _find_loss(self) -> Loss:
-        loss = getattr(self, "loss", self._loss)
-        if isinstance(loss, Loss) or loss not in ("auto", "relaxed"):
-            return find_loss(loss)
-        return find_loss(self._loss) if loss == "auto" else RelaxedLoss(margin=self._loss == "hinge")
+        loss = getattr(self, "loss", None)
+        if isinstance(loss, Loss):
+            return loss
+        check_choice("loss", loss, self._losses)
+        if loss == "relaxed" or (loss == "auto" and self._has_solver_of_relaxed()):
+            return self._relaxed
+        return find_loss(self._loss if loss == "auto" else loss)
 
     def _find_solver(self, loss: Loss) -> Solver:
-        return find_solver("idal" if self.solver == "auto" and loss.name == "relaxed" else self.solver, loss)
+        is_relaxed = loss.name == "relaxed"
+        if self._has_solver_of_relaxed() and not is_relaxed:
+            raise ValueError(f'{self.solver} minimises relaxed losses: set loss="relaxed".')
+        return find_solver("idal" if self.solver == "auto" and is_relaxed else self.solver, loss)
+
+    def _has_solver_of_relaxed(self) -> bool:
+        """Whether the solver is one of relaxed losses alone."""
+        solver = all_solvers().get(self.solver) if isinstance(self.solver, str) else self.solver
+        return isinstance(solver, Solver) and solver.takes(self._relaxed)
 
     def _method(self, problem: Any) -> tuple[Solver, Loss]:
         if getattr(self, "loss", None) != "auto" or supports(exp_oracle, problem):
             return super()._method(problem)
-        loss = RelaxedLoss(margin=False, entropy="oriented_trees")
-        return self._find_solver(loss), loss
+        return self._find_solver(self._relaxed), self._relaxed
 
-    def _predict_marginals(self, problem: Any) -> Any:
-        return self._encoder.arrange(problem, inference.known_marginals(problem, self._w, self.n_jobs)[0])
+    def predict_marginals(self, X: Any, *, return_exact: bool = False) -> Any:
+        """The probabilities of labels of nodes under p(y) ~ exp(score(y)), where the treewidth of a graph allows.
+
+        Elsewhere they are those of a relaxation: the mean parts of the local polytope of the highest score plus Gini's
+        entropy of nodes and edges.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        return_exact : whether to return, too, which of them are exact
+
+        Returns
+        -------
+        list of (V_i, L) arrays, in the order of `classes_`; with `return_exact`, a pair of it and an (n,) array of bool
+        """
+        problem = self._problem(X)
+        means, is_exact = inference.known_marginals(problem, self._w, self.n_jobs)
+        tables = self._encoder.arrange(problem, means)
+        return (tables, is_exact) if return_exact else tables
 
     def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
         check_treewidths(problem, "predict_topk")
@@ -50,6 +81,9 @@ class RelaxableModel(WithMaxMarginals, WithMarginals):
 class RelaxableSVM(SVM):
     """What structural SVMs on graphs have in common."""
 
+    _relaxed: ClassVar[Loss] = RelaxedLoss()
+    _losses: ClassVar[tuple[str, ...]] = (*NAMED, "relaxed")
+
     loss: Any = parameter(
         '{"hinge", "smooth_hinge", "relaxed"} or Loss',
         "The hinge loss above, a smoothed one, or a relaxed one, whose maximum is over the local polytope, for `IDAL`.",
@@ -61,9 +95,13 @@ class RelaxableSVM(SVM):
 class RelaxableCRF(CRF):
     """What conditional random fields on graphs have in common."""
 
+    _relaxed: ClassVar[Loss] = RelaxedLoss(margin=False, entropy="oriented_trees")
+    _losses: ClassVar[tuple[str, ...]] = ("auto", "log", "relaxed")
+
     loss: Any = parameter(
         '{"auto", "log", "relaxed"} or Loss',
-        'The log loss above, its relaxation, or, "auto", whichever the treewidth of the graphs allows.',
+        'The log loss above, its relaxation ``RelaxedLoss(margin=False, entropy="oriented_trees")``, or, "auto", '
+        "whichever the treewidth of the graphs allows and the solver minimises.",
         default="auto",
     )
     solver: Any = "auto"

@@ -115,7 +115,7 @@ def test_types_that_were_not_seen(papers):
         ValueError, match=r"Edge 0 of X\[0\] joins nodes of types 'paper' and 'paper', which no edge of"
     ):
         model.predict([X[0]._replace(edges=[(0, 2)], edge_types=["writes"])])
-    with pytest.raises(ValueError, match=r"node_types\[0\] has 3 labels, but X\[0\] has 4 rows"):
+    with pytest.raises(ValueError, match=r"node_types of X\[0\] must name 4 types, one per node, not 3"):
         model.predict([X[0]._replace(node_types=["paper"] * 3)])
 
 
@@ -130,6 +130,16 @@ def test_relaxed_losses(squares):
         assert model.score(X, y) > 0.5
     with pytest.raises(ValueError, match="solver must be a Solver of the relaxed loss or one of gdmm, idal"):
         GraphSVM(loss="relaxed", solver="bcfw").fit(X, y)
+    assert crf._find_loss() == RelaxedLoss(margin=False, entropy="oriented_trees")
+    by_solver = GraphCRF(solver=IDAL(), C=0.1, tol=0.05, random_state=0).fit(X, y)
+    assert np.array_equal(by_solver._w, crf._w)
+    for solver in ("idal", IDAL()):
+        with pytest.raises(ValueError, match=r'(?i)idal.* minimises relaxed losses: set loss="relaxed"'):
+            GraphSVM(solver=solver).fit(X, y)
+    with pytest.raises(ValueError, match="loss must be one of hinge, smooth_hinge, log, relaxed, not 'huber'"):
+        GraphSVM(loss="huber").fit(X, y)
+    with pytest.raises(ValueError, match="loss must be one of auto, log, relaxed, not 'hinge'"):
+        GraphCRF(loss="hinge").fit(X, y)
 
 
 def test_nodes_that_do_not_matter(squares):
@@ -199,7 +209,7 @@ BAD_GRAPHS = [
     ([(NODES, []), (NODES, [(0, 1), (1, 3)])], ValueError, r"Edge 1 of X\[1\] is \(1, 3\), but the nodes are 0 to 2"),
     ([(NODES, [(0, 1), (2, 2)])], ValueError, r"Edge 1 of X\[0\] joins node 2 to itself"),
     ([(NODES, [(0, 1), (1, 2), (1, 0)])], ValueError, r"Edges 0 and 2 of X\[0\], \(0, 1\) and \(1, 0\), are the same"),
-    ([(NODES, [(0, 1)], None, None, [1, 2])], ValueError, r"edge_types\[0\] has 2 labels, but X\[0\] has 1 rows"),
+    ([(NODES, [(0, 1)], None, None, [1, 2])], ValueError, r"edge_types of X\[0\] must name 1 types, one per edge"),
     ([(NODES, [(0, 1)], [[np.inf]])], ValueError, r"edge features of X\[0\] must be numbers within"),
 ]
 

@@ -178,8 +178,13 @@ def test_rows_and_labels_may_be_stored_in_many_ways(pieces):
     model = MultiLabelCRF(graph="full").fit(X, Y)
     assert np.allclose(MultiLabelCRF(graph="full").fit(sp.csr_array(X), Y == 1).coef_, model.coef_, atol=1e-6)
     assert np.allclose(model.predict_proba(sp.csc_array(X)), model.predict_proba(X))
-    assert np.allclose(MultiLabelCRF(graph="full").fit(X.tolist(), Y.astype(float)).coef_, model.coef_)
+    for labels in (Y.astype(float), sp.csr_matrix(Y), sp.coo_array(Y)):
+        assert np.allclose(MultiLabelCRF(graph="full").fit(X.tolist(), labels).coef_, model.coef_)
+    assert model.score(X, sp.csr_array(Y)) == model.score(X, Y)
     assert np.array_equal(cross_val_predict(model, X, Y, cv=2, method="predict_proba").shape, Y.shape)
+    probabilities, is_exact = model.predict_marginals(X, return_exact=True)
+    assert np.array_equal(probabilities, model.predict_proba(X))
+    assert is_exact.all()
     assert not MultiLabelCRF(fit_intercept=False).fit(X, Y).intercept_.any()
 
 
@@ -282,6 +287,7 @@ def test_graphs_of_too_large_a_treewidth(pieces, interpreted_kernels, monkeypatc
     crf = MultiLabelCRF(graph="full", C=0.1, tol=0.05, random_state=0).fit(X, Y)
     assert crf.status_ is Status.OPTIMAL
     assert ((crf.predict_proba(X) >= 0) & (crf.predict_proba(X) <= 1)).all()
+    assert not crf.predict_marginals(X, return_exact=True)[1].any()
     with pytest.raises(TreewidthError, match="log_likelihood needs graphs of small treewidth"):
         crf.log_likelihood(X, Y)
     with pytest.raises(TypeError, match="LBFGS needs the exp oracle for the log loss"):
