@@ -22,6 +22,7 @@ from maxmargin.encode.rows import Rows
 from maxmargin.persist.registry import register
 
 LISTS = (list, tuple, set, frozenset)
+MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
 NOWHERE = -1  # the column of names that a model does not know, and of zeros
 
 
@@ -94,6 +95,8 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
     check_count("min_count", min_count)
     if n_hashed is not None:
         check_count("n_hashed", n_hashed)
+        if n_hashed > MOST_COLUMNS:
+            raise ValueError(f"n_hashed must be at most {MOST_COLUMNS}, not {shown(n_hashed)}.")
         if min_count > 1:
             raise ValueError("min_count must be 1 with n_hashed: names that are hashed are not counted.")
     are_named, X = have_names(X)

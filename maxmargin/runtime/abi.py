@@ -164,10 +164,10 @@ def _write(value: Any, words: list[int], name: str) -> types.Type:
     if hasattr(value, "_fields") or is_dataclass(value):
         names = _field_names(value)
         kinds = tuple([_write(getattr(value, field), words, f"{name}.{field}") for field in names])
-        key = (type(value), names, kinds)
+        key = (type(value), names, *map(id, kinds))  # types are kept, and hashing them takes longer than a short pass
         kind = _kinds.get(key)
         if kind is None:
-            kind = _kinds[key] = Stored(*key)
+            kind = _kinds[key] = Stored(type(value), names, kinds)
         return kind
     if isinstance(value, (bool, np.bool_)):
         words.append(int(value))

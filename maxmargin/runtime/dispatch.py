@@ -244,8 +244,13 @@ def kernel(function: Callable) -> Callable:
         values = [_as_argument(target if table is None else table, None), *(_as_argument(arg, table) for arg in args)]
         if table is not None:
             _link(table, function)
-        return _compiled(function, tuple(map(kind_of, values)), _KERNEL).entry_point(*values)
+        kinds = tuple(map(kind_of, values))
+        found = entry_points.get(key := tuple(map(id, kinds)))  # of types that are kept: their hashes take long
+        if found is None:
+            found = entry_points[key] = _compiled(function, kinds, _KERNEL).entry_point, kinds
+        return found[0](*values)
 
+    entry_points: dict[tuple[int, ...], tuple[Any, Any]] = {}
     call.interpreted = function  # type: ignore[attr-defined]
     return call
 

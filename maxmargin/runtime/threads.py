@@ -6,13 +6,16 @@ the problem and the number of threads, and partial results are summed in order, 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 _CACHE_LINE = 64
 
@@ -39,6 +42,16 @@ def split_evenly(sizes: np.ndarray, n_ranges: int) -> list[tuple[int, int]]:
     cuts = np.searchsorted(ends, np.arange(1, n_ranges) * total / n_ranges)
     edges = [0, *(int(c) for c in cuts), len(sizes)]
     return list(itertools.pairwise(edges))
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Keep products of vectors on the caller's thread: others would wait for each other, at full speed."""
+    return _libraries().limit(limits=1, user_api="blas")
+
+
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 class Ranges:

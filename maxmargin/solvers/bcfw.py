@@ -238,14 +238,15 @@ class BlockState:
 
     def estimate(self) -> Certificate:
         """As `certify`, by the last known block gaps, or what stored outputs promise if that is more."""
-        dual = self.rebuild()
+        dual, rounding = self.rebuild(), self.run.rounding
         if self.sets.sizes.size:
             promised = self.run.objective.evaluate(
                 self.run.w, loss=StoredLoss(True, self.sets), point=self.run.dual, with_gradient=False
             )
+            rounding = promised.rounding
             self.gaps[:] = np.maximum(self.gaps, promised.gaps)
             sum_tree.sum_up(self.tree)
-        return self.trust_gaps(dual)
+        return self.trust_gaps(dual - rounding)
 
     def trust_gaps(self, dual: float) -> Certificate:
         """What the known block gaps say, given the dual value."""

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from maxmargin.checks import check_count
 from maxmargin.losses import Loss
@@ -69,8 +68,7 @@ class LBFGS(Solver):
                 raise ValueError("LBFGS takes bounds of the weights or L1 regularization, not both.")
             descend_within_bounds(run, observe, self.memory)
             return
-        with threadpool_limits(1, "blas"):  # vectors are short for threads, which wait for each other at full speed
-            super().follow(run, observe)
+        super().follow(run, observe)
 
     def needs_norms(self, loss: Loss) -> bool:
         return False

@@ -175,7 +175,7 @@ class Objective:
     def dual_value(self, gain: float, v: np.ndarray) -> float:
         """D(mu), given w(mu) before its projection and the mean of <cost, mu> + entropy(mu)."""
         w = project(v, self.bounds)
-        return gain - self.regularization * (0.5 * float(np.dot(w, w)) + dual_term(v, self.bounds))
+        return gain - self.regularization * (0.5 * float(np.sum(np.square(w))) + dual_term(v, self.bounds))
 
     def evaluate(
         self,

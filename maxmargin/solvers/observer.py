@@ -71,6 +71,8 @@ class Observer:
         status = Status.HELD_OUT if was_solved and not is_solved else run.status(is_solved)
         if run.wrong_outputs:
             run.notes.append(f"The oracle returned an output worse than a known one {run.wrong_outputs} times.")
+        if run.is_estimated:
+            run.notes.append("Objectives are estimates, by the last known block gaps: exact_gaps=True certifies them.")
         if run.n_inexact and run.objective.is_bounded:
             if not is_solved:
                 run.notes.append(

@@ -48,12 +48,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.problem import add_output, part_sizes
+from maxmargin.problem import REACH, add_output, part_sizes
 from maxmargin.runtime.threads import aligned
 from maxmargin.solvers.entropies import gini, global_ends, oriented_trees
 from maxmargin.solvers.feasible import correct
 from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.relaxed_passes import Layout, bound_losses, residuals, squared_norms, weigh
+from maxmargin.solvers.relaxed_passes import ROUNDING, Layout, bound_losses, residuals, squared_norms, weigh
 from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.pairwise import PairwiseProblem
 
@@ -185,10 +185,12 @@ class Relaxation:
         smooth = self.strength / 2 * float(np.dot(w, w))
         kept = w.astype(self.dtype).astype(np.float64)  # as the dtype of the problem can keep them
         primal = self.strength / 2 * float(np.dot(kept, kept))
-        primal += sum(self._over_graphs(bound_losses, kept, mu, xi - residual / rho))
+        losses, largest = zip(*self._over_graphs(bound_losses, kept, mu, xi - residual / rho), strict=True)
+        primal += sum(losses) if max(largest) <= REACH else np.inf
         v, most = self._weigh(self.correct(mu))
         norm = self.strength * float(np.dot(v, v))
         share = min(1.0, most / norm) if norm > 0 else 1.0  # of the way from s, where D is 0, to the corrected point
+        dual = share * (most - share * norm / 2) - ROUNDING * share * (abs(most) + share * norm)
         return Report(
             w,
             residual,
@@ -196,7 +198,7 @@ class Relaxation:
             augmented_primal=(primal + penalty) / self.n,
             violation=violation,
             primal=primal / self.n,
-            dual=share * (most - share * norm / 2) / self.n,
+            dual=max(dual, 0.0) / self.n,
         )
 
     def _weigh(self, mu: np.ndarray) -> tuple[np.ndarray, float]:

@@ -11,6 +11,8 @@ from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.structures.cliques import score_clique, spread_clique
 from maxmargin.structures.margins import find_margins, project
 
+ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of what potentials are summed up from, relative to the largest
+
 
 class Layout(NamedTuple):
     """Where the cliques of all graphs have their mean parts and multipliers, one flat array of each."""
@@ -144,21 +146,40 @@ def bound_edge(layout, e, theta, mu, n_first, n_second, scratch):
     return value
 
 
+@helper
+def largest(theta, size):
+    """The magnitude of the largest potential of a clique."""
+    most = 0.0
+    for p in range(size):
+        most = max(most, abs(theta[p]))
+    return most
+
+
 @kernel
 def bound_losses(problem, layout, scratch, w, mu, delta, start, stop):
-    """At least U(w, delta) without regularization: as A s = 0, delta adds nothing to the true score."""
+    """At least U(w, delta) without regularization: as A s = 0, delta adds nothing to the true score.
+
+    It is rounded up by the size of potentials; return the largest of them, too.
+    """
     theta = scratch[0]
     total = 0.0
+    most = 0.0
     for i in range(start, stop):
         for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
             size = tilt_node(problem, layout, c, w, delta, theta)
             truth = theta[problem.labels[c]]
-            total += layout.node_weight[c] * (bound_node(theta, size, layout.node_entropy[c], scratch[1]) - truth)
+            reach = largest(theta, size)
+            loss = bound_node(theta, size, layout.node_entropy[c], scratch[1]) - truth
+            total += layout.node_weight[c] * (max(loss, 0.0) + ROUNDING * reach)
+            most = max(most, reach)
         for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
             n_first, n_second = tilt_edge(problem, layout, e, w, delta, theta)
             truth = theta[true_pair(problem, i, e, n_second)]
-            total += layout.edge_weight[e] * (bound_edge(layout, e, theta, mu, n_first, n_second, scratch) - truth)
-    return total
+            reach = largest(theta, n_first * n_second)
+            loss = bound_edge(layout, e, theta, mu, n_first, n_second, scratch) - truth
+            total += layout.edge_weight[e] * (max(loss, 0.0) + ROUNDING * reach)
+            most = max(most, reach)
+    return total, most
 
 
 @kernel

@@ -78,7 +78,7 @@ class Run:
         self.is_estimated = False  # whether primal values are estimates, not bounds
         self._began = time.perf_counter()
         self._step_seconds = self.SLICE
-        self._slice_size = 1
+        self._slice_size = 1  # steps; the first ones may be slow
 
     def target(self, primal: float) -> float:
         """The duality gap to reach at this objective."""
@@ -122,12 +122,11 @@ class Run:
         """
         lo = 0
         while lo < n_steps and not (self.interrupted or self.timed_out):
-            # The first steps of a run may be slow.
-            self._slice_size = min(4 * self._slice_size, max(1, int(self.SLICE / self._step_seconds)))
             hi = min(n_steps, lo + self._slice_size)
             began = time.perf_counter()
             yield lo, hi
             self._step_seconds = max((time.perf_counter() - began) / (hi - lo), 1e-9)
+            self._slice_size = max(1, min(16 * self._slice_size, int(self.SLICE / self._step_seconds)))
             self.n_steps += hi - lo
             lo = hi
 

@@ -13,6 +13,7 @@ from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
 from maxmargin.persist.registry import register
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.dispatch import supports
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.interrupt import Interruptible
 from maxmargin.solvers.objective import Certificate, Objective
@@ -119,7 +120,7 @@ class Solver:
         most = self.default_passes if max_passes is None else max_passes
         run = Run(objective, start, tol, abs_tol, most, time_limit, random_state, held_out)
         observer = Observer(run, self.returns_last, verbose, callback)
-        with Interruptible(run):
+        with one_blas_thread(), Interruptible(run):
             self.follow(run, observer)
         return observer.result()
 

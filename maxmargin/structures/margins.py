@@ -11,21 +11,23 @@ def project(v, size):
     top = v[0]
     for p in range(1, size):
         top = max(top, v[p])
+    for p in range(size):
+        v[p] -= top  # kept: of large numbers, top + tau would be top
     count = size + 1
     tau = -2.0  # below the threshold of any point whose largest entry is 0
     while True:
         n_above = 0
         total = 0.0
         for p in range(size):
-            if v[p] - top > tau:
+            if v[p] > tau:
                 n_above += 1
-                total += v[p] - top
+                total += v[p]
         if n_above >= count:  # never more, but for rounding
             break
         count = n_above
         tau = (total - 1) / count
     for p in range(size):
-        v[p] = max(v[p] - top - tau, 0.0)
+        v[p] = max(v[p] - tau, 0.0)
 
 
 @helper

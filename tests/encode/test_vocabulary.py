@@ -159,6 +159,7 @@ def test_a_cyclic_dictionary():
     [
         ({"min_count": 0}, "min_count must be an integer, at least 1, not 0."),
         ({"n_hashed": 1.5}, "n_hashed must be an integer, at least 1, not 1.5."),
+        ({"n_hashed": 2**31}, "n_hashed must be at most 2147483647, not 2147483648."),
         ({"n_hashed": 8, "min_count": 2}, "min_count must be 1 with n_hashed: names that are hashed are not counted."),
         ({"min_count": 9}, "X must have at least one feature, but min_count=9 leaves none."),
     ],

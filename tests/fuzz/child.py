@@ -14,13 +14,24 @@ from tests.fuzz.certified import false_certificate
 from tests.fuzz.hostile import attempt
 
 REFUSALS = (TypeError, ValueError)
+METHODS = [
+    ("predict",),
+    ("predict_certified",),
+    ("predict_topk", 2),
+    ("predict_marginals",),
+    ("predict_proba",),
+    ("decision_function",),
+    ("sample", 3),
+]
 
 
 def outcome(seed: int) -> str:
     """What became of the input of a seed: "fitted", "refused", or a finding."""
-    model, X, y, sample_weight, unseen, _ = attempt(seed)
+    model, X, y, sample_weight, options, unseen, _ = attempt(seed)
+    data = {name: value for name, value in options.items() if not name.endswith("_dev")}
     try:
-        model.fit(X, y, sample_weight)
+        for _ in range(1 + model.warm_start):
+            model.fit(X, y, sample_weight, **options)
     except (*REFUSALS, LookupError) as error:
         return "refused" if is_sentence(error) else f"not refused by a sentence: {error!r}"
     trace = model.trace_
@@ -31,14 +42,14 @@ def outcome(seed: int) -> str:
     exact = clone(model).set_params(tol=1e-6, max_passes=30, solver="auto", time_limit=5.0)
     try:
         with interpreted():
-            reference = exact.fit(X, y, sample_weight)._w
+            reference = exact.fit(X, y, sample_weight, **data)._w
     except REFUSALS:
         reference = model._w
     with interpreted():
-        problem = false_certificate(model, X, y, sample_weight, reference)
+        problem = false_certificate(model, X, y, sample_weight, reference, **data)
     if problem:
         return f"a false certificate, {model.status_.name}: {problem}"
-    for method, *arguments in (("predict",), ("predict_topk", 2), ("predict_marginals",), ("decision_function",)):
+    for method, *arguments in METHODS:
         if hasattr(model, method):
             try:
                 predicted = getattr(model, method)(unseen, *arguments)
@@ -46,8 +57,10 @@ def outcome(seed: int) -> str:
                 if not is_sentence(error):
                     return f"a message of {method} that is no sentence: {error!r}"
                 continue
-            if method == "predict_marginals" and not are_marginals(predicted, model):
+            if method in ("predict_marginals", "predict_proba") and not are_marginals(predicted, model):
                 return f"marginals that are none: {predicted!r}"
+            if method == "predict_certified" and not all(is_enclosed(found) for found in predicted):
+                return f"bounds below the scores of outputs: {predicted!r}"
             if method == "decision_function" and any(np.isnan(values).any() for values in predicted):
                 return f"max-marginals that are none: {predicted!r}"
     return "fitted"
@@ -58,6 +71,14 @@ def is_sentence(error: Exception) -> bool:
     text, sources = str(error), [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     is_ours = isinstance(error, REFUSALS) and text.endswith(".") and "\n" not in text
     return is_ours or "sklearn" in sources[-1] or any(source.endswith("toy.py") for source in sources)
+
+
+def is_enclosed(prediction) -> bool:
+    """Whether an output has a finite score within its bound, and is the best one where that is said."""
+    is_equal = np.isclose(prediction.score, prediction.bound, rtol=1e-3, atol=1e-3)
+    return (
+        np.isfinite(prediction.score) and prediction.score <= prediction.bound and (is_equal or not prediction.is_exact)
+    )
 
 
 def are_marginals(predicted, model) -> bool:

@@ -11,9 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import Loss, Tree
+from maxmargin import BCFW, SVRG, Casimir, ExcessiveGap, ExponentiatedGradient, Loss, RelaxedLoss, Tree
 from maxmargin.estimators import all_estimators
 from maxmargin.solvers import all_solvers
+from maxmargin.solvers.idal import IDAL
+from tests.fuzz.odd_graphs import OF_GRAPHS
+from tests.fuzz.odd_names import OF_NAMES
 from tests.small import CASES
 
 SCALES = [1e-300, 1e-30, 1e-8, 1e-3, 1e3, 1e6, 1e8, 1e10, 2e11, 1e13, 1e39, 1e300]
@@ -21,6 +24,12 @@ ODD_NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e-300, 1e-30, 1e-8, 1e8, 1e3
 STRENGTHS = [1e-30, 1e-12, 1e-3, 0.1, 10.0, 1e3, 1e6, 1e12, 1e30, np.inf, Fraction(1, 3), 5e-324, 1e300, -1.0, np.nan]
 LOSSES = ["hinge", "smooth_hinge", "log", Loss("entropy", mu=0.1), Loss("l2", mu=1e-3), Loss("entropy", mu=1e-9)]
 LOSSES += [Loss("l2", mu=1e30), Loss(margin=False)]
+RELAXED = ["relaxed", RelaxedLoss(mu=1e-3), RelaxedLoss(mu=1e-9), RelaxedLoss(mu=1e30), RelaxedLoss(margin=False)]
+RELAXED += [RelaxedLoss(mu=0.1, entropy="oriented_trees"), RelaxedLoss(margin=False, entropy="oriented_trees")]
+SOLVERS = [*all_solvers(), BCFW(steps="pairwise", sampling="gap", cache=5), BCFW(steps="away", exact_gaps=False)]
+SOLVERS += [ExponentiatedGradient(batch=True), ExponentiatedGradient(sampling="gap"), ExcessiveGap(adaptive=False)]
+SOLVERS += [Casimir(smoothing="entropy"), SVRG(smoothing="entropy"), IDAL(steps="exact"), IDAL(rho=1e-3, inner=3.0)]
+RELAXED_SOLVERS = ["auto", "idal", "gdmm", "soft-bcfw", "soft-sdca", IDAL(steps="line_search"), IDAL(rho=1e6), "bcfw"]
 KINDS = ["float16", "float32", "int8", "uint64", "bool", "object", "str", "complex64", "longdouble", "datetime64[s]"]
 
 
@@ -31,6 +40,7 @@ class Attempt(NamedTuple):
     X: Any
     y: Any
     sample_weight: Any
+    options: dict[str, Any]  # of `fit`: held-out data
     unseen: Any
     how: str
 
@@ -44,7 +54,17 @@ def attempt(seed: int) -> Attempt:
     n = int(rng.integers(1, 7))
     model = all_estimators()[name](random_state=0, max_passes=20, time_limit=5.0, **options)
     hostile = Hostile(rng, model, X[:n], y[:n])
-    changes = rng.choice(OF_NUMBERS, size=rng.integers(2, 6)) if rng.random() < 0.5 else rng.choice(CHANGES, size=2)
+    special = [
+        *OF_NAMES * hasattr(model, "n_hashed"),
+        *OF_GRAPHS * (isinstance(X[0], tuple) or hasattr(model, "graph")),
+    ]
+    kind = rng.random()
+    if special and kind < 0.3:
+        changes = [*rng.choice(special, size=2), rng.choice(OF_NUMBERS)]
+    elif kind < 0.65:
+        changes = rng.choice(OF_NUMBERS, size=rng.integers(2, 6))
+    else:
+        changes = rng.choice(CHANGES, size=2)
     for change in changes:
         hostile.make(change)
     unseen = hostile.X
@@ -53,7 +73,8 @@ def attempt(seed: int) -> Attempt:
         hostile.how.append("and to be predicted")
         hostile.make(rng.choice(OF_FEATURES))
         unseen, hostile.X = hostile.X, fitted
-    return Attempt(model, hostile.X, hostile.y, hostile.sample_weight, unseen, f"{name}: {', '.join(hostile.how)}")
+    how = f"{name}: {', '.join(hostile.how)}"
+    return Attempt(model, hostile.X, hostile.y, hostile.sample_weight, hostile.options, unseen, how)
 
 
 class Hostile:
@@ -62,6 +83,7 @@ class Hostile:
     def __init__(self, rng, model, X, y):
         self.rng, self.model, self.X, self.y = rng, model, X, y
         self.sample_weight: Any = None
+        self.options: dict[str, Any] = {}
         self.how: list[str] = []
 
     def make(self, change):
@@ -216,12 +238,26 @@ def of_a_strength(hostile):
 
 
 def with_a_solver(hostile):
-    hostile.model.set_params(solver=hostile.pick([*all_solvers()]))
+    hostile.model.set_params(solver=hostile.pick(SOLVERS))
 
 
 def with_a_loss(hostile):
     if "loss" in hostile.model.get_params(deep=False):
-        hostile.model.set_params(loss=hostile.pick(LOSSES), solver=hostile.pick([*all_solvers()]))
+        hostile.model.set_params(loss=hostile.pick(LOSSES), solver=hostile.pick(SOLVERS))
+
+
+def with_a_relaxed_loss(hostile):
+    if "loss" in hostile.model.get_params(deep=False):
+        hostile.model.set_params(loss=hostile.pick(RELAXED), solver=hostile.pick(RELAXED_SOLVERS))
+
+
+def with_held_out_data(hostile):
+    hostile.options = {"X_dev": hostile.X[:2], "y_dev": hostile.pick([hostile.y[:2], hostile.y[:2], hostile.y[:1]])}
+    hostile.model.set_params(scoring=hostile.pick([None, None, "token_accuracy", "entity_f1", "nonsense", 3]))
+
+
+def fitted_twice(hostile):
+    hostile.model.set_params(warm_start=True)
 
 
 def with_odd_parameters(hostile):
@@ -276,12 +312,17 @@ OF_NUMBERS = [
     with_a_solver,
     with_a_loss,
     in_double_precision,
+    with_a_relaxed_loss,
+    with_held_out_data,
+    fitted_twice,
     with_observed_weights,
     with_impossible_parts,
 ]
 CHANGES = [
     *OF_FEATURES,
     *OF_NUMBERS,
+    *OF_NAMES,
+    *OF_GRAPHS,
     with_odd_truth,
     with_truth_of_another_length,
     with_odd_parameters,

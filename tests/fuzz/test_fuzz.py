@@ -13,7 +13,7 @@ from tests.fuzz.certified import false_certificate
 from tests.fuzz.hostile import attempt
 from tests.small import CASES, make
 
-N_INPUTS = int(os.environ.get("MAXMARGIN_FUZZ", "144"))
+N_INPUTS = int(os.environ.get("MAXMARGIN_FUZZ", "240"))
 IS_COMPILED = "MAXMARGIN_FUZZ" in os.environ
 
 

@@ -128,6 +128,24 @@ def test_certificates_of_chains_hold_in_float32(solver, C):
     assert value(rounded._w.astype(float)) * (1 - 1e-9) <= primal
 
 
+@pytest.mark.parametrize(
+    ("name", "scale", "options"),
+    [
+        ("ChainSVM", 1e3, {"loss": Loss("entropy", mu=1e-9), "solver": "sgd", "dtype": "float64"}),
+        ("StructuredSVM", 1, {"loss": Loss("entropy", mu=1e-9), "solver": "svrg"}),
+        ("DeformableSVM", 2e11, {"loss": "smooth_hinge"}),
+    ],
+)
+def test_certificates_round_by_no_more_than_their_own_rounding(name, scale, options):
+    """Low temperatures leave the sizes of scores as they are; maxima of too few outputs are bounded from above."""
+    model, *_ = small.make(name)
+    X, y, _ = small.CASES[name][1](np.random.default_rng(3))
+    for n in (1, 4):
+        examples = X[:n] if scale == 1 else [scale * x for x in X[:n]]
+        model.set_params(max_passes=20, **options).fit(examples, y[:n])
+        assert certified.false_certificate(model, examples, y[:n], None, model._w) is None
+
+
 def test_float32_says_where_it_cannot_certify_more():
     problem = separable_candidates(1.0, 0)
     result = BCFW(steps="pairwise").solve(problem, 1e6, tol=1e-3, max_passes=500, random_state=0)

@@ -10,6 +10,7 @@ from maxmargin import Status
 from maxmargin.losses import RelaxedLoss
 from maxmargin.problem import new_weights
 from maxmargin.runtime import interpreted
+from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers import oriented_trees
 from maxmargin.solvers.feasible import correct
 from maxmargin.solvers.gdmm import GDMM
@@ -24,7 +25,8 @@ from maxmargin.structures.cliques import EdgeType
 from maxmargin.structures.margins import project
 from maxmargin.structures.pairwise import with_elimination
 from maxmargin.testing import toy_chains
-from tests import naive
+from tests import naive, small
+from tests.fuzz import certified
 from tests.structures.test_pairwise import TRIANGLE, make_problem
 
 TREE = [(1, 0), (1, 2)]
@@ -169,6 +171,17 @@ class Dual:
     def slope(self, mu):
         return (self.weight * self.cost - 2 * self.temperature * self.H @ mu + self.B.T @ self.w(mu)) / self.n
 
+    def objective(self, w, start):
+        """F(w): the maximum of all losses over the local polytope, by definition."""
+        theta = self.B.T @ w + self.weight * self.cost
+        found = self._maximise(
+            lambda mu: theta @ mu + self.temperature * (self.top - mu @ self.H @ mu),
+            lambda mu: theta - 2 * self.temperature * self.H @ mu,
+            start,
+            self.A,
+        )
+        return (w @ w / (2 * self.C) + found - self.B.T @ w @ self.truth) / self.n
+
     def best(self, start):
         """The maximum over the local polytope."""
         return self._maximise(self.value, self.slope, start, self.A)
@@ -266,6 +279,19 @@ def test_soft_constraints_equal_an_independent_qp(case, method):
     assert not result.dual.multipliers.any()
     assert result.trace.dual[-1] <= dual.best(start) * (1 + 1e-7)
     assert result.trace.primal[-1] >= dual.best(start) * (1 - 1e-7)
+
+
+@pytest.mark.parametrize("method", [IDAL, GDMM, SoftSDCA, SoftBCFW])
+def test_certificates_are_of_the_weights_returned(method):
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    start = Relaxation(Objective(problem, loss=RelaxedLoss())).uniform()
+    for loss in (RelaxedLoss(mu=0.3), RelaxedLoss(margin=False), RelaxedLoss(mu=0.1, entropy="oriented_trees")):
+        dual = Dual(problem, 2.0, loss.mu, loss.margin, entropy=loss.entropy)
+        optimum = dual.best(start)
+        for max_passes in (1, 30):
+            result = method().solve(problem, 2.0, loss=loss, tol=1e-3, max_passes=max_passes, random_state=0)
+            assert result.certificate.primal >= dual.objective(result.w, start) * (1 - 1e-7)
+            assert result.certificate.dual <= optimum * (1 + 1e-7)
 
 
 def test_values_by_definition():
@@ -537,6 +563,33 @@ def test_the_projection_is_that_by_sorting():
         expected = naive.project_to_simplex(v)
         project(v, size)
         assert np.allclose(v, expected, atol=1e-6 if scale == 1e9 else 1e-12)
+
+
+@kernel
+def project_all(v):
+    project(v, v.size)
+
+
+def test_large_numbers_are_projected_to_the_simplex():
+    """Compiled sums are taken in any order, but for 1 added to 1e20."""
+    for top in (1e12, 1e20, 1e28):
+        v = np.array([-top, top, 0.0, 0.9 * top])
+        project_all(v)
+        assert np.array_equal(v, [0.0, 1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e7, 1e11])
+def test_relaxed_objectives_of_large_potentials(scale):
+    model, X, y, _ = small.make("GraphSVM")
+    X = [(scale * x, edges) for x, edges in X]
+    for loss in (RelaxedLoss(mu=1e-9), RelaxedLoss(margin=False)):
+        model.set_params(loss=loss, max_passes=10)
+        if scale == 1e11:
+            with pytest.raises(ValueError, match="The objective is not finite"):
+                model.fit(X, y)
+        else:
+            model.fit(X, y)
+            assert certified.false_certificate(model, X, y, None, model._w) is None
 
 
 @pytest.mark.parametrize(
