@@ -406,8 +406,7 @@ def test_a_read_only_installation_runs(project):
 FIT = """
     import numpy as np
     from maxmargin.solvers import BCFW, FrankWolfe
-    from maxmargin.solvers.objective import Objective
-from maxmargin.testing import toy_chains
+    from maxmargin.testing import toy_chains
     from maxmargin.problem import max_oracle
     for solver in (BCFW(), FrankWolfe()):
         result = solver.solve(toy_chains(n=5), tol=1e-9, max_passes=5, random_state=0)

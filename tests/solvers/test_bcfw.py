@@ -212,7 +212,7 @@ def test_sum_tree_draws_in_proportion(values, u):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"steps": "newton"}, "steps must be one of fw, pairwise, away, not 'newton'"),
+        ({"steps": "newton"}, "steps must be one of fw, pairwise, away, exact, not 'newton'"),
         ({"sampling": "random"}, "sampling must be one of uniform, permutation, gap, not 'random'"),
         ({"cache": -1}, "cache must be an integer, at least 0, not -1"),
         ({"cache": 2.5}, "cache must be an integer, at least 0, not 2.5"),
