@@ -295,6 +295,7 @@ def test_examples_of_different_sizes(solver):
 def test_estimates_need_a_whole_pass_and_exclude_averaging(problem):
     estimated = BCFW(exact_gaps=False).solve(problem, tol=1e-2, random_state=0)
     assert estimated.status is Status.ESTIMATED
+    assert "Objectives are estimates" in estimated.trace.notes[-1]
     short = BCFW(exact_gaps=False).solve(problem, tol=1e-2, time_limit=1e-9, random_state=0)
     assert short.status is Status.TIMEOUT
     with pytest.raises(ValueError, match="averaging needs exact_gaps"):
