@@ -84,6 +84,23 @@ def squared_diameters(problem):
     """
 
 
+@generic
+def arranged(problem):
+    """The same problem with its weights in another order, and perhaps more of them, in which solvers are faster.
+
+    Return it with the new place of every weight, or None where there is nothing to gain; weights without an old place
+    stay zero. Where it is not implemented, nobody asks for it.
+    """
+
+
+@generic
+def prepared(problem, dtype):
+    """The same problem in a precision, made to tell norms of directions fast: for solvers that take many short steps.
+
+    Where it is not implemented, nobody asks for it.
+    """
+
+
 # --- the linear map between weights and parts -----------------------------------------------------------------------
 
 

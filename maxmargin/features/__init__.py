@@ -1,8 +1,8 @@
 """The linear map between weights and the scores of tokens: one file per storage."""
 
 from maxmargin.features.base import (
+    Gram,
     as_matrix,
-    gram_blocks,
     norm_buffer,
     rows_of,
     score_rows,
@@ -10,31 +10,36 @@ from maxmargin.features.base import (
     squared_norm_rows,
     squared_sums,
     weight_shape,
+    with_gram,
 )
 from maxmargin.features.constant import ConstantFeatures
 from maxmargin.features.dense import DenseFeatures
 from maxmargin.features.observed import ObservedFeatures, Pairs, observed_features
 from maxmargin.features.parts import score_parts, spread_parts, squared_norm_parts
 from maxmargin.features.sparse import BinaryFeatures, SparseFeatures
+from maxmargin.features.split import SplitFeatures, split_features
 
 __all__ = [
     "BinaryFeatures",
     "ConstantFeatures",
     "DenseFeatures",
+    "Gram",
     "ObservedFeatures",
     "Pairs",
     "SparseFeatures",
+    "SplitFeatures",
     "as_matrix",
-    "gram_blocks",
     "norm_buffer",
     "observed_features",
     "rows_of",
     "score_parts",
     "score_rows",
+    "split_features",
     "spread_parts",
     "spread_rows",
     "squared_norm_parts",
     "squared_norm_rows",
     "squared_sums",
     "weight_shape",
+    "with_gram",
 ]

@@ -14,11 +14,13 @@ from maxmargin.features.base import (
     dot_row,
     fill_gram,
     full_table,
+    gram_blocks,
     gram_squared_norm,
     score_rows,
     spread_rows,
     squared_norm_rows,
     weight_shape,
+    with_gram,
 )
 from maxmargin.runtime.dispatch import implements
 from maxmargin.runtime.views import multiply
@@ -103,6 +105,11 @@ def clear_dense_row(features, t, dense):
         squares += dense[f] * dense[f]
         dense[f] = 0
     return squares
+
+
+@implements(with_gram, DenseFeatures)
+def dense_with_gram(features, offsets, width):
+    return features._replace(gram=gram_blocks(features, offsets, np.diff(offsets) * width, width))
 
 
 @implements(fill_gram, DenseFeatures)

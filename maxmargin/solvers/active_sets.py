@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.losses import attain
+from maxmargin.persist.registry import kept
 from maxmargin.problem import add_output, gold, n_examples, score_output
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import Bound, helper, implements, kernel
@@ -21,6 +22,7 @@ from maxmargin.runtime.views import matrix
 FIRST_CAPACITY = 2
 
 
+@kept
 class ActiveSets(NamedTuple):
     """The stored outputs of all examples."""
 
@@ -35,6 +37,7 @@ class ActiveSets(NamedTuple):
     used: np.ndarray  # (2,) how much of the arenas is taken: outputs, slots
 
 
+@kept
 class DualPoint(NamedTuple):
     """Mean parts and, in pairwise and away methods, the active sets that they are the means of."""
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
+from maxmargin.persist.registry import kept
 from maxmargin.solvers import sum_tree
 from maxmargin.solvers.active_sets import Carried, DualPoint, StoredLoss, enlarged, means_of_sets, no_sets, sets_of
 from maxmargin.solvers.block_steps import AWAY, FW, PAIRWISE, StepRule, block_steps
@@ -66,6 +67,7 @@ class BCFW(Solver):
     exact_gaps: bool = True
 
     needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -80,30 +82,31 @@ class BCFW(Solver):
             raise ValueError("averaging needs exact_gaps: the gaps of the last iterate say nothing of the average.")
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        yield from self.improve(BlockState(self, run))
+        yield from self.improve(run.take_up(lambda: BlockState(self, run)))
 
     def improve(self, state: BlockState) -> Iterator[Certificate]:
         """Go on from a state."""
-        run, certificate = state.run, None
+        run = state.run
         run.is_estimated = not self.exact_gaps
-        if state.knows_gaps:
-            yield (certificate := state.trust_gaps(run.start.value))
-        elif state.is_warm and self.exact_gaps:
-            yield (certificate := run.or_start(state.certify()))
-        n_passes, age = 1, 0  # of the gaps, in passes since all were refreshed
+        if state.primal is None and (state.knows_gaps or (state.is_warm and self.exact_gaps)):
+            certificate = state.trust_gaps(run.start.value) if state.knows_gaps else run.or_start(state.certify())
+            state.primal = certificate.primal
+            yield certificate
         while True:
-            target = run.target(certificate.primal) if certificate else 0.0
-            for k in range(n_passes):
-                state.make_pass(self.sampling if certificate else "permutation")
-                if certificate and run.is_pass_too_long:
+            is_first = state.primal is None
+            target = 0.0 if state.primal is None else run.target(state.primal)
+            for k in range(state.n_passes):
+                state.make_pass("permutation" if is_first else self.sampling)
+                if not is_first and run.is_pass_too_long:
                     return
                 if (is_solved := self.seems_solved(state, target, k + 1)) or run.must_stop:
                     break
-            age += k + 1
-            needs_oracle = self.exact_gaps or (age >= self.gap_every and not is_solved)
-            age = 0 if needs_oracle else age
-            yield (certificate := state.certify() if needs_oracle else state.estimate())
-            n_passes = run.passes_to_go(self.gap_every)
+            state.age += k + 1
+            needs_oracle = self.exact_gaps or (state.age >= self.gap_every and not is_solved)
+            state.age = 0 if needs_oracle else state.age
+            certificate = state.certify() if needs_oracle else state.estimate()
+            state.primal, state.n_passes = certificate.primal, run.passes_to_go(self.gap_every)
+            yield certificate
 
     def seems_solved(self, state: BlockState, target: float, n_passes: int) -> bool:
         """Whether the known gaps, so many passes after a certificate, call for the next one."""
@@ -111,6 +114,7 @@ class BCFW(Solver):
         return bool(known <= STALE_SHARE * target and n_passes >= LEAST_PASSES if self.exact_gaps else known <= target)
 
 
+@kept
 class BlockState:
     """What block-coordinate steps work on besides the weights and mean parts of a run."""
 
@@ -121,6 +125,8 @@ class BlockState:
         self.gaps = sum_tree.leaves(self.tree, objective.n)  # block gaps, each as of the last oracle call on it
         self.gaps[:] = UNKNOWN
         self.global_gap = UNKNOWN
+        self.primal: float | None = None  # of the last certificate
+        self.n_passes, self.age = 1, 0  # passes to the next one; of the gaps, in passes since all were refreshed
         self.outputs = objective.new_outputs()
         self.lag = np.zeros(run.w.size if solver.averaging else 0)
         self.n_steps = 0

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.persist.registry import kept
 from maxmargin.problem import (
     accumulate,
     add_output,
@@ -48,6 +49,7 @@ NEGLIGIBLE = 1e-12  # the weight below which active outputs are dropped
 CALLS, HITS, WRONG = 0, 1, 2
 
 
+@kept
 class StepRule(NamedTuple):
     """What kind of steps to take."""
 

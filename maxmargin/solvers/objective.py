@@ -28,6 +28,7 @@ import numpy as np
 
 from maxmargin.checks import as_sample_weight, check_positive, check_share
 from maxmargin.losses import NAMED, BoundedLoss, Loss, attain, attained_on, potentials
+from maxmargin.persist.registry import kept
 from maxmargin.problem import (
     IMPOSSIBLE,
     accumulate,
@@ -37,6 +38,7 @@ from maxmargin.problem import (
     is_beyond_reach,
     n_examples,
     new_weights,
+    prepared,
     score_output,
 )
 from maxmargin.runtime.blocks import Blocks, new_blocks
@@ -51,6 +53,7 @@ FINE = 1e-10  # a rounding for which a rough bound, by one of the two outputs, i
 LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
 
 
+@kept
 class Certificate(NamedTuple):
     """Weights, their objective, a lower bound of the optimum, and what else a solver has to show in the trace."""
 
@@ -60,6 +63,7 @@ class Certificate(NamedTuple):
     extras: Mapping[str, float] = MappingProxyType({})
 
 
+@kept
 class Evaluation(NamedTuple):
     """An objective at some weights, by one pass of its oracle; averages over the examples."""
 
@@ -132,6 +136,13 @@ class Objective:
         """The same objective with another lambda."""
         other = copy.copy(self)
         other.regularization = regularization
+        return other
+
+    def prepared(self, dtype: Any) -> Objective:
+        """The same objective, of the problem made ready for many short steps in a precision; without its bounds."""
+        other = copy.copy(self)
+        other.passes = Passes(prepared(self.problem.problem, dtype), self.n_jobs, self.passes.n_best)
+        other.problem = other.passes.problem
         return other
 
     @property

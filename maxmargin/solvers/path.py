@@ -25,7 +25,7 @@ which is kappa * eps at lambda_infinity: Algorithm 6, whose bound holds for all 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -144,7 +144,7 @@ class PathFollower:
             tol=1e-15,
             abs_tol=self.kappa * self.eps,
             max_passes=self.max_passes,
-            time_limit=None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - began), 1e-3),
+            time_limit=time_left(self.time_limit, began),
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
@@ -180,6 +180,61 @@ class PathFollower:
         objective.passes.run(block_decays, w, point.means, objective.weight, decays)
         gaps = np.maximum(point.gaps + (1 - factor) * decays, 0) if point.gaps.size else point.gaps
         return Carried(kept_primal(self.problem, point, factor)._replace(gaps=gaps), current.v, factor * current.dual)
+
+
+@dataclass(frozen=True)
+class GridFollower:
+    """Solves a problem for several values of lambda by any solver, each from the weights before.
+
+    Parameters
+    ----------
+    problem, sample_weight, lower, upper, n_jobs, random_state : as those of `PathFollower`
+    solver, loss : any solver that takes weights to start from, and what it minimises
+    options : further arguments of `Solver.solve`, such as tol
+    time_limit : seconds for all values
+    """
+
+    problem: Bound
+    sample_weight: np.ndarray | None
+    lower: Any
+    upper: Any
+    solver: Solver
+    loss: Loss
+    options: Mapping[str, Any]
+    time_limit: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+
+    def follow_grid(self, grid: np.ndarray) -> Iterator[Breakpoint]:
+        """Solutions at the given values of lambda, falling."""
+        began, start = time.perf_counter(), None
+        for regularization in grid:
+            result = self.solver.solve(
+                self.problem,
+                1.0 / (n_examples(self.problem) * regularization),
+                self.sample_weight,
+                loss=self.loss,
+                start=start,
+                lower=self.lower,
+                upper=self.upper,
+                time_limit=time_left(self.time_limit, began),
+                n_jobs=self.n_jobs,
+                random_state=self.random_state,
+                **self.options,
+            )
+            start = result.w
+            passes, calls = float(result.trace.passes[-1]), int(result.trace.oracle_calls[-1])
+            primal, dual = result.certificate
+            seconds, no_point = time.perf_counter() - began, np.empty(0)
+            point: Any = None
+            yield Breakpoint(
+                regularization, result.w, primal, dual, np.inf, passes, calls, seconds, result.status, point, no_point
+            )
+
+
+def time_left(time_limit: float | None, began: float) -> float | None:
+    """The seconds that are left of a limit."""
+    return None if time_limit is None else max(time_limit - (time.perf_counter() - began), 1e-3)
 
 
 def check_homogeneous(objective: Objective) -> None:

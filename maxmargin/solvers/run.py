@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.checks import as_numbers
+from maxmargin.persist.registry import kept
 from maxmargin.solvers.active_sets import Carried, DualPoint, copied, no_sets
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.trace import Certified, Status, Trace
+
+
+@kept
+class State(SimpleNamespace):
+    """The state of a solver, see `Run.take_up`."""
 
 
 class Result(NamedTuple):
@@ -39,6 +46,16 @@ class Run:
     """The state of one run: the point it has reached, its counters and its limits."""
 
     SLICE = 0.1  # seconds between two looks at the clock and the interrupt flag
+    COUNTED = (
+        "n_steps",
+        "oracle_calls",
+        "cache_hits",
+        "cache_misses",
+        "wrong_outputs",
+        "n_inexact",
+        "slack",
+        "rounding",
+    )
 
     def __init__(
         self,
@@ -61,6 +78,7 @@ class Run:
         self.abs_tol = float(abs_tol)
         self.max_passes = float(max_passes)
         self.time_limit = None if time_limit is None else float(time_limit)
+        self.seed = random_state
         try:
             self.rng = np.random.default_rng(random_state)
         except (TypeError, ValueError):
@@ -74,10 +92,45 @@ class Run:
         self.slack, self.n_inexact = 0.0, 0  # of the objective, where it is only a bound, in the last evaluation
         self.interrupted = False
         self.verdict: Status | None = None  # why the solver itself ended the run
+        self.is_resumed = False
+        self.state: Any = None  # with what else a solver goes on from one certificate to the next
         self.is_estimated = False  # whether primal values are estimates, not bounds
         self._began = time.perf_counter()
         self._step_seconds = self.SLICE
         self._slice_size = 1  # steps; the first ones may be slow
+
+    def take_up(self, begin: Callable[[], Any]) -> Any:
+        """The state with which a solver goes on: the one it began with or, in a run that is resumed, a later one.
+
+        All that it needs after a certificate must then be there, in `w`, in `dual` or in `rng`.
+        """
+        if self.state is None:
+            self.state = begin()
+        return self.state
+
+    def snapshot(self) -> dict[str, Any]:
+        """All that a run of the same arguments needs to go on from here."""
+        return {
+            "counters": {name: getattr(self, name) for name in self.COUNTED},
+            "notes": self.notes,
+            "w": self.w,
+            "free": self.objective.bounds.free,
+            "dual": self.dual,
+            "rng": self.rng.bit_generator.state,
+            "seconds": self.seconds,
+            "state": self.state,
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Go on from there."""
+        vars(self).update(snapshot["counters"])
+        self.notes[:] = snapshot["notes"]
+        self.w[:] = snapshot["w"]
+        self.objective.bounds.free[:] = snapshot["free"]
+        self.dual, self.state = snapshot["dual"], snapshot["state"]
+        self.rng.bit_generator.state = snapshot["rng"]
+        self._began = time.perf_counter() - snapshot["seconds"]
+        self.is_resumed = True
 
     def target(self, primal: float) -> float:
         """The duality gap to reach at this objective."""

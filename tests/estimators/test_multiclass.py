@@ -33,10 +33,11 @@ def test_the_optimum_is_that_of_linear_svc(flowers, C):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scikit-learn announces that multi_class will go
         peer.fit(X, y)
-    model = MulticlassSVM(C=C, tol=1e-5, dtype="float64", random_state=0).fit(X, y)
+    model = MulticlassSVM(C=C, tol=1e-4, dtype="float64", random_state=0).fit(X, y)
     optimum = objective(peer, X, y, C) / (len(X) * C)
     assert np.isclose(objective(model, X, y, C) / (len(X) * C), model.trace_.primal[-1])
-    assert np.isclose(model.trace_.primal[-1], optimum, rtol=2e-5)
+    assert model.status_ is Status.OPTIMAL
+    assert np.isclose(model.trace_.primal[-1], optimum, rtol=2e-4)
     assert model.trace_.dual[-1] <= optimum
     assert np.mean(model.predict(X) == peer.predict(X)) > 0.98
 
