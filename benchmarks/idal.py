@@ -4,7 +4,9 @@ Part "figure" runs IDAL with the paper's rho and with the adaptive one, SoftSDCA
 superpixels of MSRC and multi-label data. By CPU time, it shows the paper's two criteria as shares of the optimum P*,
 which IDAL certifies first: P_rho - D_rho + P_rho - P* for methods with multipliers, and P* - D_rho(mu, xi*), with the
 best multipliers, for all; ||A mu||^2; and test accuracy, by max-product. Part "speed" counts updates of cliques on
-grids of 5 states. The time to measure criteria at xi* and accuracies is left out.
+grids of 5 states. Part "entropy" compares the entropies of conditional random fields on Potts grids whose treewidth is
+too large for exact sums: the test accuracy of labels and of marginals, and the Brier score of the latter. The time to
+measure criteria at xi* and accuracies is left out.
 """
 
 from __future__ import annotations
@@ -27,8 +29,10 @@ TITLES = {
     "scene": "labels of scene",
 }
 SIZES = {"one grid of 10 x 10": (1, 10), "fifty of 10 x 10": (50, 10), "one of 100 x 100": (1, 100)}
+GRIDS = 20, 10  # to compare entropies on: how many, and their sides
 LEVEL = 1e-3  # of the criterion, as a share of the optimum, and of ||A mu||^2
 FLOOR = 1e-9
+PARTS = ["figure", "speed", "entropy"]
 
 Run = dict[str, Any]
 
@@ -202,6 +206,33 @@ def measure_speed(n: int, side: int, ties: str, n_updates: float) -> dict[str, f
     return {"steps": relaxed.n_cliques / best / 1e6, "fit": relaxed.n_cliques / whole / 1e6}
 
 
+def compare_entropies(n_states: int, C: float) -> list[list[Any]]:
+    """Rows of a table: passes, CPU seconds, test accuracy by labels and by marginals, and the Brier score of these."""
+    from benchmarks.loopy_tasks import potts_grids
+    from maxmargin.inference import best_outputs, known_marginals
+    from maxmargin.losses import ENTROPIES, RelaxedLoss
+    from maxmargin.solvers.idal import IDAL
+    from maxmargin.structures.loopy import with_oracles
+
+    train, test = (potts_grids(*GRIDS, seed, "symmetric", n_states) for seed in (0, 1))
+    loopy = with_oracles(test)
+    rows = []
+    for entropy in ENTROPIES:
+        loss = RelaxedLoss(margin=False, entropy=entropy)
+        IDAL().solve(train, C, loss=loss, max_passes=1)  # compiles
+        began = time.process_time()
+        result = IDAL().solve(train, C, loss=loss, tol=0.01, max_passes=1000, random_state=0)
+        took = time.process_time() - began
+        means, _ = known_marginals(loopy, result.w)
+        at = test.nodes.part + np.repeat(means.start[:-1], np.diff(test.nodes.offsets))
+        marginals = means.values[at[:, np.newaxis] + np.arange(n_states)]
+        found = best_outputs(loopy, result.w).values, marginals.argmax(axis=1)
+        accuracies = [f"{np.mean(labels == test.labels):.1%}" for labels in found]
+        brier = np.mean(np.sum((marginals - np.eye(n_states)[test.labels]) ** 2, axis=1))
+        rows.append([f"{entropy}, C = {C:g}", result.trace.passes[-1], took, *accuracies, brier])
+    return rows
+
+
 def draw(runs: list[Run], path: Path) -> None:
     """A column of panels per task: criteria, ||A mu||^2 and accuracy by CPU time."""
     import matplotlib
@@ -237,7 +268,7 @@ def draw(runs: list[Run], path: Path) -> None:
 def main() -> None:
     arguments = parse_arguments(
         __doc__,
-        ("--part", {"nargs": "+", "choices": ["figure", "speed"], "default": ["figure", "speed"]}),
+        ("--part", {"nargs": "+", "choices": PARTS, "default": PARTS}),
         ("--tasks", {"nargs": "+", "choices": list(TITLES), "default": list(TITLES)}),
         ("--n", {"type": int, "help": "graphs to train on, and to test on, at most"}),
         ("--seconds", {"type": float, "default": 10.0, "help": "CPU seconds of a run"}),
@@ -267,6 +298,11 @@ def main() -> None:
         bars.append(Bar("over 2 million clique updates a second", f"{lowest:.2f} million", lowest > 2))
         more = small / large - 1
         bars.append(Bar("at most 25 % more time per update on 100 x 100 than on 10 x 10", f"{more:+.0%}", more <= 0.25))
+    if "entropy" in arguments.part:
+        for n_states in (3, 5):
+            rows = [row for C in (0.01, 0.1, 1.0) for row in in_fresh_process(compare_entropies, n_states, C)]
+            columns = ["", "passes", "CPU s", "labels", "marginals", "Brier score"]
+            print_table(f"Entropies, Potts grids of {n_states} states", columns, rows)
     if arguments.png is not None:
         draw(runs, arguments.png)
     report({"runs": runs, "speeds": speeds}, bars, arguments.json)

@@ -48,17 +48,17 @@ def dense(rows: np.ndarray) -> DenseFeatures:
     return DenseFeatures(np.ascontiguousarray(rows, float), Gram(np.zeros(0), np.zeros(1, np.int64)))
 
 
-def potts_grids(n: int, side: int, seed: int, ties: str = "full") -> PairwiseProblem:
+def potts_grids(n: int, side: int, seed: int, ties: str = "full", n_states: int = N_STATES) -> PairwiseProblem:
     """Labels of a Potts model by Gibbs sampling, and for each x and x^2 of a Gaussian around its centre."""
     rng = np.random.default_rng(seed)
-    labels = rng.integers(N_STATES, size=(n, side, side))
+    labels = rng.integers(n_states, size=(n, side, side))
     is_even = np.add.outer(np.arange(side), np.arange(side)) % 2 == 0
     for sweep in range(2 * SWEEPS):
-        is_state = np.pad(np.eye(N_STATES)[labels], ((0, 0), (1, 1), (1, 1), (0, 0)))
+        is_state = np.pad(np.eye(n_states)[labels], ((0, 0), (1, 1), (1, 1), (0, 0)))
         alike = is_state[:, 2:, 1:-1] + is_state[:, :-2, 1:-1] + is_state[:, 1:-1, 2:] + is_state[:, 1:-1, :-2]
         drawn = np.argmax(alike + rng.gumbel(size=alike.shape), axis=-1)
         labels = np.where(is_even == (sweep % 2 == 0), drawn, labels)
-    x = (labels - N_STATES / 2 + rng.normal(size=labels.shape)).ravel()
+    x = (labels - n_states / 2 + rng.normal(size=labels.shape)).ravel()
     edges = grid_edges(side, side)
     return make_pairwise(
         dense(np.stack([x, x**2], axis=1)),
@@ -69,7 +69,7 @@ def potts_grids(n: int, side: int, seed: int, ties: str = "full") -> PairwisePro
         np.tile(edges, (n, 1)),
         labels.ravel(),
         np.ones(labels.size),
-        [N_STATES],
+        [n_states],
         [EdgeType(ties=ties)],
         edge_row=np.zeros(n * len(edges), int),
     )

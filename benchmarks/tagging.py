@@ -1,12 +1,15 @@
-"""From tagged sentences to a tagger: `WindowFeatures` and `ChainCRF`, with their defaults, beside python-crfsuite.
+"""From a raw file to a tagger: `maxmargin train` and `predict`, with their defaults, beside python-crfsuite.
 
 python-crfsuite has its usual features, those of CRFsuite's tutorial for chunks and of sklearn-crfsuite's for entities,
-as strings, and c2 = 1 or c1 = c2 = 0.1, those of the tutorials. Times are CPU seconds of one thread, each in a process
-of its own, features included: of training, and of tagging the test sentences.
+as strings, and c2 = 1 or c1 = c2 = 0.1, those of the tutorials; its script reads the same files. Times are CPU seconds
+of processes of one thread: of training from the start of the process to its end, with imports, reading, features and
+saving; of tagging from a file to another, once the model is loaded. Kernels are compiled before. Memory is what a
+process that trains takes at its peak beyond its imports.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -17,12 +20,15 @@ from benchmarks.common import Bar, forget_peak, in_fresh_process, parse_argument
 from benchmarks.names import near
 
 PENALTIES = {"conll": {"c1": 0.0, "c2": 1.0}, "wnut": {"c1": 0.1, "c2": 0.1}}
+FILES = {
+    "conll": ("conll2000/train.txt", "conll2000/test.txt"),
+    "wnut": ("wnut17/wnut17train.conll", "wnut17/emerging.test.annotated"),
+}
 
 
-def load(name: str) -> Any:
-    from maxmargin.datasets import load_conll2000, load_wnut17
-
-    return load_conll2000() if name == "conll" else load_wnut17()
+def files(name: str) -> list[str]:
+    """The files to train and to test on."""
+    return [str(Path(os.environ["MAXMARGIN_DATA"]) / file) for file in FILES[name]]
 
 
 def chunk_items(sentence: list) -> list[list[str]]:
@@ -47,55 +53,87 @@ def entity_items(sentence: list) -> list[dict[str, Any]]:
     return items
 
 
-def fit_crfsuite(name: str) -> dict[str, Any]:
+ITEMS: dict[str, Any] = {"conll": chunk_items, "wnut": entity_items}
+
+
+def train_crfsuite(name: str, model: str) -> dict[str, Any]:
     import pycrfsuite  # type: ignore[import-untyped]
 
-    data, items = load(name), chunk_items if name == "conll" else entity_items
+    from maxmargin.text import read_columns
+
     before = forget_peak()
-    began = time.process_time()
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
     trainer.set_params(PENALTIES[name])
-    for x, y in zip(data.X_train, data.y_train, strict=True):
-        trainer.append(items(x), y)
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "model")
-        trainer.train(path)
-        trained, peak = time.process_time(), peak_megabytes()
-        tagger = pycrfsuite.Tagger()
-        tagger.open(path)
-        predicted = [tagger.tag(items(x)) for x in data.X_test]
-    return figures(data, predicted, began, trained, peak - before)
+    for x, y in zip(*read_columns(files(name)[0]), strict=True):
+        trainer.append(ITEMS[name](x), y)
+    trainer.train(model)
+    return {"training": time.process_time(), "megabytes": peak_megabytes() - before}
 
 
-def fit_maxmargin(name: str) -> dict[str, Any]:
-    from maxmargin import ChainCRF
-    from maxmargin.text import WindowFeatures
+def tag_crfsuite(name: str, model: str, output: str) -> dict[str, Any]:
+    import pycrfsuite  # type: ignore[import-untyped]
 
-    data, windows = load(name), WindowFeatures()
-    few = windows.transform(data.X_train[:20])
-    ChainCRF(only_observed=True, max_passes=3).fit(few, data.y_train[:20]).predict(few)  # compiles
-    before = forget_peak()
+    from maxmargin.text import read_columns, write_columns
+
+    tagger = pycrfsuite.Tagger()
+    tagger.open(model)
     began = time.process_time()
-    model = ChainCRF(only_observed=True).fit(windows.transform(data.X_train), data.y_train)
-    trained, peak = time.process_time(), peak_megabytes()
-    predicted = model.predict(windows.transform(data.X_test))
-    return figures(data, predicted, began, trained, peak - before)
+    X, y = read_columns(files(name)[1])
+    write_columns(output, X, y, [tagger.tag(ITEMS[name](x)) for x in X])
+    return {"tagging": time.process_time() - began, "f1": f1_of(output)}
 
 
-def figures(data: Any, predicted: Any, began: float, trained: float, megabytes: float) -> dict[str, Any]:
+def train_command(source: str, model: str) -> dict[str, Any]:
+    import maxmargin.cli.training  # noqa: F401  (what the command imports)
+    from maxmargin.cli import app
+
+    before = forget_peak()
+    app(["train", source, "--model", model, "--quiet"], standalone_mode=False)
+    return {"training": time.process_time(), "megabytes": peak_megabytes() - before}
+
+
+def tag_command(name: str, model: str, output: str) -> dict[str, Any]:
+    import maxmargin
+    from maxmargin.text import read_document
+    from maxmargin.text.files import write_lines
+
+    tagger = maxmargin.load(model)
+    tagger.predict([["a"] if name == "wnut" else [("a", "b")]])  # loads the kernels
+    began = time.process_time()
+    document = read_document(files(name)[1], tagger.layout)
+    write_lines(output, document.tagged(tagger.predict(document.X)))
+    return {"tagging": time.process_time() - began, "f1": f1_of(output)}
+
+
+def f1_of(output: str) -> float:
+    """The F1 of a file whose last two columns are true and predicted tags."""
     from maxmargin.metrics import entity_f1
+    from maxmargin.text import read_columns
 
-    tagged = time.process_time()
-    f1 = entity_f1(data.y_test, predicted)
-    return {"training": trained - began, "tagging": tagged - trained, "f1": f1, "megabytes": megabytes}
+    return entity_f1(*(read_columns(output, x=0, y=k)[1] for k in (-2, -1)))
+
+
+def compare(name: str, folder: Path) -> dict[str, dict[str, Any]]:
+    """The figures of both, each in processes of its own."""
+    theirs, ours, few = (str(folder / file) for file in ("theirs", "ours.model", "few.txt"))
+    Path(few).write_text("\n".join(Path(files(name)[0]).read_text().split("\n")[:500]))
+    in_fresh_process(train_command, few, ours)  # compiles
+    in_fresh_process(tag_command, name, ours, str(folder / "output"))
+    return {
+        "python-crfsuite": in_fresh_process(train_crfsuite, name, theirs)
+        | in_fresh_process(tag_crfsuite, name, theirs, str(folder / "output")),
+        "maxmargin train": in_fresh_process(train_command, files(name)[0], ours)
+        | in_fresh_process(tag_command, name, ours, str(folder / "output")),
+    }
 
 
 def main() -> None:
     options = parse_arguments(__doc__, ("--datasets", {"nargs": "+", "choices": PENALTIES, "default": [*PENALTIES]}))
     found, bars = {}, []
     for name in options.datasets:
-        peer, ours = in_fresh_process(fit_crfsuite, name), in_fresh_process(fit_maxmargin, name)
-        found[name] = {"python-crfsuite": peer, "WindowFeatures, ChainCRF": ours}
+        with tempfile.TemporaryDirectory() as folder:
+            found[name] = compare(name, Path(folder))
+        peer, ours = found[name].values()
         rows = [
             [title, run["training"], run["tagging"], f"{100 * run['f1']:.2f}", f"{run['megabytes']:.0f}"]
             for title, run in found[name].items()

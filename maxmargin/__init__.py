@@ -56,6 +56,7 @@ _PUBLIC = {
     "Status": "maxmargin.trace",
     "StructuredSVM": "maxmargin.estimators.custom",
     "SVRG": "maxmargin.solvers.svrg",
+    "Tagger": "maxmargin.tagger",
     "Trace": "maxmargin.trace",
     "Tree": "maxmargin.encode.tree",
     "TreeCRF": "maxmargin.estimators.tree",

@@ -161,8 +161,8 @@ class RelaxedLoss(Loss):
     margin : whether outputs must win by their cost
     entropy : "gini", or "oriented_trees" for the mean of Gini's entropy over oriented spanning trees, which is nearer
         to that of the graph
-    trees : (M, 2) how often these trees have the first, or the second, end of each edge of all graphs as the child of
-        the other; by default as often as all trees do, drawn alike
+    trees : (M, 2) how often these trees have the first, or the second, end of each edge of all graphs, in the order of
+        the problem's `ends`, as the child of the other; by default as often as all trees do, drawn alike
 
     Examples
     --------

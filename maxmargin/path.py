@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -15,8 +16,8 @@ from maxmargin.problem import n_examples
 from maxmargin.runtime.passes import bind
 from maxmargin.solvers import BCFW, Solver, find_solver
 from maxmargin.solvers.interrupt import Interruptible
-from maxmargin.solvers.path import Breakpoint, PathFollower
-from maxmargin.trace import Status
+from maxmargin.solvers.path import Breakpoint, GridFollower, PathFollower
+from maxmargin.trace import Certified, Status, Trace
 
 METHODS = ("approximate", "heuristic", "grid")
 
@@ -91,17 +92,33 @@ class Path:
             return self.weights(0) * self.weights(0).dtype.type(lambdas[0] / regularization)
         if regularization < lambdas[-1] and not self.is_complete:
             raise ValueError(f"The path ends at lambda = {lambdas[-1]:.3g}, above {regularization:.3g}.")
-        k = int(np.searchsorted(-lambdas, -regularization, side="right")) - 1
-        return self.weights(max(k, 0))
+        return self.weights(self._index(regularization))
 
     def model_at(self, regularization: float) -> Any:
-        """The estimator with the weights for lambda, ready to predict."""
+        """The estimator with the weights for lambda, ready to predict.
+
+        Its trace has one row, the certificate of the breakpoint whose weights they are.
+        """
         if self._model is None:
             raise TypeError("This path was computed for a problem: it has weights, but no estimator.")
         model = copy(self._model)
         model.C = 1.0 / (self._n * regularization)
         model._become(model._encoder, self.w_at(regularization))
+        point = self._points[self._index(regularization)]
+        model.trace_, model.status_ = Trace(), point.status
+        model.trace_.append(
+            passes=point.passes,
+            oracle_calls=point.oracle_calls,
+            seconds=point.seconds,
+            primal=point.primal,
+            dual=point.dual,
+        )
+        model.n_iter_, model.certificate_ = int(np.ceil(point.passes)), Certified(point.primal, point.dual)
         return model
+
+    def _index(self, regularization: float) -> int:
+        """The breakpoint whose weights hold at a lambda."""
+        return max(int(np.searchsorted(-self.lambdas, -regularization, side="right")) - 1, 0)
 
     @property
     def best_lambda(self) -> float:
@@ -182,6 +199,7 @@ def regularization_path(
     n_jobs: int | None = None,
     random_state: Any = None,
     verbose: int = 0,
+    callback: Callable[[Path], bool | None] | None = None,
     **data: Any,
 ) -> Path:
     """Train for every strength of the regularization.
@@ -192,7 +210,8 @@ def regularization_path(
     X, y : the training data of an estimator
     method : "approximate": for every lambda, weights whose objective is within eps of the optimum, proven.
         "heuristic": the same by the last known block gaps, with fewer calls of the oracle and without proof.
-        "grid": the values of `lambdas` only, each to within kappa * eps, each from the one before.
+        "grid": the values of `lambdas` only, each to within kappa * eps, each from the one before. CRFs, and other
+        models of smooth losses, have a grid only, solved by their own solver to their own tol.
     eps : accuracy of the path, in units of the objective
     kappa : accuracy of breakpoints, as a share of eps: closer to 1 makes more of them, each cheaper; by default 0.9,
         for the heuristic path 0.8
@@ -206,6 +225,7 @@ def regularization_path(
     time_limit : seconds for the whole path
     n_jobs, random_state : see `Solver.solve`; by default those of the estimator
     verbose : print each breakpoint
+    callback : called with the `Path` after each breakpoint; it ends if that returns True
     **data : further arguments of the estimator's `fit`, such as lengths
 
     Ctrl-C ends the path and returns what there is.
@@ -243,13 +263,16 @@ def regularization_path(
     if (X_dev is None) != (y_dev is None):
         raise ValueError("X_dev and y_dev must be given together.")
 
-    problem, estimator, held_out = model, None, None
+    problem, held_out, loss = model, None, NAMED["hinge"]
+    estimator: Any = None
     if hasattr(model, "_encode"):
         from sklearn.base import clone
 
         estimator = clone(model)
-        if estimator._find_loss().name != "hinge":
-            raise ValueError(f"A path needs a model of the hinge loss, which {type(model).__name__} is not.")
+        loss = estimator._find_loss()
+        if loss.name != "hinge" and method != "grid":
+            kind = type(model).__name__
+            raise ValueError(f"A path needs a model of the hinge loss, which {kind} is not, or method='grid'.")
         if lower is not None or upper is not None:
             raise ValueError("lower and upper are for problems: an estimator has bounds of its own.")
         task = estimator._encode(X, y, **data)
@@ -262,22 +285,21 @@ def regularization_path(
     elif X_dev is not None:
         raise ValueError("X_dev and y_dev need an estimator, not a problem.")
     problem = bind(problem)
-    follower = PathFollower(
-        problem,
-        sample_weight,
-        lower,
-        upper,
-        _path_solver(solver, method),
-        eps,
-        kappa,
-        max_passes,
-        time_limit,
-        n_jobs,
-        random_state,
-    )
+    shared = (problem, sample_weight, lower, upper)
+    follower: GridFollower | PathFollower
+    if loss.name == "hinge":
+        chosen = _path_solver(solver, method)
+        follower = PathFollower(*shared, chosen, eps, kappa, max_passes, time_limit, n_jobs, random_state)
+    else:
+        chosen = find_solver(estimator.solver if solver is None else solver, loss)
+        options = {"tol": estimator.tol, "max_passes": max_passes, **estimator._solver_options()}
+        follower = GridFollower(*shared, chosen, loss, options, time_limit, n_jobs, random_state)
     is_grid = method == "grid"
     path = Path(n_examples(problem), eps, is_grid, estimator)
-    points = follower.follow_grid(_check_grid(lambdas)) if is_grid else follower.follow(lambda_min)
+    if isinstance(follower, PathFollower) and not is_grid:
+        points = follower.follow(lambda_min)
+    else:
+        points = follower.follow_grid(_check_grid(lambdas))
     if verbose:
         print(path.header(), flush=True)
     with Interruptible(path):
@@ -287,6 +309,8 @@ def regularization_path(
                 path.scores.append(held_out.score(point.w))
             if verbose:
                 print(path.line(), flush=True)
+            if callback is not None and callback(path):
+                path.interrupted = True
             if path.interrupted or point.status is Status.TIMEOUT:
                 break
     path.is_complete = bool(not is_grid and point.decay <= eps - (point.primal - point.dual))

@@ -84,6 +84,23 @@ def squared_diameters(problem):
     """
 
 
+@generic
+def arranged(problem):
+    """The same problem with its weights in another order, and perhaps more of them, in which solvers are faster.
+
+    Return it with the new place of every weight, or None where there is nothing to gain; weights without an old place
+    stay zero. Where it is not implemented, nobody asks for it.
+    """
+
+
+@generic
+def prepared(problem, dtype):
+    """The same problem in a precision, made to tell norms of directions fast: for solvers that take many short steps.
+
+    Where it is not implemented, nobody asks for it.
+    """
+
+
 # --- the linear map between weights and parts -----------------------------------------------------------------------
 
 
@@ -138,6 +155,15 @@ def bound_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
     """As `max_oracle`, of structures where `y` need not be the best; return an upper bound of the highest score.
 
     Where it is implemented, certificates rest on it, and not on the score of `y`.
+    """
+
+
+@generic(interface=PROBLEM)
+def block_oracle(problem, i: int, theta: Reals, curvature: float, mu: Reals, delta: Reals, work: Work) -> float:
+    """Write into `delta` how to move from mu + s_i(y_i) to the best mean parts of a quadratic model of the dual.
+
+    They maximise <theta, delta> - (curvature / 2) ||B_i delta||^2 over all moves to mean parts. Return the highest
+    score of an output, as `max_oracle`. `BCFW` takes exact steps where this is implemented.
     """
 
 
@@ -198,7 +224,7 @@ def is_tight(bound, score):
     return bound - score <= TIGHT * (1 + abs(bound))
 
 
-ORACLES = {"max": max_oracle, "topk": topk_oracle, "exp": exp_oracle}
+ORACLES = {"max": max_oracle, "topk": topk_oracle, "exp": exp_oracle, "block": block_oracle}
 
 # --- what kernels know without asking the structure -----------------------------------------------------------------
 

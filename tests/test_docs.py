@@ -4,11 +4,14 @@ import doctest
 import importlib
 import pkgutil
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import maxmargin
+from maxmargin.cli import app
 
 ROOT = Path(__file__).parents[1]
 
@@ -48,6 +51,23 @@ def test_the_code_of_a_page_runs(name, interpreted_kernels):
 
 def test_the_classes_of_the_extending_page_run(interpreted_kernels):
     assert run_blocks("docs/extending.md")["result"].status is maxmargin.Status.OPTIMAL
+
+
+def test_the_tutorial_runs_from_its_first_block_to_its_last(capsys):
+    namespace = {"__name__": "tutorial"}
+    text = (ROOT / "docs/tutorial.md").read_text()
+    blocks = re.findall(r"^```(python|sh)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    for language, block in blocks:
+        if language == "python":
+            exec(compile(block, "docs/tutorial.md", "exec"), namespace)
+            continue
+        for command in block.splitlines():
+            result = CliRunner().invoke(app, shlex.split(command)[1:])
+            assert result.exit_code == 0, (command, result.stderr)
+    assert namespace["tagger"].score(namespace["dev"].X, namespace["dev"].y) > 0.9
+    out = capsys.readouterr().out
+    assert '{"entities": [{"type": "LOC", "words": ["New", "York"]' in out
+    assert '{"error": "X[0] has 1 at position 0' in out
 
 
 def test_every_public_name_is_listed():

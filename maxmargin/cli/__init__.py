@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from importlib.util import find_spec
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import maxmargin
+from maxmargin.cli import options
+from maxmargin.cli.common import reports_errors
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, rich_markup_mode="markdown")
 
 
 def _print_version(is_asked: bool) -> None:
@@ -29,33 +30,190 @@ def main(
     """Structured prediction with a certificate for every fit."""
 
 
-def _check_plot(path: Path | None) -> Path | None:
-    """Find out before training what would prevent writing the plot."""
-    if path is None:
-        return None
-    if path.suffix.lower() != ".png":
-        raise typer.BadParameter(f"'{path}' must end in .png.")
-    if not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
-        raise typer.BadParameter(f"the folder '{path.parent}' does not exist or cannot be written to.")
-    if find_spec("matplotlib") is None:
-        raise typer.BadParameter('plots need matplotlib: pip install "maxmargin[plot]".')
-    return path
+GRID = "0.03,0.1,0.3,1,3,10,30"
+
+
+def _numbers(text: str) -> str:
+    """Check that a text is one of positive numbers between commas."""
+    try:
+        is_good = all(0 < float(number) < math.inf for number in text.split(","))
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise typer.BadParameter(f"'{text}' must be positive numbers with commas in between, such as 0.1,1,10.")
+    return text
+
+
+@app.command()
+@reports_errors
+def train(
+    file: options.Train,
+    dev: options.Dev = None,
+    model: options.Output = None,
+    format: options.FileFormat = None,
+    columns: options.Columns = None,
+    tags: options.Tags = None,
+    separator: options.Separator = None,
+    comments: options.Comments = None,
+    encoding: options.Encoding = "utf-8",
+    type: options.Type = options.Kind.crf,
+    C: Annotated[
+        float | None,
+        typer.Option("--C", "-C", help="Inverse strength of the regularization.", show_default="1, SVM: 0.1"),
+    ] = None,
+    scheme: options.Scheme = "auto",
+    min_count: options.MinCount = 1,
+    window: options.Window = 2,
+    affixes: options.Affixes = 3,
+    gazetteer: options.Gazetteers = None,
+    tol: Annotated[
+        float | None, typer.Option(help="Relative gap at which to stop.", show_default="0.001, SVM: 0.02")
+    ] = None,
+    max_passes: Annotated[
+        float | None, typer.Option(help="Passes over the sentences after which to stop.", show_default="1000")
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds after which to stop.", show_default="none")] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(min=1, help="Scores without a better one after which to stop.", show_default="10, SVM: 5"),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to keep the state of the training in: after a kill, the same command goes on.", metavar="FILE"
+        ),
+    ] = None,
+    jobs: options.Jobs = 1,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+) -> None:
+    """Train a tagger on a file of tagged sentences and write it to another: entities, chunks, parts of speech.
+
+    Files have a token per line, columns such as word, part of speech and tag, and blank lines between sentences; or are
+    CoNLL-U, or JSON lines with "tokens" and "tags". Ctrl-C ends the training with the best model so far.
+    """
+    from maxmargin.cli.training import run_train
+
+    given = {"C": C, "tol": tol, "max_passes": max_passes, "time_limit": time_limit, "patience": patience}
+    choices, chosen = _choices(locals()), {name: value for name, value in given.items() if value is not None}
+    run_train(choices, checkpoint, **chosen)
+
+
+@app.command()
+@reports_errors
+def path(
+    file: options.Train,
+    dev: options.Dev = None,
+    model: options.Output = None,
+    format: options.FileFormat = None,
+    columns: options.Columns = None,
+    tags: options.Tags = None,
+    separator: options.Separator = None,
+    comments: options.Comments = None,
+    encoding: options.Encoding = "utf-8",
+    type: options.Type = options.Kind.crf,
+    C: Annotated[str, typer.Option("--C", "-C", help="Values of C to try.", callback=_numbers)] = GRID,
+    scheme: options.Scheme = "auto",
+    min_count: options.MinCount = 1,
+    window: options.Window = 2,
+    affixes: options.Affixes = 3,
+    gazetteer: options.Gazetteers = None,
+    plot: options.Plot = None,
+    jobs: options.Jobs = 1,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+) -> None:
+    """Find the C that is best on held-out sentences, draw the curve, and write the tagger of that C.
+
+    Without --dev, one sentence of five is held out, and the tagger is trained on all of them in the end.
+    """
+    from maxmargin.cli.tuning import run_path
+
+    run_path(_choices(locals()), [float(number) for number in C.split(",")], plot)
+
+
+def _choices(given: dict[str, Any]) -> Any:
+    """The options that `train` and `path` share."""
+    from maxmargin.cli.training import Choices
+
+    renamed = {"train": given["file"], "gazetteers": given["gazetteer"] or []}
+    enums = {name: given[name] and given[name].value for name in ("format", "type")}
+    return Choices(**{name: (given | renamed | enums)[name] for name in Choices._fields})
+
+
+@app.command()
+@reports_errors
+def predict(
+    model: options.Model,
+    file: options.Input = Path("-"),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write.", show_default="standard output", metavar="FILE"),
+    ] = None,
+    format: options.FileFormat = None,
+    probabilities: Annotated[bool, typer.Option("--probabilities", "-p", help="Write those of the tags, too.")] = False,
+) -> None:
+    """Tag the sentences of a file: its lines with one more column, or field; CoNLL-U with the tags in their column."""
+    from maxmargin.cli.tagging import run_predict
+
+    run_predict(model, file, output, format and format.value, probabilities)
+
+
+@app.command()
+@reports_errors
+def evaluate(
+    model: options.Model,
+    file: options.Input = Path("-"),
+    format: options.FileFormat = None,
+    confusion: Annotated[bool, typer.Option("--confusion", help="Show which tags are taken for which.")] = False,
+    calibration: Annotated[
+        bool, typer.Option("--calibration", help="Show how far probabilities are from how often tags are right.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Score a tagger on a file of tagged sentences: entities as conlleval counts them, tags and sentences."""
+    from maxmargin.cli.tagging import run_evaluate
+
+    run_evaluate(model, file, format and format.value, with_confusion=confusion, calibration=calibration, as_json=json)
+
+
+@app.command()
+@reports_errors
+def inspect(
+    model: options.Model,
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="File of sentences, one of which is explained; - is standard input.", allow_dash=True),
+    ] = None,
+    sentence: Annotated[int, typer.Option("--sentence", "-s", min=1, help="Which sentence of the file.")] = 1,
+    word: Annotated[int | None, typer.Option("--word", "-w", min=1, help="Which word of it; all by default.")] = None,
+    rival: Annotated[str | None, typer.Option(help="The tag to compare with.", show_default="the runner-up")] = None,
+    tag: Annotated[str | None, typer.Option(help="Show the features of this tag only.")] = None,
+    top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many features to show.")] = 10,
+    format: options.FileFormat = None,
+    json: options.Json = False,
+) -> None:
+    """Show what a tagger has learned: strongest features of each tag, and transitions; or why words got their tags."""
+    from maxmargin.cli.inspecting import run_inspect
+
+    given: dict[str, Any] = {
+        "sentence": sentence,
+        "word": word,
+        "rival": rival,
+        "tag": tag,
+        "top": top,
+        "as_json": json,
+    }
+    run_inspect(model, file, format and format.value, **given)
 
 
 @app.command()
 def demo(
     words: Annotated[int, typer.Option(min=20, help="Number of words to train on.")] = 200,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the words and of the training.")] = 0,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="PNG file to draw the training and an example to.",
-            callback=_check_plot,
-            metavar="FILE",
-            dir_okay=False,
-            writable=True,
-        ),
-    ] = None,
+    plot: options.Plot = None,
 ) -> None:
     """Learn to read words of handwritten digits, and compare with a linear SVM that reads digit by digit."""
     from maxmargin.cli.digits_demo import run_demo

@@ -38,7 +38,7 @@ class ChainEncoder(PairwiseEncoder):
         for name, n_rows in (("penalty", n_labels), ("end_penalty", 2)):
             table = getattr(self, name)
             yield name, table.shape == (n_rows, n_labels) and table.dtype == self.dtype
-            yield name, bool(np.isin(table, (0, IMPOSSIBLE)).all())
+            yield name, bool(np.isin(table, np.array([0, IMPOSSIBLE], table.dtype)).all())
 
     @classmethod
     def learn(
@@ -53,7 +53,8 @@ class ChainEncoder(PairwiseEncoder):
         with_grams: bool,
         cost: Any = None,
         class_weight: Any = None,
-        only_observed: bool,
+        only_observed: bool | str,
+        least_observed: float = 0.0,
         min_count: int = 1,
         n_hashed: int | None = None,
         lengths: Any = None,
@@ -72,14 +73,15 @@ class ChainEncoder(PairwiseEncoder):
         costs = labelling_costs(cost, class_weight, classes, labels, rows.lengths, weights)
         known = {"has_bias": fit_bias, "classes": classes, "vocabulary": vocabulary}
         known |= {"penalty": penalty, "end_penalty": end_penalty}
-        encoder = cls.of(rows, dtype, stores_sparse=only_observed, **known)
+        encoder = cls.of(rows, dtype, stores_sparse=bool(only_observed), **known)
         rows = encoder.stored(rows, append_biases)
         if only_observed:
             follows = np.ones(len(labels), bool)
             follows[rows.offsets[:-1]] = False
             after = np.flatnonzero(follows)
             constant = sp.csr_array(np.ones((len(after), 1)))
-            encoder = encoder.observing(rows.matrix, labels, constant, labels[after - 1] * len(classes) + labels[after])
+            transitions = labels[after - 1] * len(classes) + labels[after]
+            encoder = encoder.observing(only_observed, rows.matrix, labels, constant, transitions, least_observed)
         return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.checks import check_choice
 from maxmargin.encode.base import LabellingEncoder
 from maxmargin.encode.rows import Rows, row_features
 from maxmargin.encode.vocabulary import Vocabulary, have_names
@@ -59,11 +60,23 @@ class PairwiseEncoder(LabellingEncoder):
             raise TypeError("X must hold features by name, dictionaries or lists of strings, as in fit.")
         return self.vocabulary.rows(X)
 
-    def observing(self, nodes: Any, labels: np.ndarray, edges: Any, edge_labels: np.ndarray) -> Self:
-        """The same with weights only of what occurs: rows of nodes and edges, sparse, and the label of each row."""
+    def observing(
+        self, kind: Any, nodes: Any, labels: np.ndarray, edges: Any, edge_labels: np.ndarray, least: float = 0.0
+    ) -> Self:
+        """The same with weights only of what occurs: rows of nodes and edges, sparse, and the label of each row.
+
+        `kind` says of which: "features" of nodes, "transitions", or both if it is True; those of the others are all
+        there. What occurs less often than `least` in sum is left out.
+        """
+        check_choice("only_observed", kind, (True, "features", "transitions"))
         n_labels = len(self.classes)
-        pairs = find_pairs(nodes, labels, n_labels), find_pairs(edges, edge_labels, n_labels**2)
-        return replace(self, node_pairs=pairs[0], edge_pairs=pairs[1])
+        node_pairs = all_pairs(nodes, n_labels) if kind == "transitions" else find_pairs(nodes, labels, n_labels, least)
+        edge_pairs = (
+            all_pairs(edges, n_labels**2) if kind == "features" else find_pairs(edges, edge_labels, n_labels**2, least)
+        )
+        if not node_pairs.labels.size + edge_pairs.labels.size:
+            raise ValueError(f"No pair of a feature and a label, or of two labels, occurs {least:g} times or more.")
+        return replace(self, node_pairs=node_pairs, edge_pairs=edge_pairs)
 
     def features(self, rows: Rows, pairs: Pairs | None, *, with_grams: bool = False) -> Any:
         """Rows as features that have weights for all labels, or for these pairs."""
@@ -109,12 +122,26 @@ def are_pairs(pairs: Pairs | None, n_features: int, n_labels: int) -> bool:
     )
 
 
-def find_pairs(matrix: Any, labels: np.ndarray, n_labels: int) -> Pairs:
-    """The pairs of a feature and a label that occur in sparse rows, which have a label each."""
-    is_seen = np.zeros((matrix.shape[1], n_labels), bool)
+def find_pairs(matrix: Any, labels: np.ndarray, n_labels: int, least: float = 0.0) -> Pairs:
+    """The pairs of a feature and a label that occur in sparse rows, which have a label each, `least` times or more."""
+    counts = np.zeros((matrix.shape[1], n_labels), np.float64 if least > 0 else bool)
     for lo in range(0, len(labels), 20_000):  # less memory than all at once
         starts = matrix.indptr[lo : lo + 20_001]
-        rows = np.repeat(labels[lo : lo + 20_000], np.diff(starts))
-        is_seen[matrix.indices[starts[0] : starts[-1]], rows] = True
-    start = np.concatenate([[0], np.cumsum(is_seen.sum(axis=1))])
-    return Pairs(start.astype(np.uint32), np.nonzero(is_seen)[1].astype(np.uint32))
+        entries = slice(starts[0], starts[-1])
+        where = matrix.indices[entries], np.repeat(labels[lo : lo + 20_000], np.diff(starts))
+        if least > 0:
+            np.add.at(counts, where, matrix.data[entries])
+        else:
+            counts[where] = True
+    return pairs_of(counts >= least if least > 0 else counts)
+
+
+def all_pairs(matrix: Any, n_labels: int) -> Pairs:
+    """All pairs of a feature and a label."""
+    return pairs_of(np.ones((matrix.shape[1], n_labels), bool))
+
+
+def pairs_of(is_pair: np.ndarray) -> Pairs:
+    """The pairs of a table of features and labels."""
+    start = np.concatenate([[0], np.cumsum(is_pair.sum(axis=1))])
+    return Pairs(start.astype(np.uint32), np.nonzero(is_pair)[1].astype(np.uint32))

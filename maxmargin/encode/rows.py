@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from maxmargin.checks import LARGEST
 from maxmargin.encode.checks import check_examples, check_sparse, locate
-from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
-from maxmargin.features.base import Gram, gram_blocks
+from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures, with_gram
+from maxmargin.features.base import Gram
 
 WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all kernels anew
 
@@ -140,16 +140,13 @@ def row_features(rows: Rows, dtype: Any, *, with_grams: bool = False) -> Any:
             matrix.sum_duplicates()
         indptr = np.require(matrix.indptr, np.int64, WRITABLE)
         indices = np.require(matrix.indices, np.int32, WRITABLE)
-        n_entries = np.diff(indptr[rows.offsets])
         if (matrix.data == 1).all():
             features: Any = BinaryFeatures(indptr, indices, gram)
         else:
             features = SparseFeatures(indptr, indices, np.require(matrix.data, dtype, WRITABLE), gram)
     else:
-        features, n_entries = DenseFeatures(np.require(matrix, dtype, WRITABLE), gram), rows.lengths * matrix.shape[1]
-    if not with_grams:
-        return features
-    return features._replace(gram=gram_blocks(features, rows.offsets, n_entries, matrix.shape[1]))
+        features = DenseFeatures(np.require(matrix, dtype, WRITABLE), gram)
+    return with_gram(features, rows.offsets, matrix.shape[1]) if with_grams else features
 
 
 def append_columns(rows: Rows, columns: np.ndarray) -> Rows:
@@ -160,8 +157,8 @@ def append_columns(rows: Rows, columns: np.ndarray) -> Rows:
     row, column = np.nonzero(columns)  # SciPy's hstack takes several times the memory of its result
     at, width = matrix.indptr[row + 1], matrix.shape[1]
     data = np.insert(matrix.data, at, columns[row, column])
-    indices = np.insert(matrix.indices, at, column + width)
-    indptr = matrix.indptr + np.append(0, np.cumsum((columns != 0).sum(axis=1)))
+    indices = np.insert(matrix.indices, at, (column + width).astype(matrix.indices.dtype))
+    indptr = matrix.indptr + np.append(0, np.cumsum((columns != 0).sum(axis=1))).astype(matrix.indptr.dtype)
     return rows._replace(matrix=sp.csr_array((data, indices, indptr), (len(columns), width + columns.shape[1])))
 
 

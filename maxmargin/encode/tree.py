@@ -69,7 +69,7 @@ class TreeEncoder(PairwiseEncoder):
         dtype: Any,
         fit_bias: bool,
         with_grams: bool,
-        only_observed: bool,
+        only_observed: bool | str,
         cost: Any = None,
         class_weight: Any = None,
         min_count: int = 1,
@@ -91,12 +91,14 @@ class TreeEncoder(PairwiseEncoder):
         costs = labelling_costs(cost, class_weight, classes, labels, nodes.lengths)
         width = trees.edges.matrix.shape[1]
         known = {"has_bias": fit_bias, "classes": classes, "vocabulary": vocabulary, "n_edge_features": width}
-        encoder = cls.of(nodes, dtype, stores_sparse=only_observed, **known)
+        encoder = cls.of(nodes, dtype, stores_sparse=bool(only_observed), **known)
         trees = encoder.stored_trees(trees)
         if only_observed:
             edges = sp.csr_array(append_constant(trees.edges).matrix[:, [width, *range(width)]])
             parents, children = labels[trees.ends_in_all].T
-            encoder = encoder.observing(trees.nodes.matrix, labels, edges, children * len(classes) + parents)
+            encoder = encoder.observing(
+                only_observed, trees.nodes.matrix, labels, edges, children * len(classes) + parents
+            )
         return encoder, encoder.assemble(trees, labels, *costs, penalty, with_grams=with_grams)
 
     def problem(self, X: Any, y: Any = None) -> TreeProblem:

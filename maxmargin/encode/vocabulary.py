@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count, islice
+from itertools import accumulate, chain, count, islice
 from numbers import Real
 from typing import Any
 
@@ -107,14 +107,16 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
         return vocabulary, vocabulary.rows(X)
     columns = Columns(grows=True)
     rows = read_rows(X, columns)
-    names = [*columns]
+    vocabulary = Vocabulary()
+    vocabulary.columns, columns.grows = columns, False
     if min_count > 1:
-        kept = np.flatnonzero(np.bincount(rows.matrix.indices, minlength=len(names)) >= min_count)
-        names, rows = [names[k] for k in kept], rows._replace(matrix=rows.matrix[:, kept])
-    if not names:
+        kept = np.flatnonzero(np.bincount(rows.matrix.indices, minlength=len(columns)) >= min_count)
+        names = vocabulary.names
+        vocabulary, rows = Vocabulary([names[k] for k in kept]), rows._replace(matrix=rows.matrix[:, kept])
+    if not vocabulary.columns:
         least = f"but min_count={min_count} leaves none." if columns else "but its items are empty."
         raise ValueError(f"X must have at least one feature, {least}")
-    return Vocabulary(names), rows
+    return vocabulary, rows
 
 
 def have_names(X: Any) -> tuple[bool, Any]:
@@ -171,7 +173,8 @@ class Codes(dict):
 
     def matrix(self, entries: np.ndarray, ends: np.ndarray, width: int) -> Any:
         """The sparse matrix whose row t has the codes entries[ends[t] : ends[t + 1]]."""
-        data = np.ones(len(entries), np.float64 if self.other_columns else np.float32)
+        # Ones take a byte each, unless a name occurs more than once in an item: sums of bytes may overflow.
+        data = np.ones(len(entries), np.float64 if self.other_columns else np.int8)
         if self.other_columns:
             is_other = entries < NOWHERE
             which = NOWHERE - 1 - entries[is_other]
@@ -180,8 +183,12 @@ class Codes(dict):
         is_known = entries != NOWHERE
         if not is_known.all():
             entries, data, ends = entries[is_known], data[is_known], np.append(0, np.cumsum(is_known))[ends]
+        ends = ends.astype(np.int32 if len(entries) < 2**31 else np.int64)  # as that of columns, or SciPy copies these
         matrix = sp.csr_array((data, entries, ends), (len(ends) - 1, width))
-        matrix.sum_duplicates()
+        matrix.sort_indices()
+        if not matrix.has_canonical_format:
+            matrix.data = matrix.data.astype(np.float64)
+            matrix.sum_duplicates()
         return matrix
 
 
@@ -189,6 +196,13 @@ def read_rows(X: Iterable[Any], columns: Any, width: int | None = None) -> Rows:
     """One pass over sequences of items, whose names `columns` has, or comes to have, the columns of."""
     codes = Codes(columns)
     entries, ends, offsets = array("i"), array("q", [0]), [0]
+    if hasattr(X, "coded"):  # it looks the columns up itself
+        for rows in X.coded(columns):
+            _check_length(rows, len(offsets) - 1)
+            entries.extend(chain.from_iterable(rows))
+            ends.extend(accumulate(map(len, rows), initial=ends.pop()))
+            offsets.append(len(ends) - 1)
+        X = ()
     for i, sequence in enumerate(X):
         for t, item in enumerate(_items(sequence, i)):
             try:
@@ -201,12 +215,16 @@ def read_rows(X: Iterable[Any], columns: Any, width: int | None = None) -> Rows:
                 entries.extend(_nested_codes(codes, item, i, t))
             ends.append(len(entries))
         offsets.append(len(ends) - 1)
-        if offsets[-1] == offsets[-2]:
-            raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
+        _check_length(range(offsets[-2], offsets[-1]), i)
     if len(offsets) == 1:
         raise ValueError("X must hold at least one sequence, but it is empty.")
     matrix = codes.matrix(np.asarray(entries), np.asarray(ends), len(columns) if width is None else width)
     return Rows(matrix, np.array(offsets))
+
+
+def _check_length(items: Sequence[Any], i: int) -> None:
+    if not len(items):
+        raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
 
 
 def _items(sequence: Any, i: int) -> Iterable[Any]:

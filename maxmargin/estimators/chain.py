@@ -254,7 +254,7 @@ class ChainCRF(SequenceCRF, ChainModel):
     l1_ratio: float = parameter(
         "float",
         "The share of the L1 norm in the regularization, from 0 to 1: it makes weights exactly zero. Needs the solver "
-        '"lbfgs", which is OWL-QN then.',
+        '"auto" or "lbfgs", which is OWL-QN then.',
         default=0.0,
     )
 

@@ -138,7 +138,6 @@ class CRF:
 
     _loss = "log"
 
-    solver: Any = "lbfgs"
     dtype: Any = "float64"
 
 
@@ -166,12 +165,12 @@ class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
 class NamedModel(LabelModel):
     """A model of labels with weights of features, which may have names."""
 
-    only_observed: bool = parameter(
-        "bool",
+    only_observed: bool | str = parameter(
+        'bool, "features" or "transitions"',
         "Have weights only for the pairs of a feature and a label, and of two neighbouring labels (with each feature "
-        "of edges), that occur in the training examples, as CRFsuite does by default; all others are zero. Takes less "
-        "memory and time on text, where most features go with one or two labels. Rows are then stored sparse, and so "
-        "is ``coef_.emissions``.",
+        "of edges), that occur in the training examples, as CRFsuite does by default, or only of the ones and all of "
+        "the others; what has no weight counts as zero. Takes less memory and time on text, where most features go "
+        "with one or two labels. Rows are then stored sparse, and so is ``coef_.emissions``.",
         default=False,
     )
     min_count: int = parameter(

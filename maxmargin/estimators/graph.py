@@ -128,7 +128,8 @@ class GraphCRF(RelaxableCRF, GraphModel):
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the
     optimum it can at most be. Where the treewidth of graphs is too large for that, it minimises a relaxation, with
-    the mean entropy of spanning trees over the local polytope, and certifies that. Examples are graphs, see `Graph`.
+    Gini's entropy over the local polytope, and certifies that; `predict_marginals` are those of the same relaxation.
+    Examples are graphs, see `Graph`.
 
     Attributes
     ----------

@@ -95,13 +95,13 @@ class RelaxableSVM(SVM):
 class RelaxableCRF(CRF):
     """What conditional random fields on graphs have in common."""
 
-    _relaxed: ClassVar[Loss] = RelaxedLoss(margin=False, entropy="oriented_trees")
+    _relaxed: ClassVar[Loss] = RelaxedLoss(margin=False)
     _losses: ClassVar[tuple[str, ...]] = ("auto", "log", "relaxed")
 
     loss: Any = parameter(
         '{"auto", "log", "relaxed"} or Loss',
-        'The log loss above, its relaxation ``RelaxedLoss(margin=False, entropy="oriented_trees")``, or, "auto", '
-        "whichever the treewidth of the graphs allows and the solver minimises.",
+        'The log loss above, its relaxation ``RelaxedLoss(margin=False)``, or, "auto", whichever the treewidth of the '
+        "graphs allows and the solver minimises.",
         default="auto",
     )
     solver: Any = "auto"

@@ -1,8 +1,8 @@
 """The linear map between weights and the scores of tokens: one file per storage."""
 
 from maxmargin.features.base import (
+    Gram,
     as_matrix,
-    gram_blocks,
     norm_buffer,
     rows_of,
     score_rows,
@@ -10,6 +10,7 @@ from maxmargin.features.base import (
     squared_norm_rows,
     squared_sums,
     weight_shape,
+    with_gram,
 )
 from maxmargin.features.constant import ConstantFeatures
 from maxmargin.features.dense import DenseFeatures
@@ -17,28 +18,32 @@ from maxmargin.features.kernel import KernelFeatures, KnownScores, kernel_of
 from maxmargin.features.observed import ObservedFeatures, Pairs, observed_features
 from maxmargin.features.parts import score_parts, spread_parts, squared_norm_parts
 from maxmargin.features.sparse import BinaryFeatures, SparseFeatures
+from maxmargin.features.split import SplitFeatures, split_features
 
 __all__ = [
     "BinaryFeatures",
     "ConstantFeatures",
     "DenseFeatures",
+    "Gram",
     "KernelFeatures",
     "KnownScores",
     "ObservedFeatures",
     "Pairs",
     "SparseFeatures",
+    "SplitFeatures",
     "as_matrix",
-    "gram_blocks",
     "kernel_of",
     "norm_buffer",
     "observed_features",
     "rows_of",
     "score_parts",
     "score_rows",
+    "split_features",
     "spread_parts",
     "spread_rows",
     "squared_norm_parts",
     "squared_norm_rows",
     "squared_sums",
     "weight_shape",
+    "with_gram",
 ]

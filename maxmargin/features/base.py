@@ -58,6 +58,14 @@ def fill_gram(features, offsets, start, values, width):
 
 
 @generic
+def with_gram(features, offsets, width):
+    """The features with the Gram matrices that are worth it, of examples with the rows offsets[i]:offsets[i + 1].
+
+    `width` is the number of features; called from Python only.
+    """
+
+
+@generic
 def as_matrix(features, n_rows):
     """The rows as a matrix of NumPy or SciPy, without the gram matrices; called from Python only."""
 

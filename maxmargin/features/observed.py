@@ -58,10 +58,10 @@ def observed_features(rows: Any, pairs: Pairs) -> ObservedFeatures:
     if isinstance(rows, SparseFeatures):
         rows = rows._replace(values=rows.values.copy())
         arrays.append(rows.values)
-    row = np.repeat(np.arange(len(rows.indptr) - 1, dtype=np.int32), np.diff(rows.indptr))
-    for lo in range(0, len(row), 500_000):  # less memory than all at once; a row that is cut is sorted in two parts
+    for lo in range(0, len(starts), 500_000):  # less memory than all at once; a row that is cut is sorted in two parts
         part = slice(lo, lo + 500_000)
-        order = np.lexsort((ends[part] - starts[part], row[part]))
+        row = np.searchsorted(rows.indptr, np.arange(lo, min(lo + 500_000, len(starts))), side="right")
+        order = np.lexsort((ends[part] - starts[part], row))
         for array in arrays:
             array[part] = array[part][order]
     return ObservedFeatures(rows._replace(indices=starts), ends, pairs.labels)

@@ -15,6 +15,7 @@ from maxmargin.features.base import (
     dot_row,
     fill_gram,
     full_table,
+    gram_blocks,
     gram_squared_norm,
     row_is_zero,
     score_rows,
@@ -23,8 +24,10 @@ from maxmargin.features.base import (
     squared_sums,
     squared_sums_of_rows,
     weight_shape,
+    with_gram,
 )
-from maxmargin.runtime.dispatch import generic, implements, kernel
+from maxmargin.runtime.dispatch import generic, helper, implements, kernel
+from maxmargin.runtime.lanes import BLOCK, LANES, as_precise, fetch, fma, plus, splat, store, times, without_first
 
 
 class SparseFeatures(NamedTuple):
@@ -78,44 +81,111 @@ def binary_matrix(features, n_rows):
 
 @implements(score_rows, SparseFeatures, BinaryFeatures)
 def score_sparse(features, weights, lo, hi, out):
-    indices = features.indices
+    n_labels = out.shape[1]
     for t in range(lo, hi):
-        for label in range(out.shape[1]):
-            out[t - lo, label] = 0
-        p = features.indptr[t]
+        begin = features.indptr[t]
         end = features.indptr[t + 1]
-        while p + 4 <= end:  # four rows of weights for one load and store of the scores
-            f0 = indices[p]
-            f1 = indices[p + 1]
-            f2 = indices[p + 2]
-            f3 = indices[p + 3]
-            x0 = entry(features, p)
-            x1 = entry(features, p + 1)
-            x2 = entry(features, p + 2)
-            x3 = entry(features, p + 3)
-            for label in range(out.shape[1]):
-                first = x0 * weights[f0, label] + x1 * weights[f1, label]
-                second = x2 * weights[f2, label] + x3 * weights[f3, label]
-                out[t - lo, label] += first + second
-            p += 4
-        while p < end:
-            f0 = indices[p]
-            x0 = entry(features, p)
-            for label in range(out.shape[1]):
-                out[t - lo, label] += x0 * weights[f0, label]
-            p += 1
+        if n_labels >= LANES:
+            for c in range(0, n_labels, BLOCK):
+                score_block(features, weights, begin, end, out, t - lo, c)
+        else:
+            for label in range(n_labels):
+                out[t - lo, label] = 0
+            for p in range(begin, end):
+                f = np.int64(features.indices[p])
+                x = entry(features, p)
+                for label in range(n_labels):
+                    out[t - lo, label] += x * weights[f, label]
+
+
+@helper
+def score_block(features, weights, begin, end, out, t, c0):
+    """out[t, c] = sum_p x_p weights[f_p, c] over the entries begin:end, for up to four vectors of columns from c0 on.
+
+    They stay in registers; the last ones overlap, or are the same, so that there is no column beyond the labels.
+    """
+    last = out.shape[1] - LANES
+    c0 = min(c0, last)
+    c1 = min(c0 + LANES, last)
+    c2 = min(c0 + 2 * LANES, last)
+    c3 = min(c0 + 3 * LANES, last)
+    even0 = even1 = even2 = even3 = odd0 = odd1 = odd2 = odd3 = splat(out.dtype.type(0))
+    p = begin
+    while p + 2 <= end:
+        f = np.int64(features.indices[p])
+        x = entry(features, p)
+        even0 = fma(x, fetch(weights, f, c0), even0)
+        even1 = fma(x, fetch(weights, f, c1), even1)
+        even2 = fma(x, fetch(weights, f, c2), even2)
+        even3 = fma(x, fetch(weights, f, c3), even3)
+        f = np.int64(features.indices[p + 1])
+        x = entry(features, p + 1)
+        odd0 = fma(x, fetch(weights, f, c0), odd0)
+        odd1 = fma(x, fetch(weights, f, c1), odd1)
+        odd2 = fma(x, fetch(weights, f, c2), odd2)
+        odd3 = fma(x, fetch(weights, f, c3), odd3)
+        p += 2
+    if p < end:
+        f = np.int64(features.indices[p])
+        x = entry(features, p)
+        even0 = fma(x, fetch(weights, f, c0), even0)
+        even1 = fma(x, fetch(weights, f, c1), even1)
+        even2 = fma(x, fetch(weights, f, c2), even2)
+        even3 = fma(x, fetch(weights, f, c3), even3)
+    store(out, t, c0, plus(even0, odd0))
+    store(out, t, c1, plus(even1, odd1))
+    store(out, t, c2, plus(even2, odd2))
+    store(out, t, c3, plus(even3, odd3))
 
 
 @implements(spread_rows, SparseFeatures, BinaryFeatures)
 def spread_sparse(features, weights, lo, hi, delta, scale):
+    n_labels = delta.shape[1]
+    step = weights.dtype.type(scale)
     for t in range(lo, hi):
         if row_is_zero(delta, t - lo):
             continue
-        for p in range(features.indptr[t], features.indptr[t + 1]):
-            f = features.indices[p]
-            x = entry(features, p) * weights.dtype.type(scale)
-            for label in range(delta.shape[1]):
-                weights[f, label] += x * delta[t - lo, label]
+        begin = features.indptr[t]
+        end = features.indptr[t + 1]
+        if n_labels >= LANES:
+            for c in range(0, n_labels, BLOCK):
+                spread_block(features, weights, begin, end, delta, t - lo, c, step)
+        else:
+            for p in range(begin, end):
+                f = np.int64(features.indices[p])
+                x = entry(features, p) * step
+                for label in range(n_labels):
+                    weights[f, label] += x * delta[t - lo, label]
+
+
+@helper
+def spread_block(features, weights, begin, end, delta, t, c0, step):
+    """weights[f_p, c] += step x_p delta[t, c] over the entries begin:end, for the columns of `score_block`.
+
+    All vectors of a row are loaded before the first is stored: where they overlap, they store the same numbers. What an
+    earlier block has dealt with is left alone.
+    """
+    last = delta.shape[1] - LANES
+    begun = c0
+    c0 = min(c0, last)
+    c1 = min(c0 + LANES, last)
+    c2 = min(c0 + 2 * LANES, last)
+    c3 = min(c0 + 3 * LANES, last)
+    d0 = times(step, as_precise(without_first(fetch(delta, t, c0), begun - c0), weights))
+    d1 = times(step, as_precise(without_first(fetch(delta, t, c1), begun - c1), weights))
+    d2 = times(step, as_precise(without_first(fetch(delta, t, c2), begun - c2), weights))
+    d3 = times(step, as_precise(without_first(fetch(delta, t, c3), begun - c3), weights))
+    for p in range(begin, end):
+        f = np.int64(features.indices[p])
+        x = entry(features, p)
+        w0 = fma(x, d0, fetch(weights, f, c0))
+        w1 = fma(x, d1, fetch(weights, f, c1))
+        w2 = fma(x, d2, fetch(weights, f, c2))
+        w3 = fma(x, d3, fetch(weights, f, c3))
+        store(weights, f, c0, w0)
+        store(weights, f, c1, w1)
+        store(weights, f, c2, w2)
+        store(weights, f, c3, w3)
 
 
 @implements(squared_norm_rows, SparseFeatures, BinaryFeatures)
@@ -155,6 +225,11 @@ def clear_sparse_row(features, t, dense):
         squares += value * value
         dense[features.indices[p]] = 0
     return squares
+
+
+@implements(with_gram, SparseFeatures, BinaryFeatures)
+def sparse_with_gram(features, offsets, width):
+    return features._replace(gram=gram_blocks(features, offsets, np.diff(features.indptr[offsets]), width))
 
 
 @implements(fill_gram, SparseFeatures, BinaryFeatures)

@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.persist.registry import kept
 
+
+@kept
 class Blocks(NamedTuple):
     """One flat array with a block per example; that of example i is values[start[i]:start[i + 1]]."""
 
@@ -29,3 +32,12 @@ def as_blocks(arrays: Blocks | Sequence[Any], dtype: Any) -> Blocks:
         return Blocks(arrays.astype(dtype).ravel(), arrays.shape[1] * np.arange(len(arrays) + 1))
     start = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
     return Blocks(np.concatenate([*arrays, np.zeros(0, dtype)]).astype(dtype), start)
+
+
+def in_precision(value: Any, dtype: Any) -> Any:
+    """A NamedTuple with its numbers, those of the tuples inside it included, in another precision."""
+    if isinstance(value, np.ndarray):
+        return value.astype(dtype, copy=False) if value.dtype.kind == "f" else value
+    if isinstance(value, tuple):
+        return type(value)(*(in_precision(field, dtype) for field in value))
+    return value

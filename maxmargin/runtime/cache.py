@@ -144,7 +144,7 @@ def _surroundings() -> str:
     digest = hashlib.sha256(repr((sys.version, numba.__version__, llvmlite.__version__, np.__version__)).encode())
     digest.update(repr([vars(config)[name] for name in ("BOUNDSCHECK", "OPT")]).encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem in ("abi", "dispatch", "inner", "numeric", "views"):
+        if path.stem in ("abi", "dispatch", "inner", "lanes", "numeric", "views"):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -16,8 +16,11 @@ from maxmargin.runtime.abi import make_array
 
 
 def matrix(flat: np.ndarray, start: int, n_rows: int, n_columns: int) -> np.ndarray:
-    """flat[start : start + n_rows * n_columns] as a matrix. In compiled code `flat` must outlive it."""
-    return flat[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
+    """flat[start : start + n_rows * n_columns] as a matrix. In compiled code `flat` must outlive it.
+
+    `flat` may have more axes, if it is C-contiguous: then it is flattened.
+    """
+    return flat.reshape(-1)[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 @infer_global(matrix)

@@ -15,25 +15,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_share
 from maxmargin.losses import Loss
+from maxmargin.persist.registry import kept
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.solvers import sum_tree
-from maxmargin.solvers.exponentiated_steps import GibbsPoint, exponentiated_steps, place
+from maxmargin.solvers.exponentiated_steps import GibbsPoint, assemble_gibbs, exponentiated_steps, place
 from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
 from maxmargin.solvers.lower_bound import Certifier
-from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.objective import Certificate, Objective
+from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
 SAMPLINGS = ("permutation", "gap")
-PULL = 10.0  # of the true outputs' potentials, at which blocks begin
+PULL, PULLS = 10.0, (3.0, 20.0)  # of the true outputs' potentials, at which blocks begin: one to try, and the range
 FIRST_STEP = 0.5  # of the way to where the loss is attained
 RELAXED = 0.5  # the share of the best step that batch steps take: with the whole, they go to and fro
 SHORTEST = 1e-12  # of the last step, tried before giving up
@@ -74,6 +75,7 @@ class ExponentiatedGradient(Solver):
 
     takes_smooth: ClassVar[bool] = True
     needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
     takes_kernels: ClassVar[bool] = True
 
@@ -94,17 +96,20 @@ class ExponentiatedGradient(Solver):
         return not self.batch
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        certifier = Certifier(run)
-        run.n_steps += run.objective.n
-        yield (certificate := certifier.certify(run.start_weights(), 0.0))
-        state = BatchState(run, certificate) if self.batch else BlockState(run, certificate)
+        state = run.take_up(lambda: State(certifier=Certifier(run), first=None, steps=None))
+        if state.first is None:
+            yield state.certifier.certify_start(state)
+        if state.steps is None:
+            first = state.first
+            state.steps = BatchState(run, first) if self.batch else BlockState(run, run.objective, first)
         while True:
             for _ in range(run.passes_to_go(self.gap_every)):
-                state.make_pass(self)
+                state.steps.make_pass(self)
                 if run.must_stop:
                     break
-            yield certifier.certify(*state.rebuild())
-            state.refresh(certifier.gaps)
+            certificate = state.certifier.certify(*state.steps.rebuild())
+            state.steps.refresh(state.certifier.gaps)
+            yield certificate
 
 
 def temperature_of(loss: Loss) -> float:
@@ -112,6 +117,7 @@ def temperature_of(loss: Loss) -> float:
     return loss.mu if loss.is_smooth else 0.0
 
 
+@kept
 class BatchState:
     """Steps on all examples at once.
 
@@ -156,29 +162,56 @@ class BatchState:
         """Batch steps go without the gaps of blocks."""
 
 
+@kept
 class BlockState:
     """Steps on one example after the other.
 
     Parameters
     ----------
     run : the run
+    objective : that of the run, or the same in another precision
     certificate : of the weights to start from
     """
 
-    def __init__(self, run: Run, certificate: Certificate) -> None:
-        objective, n = run.objective, run.objective.n
+    def __init__(self, run: Run, objective: Objective, certificate: Certificate) -> None:
+        n = objective.n
         self.run, self.objective = run, objective
+        self.w = np.zeros(objective.n_weights, objective.passes.dtype)
         self.t = temperature_of(objective.loss)
         self.point = GibbsPoint(objective.gold_means(), objective.gold_means(), np.zeros(n))
         first = 1 / first_temperature(run, certificate)
-        scale, pull = (first, 0.0) if run.start is not None else (0.0, PULL)
-        objective.passes.run(place, self.point, objective.loss, certificate.w, scale, pull)
-        run.count(calls=n)
         self.etas = np.full(n, FIRST_STEP * first)
         self.tree = sum_tree.new_tree(n)
         self.room = np.zeros((2, int(objective.passes.part_sizes.max())), objective.passes.dtype)
         self.is_first = True
-        self.rebuild()
+        self.w[:] = certificate.w
+        if run.start is not None:
+            self._place(first, 0.0)
+        else:
+            value, norm = self._place(0.0, PULL)
+            if self.t > 0 and value > 0 and norm > 0:
+                self._place(0.0, float(np.clip(PULL - np.log(value / (2 * norm)), *PULLS)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the objective, if it is not that of the run, but in which precision it is."""
+        dtype = None if self.objective is self.run.objective else self.objective.passes.dtype
+        return {**vars(self), "objective": dtype}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        exact, dtype = state["run"].objective, state["objective"]
+        vars(self).update(state, objective=exact if dtype is None else exact.prepared(dtype))
+
+    def _place(self, scale: float, pull: float) -> tuple[float, float]:
+        """Begin at theta_i = scale (B_i'w + cost_i) + pull s_i(y_i); return both terms of D there.
+
+        With a strong pull, probabilities of other outputs are proportional to exp(-pull), as are both the first term
+        and the root of the second: from one pull they tell which is about the best.
+        """
+        self.objective.passes.run(place, self.point, self.objective.loss, self.w, scale, pull)
+        self.run.count(calls=self.objective.n)
+        v, dual, _, _ = self.rebuild()
+        norm = 0.5 * self.objective.regularization * float(np.dot(v, v))
+        return dual + norm, norm
 
     def make_pass(self, solver: ExponentiatedGradient) -> None:
         """As many steps as there are examples."""
@@ -193,7 +226,7 @@ class BlockState:
                 objective.problem,
                 objective.loss,
                 self.t,
-                run.w,
+                self.w,
                 self.point,
                 self.etas,
                 objective.weight,
@@ -213,11 +246,21 @@ class BlockState:
         sum_tree.sum_up(self.tree)
 
     def rebuild(self) -> tuple[np.ndarray, float, float, Blocks]:
-        """w(alpha), recomputed in float64 against drift, D(alpha), the size of its exponents, and its mean parts."""
-        objective = self.objective
-        v, cost = objective.sums_of(self.point.means)
-        self.run.w[:] = v
-        entropy = float(objective.weight @ self.point.entropies) / objective.n
-        theta = self.point.potentials.values
+        """w(alpha), recomputed in float64 against drift, D(alpha), the size of its exponents, and its mean parts.
+
+        Where steps are less precise than the objective of the run, alpha is that of their potentials in its precision.
+        """
+        objective, exact, theta = self.objective, self.run.objective, self.point.potentials.values
+        if objective is exact:
+            v, cost = objective.sums_of(self.point.means)
+            entropies = self.point.entropies
+        else:
+            costs, entropies = np.zeros(exact.n), np.zeros(exact.n)
+            arguments = self.point.potentials, exact.weight, exact.regularization, costs, entropies
+            v = exact.passes.accumulate(assemble_gibbs, *arguments)
+            cost = float(costs.sum()) / exact.n
+            self.run.count(calls=exact.n)
+        self.w[:] = v
+        gain = cost * exact.loss.margin + self.t * float(exact.weight @ entropies) / exact.n
         exponents = float(np.abs(theta, where=theta > IMPOSSIBLE / 2, out=np.zeros_like(theta)).max())
-        return v, objective.dual_value(cost * objective.loss.margin + self.t * entropy, v), exponents, self.point.means
+        return v, exact.dual_value(gain, v), exponents, self.point.means

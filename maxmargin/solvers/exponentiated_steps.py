@@ -22,10 +22,11 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.losses import combine, potentials
-from maxmargin.problem import add_output, exp_oracle, gold, n_examples, spread, squared_norm
+from maxmargin.persist.registry import kept
+from maxmargin.problem import accumulate, add_output, augment, exp_oracle, gold, n_examples, spread, squared_norm
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, kernel
-from maxmargin.runtime.vectors import add_scaled, copy_into, inner
+from maxmargin.runtime.vectors import add_scaled, clear, copy_into, inner
 from maxmargin.solvers.objective import size_of_score
 from maxmargin.solvers.sum_tree import change, draw
 
@@ -34,6 +35,7 @@ LONGEST, SHORTEST = 2.0, 0.1  # times the last one
 FARTHEST = 100.0  # in exponents: further steps change nothing any more, until they are in the way
 
 
+@kept
 class GibbsPoint(NamedTuple):
     """A dual point of Gibbs distributions."""
 
@@ -44,12 +46,18 @@ class GibbsPoint(NamedTuple):
 
 @kernel
 def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
-    """theta_i = scale (B_i'w + cost_i) + pull s_i(y_i) for the examples lo:hi, with its mean parts and entropies."""
+    """theta_i = scale (B_i'w + cost_i) + pull s_i(y_i) for the examples lo:hi, with its mean parts and entropies.
+
+    Parts that the true output has several times are pulled once: else others that have them more often would win.
+    """
     for i in range(lo, hi):
         theta = point.potentials.values[point.potentials.start[i] : point.potentials.start[i + 1]]
         potentials(problem, loss, w, i, theta)
         combine(theta, scale, theta, 0.0)
         add_output(problem, i, gold(problem, i), pull, theta)
+        if pull > 0:
+            for p in range(theta.size):
+                theta[p] = min(theta[p], theta.dtype.type(pull))
         given = scratch.theta[: theta.size]
         mu = scratch.delta[: theta.size]
         copy_into(given, theta)
@@ -64,6 +72,25 @@ def set_means(problem, point, i, theta, mu, log_z):
     means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
     copy_into(means, mu)
     add_output(problem, i, gold(problem, i), -1.0, means)
+
+
+@kernel
+def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, lo, hi, scratch):
+    """As `maxmargin.solvers.objective.assemble`, of the distributions of given potentials, and their entropies."""
+    scale = 1.0 / (regularization * n_examples(problem))
+    for i in range(lo, hi):
+        theta = scratch.theta[: given.start[i + 1] - given.start[i]]
+        mu = scratch.delta[: theta.size]
+        copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
+        entropies[i] = exp_oracle(problem, i, theta, mu, scratch.work)
+        copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
+        rounding = np.finfo(theta.dtype).eps * size_of_score(theta, mu, np.inf)
+        entropies[i] = max(entropies[i] - inner(theta, mu) - rounding, 0.0)
+        clear(theta)
+        augment(problem, i, theta)
+        costs[i] = weight[i] * inner(theta, mu)
+        add_output(problem, i, gold(problem, i), -1.0, mu)
+        accumulate(problem, w, i, mu, -weight[i] * scale)
 
 
 @kernel

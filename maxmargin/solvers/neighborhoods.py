@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin.structures.pairwise import PairwiseProblem
 
-SIZE = 16  # cliques: with fewer, memory is waited for; with many, visits in turn are alike and the weights follow them
+SIZE = 32  # cliques: with fewer, memory is waited for; with many, visits in turn are alike and the weights follow them
 
 
 class Neighborhoods(NamedTuple):

@@ -25,7 +25,7 @@ which is kappa * eps at lambda_infinity: Algorithm 6, whose bound holds for all 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ from maxmargin.problem import augment, gold, n_examples, score_output, scores
 from maxmargin.runtime.blocks import new_blocks
 from maxmargin.runtime.dispatch import Bound, kernel
 from maxmargin.runtime.vectors import clear, inner
-from maxmargin.solvers.active_sets import Carried, DualPoint, kept_primal, sets_of
+from maxmargin.solvers.active_sets import Carried, DualPoint, kept_primal, read_means, sets_of
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.solver import Solver
@@ -144,7 +144,7 @@ class PathFollower:
             tol=1e-15,
             abs_tol=self.kappa * self.eps,
             max_passes=self.max_passes,
-            time_limit=None if self.time_limit is None else max(self.time_limit - (time.perf_counter() - began), 1e-3),
+            time_limit=time_left(self.time_limit, began),
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
@@ -164,7 +164,7 @@ class PathFollower:
         status: Status,
     ) -> Breakpoint:
         """A breakpoint, with the dual value of its dual point and how fast its gap grows."""
-        v, dual = self.objective.with_regularization(regularization).at(point.means)
+        v, dual = self.objective.with_regularization(regularization).at(point)
         decay = dual - regularization / 2 * self.objective.squared_length(w)
         seconds = time.perf_counter() - began
         return Breakpoint(regularization, w, primal, dual, decay, passes, oracle_calls, seconds, status, point, v)
@@ -177,9 +177,65 @@ class PathFollower:
         objective, point = self.objective, current.point
         decays = np.zeros(objective.n)
         w = project(current.v, objective.bounds).astype(objective.passes.dtype)
-        objective.passes.run(block_decays, w, point.means, objective.weight, decays)
+        sizes = objective.passes.part_sizes
+        objective.passes.run(block_decays, w, point.means, point.sets, sizes, objective.weight, decays)
         gaps = np.maximum(point.gaps + (1 - factor) * decays, 0) if point.gaps.size else point.gaps
         return Carried(kept_primal(self.problem, point, factor)._replace(gaps=gaps), current.v, factor * current.dual)
+
+
+@dataclass(frozen=True)
+class GridFollower:
+    """Solves a problem for several values of lambda by any solver, each from the weights before.
+
+    Parameters
+    ----------
+    problem, sample_weight, lower, upper, n_jobs, random_state : as those of `PathFollower`
+    solver, loss : any solver that takes weights to start from, and what it minimises
+    options : further arguments of `Solver.solve`, such as tol
+    time_limit : seconds for all values
+    """
+
+    problem: Bound
+    sample_weight: np.ndarray | None
+    lower: Any
+    upper: Any
+    solver: Solver
+    loss: Loss
+    options: Mapping[str, Any]
+    time_limit: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+
+    def follow_grid(self, grid: np.ndarray) -> Iterator[Breakpoint]:
+        """Solutions at the given values of lambda, falling."""
+        began, start = time.perf_counter(), None
+        for regularization in grid:
+            result = self.solver.solve(
+                self.problem,
+                1.0 / (n_examples(self.problem) * regularization),
+                self.sample_weight,
+                loss=self.loss,
+                start=start,
+                lower=self.lower,
+                upper=self.upper,
+                time_limit=time_left(self.time_limit, began),
+                n_jobs=self.n_jobs,
+                random_state=self.random_state,
+                **self.options,
+            )
+            start = result.w
+            passes, calls = float(result.trace.passes[-1]), int(result.trace.oracle_calls[-1])
+            primal, dual = result.certificate
+            seconds, no_point = time.perf_counter() - began, np.empty(0)
+            point: Any = None
+            yield Breakpoint(
+                regularization, result.w, primal, dual, np.inf, passes, calls, seconds, result.status, point, no_point
+            )
+
+
+def time_left(time_limit: float | None, began: float) -> float | None:
+    """The seconds that are left of a limit."""
+    return None if time_limit is None else max(time_limit - (time.perf_counter() - began), 1e-3)
 
 
 def check_homogeneous(objective: Objective) -> None:
@@ -216,11 +272,12 @@ def _gold_costs(problem, sizes, costs, lo, hi, scratch):
 
 
 @kernel
-def block_decays(problem, w, means, weight, decays, lo, hi, scratch):
+def block_decays(problem, w, means, sets, sizes, weight, decays, lo, hi, scratch):
     """decays[i] = delta_i = (weight_i/n) <theta_i, mu_i - s_i(y_i)> of the examples lo:hi."""
     for i in range(lo, hi):
-        mu = means.values[means.start[i] : means.start[i + 1]]
-        theta = scratch.theta[: mu.size]
+        theta = scratch.theta[: sizes[i]]
+        mu = scratch.delta[: sizes[i]]
+        read_means(problem, i, means, sets, mu)
         scores(problem, w, i, theta)
         augment(problem, i, theta)
         decays[i] = weight[i] / n_examples(problem) * inner(theta, mu)

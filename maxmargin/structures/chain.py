@@ -16,18 +16,23 @@ import scipy.sparse as sp
 
 from maxmargin import problem as generics
 from maxmargin.features import (
+    ObservedFeatures,
     norm_buffer,
     rows_of,
     score_rows,
+    split_features,
     spread_rows,
     squared_norm_rows,
     squared_sums,
     weight_shape,
+    with_gram,
 )
-from maxmargin.problem import IMPOSSIBLE
-from maxmargin.runtime.blocks import Blocks
+from maxmargin.problem import part_sizes
+from maxmargin.runtime.blocks import Blocks, in_precision
 from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.runtime.lanes import padded
 from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.vectors import copy_into
 from maxmargin.runtime.views import matrix
 from maxmargin.structures import chain_dp, chain_sums
 
@@ -47,13 +52,13 @@ class ChainProblem(NamedTuple):
 
 
 class ChainWork(NamedTuple):
-    """Tables of the dynamic programs, rows for the longest sequence, and the buffer of direction norms."""
+    """Tables of the dynamic programs, with rows for the longest sequence, and the buffer of direction norms."""
 
-    forward: np.ndarray  # (T, W), W >= L
-    arrivals: np.ndarray  # (T, W)
-    gains: np.ndarray  # (T, W) of the exp oracle
-    factors: np.ndarray  # (3, W, W) of the exp oracle
-    extent: np.ndarray  # (2,) of the exp oracle
+    table: np.ndarray  # (L, W) of Viterbi
+    sums: chain_sums.SumTables  # two of them are also Viterbi's
+    precise: chain_sums.SumTables  # in float64, where these leave the range of float32
+    theta: np.ndarray  # in float64
+    mu: np.ndarray
     spread: np.ndarray  # as the weights of emissions, or empty
     transition_spread: np.ndarray  # as those of transitions, or empty
     branches: np.ndarray  # (K, 3) of the top-K oracle
@@ -110,18 +115,37 @@ def chain_squared_diameters(problem):
     return 2 * (emissions + squared_sums(problem.transitions, n_transitions))
 
 
+@implements(generics.arranged, ChainProblem)
+def arranged_chain(problem):
+    if not isinstance(problem.features, ObservedFeatures):
+        return None
+    n_labels, n = problem.penalty.shape[0], len(problem.offsets) - 1
+    found = split_features(problem.features, n_labels, n, problem.penalty.dtype)
+    if found is None:
+        return None
+    features, place = found
+    n_pairs = new_chain_weights(problem).size - place.size
+    after, _ = weight_shape(features, problem.n_features, n_labels)
+    return problem._replace(features=features), np.concatenate([place, after + np.arange(n_pairs)])
+
+
+@implements(generics.prepared, ChainProblem)
+def prepared_chain(problem, dtype):
+    features = with_gram(in_precision(problem.features, dtype), problem.offsets, problem.n_features)
+    return in_precision(problem, dtype)._replace(features=features)
+
+
 @implements(generics.workspace, ChainProblem)
 def chain_workspace(problem, n_best):
     n_labels, dtype = problem.penalty.shape[0], problem.penalty.dtype
-    longest, width = np.diff(problem.offsets).max(), chain_dp.table_width(n_labels)
-    factors = aligned((3, width, width), dtype)
-    factors[2] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
+    longest, n_parts = int(np.diff(problem.offsets).max()), (int(part_sizes(problem).max()),)
+    sums = chain_sums.new_tables(longest, n_labels, dtype)
     return ChainWork(
-        forward=aligned((longest, width), dtype),
-        arrivals=aligned((longest, width), dtype),
-        gains=aligned((longest, width), dtype),
-        factors=factors,
-        extent=aligned((2,), dtype),
+        table=aligned((n_labels, padded(n_labels)), dtype),
+        sums=sums,
+        precise=sums if dtype == np.float64 else chain_sums.new_tables(longest, n_labels, np.float64),
+        theta=aligned(n_parts, np.float64),
+        mu=aligned(n_parts, np.float64),
         spread=norm_buffer(problem.features, problem.n_features, n_labels, dtype),
         transition_spread=norm_buffer(problem.transitions, 1, n_labels**2, dtype),
         branches=aligned((n_best, 3), np.int64),
@@ -135,9 +159,9 @@ def chain_scores(problem, w, i, theta):
     score_rows(problem.features, emissions, problem.offsets[i], problem.offsets[i + 1], nodes)
     score_rows(problem.transitions, transitions, 0, 1, row)
     n_labels = problem.penalty.shape[0]
-    for a in range(n_labels):
-        for b in range(n_labels):
-            row[0, a * n_labels + b] += problem.penalty[a, b]
+    penalty = matrix(problem.penalty, 0, 1, row.size)
+    for p in range(row.size):
+        row[0, p] += penalty[0, p]
     last = nodes.shape[0] - 1
     for label in range(n_labels):
         first_penalty = problem.end_penalty[0, label]
@@ -198,37 +222,60 @@ def score_labelling(problem, i, theta, y):
 @implements(generics.max_oracle, ChainProblem)
 def max_chain(problem, i, theta, y, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
-    return chain_dp.backtrack(pairs, work.forward, work.arrivals, nodes.shape[0], y)
+    chain_dp.viterbi(nodes, pairs, work.sums.forward, work.sums.backward, work.table)
+    return chain_dp.backtrack(pairs, work.sums.forward, work.sums.backward, nodes.shape[0], y)
 
 
 @implements(generics.topk_oracle, ChainProblem)
 def topk_chain(problem, i, theta, outputs, values, level, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
-    return chain_dp.k_best(pairs, work.forward, work.arrivals, nodes.shape[0], outputs, values, level, work.branches)
+    chain_dp.viterbi(nodes, pairs, work.sums.forward, work.sums.backward, work.table)
+    return chain_dp.k_best(
+        pairs, work.sums.forward, work.sums.backward, nodes.shape[0], outputs, values, level, work.branches
+    )
 
 
 @implements(generics.exp_oracle, ChainProblem)
 def exp_chain(problem, i, theta, mu, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     means, counts = nodes_and_pairs(problem, i, mu)
-    log_z, is_safe = chain_sums.forward_shares(nodes, pairs, work.gains, work.forward, work.factors, work.extent)
-    if not is_safe:
-        return chain_sums.log_forward_backward(nodes, pairs, means, counts, work.forward, work.arrivals)
-    chain_sums.backward_shares(means, counts, work.forward, work.arrivals, work.gains, work.factors)
+    log_z, is_safe = chain_sums.forward_shares(nodes, pairs, work.sums)
+    if is_safe:
+        chain_sums.backward_shares(means, counts, work.sums)
+        return log_z
+    return exp_precisely(problem, i, theta, mu, work)
+
+
+@helper
+def exp_precisely(problem, i, theta, mu, work):
+    """The exp oracle in float64 or, where that is not enough either, in logarithms."""
+    precise = work.theta[: theta.size]
+    copy_into(precise, theta)
+    nodes, pairs = nodes_and_pairs(problem, i, precise)
+    means, counts = nodes_and_pairs(problem, i, work.mu)
+    log_z = 0.0
+    is_safe = False
+    if theta.itemsize == 4:
+        log_z, is_safe = chain_sums.forward_shares(nodes, pairs, work.precise)
+    if is_safe:
+        chain_sums.backward_shares(means, counts, work.precise)
+    else:
+        log_z = chain_sums.log_forward_backward(
+            nodes, pairs, means, counts, work.precise.forward, work.precise.backward
+        )
+    copy_into(mu, work.mu[: mu.size])
     return log_z
 
 
 @implements(generics.sample_oracle, ChainProblem)
 def sample_chain(problem, i, theta, draws, outputs, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    chain_sums.sample_paths(nodes, pairs, draws, outputs, work.forward, work.arrivals, work.factors, work.extent)
+    chain_sums.sample_paths(nodes, pairs, draws, outputs, work.sums)
 
 
 @implements(generics.max_marginals, ChainProblem)
 def chain_max_marginals(problem, i, theta, out, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     best, _ = nodes_and_pairs(problem, i, out)
-    chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals)
-    chain_dp.max_marginals(nodes, pairs, work.forward, work.arrivals, best)
+    chain_dp.viterbi(nodes, pairs, work.sums.forward, work.sums.backward, work.table)
+    chain_dp.max_marginals(nodes, pairs, work.sums.forward, work.sums.backward, best)

@@ -1,55 +1,86 @@
 """Dynamic programs on a chain: Viterbi, its K best paths and max-marginals.
 
 All take `nodes`, the T x L potentials of (position, label), and `pairs`, the L x L potentials of transitions. Tables
-have at least T rows and `table_width(L)` columns. Viterbi's `forward[t, b]` is the best score of a path that ends in
-label b at t, `arrivals[t, b]` the same before the node's own potential is added.
+have at least T rows and `padded(L)` columns; what is in those beyond the labels is never looked at. Viterbi's
+`forward[t, b]` is the best score of a path that ends in label b at t, `arrivals[t, b]` the same before the node's own
+potential is added.
 """
 
 from __future__ import annotations
 
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
+from maxmargin.runtime.lanes import BLOCK, LANES, at, copy_row, fetch, plus, store, upper
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
 exact = helper(fastmath={"nnan", "ninf", "nsz"})
 
 
-def table_width(n_labels: int) -> int:
-    """The columns of tables with a column per label: full registers are up to twice as fast as single numbers.
-
-    Forward-backward sums (`chain_sums`) keep zeros in the columns beyond the labels.
-    """
-    return -(-n_labels // 4) * 4
+@exact
+def viterbi(nodes, pairs, forward, arrivals, table):
+    """Fill the tables of the best paths, and `table` with the pairs, in padded rows."""
+    length, n_labels = nodes.shape
+    for a in range(n_labels):
+        copy_row(pairs, a, table, a, n_labels)
+    copy_row(nodes, 0, forward, 0, n_labels)
+    for t in range(1, length):
+        find_arrivals(forward, t - 1, table, n_labels, arrivals, t)
+        add_rows(arrivals, nodes, t, forward, n_labels)
 
 
 @exact
-def viterbi(nodes, pairs, forward, arrivals):
-    """Fill the tables of the best paths."""
-    n_labels = nodes.shape[1]
-    for b in range(n_labels):
-        forward[0, b] = nodes[0, b]
-    for t in range(1, nodes.shape[0]):
-        s0 = forward[t - 1, 0]
-        for b in range(n_labels):
-            arrivals[t, b] = s0 + pairs[0, b]
+def find_arrivals(rows, s, table, n, out, t):
+    """out[t, b] = max_a {rows[s, a] + table[a, b]} over n labels a."""
+    width = out.shape[1]
+    last = width - LANES
+    for c0 in range(0, width, BLOCK):  # four vectors in registers; where there are fewer, the last more than once
+        c1 = min(c0 + LANES, last)
+        c2 = min(c0 + 2 * LANES, last)
+        c3 = min(c0 + 3 * LANES, last)
+        x = at(rows, s, 0)
+        even0 = plus(x, fetch(table, 0, c0))
+        even1 = plus(x, fetch(table, 0, c1))
+        even2 = plus(x, fetch(table, 0, c2))
+        even3 = plus(x, fetch(table, 0, c3))
+        odd0 = even0  # two sources at a time: each comparison has to wait for the last one
+        odd1 = even1
+        odd2 = even2
+        odd3 = even3
         a = 1
-        while a + 4 <= n_labels:  # four sources for one load and store of the arrivals
-            s0 = forward[t - 1, a]
-            s1 = forward[t - 1, a + 1]
-            s2 = forward[t - 1, a + 2]
-            s3 = forward[t - 1, a + 3]
-            for b in range(n_labels):
-                first = max(s0 + pairs[a, b], s1 + pairs[a + 1, b])
-                second = max(s2 + pairs[a + 2, b], s3 + pairs[a + 3, b])
-                arrivals[t, b] = max(arrivals[t, b], max(first, second))
-            a += 4
-        while a < n_labels:
-            s0 = forward[t - 1, a]
-            for b in range(n_labels):
-                arrivals[t, b] = max(arrivals[t, b], s0 + pairs[a, b])
-            a += 1
-        for b in range(n_labels):
-            forward[t, b] = arrivals[t, b] + nodes[t, b]
+        while a + 2 <= n:
+            x = at(rows, s, a)
+            even0 = upper(plus(x, fetch(table, a, c0)), even0)
+            even1 = upper(plus(x, fetch(table, a, c1)), even1)
+            even2 = upper(plus(x, fetch(table, a, c2)), even2)
+            even3 = upper(plus(x, fetch(table, a, c3)), even3)
+            x = at(rows, s, a + 1)
+            odd0 = upper(plus(x, fetch(table, a + 1, c0)), odd0)
+            odd1 = upper(plus(x, fetch(table, a + 1, c1)), odd1)
+            odd2 = upper(plus(x, fetch(table, a + 1, c2)), odd2)
+            odd3 = upper(plus(x, fetch(table, a + 1, c3)), odd3)
+            a += 2
+        if a < n:
+            x = at(rows, s, a)
+            even0 = upper(plus(x, fetch(table, a, c0)), even0)
+            even1 = upper(plus(x, fetch(table, a, c1)), even1)
+            even2 = upper(plus(x, fetch(table, a, c2)), even2)
+            even3 = upper(plus(x, fetch(table, a, c3)), even3)
+        store(out, t, c0, upper(even0, odd0))
+        store(out, t, c1, upper(even1, odd1))
+        store(out, t, c2, upper(even2, odd2))
+        store(out, t, c3, upper(even3, odd3))
+
+
+@exact
+def add_rows(left, right, t, out, n):
+    """out[t, :n] = left[t, :n] + right[t, :n]."""
+    if n < LANES:
+        for c in range(n):
+            out[t, c] = left[t, c] + right[t, c]
+    else:
+        for c in range(0, n, LANES):
+            first = min(c, n - LANES)
+            store(out, t, first, plus(fetch(left, t, first), fetch(right, t, first)))
 
 
 @exact

@@ -94,6 +94,8 @@ def make_pairwise(
 ) -> PairwiseProblem:
     """Put graphs together whose edges are known to be sound: no loops, none twice, none to a missing node.
 
+    The edges of a graph are sorted by the later of their nodes: those of neighbours lie together in memory.
+
     Parameters
     ----------
     features, edge_features : rows of features of nodes and of edges
@@ -114,6 +116,9 @@ def make_pairwise(
     joined = node_type[ends + offsets[graph][:, np.newaxis]]
     _check_types(joined, edge_type, edge_types, edge_offsets)
     _check_labels(labels, sizes[node_type], offsets)
+    order = np.lexsort((ends.max(axis=1, initial=0), graph))
+    ends, joined, edge_type = ends[order], joined[order], edge_type[order]
+    edge_row = order if edge_row is None else np.asarray(edge_row)[order]
     node_part, after_nodes = _places(sizes[node_type], offsets)
     edge_part, _ = _places(np.prod(sizes[joined], axis=1), edge_offsets)
     columns = [columns_of(sizes[kind.first], sizes[kind.second], kind.ties) for kind in edge_types]

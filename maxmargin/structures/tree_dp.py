@@ -18,7 +18,7 @@ from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_dp import exact, insert, list_best
-from maxmargin.structures.chain_sums import exponentiate, subtract_highest, times_matrix
+from maxmargin.structures.chain_sums import subtract_highest
 
 
 class Forest(NamedTuple):
@@ -243,6 +243,59 @@ def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, e
             means[c, b] *= belief[c, b]
     count_edges(forest, belief, message, factors, counts)
     return log_z
+
+
+@helper
+def times_matrix(rows, s, factor, out, t):
+    """out[t] = rows[s] @ factor."""
+    n_labels = factor.shape[0]
+    for b in range(n_labels):
+        out[t, b] = 0
+    a = 0
+    while a + 4 <= n_labels:  # four rows of the matrix for one load and store of the sum
+        m0 = rows[s, a]
+        m1 = rows[s, a + 1]
+        m2 = rows[s, a + 2]
+        m3 = rows[s, a + 3]
+        for b in range(n_labels):
+            first = m0 * factor[a, b] + m1 * factor[a + 1, b]
+            second = m2 * factor[a + 2, b] + m3 * factor[a + 3, b]
+            out[t, b] += first + second
+        a += 4
+    while a < n_labels:
+        m0 = rows[s, a]
+        for b in range(n_labels):
+            out[t, b] += m0 * factor[a, b]
+        a += 1
+
+
+@helper
+def exponentiate(pairs, factors, extent):
+    """Fill factors[0] with exp(pairs - their maximum), factors[1] with its transpose, factors[2] with the pairs.
+
+    They are there already if factors[2] holds the same pairs. Fills `extent` with the maximum and the spread of
+    possible pairs.
+    """
+    n_labels = pairs.shape[0]
+    n_same = 0  # counts vectorise, minima and maxima do not
+    for a in range(n_labels):
+        for b in range(n_labels):
+            n_same += factors[2, a, b] == pairs[a, b]
+    if n_same == pairs.size:
+        return
+    top = pairs[0, 0]
+    bottom = -pairs.dtype.type(IMPOSSIBLE)
+    for a in range(n_labels):
+        for b in range(n_labels):
+            top = max(top, pairs[a, b])
+            bottom = min(bottom, pairs[a, b] if pairs[a, b] > IMPOSSIBLE / 2 else bottom)
+    for a in range(n_labels):
+        for b in range(n_labels):
+            factors[0, a, b] = fast_exp(pairs[a, b] - top)
+            factors[1, b, a] = factors[0, a, b]
+            factors[2, a, b] = pairs[a, b]
+    extent[0] = top
+    extent[1] = max(top - bottom, pairs.dtype.type(0))
 
 
 @helper

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from sys import intern
 from typing import Any
 
 from maxmargin.checks import shown
@@ -53,30 +55,58 @@ def read_columns(
     ([[('He', 'PRP'), ('ran', 'VBD')], [('Stop', 'VB')]], [['B-NP', 'B-VP'], ['B-VP']])
     """
     lines = Lines(source, encoding)
-    sentences: list[list[list[str]]] = [[]]
-    first = 0
+    X, tags, _ = parse_columns(lines, separator, comments, lambda width, _: _choose(x, y, width, lines.name))
+    return X, tags
+
+
+def parse_columns(
+    lines: Lines, separator: str | None, comments: str | None, choose: Callable[[int, int], tuple[Any, int | None]]
+) -> tuple[list[list[Any]], Any, list[Sequence[int]]]:
+    """Sentences, tags and, for each sentence, the numbers of its lines.
+
+    `choose` says, of the number of columns and that of the first line, which column, or tuple of columns, is that of
+    tokens, and which that of tags.
+    """
+    X: list[list[Any]] = []
+    y: list[list[str]] = []
+    numbers: list[Sequence[int]] = []
+    width = first = 0
+    goes_on = False
     for number, line in lines:
-        if not line.strip():
-            sentences.append([])
+        if not line or line.isspace():
+            goes_on = False
             continue
         if comments and line.startswith(comments):
             continue
-        fields = re.split("[ \t]+", line.strip(" \t")) if separator is None else line.split(separator)
+        fields = split_fields(line) if separator is None else line.split(separator)
         if fields[0] == DOCUMENT:
             continue
         if not first:
             first, width = number, len(fields)
-            chosen, truth = _choose(x, y, width, lines.name)
+            chosen, truth = choose(width, number)
+            is_single = isinstance(chosen, int)
         if len(fields) != width:
             lines.fail(number, f"there are {len(fields)} columns, but {width} in line {first}")
-        sentences[-1].append(fields)
-    sentences = [sentence for sentence in sentences if sentence]
-    lines.check_any(sentences, "sentence")
-    if isinstance(chosen, int):
-        X: list[list[Any]] = [[fields[chosen] for fields in sentence] for sentence in sentences]
-    else:
-        X = [[tuple(fields[k] for k in chosen) for fields in sentence] for sentence in sentences]
-    return X, None if truth is None else [[fields[truth] for fields in sentence] for sentence in sentences]
+        if not goes_on:
+            goes_on = True
+            X.append([])
+            y.append([])
+            numbers.append(array("i"))
+        fields = [*map(intern, fields)]  # words and tags come again and again: one copy of each is kept
+        X[-1].append(fields[chosen] if is_single else tuple([fields[k] for k in chosen]))
+        numbers[-1].append(number)  # type: ignore[attr-defined]
+        if truth is not None:
+            y[-1].append(fields[truth])
+    lines.check_any(X, "sentence")
+    return X, None if truth is None else y, numbers
+
+
+def split_fields(line: str) -> list[str]:
+    """What is between spaces and tabs, not between other blanks, which may be part of a word."""
+    fields = line.split("\t" if "\t" in line else " ")
+    if "" in fields or ("\t" in line and " " in line):
+        return re.split("[ \t]+", line.strip(" \t"))
+    return fields
 
 
 def _choose(x: Any, y: Any, width: int, name: str) -> tuple[int | list[int], int | None]:

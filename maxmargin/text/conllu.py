@@ -81,15 +81,22 @@ def read_conllu(source: Any, *, encoding: str = "utf-8") -> list[Sentence]:
     >>> sentence.column("form"), sentence.column("upos"), sentence.edges
     (['He', 'ran'], ['PRON', 'VERB'], [(1, 0)])
     """
-    lines = Lines(source, encoding)
+    return parse_conllu(Lines(source, encoding))[0]
+
+
+def parse_conllu(lines: Lines) -> tuple[list[Sentence], list[Sequence[int]]]:
+    """Sentences and, for each of them, the numbers of the lines of its words."""
     sentences: list[Sentence] = []
+    numbers: list[Sequence[int]] = []
     words: list[Word] = []
     comments: list[str] = []
-    n_words = 0
+    places: list[int] = []
     for number, line in [*lines, (len(lines.lines) + 1, "")]:
         if not line.strip():
-            sentences.append(Sentence(words, comments))
-            words, comments, n_words = [], [], 0
+            if places:
+                sentences.append(Sentence(words, comments))
+                numbers.append(places)
+            words, comments, places = [], [], []
         elif line.startswith("#"):
             comments.append(line[1:].strip())
         else:
@@ -98,13 +105,13 @@ def read_conllu(source: Any, *, encoding: str = "utf-8") -> list[Sentence]:
                 lines.fail(
                     number, f"there are {len(fields)} columns, but CoNLL-U has {len(Word._fields)}, between tabs"
                 )
-            n_words += fields[0].isdecimal()
-            if fields[0].isdecimal() and fields[0] != str(n_words):
-                lines.fail(number, f"the id is {fields[0]}, but {n_words} comes next")
+            if fields[0].isdecimal():
+                places.append(number)
+                if fields[0] != str(len(places)):
+                    lines.fail(number, f"the id is {fields[0]}, but {len(places)} comes next")
             words.append(Word(*fields))
-    found = [sentence for sentence in sentences if sentence.words]
-    lines.check_any(found, "sentence")
-    return found
+    lines.check_any(sentences, "sentence")
+    return sentences, numbers
 
 
 def write_conllu(target: Any, sentences: Iterable[Sentence]) -> None:

@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 class Lines:
     """The lines of a file and, for messages, its name; of any line ends, without the mark at the beginning of UTF-8."""
 
-    def __init__(self, source: Any, encoding: str) -> None:
+    def __init__(self, source: Any, encoding: str, name: str | None = None) -> None:
         is_open = hasattr(source, "read")
-        self.name = str(getattr(source, "name", "the stream") if is_open else source)
+        self.name = name or str(getattr(source, "name", "the stream") if is_open else source)
         content = source.read() if is_open else Path(source).read_bytes()
         try:
             text = content.decode(encoding) if isinstance(content, bytes) else content

@@ -33,8 +33,14 @@ def read_json_lines(
     >>> read_json_lines(io.StringIO('{"tokens": ["He", "ran"], "tags": ["O", "O"]}\n'))
     ([['He', 'ran']], [['O', 'O']])
     """
-    lines = Lines(source, encoding)
-    X, labels = [], []
+    records, _ = parse_json_lines(Lines(source, encoding), x, y, needs_labels=y is not None)
+    return [record[x] for record in records], None if y is None else [record[y] for record in records]
+
+
+def parse_json_lines(lines: Lines, x: str, y: str | None, needs_labels: bool) -> tuple[list[dict[str, Any]], list[int]]:
+    """The objects and the numbers of their lines."""
+    records: list[dict[str, Any]] = []
+    numbers = []
     for number, line in lines:
         if not line.strip():
             continue
@@ -43,20 +49,20 @@ def read_json_lines(
         except (ValueError, RecursionError) as error:
             lines.fail(number, f"it is not JSON: {error}")
         for field in (x, y):
-            if field is not None and not (isinstance(record, dict) and isinstance(record.get(field), list)):
+            is_needed = field == x or needs_labels or (isinstance(record, dict) and field in record)
+            if is_needed and not (isinstance(record, dict) and isinstance(record.get(field), list)):
                 lines.fail(number, f"an object must hold a list {field!r}, but there is {shown(record)}")
-        if not record[x]:
+        items, labels = record[x], record.get(y)
+        if not items:
             lines.fail(number, f"{x!r} is empty")
-        X.append(record[x])
-        if y is None:
-            continue
-        if len(record[y]) != len(record[x]):
-            lines.fail(number, f"{x!r} has {len(record[x])} entries, but {y!r} has {len(record[y])}")
-        if not all(type(label) in (str, int) for label in record[y]):
-            lines.fail(number, f"{y!r} must hold strings or integers, not {shown(record[y])}")
-        labels.append(record[y])
-    lines.check_any(X, "sequence")
-    return X, None if y is None else labels
+        if labels is not None and len(labels) != len(items):
+            lines.fail(number, f"{x!r} has {len(items)} entries, but {y!r} has {len(labels)}")
+        if labels is not None and not all(type(label) in (str, int) for label in labels):
+            lines.fail(number, f"{y!r} must hold strings or integers, not {shown(labels)}")
+        records.append(record)
+        numbers.append(number)
+    lines.check_any(records, "sequence")
+    return records, numbers
 
 
 def write_json_lines(target: Any, **fields: Any) -> None:

@@ -85,6 +85,19 @@ class Tagging(NamedTuple):
         return Spans(np.flatnonzero(begins), np.flatnonzero(ends) + 1, kind[begins])
 
 
+class TagError(ValueError):
+    """A tag that breaks the rules.
+
+    Attributes
+    ----------
+    sequence, position : where
+    """
+
+    def __init__(self, subject: str, sequence: int, position: int, fault: str) -> None:
+        super().__init__(f"{subject}[{sequence}] {fault}.")
+        self.sequence, self.position, self.fault = sequence, position, fault
+
+
 def read_tags(y: Any, name: str = "y") -> Tagging:
     """Check that sequences are of tags, of some scheme, and put them in one row."""
     numbers: dict[str, int] = {}
@@ -94,7 +107,7 @@ def read_tags(y: Any, name: str = "y") -> Tagging:
         for t, tag in enumerate(tags):
             if not isinstance(tag, str) or (tag not in numbers and not _is_tag(tag)):
                 kinds = "tags are O, or one of B, I, E, S, L and U with a type, such as B-PER"
-                raise ValueError(f"{name}[{i}] has {shown(tag)} at position {t}, but {kinds}.")
+                raise TagError(name, i, t, f"has {shown(tag)} at position {t}, but {kinds}")
             codes.append(numbers.setdefault(tag, len(numbers)))
         offsets.append(len(codes))
     return Tagging([*numbers], np.array(codes, np.int64), np.array(offsets))
@@ -128,7 +141,7 @@ def scheme_table(tags: Sequence[str], scheme: str) -> np.ndarray:
     return np.array([[allows(a, b, kind == other) for b, other in parts] for a, kind in parts])
 
 
-def violation(tagging: Tagging, scheme: str, name: str = "y") -> str | None:
+def violation(tagging: Tagging, scheme: str, name: str = "y") -> TagError | None:
     """What breaks the rules of a scheme first, if anything does."""
     border = len(tagging.distinct)
     is_odd = np.array([tag[0] not in SCHEMES[scheme].prefixes for tag in tagging.distinct], bool)
@@ -142,12 +155,14 @@ def violation(tagging: Tagging, scheme: str, name: str = "y") -> str | None:
         t = int(np.argmin(is_allowed))
         before, after = (tagging.distinct[code] if code < border else None for code in codes[t : t + 2])
         if after is not None and is_odd[codes[t + 1]]:
-            return f"{name}[{i}] has {after!r} at position {t}, which is no tag of {scheme}."
+            return TagError(name, i, t, f"has {shown(after)} at position {t}, which is no tag of {scheme}")
         if before is None:
-            return f"{name}[{i}] begins with {after!r}, which {scheme} forbids."
+            return TagError(name, i, t, f"begins with {shown(after)}, which {scheme} forbids")
         if after is None:
-            return f"{name}[{i}] ends with {before!r}, which {scheme} forbids."
-        return f"{name}[{i}] goes from {before!r} to {after!r} at position {t}, which {scheme} forbids."
+            return TagError(name, i, t - 1, f"ends with {shown(before)}, which {scheme} forbids")
+        return TagError(
+            name, i, t, f"goes from {shown(before)} to {shown(after)} at position {t}, which {scheme} forbids"
+        )
     return None
 
 
@@ -166,11 +181,11 @@ def check_tags(y: Any, scheme: str) -> None:
     >>> check_tags([["O", "I-PER"]], "IOB2")
     Traceback (most recent call last):
     ...
-    ValueError: y[0] goes from 'O' to 'I-PER' at position 1, which IOB2 forbids.
+    maxmargin.text.schemes.TagError: y[0] goes from 'O' to 'I-PER' at position 1, which IOB2 forbids.
     """
     found = violation(read_tags(y), scheme_named(scheme))
     if found:
-        raise ValueError(found)
+        raise found
 
 
 def find_scheme(y: Any) -> str:
@@ -203,7 +218,10 @@ def fitting_scheme(tagging: Tagging) -> str:
     reasons = {name: violation(tagging, name) for name in fitting}
     found = next((name for name, reason in reasons.items() if reason is None), None)
     if found is None:
-        raise ValueError(f"y breaks the rules of {', '.join(fitting)}: {reasons[fitting[0]]}")
+        reason = reasons[fitting[0]]
+        assert reason is not None
+        broken = ValueError(f"y breaks the rules of {', '.join(fitting)}: {reason}")
+        raise broken from reason
     return found
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -12,6 +11,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from maxmargin.checks import check_count, shown
 from maxmargin.persist.registry import register
 from maxmargin.text.gazetteers import Gazetteers
+
+MOST_KEPT = 100_000  # words, or tags, whose features are remembered
 
 
 @register
@@ -103,8 +104,10 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         """
         if isinstance(X, str) or not isinstance(X, Iterable):
             raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
-        extractor = Extractor(self.get_params(), getattr(self, "gazetteers_", None))
-        return Windows(extractor, X if isinstance(X, Sequence) else [*X])
+        options, extractor = self.get_params(), getattr(self, "_extractor", None)
+        if extractor is None or extractor.options != options:
+            extractor = self._extractor = Extractor(options, getattr(self, "gazetteers_", None))
+        return Windows(extractor, X if isinstance(X, Sequence) else [*X])  # with what it remembers of words
 
 
 class Windows(Sequence):
@@ -124,49 +127,86 @@ class Windows(Sequence):
     def __iter__(self) -> Iterator[list[list[str]]]:
         return map(self.extractor, self.sentences, range(len(self)))
 
+    def coded(self, columns: Mapping[str, int]) -> Iterator[list[list[int]]]:
+        """The same with the columns of the names in their place; faster, as most words and tags come again."""
+        return map(self.extractor.coded(columns), self.sentences, range(len(self)))
+
 
 class Cache(dict):
-    """Values of a function, kept: the features of most words and tags are needed again and again."""
+    """Values of a function, kept: the features of most words and tags are needed again and again.
+
+    When there are too many, all are forgotten.
+    """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
 
     def __missing__(self, key: Any) -> Any:
+        if len(self) >= MOST_KEPT:
+            self.clear()
         value = self[key] = self.function(key)
         return value
 
 
 class Extractor:
-    """Makes the features of the tokens of a sentence, with the arguments of `WindowFeatures`."""
+    """Makes the features of the tokens of a sentence, with the arguments of `WindowFeatures`.
 
-    def __init__(self, options: dict[str, Any], gazetteers: Gazetteers | None = None) -> None:
+    Parameters
+    ----------
+    options : these arguments
+    gazetteers : indexed, if they are already
+    columns : what to put in place of names, if they are not to be names
+    """
+
+    def __init__(
+        self,
+        options: dict[str, Any],
+        gazetteers: Gazetteers | None = None,
+        columns: Mapping[str, int] | None = None,
+    ) -> None:
         for name, least in (("window", 0), ("affixes", 0), ("word_ngrams", 1), ("tag_ngrams", 1)):
             check_count(name, options[name], least)
         self.options = options
         self.window, self.affixes, self.shapes = options["window"], options["affixes"], options["shapes"]
         self.word_ngrams, self.tag_ngrams = options["word_ngrams"], options["tag_ngrams"]
         self.gazetteers = Gazetteers(options["gazetteers"] or {}) if gazetteers is None else gazetteers
-        self.own, self.shape = Cache(self.word), Cache(shape)
-        self.neighbours = {k: Cache(partial(self.neighbour, k)) for k in range(-self.window, self.window + 1) if k}
-        self.tags = Cache(lambda title: Cache(lambda tags: f"{title}={tags}"))
+        self.columns = columns
+        self.code: Callable[[str], Any] = str if columns is None else columns.__getitem__
+        code = self.code
+        self.own, self.shape = Cache(lambda word: [*map(code, self.word(word))]), Cache(shape)
+        self.neighbours = {
+            k: Cache(lambda word, k=k: [*map(code, self.neighbour(k, word))])  # type: ignore[misc]
+            for k in range(-self.window, self.window + 1)
+            if k
+        }
+        self.absent = Cache(lambda shift: code(f"none[{shift:+}]"))
+        self.tags = Cache(lambda title: Cache(lambda tags: code(f"{title}={tags}")))
+        self._coded: Extractor | None = None
+
+    def coded(self, columns: Mapping[str, int]) -> Extractor:
+        """The same with columns in place of names."""
+        if self._coded is None or self._coded.columns is not columns:
+            self._coded = Extractor(self.options, self.gazetteers, columns)
+        return self._coded
 
     def __reduce__(self) -> Any:
-        return Extractor, (self.options, self.gazetteers)
+        return Extractor, (self.options, self.gazetteers, self.columns)
 
-    def __call__(self, sentence: Any, i: int) -> list[list[str]]:
+    def __call__(self, sentence: Any, i: int) -> list[list[Any]]:
+        code = self.code
         words, columns = split_tokens(sentence, i)
         rows = [[*self.own[word]] for word in words]
         for shift, names in self.neighbours.items():
             for row, word in beside(rows, words, shift):
                 row += names[word]
             for row in rows[:-shift] if shift < 0 else rows[max(len(rows) - shift, 0) :]:
-                row.append(f"none[{shift:+}]")
+                row.append(self.absent[shift])
         for n in range(2, self.word_ngrams + 1):
             ngrams = joined(words, n)
             for shift in range(1 - n, 1):
                 title = f"words[{shift:+}]="
                 for row, ngram in beside(rows, ngrams, shift):
-                    row.append(title + ngram)
+                    row.append(code(title + ngram))
         for k, tags in enumerate(columns, start=1):
             for n in range(1, min(self.tag_ngrams, 2 * self.window + 1) + 1):
                 ngrams = joined(tags, n)
@@ -176,7 +216,7 @@ class Extractor:
                         row.append(names[ngram])
         for start, end, titles in self.gazetteers.find(words):
             for t in range(start, end):
-                rows[t] += [f"{title}={'begin' if t == start else 'inside'}" for title in titles]
+                rows[t] += [code(f"{title}={'begin' if t == start else 'inside'}") for title in titles]
         return rows
 
     def word(self, word: str) -> list[str]:
@@ -206,15 +246,36 @@ def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[str, ...]
     """The words of a sentence and its columns of tags."""
     if isinstance(sentence, str) or not isinstance(sentence, Iterable):
         raise TypeError(f"X[{i}] must be a list of tokens, not {shown(sentence)}.")
-    tokens = [(token,) if isinstance(token, str) else token for token in sentence]
-    for t, token in enumerate(tokens):
-        if not (isinstance(token, (tuple, list)) and token and all(isinstance(part, str) for part in token)):
-            kind = "a token must be a string or a tuple of strings"
-            raise TypeError(f"X[{i}] has {shown(token)} at position {t}, but {kind}.")
-        if len(token) != len(tokens[0]):
-            raise ValueError(f"X[{i}] has {len(token)} strings at position {t}, but {len(tokens[0])} at position 0.")
+    tokens = [*sentence]
+    kinds = {*map(type, tokens)}
+    if kinds == {str}:
+        return tokens, []
+    if kinds != {tuple} or len({*map(len, tokens)}) > 1 or not are_strings(tokens):
+        tokens = [check_token(token, t, i) for t, token in enumerate(tokens)]
+        for t, token in enumerate(tokens):
+            if len(token) != len(tokens[0]):
+                raise ValueError(
+                    f"X[{i}] has {len(token)} strings at position {t}, but {len(tokens[0])} at position 0."
+                )
     words, *columns = zip(*tokens, strict=True) if tokens else ((),)
     return [*words], columns
+
+
+def are_strings(tokens: list[tuple[Any, ...]]) -> bool:
+    """Whether tuples hold strings only, and at least one."""
+    try:
+        "".join(chain.from_iterable(tokens))
+    except TypeError:
+        return False
+    return bool(tokens[0])
+
+
+def check_token(token: Any, t: int, i: int) -> tuple[str, ...]:
+    """A token as a tuple; raises unless it is a string, or a tuple of strings."""
+    parts = (token,) if isinstance(token, str) else token
+    if isinstance(parts, (tuple, list)) and parts and all(isinstance(part, str) for part in parts):
+        return tuple(parts)
+    raise TypeError(f"X[{i}] has {shown(token)} at position {t}, but a token must be a string or a tuple of strings.")
 
 
 def character_class(code: int) -> str:

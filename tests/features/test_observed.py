@@ -114,3 +114,13 @@ def test_bounds_of_observed_weights(interpreted_kernels):
     fitted = ChainSVM(only_observed=True, bounds=bounds, random_state=0).fit(X, y)
     assert fitted.coef_.emissions.data.min() >= -0.1
     assert 0 <= fitted.coef_.transitions.min() <= fitted.coef_.transitions.max() <= 0.05
+
+
+@pytest.mark.parametrize("make", [ChainSVM, ChainCRF])
+def test_only_the_ones_may_be_those_observed(make):
+    X, y = [[["a"], ["b"]], [["a"], ["c"]]], [["x", "y"], ["x", "z"]]
+    encoders = [make(only_observed=kind, fit_bias=False)._encode(X, y).encoder for kind in ("features", "transitions")]
+    sizes = [(encoder.node_pairs.labels.size, encoder.edge_pairs.labels.size) for encoder in encoders]
+    assert sizes == [(3, 9), (9, 2)]
+    with pytest.raises(ValueError, match="only_observed must be one of True, features, transitions"):
+        make(only_observed="states").fit(X, y)

@@ -46,7 +46,7 @@ def joint_features(problem, i):
         for x in range(k * k):
             columns.append(np.zeros(new_weights(problem).size))
             at = 2 * k + 2 * x
-            columns[-1][at : at + 2] = edges.features.rows[e]
+            columns[-1][at : at + 2] = edges.features.rows[edges.row[e]]
     return np.array(columns).T
 
 
@@ -423,7 +423,7 @@ def test_sets_of_neighbours():
     assert np.array_equal(np.sort(sets.cliques), np.arange(len(problem.labels) + len(problem.ends)))
     owner = np.concatenate([np.repeat(np.arange(5), np.diff(c.offsets)) for c in (problem.nodes, problem.edges)])
     for mine in np.split(owner[sets.cliques], sets.start[1:-1]):
-        assert 0 < len(mine) <= 32
+        assert 0 < len(mine) <= 64
         assert len(set(mine)) == 1
 
 

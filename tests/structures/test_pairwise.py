@@ -77,7 +77,7 @@ def naive_features(problem, i, y, column_of):
         column = column_of(*(y[v] for v in problem.ends[e]))
         if column is not None:
             at = edges.weight[edges.kind[e]] + 2 * column
-            phi[at : at + 2] += edges.features.rows[e]
+            phi[at : at + 2] += edges.features.rows[edges.row[e]]
     return phi
 
 
@@ -93,6 +93,31 @@ def test_oracles_equal_enumeration():
     edge_types = [EdgeType(), EdgeType(0, 1)]
     problem = make_problem(rng, graphs, (3, 2), edge_types, "float32", sparse=True)
     check_structure(with_elimination(problem), all_labellings(problem), k=5)
+
+
+def test_edges_lie_by_their_nodes_with_their_types_and_features():
+    rng = np.random.default_rng(0)
+    edges = np.array([(3, 2), (0, 3), (0, 1), (2, 1), (1, 3)])
+    kinds, features = np.array([0, 1, 0, 1, 0]), store(rng.normal(size=(10, 1)), "float64")
+    problem = make_pairwise(
+        features,
+        features,
+        (1, 1),
+        np.array([0, 4, 8]),
+        np.array([0, 5, 10]),
+        np.vstack([edges, edges[::-1]]),
+        np.zeros(8, int),
+        np.ones(8),
+        [2],
+        [EdgeType(), EdgeType()],
+        edge_type=np.concatenate([kinds, kinds[::-1]]),
+    )
+    later = problem.ends.max(axis=1)
+    assert later.tolist() == [1, 2, 3, 3, 3] * 2
+    given = np.where(problem.edges.row < 5, problem.edges.row, 9 - problem.edges.row)
+    assert np.array_equal(problem.ends, edges[given])
+    assert np.array_equal(problem.edges.kind, kinds[given])
+    assert np.array_equal(np.diff(problem.edges.part.reshape(2, 5), axis=1), np.full((2, 4), 4))
 
 
 @given(

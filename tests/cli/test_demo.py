@@ -98,3 +98,11 @@ def test_plots_that_cannot_be_written_are_refused_before_training(tmp_path, monk
 def test_plots_without_matplotlib_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert 'pip install "maxmargin[plot]"' in error_of("demo", "--plot", "plot.png")
+
+
+def test_shells_complete_commands(monkeypatch):
+    monkeypatch.setenv("_MAXMARGIN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "maxmargin tr")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    result = CliRunner().invoke(app, [], prog_name="maxmargin")
+    assert result.output.split() == ["train"]

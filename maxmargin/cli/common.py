@@ -1,0 +1,120 @@
+"""What the commands share: messages, exit codes, files and taggers."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from maxmargin.tagger import Tagger
+    from maxmargin.text import Document, Layout
+
+STDIN = Path("-")
+BAD_INPUT, INTERRUPTED = 1, 130  # exit codes; that of wrong usage is 2
+BATCH = 2_000  # sentences tagged at a time: the features of more need not be in memory
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def say(message: str) -> None:
+    """A message for people, not for pipes."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def fail(message: str) -> NoReturn:
+    """End with a message about the input."""
+    say(f"Error: {message}")
+    raise typer.Exit(BAD_INPUT)
+
+
+def reports_errors(command: Command) -> Command:
+    """A command whose bad input is told in one sentence, and that ends in good order when it is interrupted."""
+
+    @wraps(command)
+    def wrapped(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except BrokenPipeError:  # whoever read our output has enough of it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except OSError as error:
+            fail(f"{error.filename}: {error.strerror}." if error.filename is not None else str(error))
+        except (ValueError, LookupError) as error:
+            fail(" ".join(str(error).split()))
+        except KeyboardInterrupt:
+            say("Interrupted.")
+            raise typer.Exit(INTERRUPTED) from None
+
+    return wrapped  # type: ignore[return-value]
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on standard output."""
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def read(path: Path, layout: Layout | None = None, *, format: str | None = None, needs_tags: bool = True) -> Document:
+    """The sentences of a file, or of standard input if the path is "-"."""
+    from maxmargin.text import Layout, find_format, read_document
+
+    if layout is None or (format is not None and format != layout.format):
+        layout = Layout(format or find_format(path))
+    if path == STDIN:
+        return read_document(sys.stdin.buffer, layout, needs_tags=needs_tags, name="standard input")
+    return read_document(path, layout, needs_tags=needs_tags)
+
+
+@contextmanager
+def located(document: Document) -> Iterator[None]:
+    """Errors about tags name the file and the line."""
+    from maxmargin.text import TagError
+
+    try:
+        yield
+    except ValueError as error:
+        cause = error if isinstance(error, TagError) else error.__cause__
+        if not isinstance(cause, TagError):
+            raise
+        raise ValueError(f"{document.where(cause.sequence, cause.position)}: the sentence {cause.fault}.") from error
+
+
+def told(path: Path) -> str:
+    """A file and its size."""
+    size = path.stat().st_size
+    return f"{path}, {size / 1e6:.1f} MB" if size >= 1e6 else f"{path}, {size / 1e3:.0f} kB"
+
+
+def load_tagger(path: Path) -> Tagger:
+    """The tagger in a file."""
+    import maxmargin
+    from maxmargin.tagger import Tagger
+
+    tagger = maxmargin.load(path)
+    if not isinstance(tagger, Tagger):
+        raise ValueError(f"{str(path)!r} holds a {type(tagger).__name__}, not a tagger of `maxmargin train`.")
+    tagger._fitted()
+    return tagger
+
+
+def same_tokens(document: Document, tagger: Tagger) -> None:
+    """Raise unless the tokens of a document have as many parts as those that a tagger was trained on."""
+    layout, token = tagger.layout, document.X[0][0]
+    if layout is None or layout.format == "json":
+        return
+    wanted, found = (len(value) if isinstance(value, tuple) else 1 for value in (layout.x, token))
+    if found != wanted:
+        raise ValueError(f"{document.where(0)}: tokens have {found} columns, but the tagger was trained on {wanted}.")
+
+
+def in_batches(sentences: list[Any], tag: Callable[[list[Any]], list[Any]]) -> Iterator[Any]:
+    """What is found for each sentence, a few thousand at a time."""
+    for start in range(0, len(sentences), BATCH):
+        yield from tag(sentences[start : start + BATCH])

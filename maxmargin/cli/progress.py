@@ -1,0 +1,88 @@
+"""The progress of a training, as it goes on: one line in a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+
+from maxmargin.trace import Trace
+
+INTERVAL = 5.0  # seconds between two lines that are not in a terminal; each is a tenth longer than the one before
+
+
+class Progress:
+    """Shows the last certificate of a trace: objective, certified gap and, if there is one, the held-out score.
+
+    Parameters
+    ----------
+    score : what the held-out score is called
+    is_quiet : whether to show nothing
+    """
+
+    def __init__(self, score: str, *, is_quiet: bool) -> None:
+        self.score, self.is_quiet = score, is_quiet
+        self.console = Console(stderr=True, highlight=False)
+        self.spinner = Spinner("dots", " reading features")
+        self.live = Live(self.spinner, console=self.console, transient=True, refresh_per_second=8)
+        self.next, self.best = 0.0, -1.0
+
+    def __enter__(self) -> Self:
+        if self.is_live:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if self.is_live:
+            self.live.stop()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a terminal to write to."""
+        return self.console.is_terminal and not self.is_quiet
+
+    def __call__(self, trace: Trace) -> None:
+        """Show the last certificate of a trace."""
+        self.best = max(self.best, trace.last("dev_score"))
+        if self.is_quiet:
+            return
+        if self.is_live:
+            self.spinner.update(text=" " + self.line(trace))
+        elif time.monotonic() >= self.next:
+            self.say(self.line(trace))
+
+    def say(self, message: str) -> None:
+        """Print a line above what is live."""
+        if not self.is_quiet:
+            self.console.print(message, markup=False, soft_wrap=True)
+            self.next = time.monotonic() + INTERVAL
+
+    def line(self, trace: Trace) -> str:
+        """The last certificate."""
+        primal, gap = trace.last("primal"), trace.last("gap")
+        relative = gap / primal if primal > 0 else 0.0
+        parts = [
+            f"pass {trace.last('passes'):4.0f}",
+            f"objective {primal:.6f}",
+            f"certified gap {100 * relative:.3g} %",
+            f"{trace.last('seconds'):.0f} s",
+        ]
+        if trace.has_dev_scores:
+            parts.insert(3, f"held-out {self.score} {100 * trace.last('dev_score'):.2f} (best {100 * self.best:.2f})")
+        return "  ".join(parts)
+
+
+def summary(model: Any) -> str:
+    """What a training has led to."""
+    certificate, trace = model.certificate_, model.trace_
+    return (
+        f"{trace.last('passes'):.0f} passes in {trace.last('seconds'):.1f} s: objective {certificate.primal:.6g}, "
+        f"at most {100 * certificate.relative_gap:.2g} % above the optimum "
+        f"({model.status_.name}: {model.status_.value})."
+    )

@@ -1,0 +1,121 @@
+"""`maxmargin path`: the strength of the regularization that is best on held-out data."""
+
+from __future__ import annotations
+
+from pathlib import Path as File
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from maxmargin.cli.common import INTERRUPTED, located, print_json, say, told
+from maxmargin.cli.training import Choices, check_tags, figures
+from maxmargin.path import Path
+from maxmargin.text import Document
+
+BAR = 30  # characters of the longest bar
+HELD_OUT = 5  # where there is no held-out file, one sentence of so many is held out
+
+
+def run_path(choices: Choices, Cs: list[float], plot: File | None) -> None:
+    """Train for several C, draw the curve of held-out scores, and write the best tagger."""
+    target = choices.target
+    train, dev = choices.documents()
+    tagger = check_tags(choices.tagger(), train, dev, is_quiet=choices.quiet)
+    tagger.set_params(layout=train.layout)
+    X, y, X_dev, y_dev = _split(train, dev)
+    score = "F1" if tagger.scheme is not None else "accuracy"
+    console = Console(stderr=True, highlight=False)
+    is_live = console.is_terminal and not choices.quiet
+    live = Live(console=console, auto_refresh=False, transient=True)
+    if is_live:
+        live.start()
+
+    def show(path: Path) -> None:
+        if is_live:
+            live.update(curve(path, score), refresh=True)
+        elif not choices.quiet:
+            say(f"C {path.Cs[-1]:g}: held-out {score} {100 * path.scores[-1]:.2f}")
+
+    try:
+        with located(train if dev is None else dev):
+            path = tagger.tune(X, y, X_dev, y_dev, Cs=Cs, callback=show)
+    finally:
+        live.stop()
+    if not choices.quiet:
+        console.print(curve(path, score))
+        say(f"The best C is {path.best_C:g}.")
+    is_cut = path.interrupted
+    if dev is None and not is_cut:
+        if not choices.quiet:
+            say("Training on all sentences with it ...")
+        tagger.model_ = None
+        tagger.model.set_params(C=path.best_C)
+        tagger.fit(train.X, train.y)
+    tagger.save(target)
+    if not choices.quiet:
+        say(f"The tagger is in {told(target)}.")
+    if plot is not None:
+        draw(path, plot)
+    if choices.json:
+        tried = [
+            {"C": C, "objective": primal, "gap": gap, "passes": passes, "score": found}
+            for C, primal, gap, passes, found in zip(
+                path.Cs.tolist(),
+                path.primal.tolist(),
+                path.gap.tolist(),
+                path.passes.tolist(),
+                path.scores.tolist(),
+                strict=False,
+            )
+        ]
+        print_json({**figures(tagger, target), "path": tried})
+    if is_cut:
+        say("Interrupted: this is the best of those that were tried.")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _split(train: Document, dev: Document | None) -> tuple[list, list, list, list]:
+    """The sentences to train on, and those held out."""
+    y = train.y or []
+    if dev is not None:
+        return train.X, y, dev.X, dev.y or []
+    if len(train.X) < HELD_OUT:
+        raise ValueError(f"{train.name} has {len(train.X)} sentences, too few to hold some out: give --dev.")
+    is_held = [i % HELD_OUT == HELD_OUT - 1 for i in range(len(y))]
+    kept, held = ([i for i, is_out in enumerate(is_held) if is_out == wanted] for wanted in (False, True))
+    return [train.X[i] for i in kept], [y[i] for i in kept], [train.X[i] for i in held], [y[i] for i in held]
+
+
+def curve(path: Path, score: str) -> Table:
+    """The scores so far as bars, the best one marked."""
+    table = Table("C", "objective", "gap", "passes", f"held-out {score}", "", box=SIMPLE_HEAD)
+    for column in table.columns[:5]:
+        column.justify = "right"
+    scores = [float(value) for value in path.scores]
+    low, high = min(scores), max(scores)
+    rows = zip(path.Cs, path.primal, path.gap, path.passes, scores, strict=False)
+    for C, primal, gap, passes, value in sorted(rows):
+        share = (value - low) / (high - low) if high > low else float(high > 0)
+        is_best = value == high and path.best_C == C
+        table.add_row(
+            f"{C:g}",
+            f"{primal:.4f}",
+            f"{100 * gap / primal:.2g} %" if primal > 0 else "0 %",
+            f"{passes:.0f}",
+            f"{100 * value:.2f}",
+            "█" * (1 + round(share * (BAR - 1))),
+            style="bold green" if is_best else None,
+        )
+    return table
+
+
+def draw(path: Path, target: File) -> None:
+    """Draw the curve to a PNG file."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    path.plot(figure.subplots())
+    figure.savefig(target, format="png", dpi=150)

@@ -1,0 +1,393 @@
+"""The estimator of sklearn-crfsuite, trained by the solvers of this library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from maxmargin.checks import check_choice, check_cost, check_count, check_positive
+from maxmargin.crfsuite.metrics import flat_accuracy_score
+from maxmargin.estimators.chain import ChainCRF, ChainSVM
+from maxmargin.estimators.parameters import estimator
+from maxmargin.persist import load, register, save, writable
+from maxmargin.solvers.bcfw import BCFW
+from maxmargin.solvers.lbfgs import LBFGS
+from maxmargin.solvers.perceptron import Perceptron
+from maxmargin.trace import Trace
+
+ITERATIONS = {"l2sgd": 1000, "ap": 100, "pa": 100}  # the defaults there; L-BFGS has no limit
+LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
+
+
+class TrainingLog(NamedTuple):
+    """The course of a training: a dictionary for each certificate, with its number, the loss and the seconds so far."""
+
+    iterations: list[dict[str, Any]]
+
+    @property
+    def last_iteration(self) -> dict[str, Any]:
+        """The last of them."""
+        return self.iterations[-1]
+
+
+class Frequent:
+    """Models that have weights only for pairs that occur `least_observed` times or more."""
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
+        return super()._learn(X, y, least_observed=self.least_observed, **data)  # type: ignore[misc,attr-defined]
+
+
+@estimator
+class FrequentCRF(Frequent, ChainCRF):
+    """A CRF with the features of CRFsuite."""
+
+    least_observed: float = 0.0
+
+
+@estimator
+class FrequentSVM(Frequent, ChainSVM):
+    """A structural SVM with the features of CRFsuite."""
+
+    least_observed: float = 0.0
+
+
+class CRF(BaseEstimator):
+    """A drop-in for ``sklearn_crfsuite.CRF``: its arguments, methods and attributes.
+
+    The same features, ``c1`` and ``c2`` give the same objective, c1 ||w||_1 + c2 ||w||^2 - sum_i log p(y_i), and so the
+    same model. `model_` is the model behind it, a `ChainCRF` or `ChainSVM`, with the certificate of the fit.
+
+    Parameters
+    ----------
+    algorithm : {"lbfgs", "l2sgd", "ap", "pa"}, default="lbfgs"
+        L-BFGS, or OWL-QN if ``c1`` is not 0; stochastic gradients; the averaged perceptron. "pa" trains the model that
+        passive-aggressive steps approach, a structural SVM with C = ``c``, by block-coordinate Frank-Wolfe. "arow" is
+        refused: it has no counterpart.
+    min_freq : float, default=0
+        Leave out pairs of an attribute and a label, and of two labels, that occur less often.
+    all_possible_states, all_possible_transitions : bool, default=False
+        Have weights for pairs of an attribute and a label, and of two labels, that do not occur, too.
+    c1, c2 : float, default=0 and 1
+        Coefficients of the L1 and L2 norms; "l2sgd" takes ``c2`` only, "ap" and "pa" neither.
+    max_iterations : int
+        Passes over the data; by default 1,000 for "l2sgd", 100 for "ap" and "pa", no limit for "lbfgs".
+    num_memories : int
+        Steps that L-BFGS remembers; by default as many as `LBFGS` does, for fewer passes.
+    epsilon : float, default=1e-5
+        The relative duality gap at which to stop (there: a bound of the gradient).
+    period, delta : int and float, default=10 and 1e-5
+        "lbfgs" stops, too, when the loss has fallen by at most a share ``delta`` in ``period`` certificates.
+    c : float, default=1
+        The C of "pa".
+    pa_type, error_sensitive : default=1 and True
+        Other values are refused.
+    averaging : bool, default=True
+        Whether "pa" returns the average of its iterates.
+    linesearch, max_linesearch, calibration_eta, calibration_rate, calibration_samples, calibration_candidates,
+    calibration_max_trials
+        Without effect: steps are found otherwise, which changes the way to the optimum, not the optimum.
+    variance, gamma
+        Those of "arow".
+    verbose : bool, default=False
+        Print the trace.
+    model_filename : str
+        A file to which `fit` writes the model and from which, before any fit, it is read: one of this library, not of
+        CRFsuite.
+    keep_tempfiles
+        Without effect: there are none.
+    trainer_cls
+        Refused.
+
+    Examples
+    --------
+    >>> from maxmargin.crfsuite import CRF
+    >>> X = [[{"word": "the"}, {"word": "dog"}], [{"word": "dogs"}, {"word": "bark"}]]
+    >>> crf = CRF(c1=0.1, c2=0.1, all_possible_transitions=True).fit(X, [["DET", "NOUN"], ["NOUN", "VERB"]])
+    >>> crf.predict_single([{"word": "the"}, {"word": "cat"}])
+    ['DET', 'NOUN']
+    >>> sorted(crf.state_features_)
+    [('word:bark', 'VERB'), ('word:dog', 'NOUN'), ('word:dogs', 'NOUN'), ('word:the', 'DET')]
+    """
+
+    def __init__(
+        self,
+        algorithm: Any = None,
+        min_freq: Any = None,
+        all_possible_states: Any = None,
+        all_possible_transitions: Any = None,
+        c1: Any = None,
+        c2: Any = None,
+        max_iterations: Any = None,
+        num_memories: Any = None,
+        epsilon: Any = None,
+        period: Any = None,
+        delta: Any = None,
+        linesearch: Any = None,
+        max_linesearch: Any = None,
+        calibration_eta: Any = None,
+        calibration_rate: Any = None,
+        calibration_samples: Any = None,
+        calibration_candidates: Any = None,
+        calibration_max_trials: Any = None,
+        pa_type: Any = None,
+        c: Any = None,
+        error_sensitive: Any = None,
+        averaging: Any = None,
+        variance: Any = None,
+        gamma: Any = None,
+        verbose: Any = False,
+        model_filename: Any = None,
+        keep_tempfiles: Any = False,
+        trainer_cls: Any = None,
+    ) -> None:
+        self.algorithm = algorithm
+        self.min_freq = min_freq
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+        self.c1 = c1
+        self.c2 = c2
+        self.max_iterations = max_iterations
+        self.num_memories = num_memories
+        self.epsilon = epsilon
+        self.period = period
+        self.delta = delta
+        self.linesearch = linesearch
+        self.max_linesearch = max_linesearch
+        self.calibration_eta = calibration_eta
+        self.calibration_rate = calibration_rate
+        self.calibration_samples = calibration_samples
+        self.calibration_candidates = calibration_candidates
+        self.calibration_max_trials = calibration_max_trials
+        self.pa_type = pa_type
+        self.c = c
+        self.error_sensitive = error_sensitive
+        self.averaging = averaging
+        self.variance = variance
+        self.gamma = gamma
+        self.verbose = verbose
+        self.model_filename = model_filename
+        self.keep_tempfiles = keep_tempfiles
+        self.trainer_cls = trainer_cls
+
+    # --- training -------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
+        """Train on sequences.
+
+        Parameters
+        ----------
+        X : list of lists of feature dictionaries, or of lists of strings
+        y : list of lists of labels
+        X_dev, y_dev : held-out sequences: the share of labels that are right is in the last entry of `training_log_`
+        """
+        if (X_dev is None) != (y_dev is None):
+            raise ValueError("Pass both X_dev and y_dev to use the holdout data")
+        model = self._new_model()
+        if self.model_filename is not None:
+            writable(self.model_filename)  # or an error, before training
+        X, y = [*X], [*y]
+        is_empty = [not len(sequence) for sequence in X]
+        if len(X) == len(y) and any(is_empty):  # which CRFsuite takes
+            kept = [i for i in range(len(X)) if len(X[i]) or len(y[i])]
+            X, y = [X[i] for i in kept], [y[i] for i in kept]
+        is_lbfgs = self._algorithm == "lbfgs"
+        model.fit(X, y, callback=flattens(_or(self.period, 10), _or(self.delta, 1e-5)) if is_lbfgs else None)
+        trace, n = model.trace_, len(X)
+        rows = zip((n * trace.primal).tolist(), trace.seconds.tolist(), strict=True)
+        log = TrainingLog(
+            [{"num": k, "loss": loss, "time": seconds} for k, (loss, seconds) in enumerate(rows, start=1)]
+        )
+        seen = dict.fromkeys(label for labels in y for label in labels)
+        self.model_, self.training_log_, self._labels = model, log, [*seen]
+        if self.model_filename is not None:
+            self.save(self.model_filename)
+        if X_dev is not None:
+            log.last_iteration["item_accuracy_float"] = self.score(X_dev, y_dev)
+        return self
+
+    @property
+    def _algorithm(self) -> str:
+        return _or(self.algorithm, "lbfgs")
+
+    def _new_model(self) -> ChainCRF | ChainSVM:
+        """The model with these arguments, which are checked."""
+        algorithm, c1, c2 = self._algorithm, _or(self.c1, 0.0), _or(self.c2, 1.0)
+        self._check(algorithm)
+        min_freq = _or(self.min_freq, 0)
+        options: dict[str, Any] = {
+            "fit_bias": False,
+            "only_observed": _observed(
+                # a pair that does not occur is less frequent than any positive `min_freq`
+                not self.all_possible_states or min_freq > 0,
+                not self.all_possible_transitions or min_freq > 0,
+            ),
+            "least_observed": float(min_freq),
+            "tol": _or(self.epsilon, 1e-5),
+            "max_passes": _or(self.max_iterations, ITERATIONS.get(algorithm, 1e6)),
+            "random_state": 0,
+            "verbose": int(bool(self.verbose)),
+        }
+        if algorithm == "ap":
+            return FrequentSVM(solver=Perceptron(), **options)
+        if algorithm == "pa":
+            averaging = bool(_or(self.averaging, True))
+            return FrequentSVM(C=_or(self.c, 1.0), solver=BCFW(averaging=averaging), **options)
+        solver = "sgd" if algorithm == "l2sgd" else LBFGS(memory=self.num_memories)
+        strength = c1 + 2 * c2
+        C, l1_ratio = (1 / strength, c1 / strength) if strength else (np.inf, 0.0)
+        return FrequentCRF(C=C, l1_ratio=l1_ratio, solver=solver, **options)
+
+    def _check(self, algorithm: str) -> None:
+        if algorithm == "arow":
+            raise ValueError("algorithm='arow' has no counterpart here: use 'pa', 'ap', 'lbfgs' or 'l2sgd'.")
+        check_choice("algorithm", algorithm, ("lbfgs", "l2sgd", "ap", "pa"))
+        for name in ("c1", "c2", "min_freq"):
+            check_cost(name, _or(getattr(self, name), 0))
+        for name in ("epsilon", "delta", "c"):
+            check_positive(name, _or(getattr(self, name), 1))
+        for name in ("max_iterations", "num_memories", "period", "max_linesearch"):
+            check_count(name, _or(getattr(self, name), 1))
+        check_choice("linesearch", self.linesearch, (None, *LINE_SEARCHES))
+        if self.c1 and algorithm != "lbfgs":
+            raise ValueError(f"c1 needs algorithm='lbfgs', not {algorithm!r}.")
+        if algorithm == "pa" and not (_or(self.pa_type, 1) == 1 and _or(self.error_sensitive, True)):
+            raise ValueError("algorithm='pa' has a counterpart only for pa_type=1 with error_sensitive=True.")
+        if self.trainer_cls is not None:
+            raise ValueError("trainer_cls must be None: there is no pycrfsuite.Trainer.")
+
+    # --- predictions ----------------------------------------------------------------------------------------------
+
+    def _fitted(self) -> ChainCRF | ChainSVM:
+        if not hasattr(self, "model_") and self.model_filename is not None:
+            saved = load(self.model_filename)
+            if not isinstance(saved, CRF) or not hasattr(saved, "model_"):
+                raise ValueError(f"{self.model_filename!r} holds no fitted CRF.")
+            self._learned(**saved._saved()["fitted"])
+        if not hasattr(self, "model_"):
+            raise AttributeError("This CRF is not fitted yet: call fit first.")
+        return self.model_
+
+    def save(self, path: Any) -> None:
+        """Write the CRF to a file, from which `maxmargin.load` makes it again."""
+        save(self, path)
+
+    def _learned(self, model: Any, log: Any, classes: Any) -> Self:
+        """Become a CRF that was fitted."""
+        if not (isinstance(model, FrequentCRF | FrequentSVM) and sorted(classes) == model.classes_.tolist()):
+            raise ValueError("what was learned is no model of these labels")
+        self.model_, self.training_log_, self._labels = model, TrainingLog([dict(entry) for entry in log]), [*classes]
+        return self
+
+    def _saved(self) -> dict[str, Any]:
+        """What is saved: constructor arguments and, of a fitted CRF, what it has learned."""
+        fitted = None
+        if hasattr(self, "model_"):
+            fitted = {"model": self.model_, "log": self.training_log_.iterations, "classes": self.classes_}
+        return {**self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def _loaded(cls, fitted: Any, **arguments: Any) -> CRF:
+        """The CRF of what was saved."""
+        return cls(**arguments) if fitted is None else cls(**arguments)._learned(**fitted)
+
+    def _of_each(self, X: Any, predict: Callable[[list[Any]], Sequence[Any]]) -> np.ndarray:
+        """What a model predicts for each sequence; an empty list for those that are empty."""
+        X = [*X]
+        full = [x for x in X if len(x)]
+        values = iter(predict(full) if full else [])
+        found = np.empty(len(X), object)
+        for i, x in enumerate(X):
+            found[i] = next(values) if len(x) else []
+        return found
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The labels of sequences: an array of lists."""
+        model = self._fitted()
+        return self._of_each(X, lambda full: [labels.tolist() for labels in model.predict(full)])
+
+    def predict_single(self, xseq: Any) -> list[Any]:
+        """The labels of one sequence."""
+        return self.predict([xseq])[0]
+
+    def predict_marginals(self, X: Any) -> np.ndarray:
+        """The probabilities of labels: an array of lists with a dictionary for each position."""
+        model = self._fitted()
+        order = [model.classes_.tolist().index(label) for label in self.classes_]
+
+        def named(table: np.ndarray) -> list[dict[Any, float]]:
+            return [dict(zip(self.classes_, row, strict=True)) for row in table[:, order].tolist()]
+
+        return self._of_each(X, lambda full: [named(table) for table in model.predict_marginals(full)])
+
+    def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
+        """The probabilities of the labels of one sequence."""
+        return self.predict_marginals([xseq])[0]
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of labels that are right."""
+        return flat_accuracy_score(y, self.predict(X))
+
+    # --- what was learned -----------------------------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> list[Any]:
+        """The labels, in the order in which they occur."""
+        self._fitted()
+        return self._labels
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float]:
+        """The weights of pairs of an attribute and a label that are not zero."""
+        model = self._fitted()
+        table = model.coef_.emissions
+        rows, columns = table.nonzero()
+        labels = model.classes_[columns].tolist()
+        weights = np.asarray(table[rows, columns]).ravel().tolist()
+        return dict(zip(zip(model.feature_names_in_[rows].tolist(), labels, strict=True), weights, strict=True))
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """The weights of pairs of two labels, the second of which follows the first, that are not zero."""
+        model = self._fitted()
+        rows, columns = np.nonzero(model.coef_.transitions)
+        pairs = zip(model.classes_[rows].tolist(), model.classes_[columns].tolist(), strict=True)
+        return dict(zip(pairs, model.coef_.transitions[rows, columns].tolist(), strict=True))
+
+    @property
+    def attributes_(self) -> list[str]:
+        """The attributes that have a weight that is not zero."""
+        model = self._fitted()
+        rows, _ = model.coef_.emissions.nonzero()
+        return model.feature_names_in_[np.unique(rows)].tolist()
+
+    @property
+    def num_attributes_(self) -> int:
+        """Their number."""
+        return len(self.attributes_)
+
+
+register(CRF, get=CRF._saved, make=CRF._loaded, name="crfsuite.CRF")
+
+
+def flattens(period: int, delta: float) -> Callable[[Trace], bool]:
+    """Whether a loss has fallen by at most a share `delta` in the last `period` certificates."""
+
+    def has_flattened(trace: Trace) -> bool:
+        if len(trace) <= period:
+            return False
+        before, now = trace.rows[-1 - period][3], trace.rows[-1][3]
+        return before - now <= delta * abs(now)
+
+    return has_flattened
+
+
+def _observed(states: bool, transitions: bool) -> bool | str:
+    """The pairs that have a weight only if they occur, as `only_observed` of models."""
+    return states if states == transitions else "features" if states else "transitions"
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value is None else value

@@ -1,0 +1,274 @@
+"""What a model of sequences has learned, and why a position got its label."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.checks import check_count, shown
+from maxmargin.encode.chain import BIASES, ChainEncoder, append_biases
+from maxmargin.encode.rows import stack_rows
+from maxmargin.problem import IMPOSSIBLE
+
+
+class Weight(NamedTuple):
+    """The weight of a feature for a label, or of a transition from one label to another."""
+
+    of: str
+    label: Any
+    weight: float
+
+
+class Contribution(NamedTuple):
+    """What a feature, or a transition, adds to the score of a labelling over that of its rival.
+
+    Attributes
+    ----------
+    position : where; of a transition, that of its second label
+    of : the name of the feature, or both transitions, such as "O -> B-PER, not O -> O"
+    value : how much
+    """
+
+    position: int
+    of: str
+    value: float
+
+
+class Explanation(NamedTuple):
+    """Why a position has a label and not another.
+
+    Attributes
+    ----------
+    position : the position
+    label : its label in the predicted labelling
+    rival : the other label; the runner-up, whose best labelling comes closest, unless another was asked for; None if no
+        labelling that is allowed has it
+    margin : how much higher the score of the predicted labelling is than that of the best labelling with the rival
+    labelling, rival_labelling : both
+    contributions : list of `Contribution`, the largest first, which add up to the margin
+    """
+
+    position: int
+    label: Any
+    rival: Any
+    margin: float
+    labelling: list[Any]
+    rival_labelling: list[Any]
+    contributions: list[Contribution]
+
+    def __str__(self) -> str:
+        if self.rival is None:
+            return f"{self.label}: nothing else is allowed"
+        first = f"{self.label} and not {self.rival}: by {self.margin:.4g}"
+        return "\n".join([first, *(f"{c.value:+10.4f}  {c.of}  (position {c.position})" for c in self.contributions)])
+
+
+def strongest_features(model: Any, label: Any, k: int = 10) -> list[Weight]:
+    """The features that speak most for a label, or most against it.
+
+    Parameters
+    ----------
+    model : a fitted `ChainSVM` or `ChainCRF`
+    label : one of its `classes_`
+    k : the number of features
+
+    Returns
+    -------
+    list of `Weight`, the largest in absolute value first; those of weight 0 are left out
+
+    Examples
+    --------
+    >>> from maxmargin import ChainCRF
+    >>> from maxmargin.inspection import strongest_features
+    >>> model = ChainCRF(fit_bias=False).fit([[["the"], ["dog"]], [["dog"]]], [["DET", "NOUN"], ["NOUN"]])
+    >>> [(found.of, found.weight > 0) for found in strongest_features(model, "NOUN")]
+    [('dog', True), ('the', False)]
+    """
+    check_count("k", k)
+    encoder = _encoder(model)
+    table = _node_weights(model)[:, [_number(encoder, label)]]
+    column = (table.toarray() if sp.issparse(table) else np.asarray(table))[:, 0]
+    order = np.argsort(-np.abs(column), kind="stable")[:k]
+    names = _feature_names(encoder, order)
+    return [Weight(name, label, float(column[f])) for name, f in zip(names, order, strict=True) if column[f]]
+
+
+def strongest_transitions(model: Any, k: int | None = None) -> list[tuple[Any, Any, float]]:
+    """The weights of transitions, the largest in absolute value first.
+
+    Parameters
+    ----------
+    model : a fitted `ChainSVM` or `ChainCRF`
+    k : how many; all by default
+
+    Returns
+    -------
+    list of tuples of a label, the one that follows it, and the weight; those that are ruled out, or 0, are left out
+
+    Examples
+    --------
+    >>> from maxmargin import ChainCRF
+    >>> from maxmargin.inspection import strongest_transitions
+    >>> model = ChainCRF().fit([[["the"], ["dog"]], [["a"], ["cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
+    >>> strongest_transitions(model, 1)[0][:2]
+    ('DET', 'NOUN')
+    """
+    encoder, table = _encoder(model), model.coef_.transitions
+    rows, columns = np.nonzero((table != 0) & (encoder.penalty == 0))
+    order = np.argsort(-np.abs(table[rows, columns]), kind="stable")[:k]
+    classes = encoder.classes
+    return [
+        (classes[a].item(), classes[b].item(), float(table[a, b]))
+        for a, b in zip(rows[order], columns[order], strict=True)
+    ]
+
+
+def explain(model: Any, x: Any, position: int, rival: Any = None) -> Explanation:
+    """Why a position has its label: what speaks for it, and against it, in comparison with another one.
+
+    The predicted labelling is compared with the best one that has the rival at this position. They may differ
+    elsewhere, too; then features of other positions contribute, as do transitions.
+
+    Parameters
+    ----------
+    model : a fitted `ChainSVM` or `ChainCRF`
+    x : a sequence, as in `fit`
+    position : which position, from 0
+    rival : the label to compare with; by default the runner-up
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> from maxmargin import ChainCRF
+    >>> from maxmargin.inspection import explain
+    >>> model = ChainCRF().fit([[["the"], ["dog"]], [["dog"], ["runs"]]], [["DET", "NOUN"], ["NOUN", "VERB"]])
+    >>> found = explain(model, [["the"], ["dog"]], 0)
+    >>> found.label, found.rival, found.margin > 0
+    ('DET', 'NOUN', True)
+    >>> "the" in [contribution.of for contribution in found.contributions if contribution.value > 0]
+    True
+    """
+    encoder = _encoder(model)
+    rows = encoder.stored(stack_rows(encoder.by_name([x]), None, encoder.n_features_in), append_biases)
+    length, classes = rows.matrix.shape[0], encoder.classes
+    if not (isinstance(position, (int, np.integer)) and 0 <= position < length):
+        raise ValueError(f"position must be one from 0 to {length - 1}, not {shown(position)}.")
+    weights = _node_weights(model)
+    nodes = rows.matrix @ weights
+    nodes = np.asarray(nodes.toarray() if sp.issparse(nodes) else nodes, np.float64)
+    nodes[[0, -1]] += encoder.end_penalty if length > 1 else encoder.end_penalty.sum(axis=0)
+    edges = model.coef_.transitions.astype(np.float64) + encoder.penalty
+    best = np.searchsorted(classes, model.predict([x])[0])
+    if rival is None:
+        through = _best_through(nodes, edges, position)
+        through[best[position]] = -np.inf
+        other = int(np.argmax(through))
+    else:
+        other = _number(encoder, rival)
+        if other == best[position]:
+            raise ValueError(f"rival must be another label than {shown(rival)}, which position {position} has.")
+    second = _best_with(nodes, edges, position, other)
+    if other == best[position] or _score(nodes, edges, second) <= IMPOSSIBLE / 2:
+        labelling = classes[best].tolist()
+        return Explanation(int(position), labelling[position], None, np.inf, labelling, [], [])
+    found = [*_of_features(encoder, rows.matrix, weights, best, second), *_of_transitions(classes, edges, best, second)]
+    return Explanation(
+        int(position),
+        classes[best[position]].item(),
+        classes[other].item(),
+        _score(nodes, edges, best) - _score(nodes, edges, second),
+        classes[best].tolist(),
+        classes[second].tolist(),
+        sorted((c for c in found if c.value), key=lambda c: -abs(c.value)),
+    )
+
+
+def _encoder(model: Any) -> ChainEncoder:
+    check_is_fitted(model)
+    if not isinstance(getattr(model, "_encoder", None), ChainEncoder):
+        raise TypeError(f"model must be a ChainSVM or a ChainCRF, not a {type(model).__name__}.")
+    return model._encoder
+
+
+def _number(encoder: ChainEncoder, label: Any) -> int:
+    labels = encoder.classes.tolist()
+    if label not in labels:
+        raise ValueError(f"{shown(label)} is not a label of the model, which has {shown(labels)}.")
+    return labels.index(label)
+
+
+def _node_weights(model: Any) -> Any:
+    """(F + biases, L) the weights of features and of biases."""
+    emissions, biases, _ = model._encoder.tables(model._w, 1)
+    if sp.issparse(emissions):
+        return sp.vstack([emissions, sp.csr_array(biases)], format="csr") if len(biases) else emissions
+    return np.vstack([emissions, biases])
+
+
+def _feature_names(encoder: ChainEncoder, which: np.ndarray) -> list[str]:
+    """The names of features and, after these, of biases."""
+    vocabulary, width = encoder.vocabulary, encoder.n_features_in
+    names = None if vocabulary is None or vocabulary.n_hashed is not None else [*vocabulary.columns]
+    return [
+        f"({BIASES[f - width]})" if f >= width else names[f] if names is not None else f"feature {f}"
+        for f in which.tolist()
+    ]
+
+
+def _of_features(encoder: ChainEncoder, matrix: Any, weights: Any, best: Any, second: Any) -> list[Contribution]:
+    found = []
+    for t in np.flatnonzero(best != second).tolist():
+        row = sp.csr_array(matrix[[t]])
+        rows = weights[row.indices]
+        rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        values = row.data * (rows[:, best[t]].astype(np.float64) - rows[:, second[t]])
+        names = _feature_names(encoder, row.indices)
+        found += [Contribution(t, name, value) for name, value in zip(names, values.tolist(), strict=True)]
+    return found
+
+
+def _of_transitions(classes: np.ndarray, edges: np.ndarray, best: Any, second: Any) -> list[Contribution]:
+    found = []
+    for t in range(1, len(best)):
+        pairs = (best[t - 1], best[t]), (second[t - 1], second[t])
+        if pairs[0] != pairs[1]:
+            ours, theirs = (" -> ".join(str(classes[k]) for k in pair) for pair in pairs)
+            found.append(Contribution(t, f"{ours}, not {theirs}", float(edges[pairs[0]] - edges[pairs[1]])))
+    return found
+
+
+def _score(nodes: np.ndarray, edges: np.ndarray, labels: np.ndarray) -> float:
+    return float(nodes[np.arange(len(labels)), labels].sum() + edges[labels[:-1], labels[1:]].sum())
+
+
+def _forward(nodes: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """(T, L) the score of the best labelling up to each position that ends with each label."""
+    best = nodes.copy()
+    for t in range(1, len(nodes)):
+        best[t] += (best[t - 1][:, np.newaxis] + edges).max(axis=0)
+    return best
+
+
+def _best_through(nodes: np.ndarray, edges: np.ndarray, position: int) -> np.ndarray:
+    """(L,) the score of the best labelling with each label at a position."""
+    ahead = _forward(nodes, edges)[position]
+    behind = _forward(nodes[::-1], edges.T)[len(nodes) - 1 - position]
+    return ahead + behind - nodes[position]
+
+
+def _best_with(nodes: np.ndarray, edges: np.ndarray, position: int, label: int) -> np.ndarray:
+    """The best labelling that has a label at a position."""
+    fixed = nodes.copy()
+    fixed[position] = -np.inf
+    fixed[position, label] = nodes[position, label]
+    best = _forward(fixed, edges)
+    labels = [int(np.argmax(best[-1]))]
+    for t in range(len(nodes) - 2, -1, -1):
+        labels.append(int(np.argmax(best[t] + edges[:, labels[-1]])))
+    return np.array(labels[::-1])

@@ -1,0 +1,237 @@
+"""A tagger: features of words, a model of sequences and a scheme of tags, in one estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.estimators.chain import ChainCRF, ChainModel
+from maxmargin.inspection import Explanation, explain
+from maxmargin.metrics import entity_f1, token_accuracy
+from maxmargin.path import Path, regularization_path
+from maxmargin.persist import register, save
+from maxmargin.text.documents import Layout
+from maxmargin.text.schemes import convert_tags, find_scheme, scheme_named
+from maxmargin.text.windows import WindowFeatures
+
+GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # values of C to try
+
+
+class Tagger(BaseEstimator):
+    """Tags the words of sentences: entities, chunks, parts of speech.
+
+    `WindowFeatures` describe the words, and a `ChainCRF` or `ChainSVM` tags them. Where tags spell entities, its
+    predictions keep to their scheme. The defaults train a good tagger without tuning.
+
+    Parameters
+    ----------
+    features : transformer, default=None
+        From sentences to features by name; None is `WindowFeatures` with its defaults.
+    model : ChainCRF or ChainSVM, default=None
+        None is ``ChainCRF(only_observed=True)``. Its `constraints` and `scoring` are set by the scheme, unless they are
+        given: held-out sentences are scored by the F1 of entities, or by the share of right tags.
+    scheme : str, default="auto"
+        The scheme of the tags. "auto" finds it in y; tags that keep to the rules of none, such as parts of speech, have
+        none. With the name of a scheme, such as "BILOU", tags are converted to it, and mended on the way. None is none.
+    layout : Layout, default=None
+        Where the files that it was trained on have tokens and tags, so that it can read others.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The tags, sorted.
+    scheme_ : str or None
+        The scheme of its tags.
+    model_ : the fitted model
+    features_ : the fitted transformer
+
+    Examples
+    --------
+    >>> from maxmargin import Tagger
+    >>> X = [["Ann", "lives", "in", "Rome"], ["Bob", "ran"], ["Rome", "fell"]]
+    >>> y = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O"], ["B-LOC", "O"]]
+    >>> tagger = Tagger().fit(X, y)
+    >>> tagger.scheme_, tagger.predict([["Bob", "lives", "in", "Rome"]])
+    ('IOB2', [['B-PER', 'O', 'O', 'B-LOC']])
+    >>> found = tagger.explain(["Bob", "ran"], 0)
+    >>> found.label, found.rival
+    ('B-PER', 'O')
+    """
+
+    def __init__(
+        self, *, features: Any = None, model: Any = None, scheme: str | None = "auto", layout: Layout | None = None
+    ) -> None:
+        self.features = features
+        self.model = model
+        self.scheme = scheme
+        self.layout = layout
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+    def prepared(self, y: Any) -> tuple[Self, Any]:
+        """An unfitted tagger with everything chosen, features, model and scheme, and the tags that it is to learn.
+
+        Parameters
+        ----------
+        y : list of lists of tags
+        """
+        features = WindowFeatures() if self.features is None else clone(self.features)
+        model = ChainCRF(only_observed=True) if self.model is None else clone(self.model)
+        scheme = _found_scheme(y) if self.scheme == "auto" else self.scheme and scheme_named(self.scheme)
+        if scheme is not None:
+            y = y if self.scheme == "auto" else convert_tags(y, scheme)
+            if model.constraints is None:
+                model.set_params(constraints=scheme.lower())
+            if model.scoring is None:
+                model.set_params(scoring="entity_f1")
+        return type(self)(features=features, model=model, scheme=scheme, layout=self.layout), y
+
+    def fit(self, X: Any, y: Any, *, X_dev: Any = None, y_dev: Any = None, **options: Any) -> Self:
+        """Train on sentences.
+
+        Parameters
+        ----------
+        X : list of sentences, lists of words or of tuples of a word and tags
+        y : list of lists of tags
+        X_dev, y_dev : held-out sentences like X and y: the best weights on them are kept, and end the fit
+        options : further arguments of the `fit` of models, such as sample_weight and callback
+
+        Returns
+        -------
+        self
+        """
+        y = [*y] if isinstance(y, Iterator) else y
+        chosen, tags = self.prepared(y)
+        features, model = chosen.features, chosen.model
+        features.fit(X, tags)
+        held_out = None if X_dev is None else features.transform(X_dev)
+        model.fit(features.transform(X), tags, X_dev=held_out, y_dev=y_dev, **options)
+        return self.complete(features, model, chosen.scheme)
+
+    def tune(
+        self, X: Any, y: Any, X_dev: Any, y_dev: Any, *, Cs: Any = GRID, eps: float = 0.02, callback: Any = None
+    ) -> Path:
+        """Train for several strengths of the regularization, each from the weights before; keep the best.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+        X_dev, y_dev : held-out sentences, on which models are scored
+        Cs : the values of C to try
+        eps : how far from its optimum an objective may be, of SVMs; CRFs go by their tol
+        callback : called with the `Path` after each C; it ends if that returns True
+
+        Returns
+        -------
+        Path
+            With the scores; the tagger itself has the model of the best one.
+        """
+        chosen, tags = self.prepared([*y] if isinstance(y, Iterator) else y)
+        features, rows = chosen.features.fit(X, tags), chosen.features.transform(X)
+        lambdas = 1.0 / (len(rows) * np.asarray(Cs, np.float64))
+        held_out = {"X_dev": features.transform(X_dev), "y_dev": y_dev}
+        path = regularization_path(
+            chosen.model, rows, tags, method="grid", lambdas=lambdas, eps=eps, callback=callback, **held_out
+        )
+        self.complete(features, path.model_at(path.best_lambda), chosen.scheme)
+        return path
+
+    def complete(self, features: Any, model: Any, scheme: str | None) -> Self:
+        """Become the tagger of a fitted transformer and model, of tags of a scheme."""
+        self.features_, self.model_, self.scheme_ = features, model, scheme
+        return self
+
+    def _fitted(self) -> Any:
+        check_is_fitted(self, "model_")
+        return self.model_
+
+    classes_ = property(lambda self: self._fitted().classes_, doc="The tags, sorted.")
+    trace_ = property(lambda self: self._fitted().trace_, doc="The certificates of the fit.")
+    status_ = property(lambda self: self._fitted().status_, doc="Why the fit stopped.")
+    certificate_ = property(lambda self: self._fitted().certificate_, doc="What is proven of the weights.")
+
+    def predict(self, X: Any) -> list[list[Any]]:
+        """The tags of sentences.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        """
+        return [tags.tolist() for tags in self._fitted().predict(self.features_.transform(X))]
+
+    def predict_topk(self, X: Any, k: int) -> list[tuple[list[list[Any]], np.ndarray]]:
+        """The k best taggings of each sentence, best first, with their scores."""
+        found = self._fitted().predict_topk(self.features_.transform(X), k)
+        return [(tags.tolist(), scores) for tags, scores in found]
+
+    def predict_marginals(self, X: Any) -> list[np.ndarray]:
+        """The probabilities of the tags of each word: (T_i, L) arrays, columns in the order of `classes_`."""
+        return self._fitted().predict_marginals(self.features_.transform(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The F1 of entities, or the share of right tags where they have no scheme.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+        """
+        return (token_accuracy if self.scheme_ is None else entity_f1)(y, self.predict(X))
+
+    def save(self, path: Any) -> None:
+        """Write the tagger to a file, from which `maxmargin.load` makes it again.
+
+        Parameters
+        ----------
+        path : where; what is there is replaced
+        """
+        save(self, path)
+
+    def _saved(self) -> dict[str, Any]:
+        """What is saved: constructor arguments and, of a fitted tagger, what it has learned."""
+        names = ("features_", "model_", "scheme_")
+        fitted = {name.rstrip("_"): getattr(self, name) for name in names} if hasattr(self, "model_") else None
+        return {**self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def _loaded(cls, fitted: Any, **arguments: Any) -> Tagger:
+        """The tagger of what was saved."""
+        tagger = cls(**arguments)
+        if not isinstance(tagger.layout, Layout | None):
+            raise TypeError("the layout of its files is none")
+        if fitted is None:
+            return tagger
+        if not (isinstance(fitted["model"], ChainModel) and hasattr(fitted["model"], "_w")):
+            raise TypeError("the model of the tagger is no fitted one of sequences")
+        if not hasattr(fitted["features"], "transform") or not isinstance(fitted["scheme"], str | None):
+            raise TypeError("features or scheme of the tagger are none")
+        return tagger.complete(**fitted)
+
+    def explain(self, sentence: Any, position: int, rival: Any = None) -> Explanation:
+        """Why a word has its tag and not another: see `maxmargin.inspection.explain`.
+
+        Parameters
+        ----------
+        sentence : a list of words, or of tuples of a word and tags
+        position : which word, from 0
+        rival : the tag to compare with; by default the runner-up
+        """
+        return explain(self._fitted(), self.features_.transform([sentence])[0], position, rival)
+
+
+register(Tagger, get=Tagger._saved, make=Tagger._loaded)
+
+
+def _found_scheme(y: Any) -> str | None:
+    try:
+        return find_scheme(y)
+    except ValueError:
+        return None

@@ -1,0 +1,125 @@
+"""`maxmargin predict`, `evaluate` and `inspect`."""
+
+import json
+
+import pytest
+
+import maxmargin
+from tests.cli.conftest import input_error, run, usage_error
+from tests.sentences import column_text, tagged_sentences
+
+SENTENCES = tagged_sentences()[18:]
+
+
+def test_predictions_are_one_more_column(files):
+    text = (files / "dev.txt").read_text()
+    code, out, err = run("predict", files / "tagger.model", files / "dev.txt")
+    assert (code, err) == (0, "")
+    assert out == column_text([[(*token, token[2]) for token in sentence] for sentence in SENTENCES])
+    untagged = column_text([[token[:2] for token in sentence] for sentence in SENTENCES])
+    assert run("predict", files / "tagger.model", text=untagged).out == text
+
+
+def test_other_lines_stay_and_probabilities_follow(files, tmp_path):
+    text = "-DOCSTART- -X- O\n\nAnn\tNNP\r\nleft\tVB\n"
+    code, out, _ = run("predict", files / "tagger.model", "-", "--probabilities", text=text)
+    assert code == 0
+    lines = out.split("\n")
+    assert lines[:2] == ["-DOCSTART- -X- O", ""]
+    assert lines[2].startswith("Ann\tNNP\tB-PER\t0.")
+    assert lines[3].startswith("left\tVB\tO\t0.")
+    target = tmp_path / "out.txt"
+    assert run("predict", files / "tagger.model", "-", "-o", target, text=text) == (0, "", "")
+    assert target.read_text() == "-DOCSTART- -X- O\n\nAnn\tNNP\tB-PER\nleft\tVB\tO\n"
+
+
+def test_predictions_in_other_formats(files, tmp_path):
+    lines = json.dumps({"id": 1, "tokens": [["Ann", "NNP"], ["left", "VB"]]})
+    code, out, _ = run("predict", files / "tagger.model", "-", "--format", "json", "-p", text=lines)
+    assert code == 0
+    found = json.loads(out)
+    assert (found["id"], found["tags"]) == (1, ["B-PER", "O"])
+    assert len(found["probabilities"]) == 2
+    with_tags = json.dumps({"tokens": [["Ann", "NNP"]], "tags": ["O"]})
+    out = run("predict", files / "tagger.model", "-", "-f", "json", text=with_tags).out
+    assert json.loads(out) == {"tokens": [["Ann", "NNP"]], "tags": ["O"], "predicted": ["B-PER"]}
+    message = input_error("predict", files / "tagger.model", "-", "-f", "conllu", text="1\tAnn" + "\t_" * 8 + "\n")
+    assert "tokens have 1 columns, but the tagger was trained on 2" in message
+
+
+def test_conllu_has_its_tags_in_their_column(tmp_path):
+    text = (
+        "# text = Ann left\n1-2\tAnnleft"
+        + "\t_" * 8
+        + "\n1\tAnn\t_\tX"
+        + "\t_" * 6
+        + "\n2\tleft\t_\tY"
+        + "\t_" * 6
+        + "\n\n"
+    )
+    (tmp_path / "a.conllu").write_text(text)
+    assert run("train", tmp_path / "a.conllu", "-m", tmp_path / "a.model", "-q").code == 0
+    assert run("predict", tmp_path / "a.model", "-", text=text.replace("\tX", "\t_").replace("\tY", "\t_")).out == text
+    assert "no column for probabilities" in input_error("predict", tmp_path / "a.model", "-", "-p", text=text)
+
+
+def test_evaluations(files):
+    code, out, _ = run("evaluate", files / "tagger.model", files / "dev.txt", "--confusion", "--calibration")
+    assert code == 0
+    assert f"processed {sum(map(len, SENTENCES))} tokens with" in out
+    assert "FB1: 100.00" in out
+    assert "tags: 100.00% right" in out
+    assert "expected calibration error" in out
+    assert "True tags in rows" in out
+    found = json.loads(run("evaluate", files / "tagger.model", files / "dev.txt", "--json").out)
+    assert found["entities"]["overall"]["f1"] == 1
+    assert found["token_accuracy"] == 1
+    untagged = column_text([[token[:2] for token in sentence] for sentence in SENTENCES])
+    assert "there are 2 columns, but 3 were expected" in input_error("evaluate", files / "tagger.model", text=untagged)
+
+
+def test_weights_are_shown(files):
+    code, out, _ = run("inspect", files / "tagger.model", "--top", "3")
+    assert code == 0
+    assert "features of B-PER" in out
+    assert "transitions" in out
+    found = json.loads(run("inspect", files / "tagger.model", "--json", "--tag", "B-LOC").out)
+    assert [*found["features"]] == ["B-LOC"]
+    names = [name for name, _ in found["features"]["B-LOC"]]
+    assert "lower[-1]=in" in names
+    assert "is not a label of the model" in input_error("inspect", files / "tagger.model", "--tag", "B-X")
+
+
+def test_reasons_are_shown(files):
+    code, out, _ = run("inspect", files / "tagger.model", files / "dev.txt", "--sentence", "2")
+    assert code == 0
+    assert "runner-up" in out
+    assert "EFE" in out
+    code, out, _ = run("inspect", files / "tagger.model", files / "dev.txt", "-s", "1", "-w", "1", "--rival", "B-LOC")
+    assert code == 0
+    assert "B-PER, not B-LOC, by a margin of" in out
+    found = json.loads(run("inspect", files / "tagger.model", files / "dev.txt", "-w", "1", "--json").out)
+    assert sum(c["value"] for c in found["contributions"]) == pytest.approx(found["margin"])
+    assert "no sentence 99" in input_error("inspect", files / "tagger.model", files / "dev.txt", "-s", "99")
+    assert "no word 99" in input_error("inspect", files / "tagger.model", files / "dev.txt", "-w", "99")
+
+
+def test_a_tagger_of_one_tag(tmp_path):
+    assert run("train", "-", "-m", tmp_path / "a.model", "-q", text="a O\n\nb O\n") == (0, "", "")
+    assert "none" in run("inspect", tmp_path / "a.model", "-", text="a\n").out
+    assert "a: O; nothing else is allowed" in run("inspect", tmp_path / "a.model", "-", "-w", "1", text="a\n").out
+    assert json.loads(run("inspect", tmp_path / "a.model", "-", "--json", text="a\n").out)["words"][0]["margin"] is None
+    assert run("predict", tmp_path / "a.model", text="c\n").out == "c O\n"
+
+
+def test_files_that_are_no_taggers(files, tmp_path):
+    (tmp_path / "a.model").write_text("no model")
+    assert "cannot be loaded: it is not a file of this library" in input_error(
+        "predict", tmp_path / "a.model", text="a O\n"
+    )
+    maxmargin.ChainCRF().save(tmp_path / "b.model")
+    assert "holds a ChainCRF, not a tagger" in input_error("predict", tmp_path / "b.model", text="a O\n")
+    assert "does not exist" in usage_error("predict", tmp_path / "none.model")
+    data = (files / "tagger.model").read_bytes()
+    (tmp_path / "c.model").write_bytes(data[:8] + (99).to_bytes(4, "little") + data[12:])
+    assert "newer" in input_error("predict", tmp_path / "c.model", text="a O\n")

@@ -1,0 +1,223 @@
+"""`maxmargin train` and `maxmargin path`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import maxmargin
+from maxmargin import ChainCRF, ChainSVM
+from tests.cli.conftest import input_error, run, usage_error
+from tests.sentences import column_text, tagged_sentences
+
+SENTENCES = tagged_sentences()
+TOKENS = [[token[:2] for token in sentence] for sentence in SENTENCES]
+TAGS = [[token[2] for token in sentence] for sentence in SENTENCES]
+
+
+def test_a_column_file_is_enough(files, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("train", files / "train.txt")
+    assert (code, out) == (0, "")
+    n_tokens = sum(map(len, SENTENCES[:18]))
+    assert f"train.txt: 18 sentences, {n_tokens} tokens, 7 tags" in err
+    assert "Tags are IOB2" in err
+    assert "certified gap" in err
+    assert "OPTIMAL" in err
+    assert "The tagger is in train.model" in err
+    tagger = maxmargin.load("train.model")
+    assert tagger.predict(TOKENS) == TAGS
+    assert (tagger.layout.x, tagger.layout.y, tagger.layout.width) == ((0, 1), 2, 3)
+    assert tagger.scheme_ == "IOB2"
+
+
+def test_quiet_and_json(files, tmp_path):
+    target = tmp_path / "a.model"
+    code, out, err = run("train", files / "train.txt", "-m", target, "--dev", files / "dev.txt", "--quiet", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["status"] in ("OPTIMAL", "EARLY_STOPPED", "HELD_OUT")
+    assert found["held_out"] == 1
+    assert found["relative_gap"] >= 0
+    assert found["tags"] == sorted({tag for tags in TAGS for tag in tags})
+    assert found["sentences"] == 18
+
+
+def test_held_out_scores_are_shown(files, tmp_path):
+    outcome = run("train", files / "train.txt", "-m", tmp_path / "a.model", "--dev", files / "dev.txt")
+    assert outcome.code == 0
+    assert "held-out F1" in outcome.err
+    assert "held-out F1 100.00." in outcome.err
+
+
+def test_standard_input_and_options(tmp_path):
+    target = tmp_path / "a.model"
+    (tmp_path / "cities.txt").write_text("New York\nRome\n")
+    options = ["--type", "svm", "-C", "1", "--scheme", "bilou", "--columns", "0", "--gazetteer"]
+    code, _, err = run(
+        "train", "-", "-m", target, *options, f"city={tmp_path / 'cities.txt'}", text=column_text(SENTENCES)
+    )
+    assert code == 0
+    assert "Tags are BILOU" in err
+    tagger = maxmargin.load(target)
+    assert isinstance(tagger.model_, ChainSVM)
+    assert tagger.model_.C == 1
+    assert "U-PER" in tagger.classes_
+    assert tagger.layout.x == 0
+    assert "city=begin" in tagger.model_.feature_names_in_
+    assert tagger.predict([["Ann", "lives", "in", "Rome", "."]]) == [["U-PER", "O", "O", "U-LOC", "O"]]
+
+
+def test_conllu_and_json_lines(tmp_path):
+    lines = [
+        json.dumps({"tokens": [t[0] for t in s], "tags": [t[2] for t in s], "id": k}) for k, s in enumerate(SENTENCES)
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    assert run("train", tmp_path / "a.jsonl", "-m", tmp_path / "a.model").code == 0
+    assert maxmargin.load(tmp_path / "a.model").layout.format == "json"
+    rows = [[f"{k}\t{t[0]}\t_\t{t[1]}\t_\t_\t_\t_\t_\t_" for k, t in enumerate(s, start=1)] for s in SENTENCES]
+    (tmp_path / "a.conllu").write_text("# a comment\n" + "\n\n".join("\n".join(row) for row in rows) + "\n\n")
+    code, _, err = run("train", tmp_path / "a.conllu", "-m", tmp_path / "b.model")
+    assert code == 0
+    assert "Tags are" not in err
+    tagger = maxmargin.load(tmp_path / "b.model")
+    assert tagger.scheme_ is None
+    assert "NNP" in tagger.classes_
+
+
+def test_a_checkpoint_is_gone_on_from(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("maxmargin.solvers.checkpoint.EVERY", 1e-9)
+
+    def train(target, *options):
+        outcome = run("train", files / "train.txt", "-m", tmp_path / target, *options)
+        assert outcome.code == 0, outcome
+        return maxmargin.load(tmp_path / target)
+
+    checkpoint = tmp_path / "state"
+    train("a.model", "--checkpoint", checkpoint, "--max-passes", "3")
+    assert checkpoint.exists()
+    resumed, whole = train("b.model", "--checkpoint", checkpoint), train("c.model")
+    assert not checkpoint.exists()
+    assert (resumed.model_._w == whole.model_._w).all()
+    checkpoint.write_text("something else")
+    assert "cannot be resumed from" in input_error(
+        "train", files / "train.txt", "-m", tmp_path / "d.model", "--checkpoint", checkpoint
+    )
+
+
+def test_path_finds_a_C_and_draws_the_curve(files, tmp_path):
+    pytest.importorskip("matplotlib")
+    target, plot = tmp_path / "a.model", tmp_path / "a.png"
+    options = ["--dev", files / "dev.txt", "-m", target, "-C", "1e-6,1", "--plot", plot, "--json"]
+    code, out, err = run("path", files / "train.txt", *options)
+    assert code == 0
+    assert "█" in err
+    found = json.loads(out)
+    assert [row["C"] for row in found["path"]] == pytest.approx([1e-6, 1])
+    assert found["C"] == pytest.approx(1)
+    assert f"The best C is {found['C']:g}." in err
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert isinstance(maxmargin.load(target).model_, ChainCRF)
+    assert maxmargin.load(target).predict(TOKENS) == TAGS
+
+
+def test_path_holds_sentences_out_by_itself(files, tmp_path):
+    target = tmp_path / "a.model"
+    assert run("path", files / "train.txt", "-m", target, "-C", "1,10", "--type", "svm", "--quiet") == (0, "", "")
+    tagger = maxmargin.load(target)
+    assert tagger.model_.C in (pytest.approx(1), pytest.approx(10))
+    assert tagger.predict(TOKENS) == TAGS
+    message = input_error("path", "-", "-m", target, text="a B-X\n")
+    assert "too few to hold some out" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a B-X\nb\n", "standard input, line 2: there are 1 columns, but 2 in line 1"),
+        ("", "holds no sentence"),
+        ("\n\n", "holds no sentence"),
+        ("word\n", "has one column only"),
+        (b"a O\n\xff\xfe O\n", "line 2: it is not utf-8"),
+    ],
+)
+def test_bad_files(tmp_path, text, problem):
+    assert problem in input_error("train", "-", "-m", tmp_path / "a.model", text=text)
+    assert not (tmp_path / "a.model").exists()
+
+
+def test_bad_tags_are_located(files, tmp_path):
+    target = ("-m", tmp_path / "a.model")
+    message = input_error("train", "-", *target, "--scheme", "bio", text="a O\nb X-PER\n")
+    assert message.startswith("standard input, line 2: the sentence has 'X-PER'")
+    code, _, err = run("train", "-", *target, text="a O\nb I-PER\nc B-PER\n\nd B-PER\ne O\n")
+    assert code == 0
+    assert "Warning: standard input, line 2: the sentence goes from 'O' to 'I-PER'" in err
+    (tmp_path / "dev.txt").write_text("Ann NNP B-PER\n\nParis NNP B-CITY\n")
+    code, _, err = run("train", files / "train.txt", *target, "--dev", tmp_path / "dev.txt")
+    assert code == 0
+    assert "dev.txt, line 3: 'B-CITY' is not among the tags of" in err
+    (tmp_path / "dev.txt").write_text("Ann NNP B-PER\nParis NNP CITY\n")
+    message = input_error("train", files / "train.txt", *target, "--dev", tmp_path / "dev.txt")
+    assert "dev.txt, line 2: the sentence has 'CITY'" in message
+    (tmp_path / "dev.txt").write_text("Ann B-PER\n")
+    message = input_error("train", files / "train.txt", *target, "--dev", tmp_path / "dev.txt")
+    assert "dev.txt, line 1: there are 2 columns, but 3 were expected" in message
+
+
+def test_targets_that_cannot_be_written_are_found_before_training(files, tmp_path):
+    assert "its folder does not exist" in input_error("train", files / "train.txt", "-m", tmp_path / "no" / "a.model")
+    assert "it is a folder" in input_error("train", files / "train.txt", "-m", tmp_path)
+    assert "No such file" in input_error("train", tmp_path / "none.txt", "-m", tmp_path / "a.model")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["-"], "say where to write it"),
+        (["-", "-m", "a.model", "--encoding", "none"], "no encoding that Python knows"),
+        (["-", "-m", "a.model", "--columns", "0,,1"], "must be columns with commas"),
+        (["-", "-m", "a.model", "--gazetteer", "city"], "must be a name and a file"),
+        (["-", "-m", "a.model", "--format", "xml"], "Invalid value for '--format'"),
+        (["-", "-m", "a.model", "--window", "-1"], "Invalid value for '--window'"),
+        ([], "Missing argument"),
+    ],
+)
+def test_wrong_usage(monkeypatch, tmp_path, arguments, problem):
+    monkeypatch.chdir(tmp_path)
+    assert problem in usage_error("train", *arguments, text="a O\n")
+
+
+def test_wrong_options_of_models_and_columns(tmp_path):
+    target = ("-m", tmp_path / "a.model")
+    assert "C must be a positive number" in input_error("train", "-", *target, "-C", "-1", text="a O\n")
+    assert "scheme must be one of" in input_error("train", "-", *target, "--scheme", "xyz", text="a O\n")
+    assert "Column 7 was asked for" in input_error("train", "-", *target, "--columns", "7", text="a O\n")
+    assert "Columns must be numbers" in input_error("train", "-", *target, "--columns", "form", text="a O\n")
+    assert "positive numbers with commas" in usage_error("path", "-", *target, "-C", "1,x", text="a O\n")
+
+
+def test_ctrl_c_saves_the_best_model_so_far(tmp_path):
+    sentences = [[(f"w{(7 * i + 3 * t * t) % 97}", f"t{(i * t) % 5}") for t in range(30)] for i in range(400)]
+    (tmp_path / "train.txt").write_text(column_text(sentences))
+    command = [sys.executable, "-c", "from maxmargin.cli import app; app()", "train", "train.txt", "--tol", "1e-12"]
+    process = subprocess.Popen(
+        [*command, "-C", "1e6"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    for line in process.stderr:
+        if line.startswith("pass"):
+            break
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    rest = process.stderr.read()
+    assert process.wait() == 130, rest
+    assert "Interrupted: this is the best model so far." in rest
+    assert len(maxmargin.load(tmp_path / "train.model").classes_) == 5

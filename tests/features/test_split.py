@@ -1,0 +1,88 @@
+"""Observed pairs as solvers keep them: the same scores, directions and solutions as by pairs alone."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxmargin import ChainCRF, ChainSVM
+from maxmargin.features import SplitFeatures, split, with_gram
+from maxmargin.problem import (
+    arranged,
+    new_weights,
+    part_sizes,
+    scores,
+    spread,
+    squared_diameters,
+    squared_norm,
+    workspace,
+)
+from maxmargin.testing import Caller
+
+
+@pytest.fixture
+def split_all(monkeypatch):
+    """Features are split however few they are."""
+    monkeypatch.setattr(split, "ENOUGH_VISITS", 0)
+
+
+def make_data(n_labels, binary, seed=0):
+    """Sequences of which some features go with all labels, and most with a few."""
+    rng = np.random.default_rng(seed)
+    X, y = [], [rng.integers(0, n_labels, length) for length in (1, 9, 30, 14, 22)]
+    for labels in y:
+        own = labels[:, None] == np.arange(3, 3 + 8) % n_labels
+        kept = np.hstack([rng.random((len(labels), 3)) < 0.7, own & (rng.random(own.shape) < 0.8)])
+        X.append(sp.csr_array(kept * (1.0 if binary else rng.normal(size=kept.shape))))
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "binary", "dtype"), [(3, True, "float64"), (9, False, "float64"), (35, True, "float32")]
+)
+def test_the_same_map(n_labels, binary, dtype, split_all):
+    problem = ChainCRF(only_observed=True, dtype=dtype)._encode(*make_data(n_labels, binary)).problem
+    other, place = arranged(problem)
+    assert isinstance(other.features, SplitFeatures)
+    assert len(np.unique(place)) == len(place) == new_weights(problem).size
+    rng = np.random.default_rng(1)
+    w = rng.normal(size=len(place)).astype(dtype)
+    moved = np.zeros_like(new_weights(other))
+    moved[place] = w
+    eps = np.finfo(dtype).eps
+    callers = Caller(problem), Caller(other)
+    spreads = np.zeros_like(w), np.zeros_like(moved)
+    for i, size in enumerate(part_sizes(problem)):
+        found, expected = np.zeros(size, dtype), np.zeros(size, dtype)
+        callers[0](scores, w, i, expected)
+        callers[1](scores, moved, i, found)
+        assert np.allclose(found, expected, atol=50 * eps)
+        delta = rng.normal(size=size).astype(dtype)
+        for caller, sums in zip(callers, spreads, strict=True):
+            caller(spread, sums, i, delta, 0.5)
+        norms = [c(squared_norm, i, delta, workspace(p, 1)) for c, p in zip(callers, (problem, other), strict=True)]
+        assert np.isclose(*norms, rtol=1e3 * eps)
+        precise = other._replace(features=with_gram(other.features, other.offsets, other.n_features))
+        bound = Caller(precise)(squared_norm, i, delta, workspace(precise, 1))
+        assert bound >= norms[0] * (1 - 1e3 * eps)
+    assert np.allclose(spreads[1][place], spreads[0], atol=1e3 * eps)
+    assert not np.delete(spreads[1], place).any()
+    assert np.allclose(squared_diameters(other), squared_diameters(problem))
+
+
+@pytest.mark.parametrize(
+    "model", [ChainCRF(C=2.0, tol=1e-8), ChainSVM(C=0.1, tol=1e-3, dtype="float64", random_state=0)]
+)
+def test_the_same_solution(model, monkeypatch):
+    X, y = make_data(9, binary=True)
+    model.set_params(only_observed=True)
+    by_pairs = model.fit(X, y, X_dev=X, y_dev=y)
+    expected, trace = by_pairs._w.copy(), by_pairs.trace_
+    monkeypatch.setattr(split, "ENOUGH_VISITS", 0)
+    model.fit(X, y, X_dev=X, y_dev=y)
+    assert model._w.shape == expected.shape
+    assert model.trace_.primal[-1] == pytest.approx(trace.primal[-1], rel=1e-2)
+    model.set_params(warm_start=True).fit(X, y)
+    again = model.fit(X, y)  # from where it was
+    assert again.trace_.primal[0] <= again.trace_.primal[-1] * (1 + 2 * model.tol) + 1e-9
+    if isinstance(model, ChainCRF):
+        assert np.allclose(model._w, ChainCRF(C=2.0, tol=1e-8, only_observed=True).fit(X, y)._w, atol=1e-3)

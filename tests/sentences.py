@@ -1,0 +1,23 @@
+"""A few tagged sentences, of words, parts of speech and entities."""
+
+NAMES = {"LOC": ["Rome", "New York", "Lima"], "PER": ["Ann", "Bob Dole"], "ORG": ["EFE", "La Caixa"]}
+PATTERNS = ["{PER} lives in {LOC} .", "{ORG} reports from {LOC} .", "Yesterday {PER} left {ORG} ."]
+
+
+def tagged_sentences(n=24):
+    """Lists of tuples of a word, a part of speech and a tag in IOB2."""
+    found = []
+    for k in range(n):
+        sentence = []
+        for word in PATTERNS[k % 3].split():
+            kind = word[1:-1] if word.startswith("{") else None
+            words = NAMES[kind][(k // 3) % len(NAMES[kind])].split() if kind else [word]
+            for t, part in enumerate(words):
+                pos = "NNP" if kind else "VB" if part[0].islower() else "RB" if part.isalpha() else "."
+                sentence.append((part, pos, f"{'BI'[t > 0]}-{kind}" if kind else "O"))
+        found.append(sentence)
+    return found
+
+
+def column_text(sentences, separator=" "):
+    return "".join("".join(f"{separator.join(token)}\n" for token in sentence) + "\n" for sentence in sentences)

@@ -1,0 +1,54 @@
+"""The choice of "auto" for smooth losses: the same optimum as L-BFGS alone, true certificates, and what it notes."""
+
+import numpy as np
+import pytest
+
+from maxmargin import LBFGS, Auto
+from maxmargin.losses import Loss
+from maxmargin.solvers import smooth_auto
+from maxmargin.testing import toy_chains
+
+WEIGHT = np.array([1.0, 2.0, 0.5, 0.0, 1.5, 1.0])
+
+
+@pytest.fixture
+def begins_with_single_steps(monkeypatch):
+    monkeypatch.setattr(smooth_auto, "ENOUGH_PARTS", 0)
+
+
+@pytest.mark.parametrize("C", [0.05, 20.0])
+@pytest.mark.parametrize("loss", ["log", Loss("entropy", mu=0.5)], ids=str)
+def test_the_optimum_of_lbfgs(C, loss, begins_with_single_steps, interpreted_kernels):
+    problem = toy_chains(n=6, n_labels=3)
+    optimum = LBFGS().solve(problem, C, WEIGHT, loss=loss, tol=1e-9).certificate.primal
+    result = Auto().solve(problem, C, WEIGHT, loss=loss, tol=1e-6, random_state=0)
+    assert result.status.name == "OPTIMAL"
+    assert result.trace.notes[0].startswith("Began")
+    assert result.certificate.primal == pytest.approx(optimum, rel=1e-6)
+    assert (result.trace.dual <= optimum * (1 + 1e-9)).all()
+
+
+def test_it_hands_over_where_steps_are_short(begins_with_single_steps):
+    problem = toy_chains(n=20, n_labels=9)
+    result = Auto().solve(problem, 50.0, loss="log", tol=1e-8, random_state=0)
+    began, handed_over = result.trace.notes
+    assert began.startswith("Began")
+    assert handed_over.startswith("Handed over to L-BFGS after")
+    assert result.status.name == "OPTIMAL"
+    assert np.all(np.diff(result.trace.dual) >= 0)
+
+
+def test_it_starts_from_weights_and_on_two_threads(begins_with_single_steps):
+    problem = toy_chains(n=20, n_labels=9)
+    first = Auto().solve(problem, 0.1, loss="log", tol=1e-6, random_state=0)
+    again = Auto().solve(problem, 0.1, loss="log", tol=1e-6, random_state=0, start=first.w, n_jobs=2)
+    assert again.trace.primal[0] == pytest.approx(first.certificate.primal, rel=1e-9)
+    assert again.status.name == "OPTIMAL"
+
+
+def test_small_problems_and_others_are_left_to_lbfgs(begins_with_single_steps, monkeypatch):
+    problem = toy_chains(n=6)
+    assert not Auto().solve(problem, 1.0, loss="log", l1_ratio=0.5).trace.notes
+    assert not Auto().solve(problem, 1.0, loss="smooth_hinge").trace.notes
+    monkeypatch.setattr(smooth_auto, "ENOUGH_PARTS", 10**6)
+    assert not Auto().solve(problem, 1.0, loss="log").trace.notes

@@ -1,0 +1,89 @@
+"""The tagger: features, model and scheme in one."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import maxmargin
+from maxmargin import ChainCRF, ChainSVM, Status, Tagger
+from maxmargin.text import Layout, WindowFeatures, convert_tags
+from tests.sentences import tagged_sentences
+
+SENTENCES = tagged_sentences()
+X = [[token[:2] for token in sentence] for sentence in SENTENCES]
+Y = [[token[2] for token in sentence] for sentence in SENTENCES]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return Tagger(layout=Layout(x=(0, 1), y=2, width=3)).fit(X, Y)
+
+
+def test_defaults(fitted):
+    assert fitted.predict(X) == Y
+    assert fitted.score(X, Y) == 1
+    assert fitted.scheme_ == "IOB2"
+    assert fitted.status_ is Status.OPTIMAL
+    assert fitted.certificate_.gap >= 0
+    assert fitted.model is None
+    marginals = fitted.predict_marginals(X[:2])
+    np.testing.assert_allclose(marginals[0].sum(axis=1), 1)
+    best, scores = fitted.predict_topk(X[:1], 2)[0]
+    assert best[0] == Y[0]
+    assert scores[0] >= scores[1]
+
+
+def test_predictions_keep_to_the_scheme(fitted):
+    rng = np.random.default_rng(0)
+    words = sorted({word for sentence in X for word in sentence})
+    odd = [[words[k] for k in rng.integers(len(words), size=6)] for _ in range(50)]
+    maxmargin.text.check_tags(fitted.predict(odd), "IOB2")
+
+
+def test_other_schemes():
+    tagger = Tagger(scheme="bilou", features=WindowFeatures(window=1)).fit(X, Y)
+    assert tagger.predict(X) == convert_tags(Y, "BILOU")
+    assert tagger.score(X, Y) == 1  # of the same entities
+    broken = [["I-PER" if tag == "B-PER" else tag for tag in tags] for tags in Y]
+    assert Tagger(scheme="iob2").fit(X, broken).predict(X) == Y
+    assert Tagger().fit(X, [[pos for _, pos in sentence] for sentence in X]).scheme_ is None
+    assert Tagger(scheme=None).fit(X, Y).model_.constraints is None
+    with pytest.raises(ValueError, match="scheme must be one of"):
+        Tagger(scheme="abc").fit(X, Y)
+
+
+def test_held_out_sentences_are_scored_by_the_f1_of_entities():
+    tagger = Tagger(model=ChainSVM(random_state=0)).fit(X[:12], Y[:12], X_dev=X[12:], y_dev=Y[12:])
+    assert max(tagger.trace_.dev_score) == tagger.score(X[12:], Y[12:])
+    with pytest.raises(ValueError, match="X_dev and y_dev must be given together"):
+        Tagger().fit(X, Y, y_dev=Y)
+
+
+def test_tuning_keeps_the_best():
+    seen = []
+    tagger = Tagger(model=ChainCRF(tol=0.01))
+    path = tagger.tune(X[:12], Y[:12], X[12:], Y[12:], Cs=[1e-6, 1.0], callback=lambda path: seen.append(len(path)))
+    assert seen == [1, 2]
+    assert path.best_C == pytest.approx(1)
+    assert pytest.approx(1) == tagger.model_.C
+    assert tagger.score(X[12:], Y[12:]) == path.scores.max()
+    alone = Tagger(model=ChainCRF(tol=1e-6, C=1.0)).fit(X[:12], Y[:12])
+    assert path.primal[1] == pytest.approx(alone.certificate_.primal, rel=0.01)
+    assert tagger.certificate_.primal == path.primal[1]
+
+
+def test_it_is_cloned_pickled_and_saved(fitted, tmp_path):
+    assert clone(fitted).get_params(deep=False).keys() == fitted.get_params(deep=False).keys()
+    assert pickle.loads(pickle.dumps(fitted)).predict(X) == Y
+    fitted.save(tmp_path / "a.model")
+    again = maxmargin.load(tmp_path / "a.model")
+    assert again.predict(X) == Y
+    assert (again.scheme_, again.layout) == (fitted.scheme_, fitted.layout)
+    assert str(again.trace_) == str(fitted.trace_)
+    Tagger(scheme="bilou").save(tmp_path / "b.model")
+    assert maxmargin.load(tmp_path / "b.model").scheme == "bilou"
+    svm = Tagger(model=ChainSVM(random_state=0), features=WindowFeatures(gazetteers={"city": ["Rome"]})).fit(X, Y)
+    svm.save(tmp_path / "c.model")
+    assert maxmargin.load(tmp_path / "c.model").predict(X) == svm.predict(X)
