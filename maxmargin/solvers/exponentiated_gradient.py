@@ -210,7 +210,7 @@ class BlockState:
         self.objective.passes.run(place, self.point, self.objective.loss, self.w, scale, pull)
         self.run.count(calls=self.objective.n)
         v, dual, _, _ = self.rebuild()
-        norm = 0.5 * self.objective.regularization * float(np.dot(v, v))
+        norm = 0.5 * self.objective.regularization * self.objective.squared_length(v)
         return dual + norm, norm
 
     def make_pass(self, solver: ExponentiatedGradient) -> None:
