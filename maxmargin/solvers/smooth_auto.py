@@ -8,7 +8,7 @@ taken in float32, certificates and the weights they go on from are of the object
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from maxmargin.solvers.lbfgs import LBFGS
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.solvers.run import Run
+from maxmargin.trace import Status
 
 ENOUGH_PARTS = 1_000_000  # of all examples: with fewer, L-BFGS takes next to no time
 MOST_PARTS = 30_000_000  # two numbers of each are kept
@@ -30,6 +31,22 @@ FIRST = 2  # certificates whose gaps say little: those of the first passes
 @dataclass(frozen=True)
 class SmoothAuto(LBFGS):
     """`ExponentiatedGradient`, then `LBFGS`; the choice is noted in the trace."""
+
+    def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
+        """Run; what float32 cannot certify is left to L-BFGS in float64, from the weights reached so far."""
+        seen: list[Certificate] = []
+
+        def watch(certificate: Certificate) -> bool:
+            seen[:] = [certificate]
+            return observe(certificate)
+
+        super().follow(run, watch)
+        is_rough = run.verdict is Status.STALLED and run.objective.passes.dtype == np.float32
+        if is_rough and supports(prepared, run.objective.problem):
+            (last,), run.verdict = seen, None
+            run.objective, run.start = run.objective.prepared(np.float64), last.w
+            run.notes.append(f"Went on in float64 after {run.passes:.0f} passes.")
+            LBFGS().follow(run, lambda found: observe(found._replace(dual=max(found.dual, last.dual))))
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         dual = 0.0
