@@ -1,6 +1,7 @@
 """The linear map between weights and the scores of tokens: one file per storage."""
 
 from maxmargin.features.base import (
+    Gram,
     as_matrix,
     norm_buffer,
     rows_of,
@@ -22,6 +23,7 @@ __all__ = [
     "BinaryFeatures",
     "ConstantFeatures",
     "DenseFeatures",
+    "Gram",
     "ObservedFeatures",
     "Pairs",
     "SparseFeatures",

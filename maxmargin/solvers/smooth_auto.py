@@ -7,7 +7,6 @@ taken in float32, certificates and the weights they go on from are of the object
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -19,7 +18,8 @@ from maxmargin.solvers.exponentiated_gradient import BlockState, ExponentiatedGr
 from maxmargin.solvers.lbfgs import LBFGS
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.observer import Observer
+from maxmargin.solvers.run import Run, State
 from maxmargin.trace import Status
 
 ENOUGH_PARTS = 1_000_000  # of all examples: with fewer, L-BFGS takes next to no time
@@ -33,7 +33,10 @@ class SmoothAuto(LBFGS):
     """`ExponentiatedGradient`, then `LBFGS`; the choice is noted in the trace."""
 
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
-        """Run; what float32 cannot certify is left to L-BFGS in float64, from the weights reached so far."""
+        """Run; what float32 cannot certify is left to L-BFGS in float64, from the weights reached so far.
+
+        Runs with a checkpoint end there: what goes on in another precision could not be resumed.
+        """
         seen: list[Certificate] = []
 
         def watch(certificate: Certificate) -> bool:
@@ -41,21 +44,29 @@ class SmoothAuto(LBFGS):
             return observe(certificate)
 
         super().follow(run, watch)
-        is_rough = run.verdict is Status.STALLED and run.objective.passes.dtype == np.float32
-        if is_rough and supports(prepared, run.objective.problem):
-            (last,), run.verdict = seen, None
-            run.objective, run.start = run.objective.prepared(np.float64), last.w
+        objective = run.objective
+        is_rough = run.verdict is Status.STALLED and objective.passes.dtype == np.float32
+        can_go_on = supports(prepared, objective.problem) and not objective.bounds.which.size
+        if is_rough and can_go_on and isinstance(observe, Observer):
+            (last,), run.verdict, run.state = seen, None, None
+            run.objective, run.start = objective.prepared(np.float64), last.w
             run.notes.append(f"Went on in float64 after {run.passes:.0f} passes.")
             LBFGS().follow(run, lambda found: observe(found._replace(dual=max(found.dual, last.dual))))
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        dual = 0.0
-        if suits_single_steps(run.objective):
-            for certificate in take_single_steps(run):
-                yield certificate
-            run.start, dual = certificate.w, certificate.dual
+        state = run.take_up(lambda: self._begin(run))
+        if state.is_single:
+            yield from take_single_steps(run, state)
+            run.start = state.certificate.w
+            run.state = State(**vars(super()._begin(run)), is_single=False, dual=state.certificate.dual)
         for certificate in super().iterate(run):
-            yield certificate._replace(dual=max(dual, certificate.dual))
+            yield certificate._replace(dual=max(run.state.dual, certificate.dual))
+
+    def _begin(self, run: Run) -> State:
+        if suits_single_steps(run.objective):
+            certifier = Certifier(run)
+            return State(is_single=True, certifier=certifier, certificate=None, steps=None, gap=np.inf, n_before=0)
+        return State(**vars(super()._begin(run)), is_single=False, dual=0.0)
 
 
 def suits_single_steps(objective: Objective) -> bool:
@@ -65,25 +76,27 @@ def suits_single_steps(objective: Objective) -> bool:
     return has_steps and is_plain and ENOUGH_PARTS <= objective.passes.part_sizes.sum() <= MOST_PARTS
 
 
-def take_single_steps(run: Run) -> Iterator[Certificate]:
+def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
     """Certificates for as long as their gap falls fast enough, and a note of why they end."""
-    solver, certifier = ExponentiatedGradient(sampling="gap"), Certifier(run)
-    certificate = certifier.certify(run.start_weights(), 0.0)
-    run.n_steps += run.objective.n
-    yield certificate
-    state, gap = BlockState(run, run.objective.prepared(np.float32), certificate), np.inf
-    run.notes.append("Began with steps of exponentiated gradient on single examples.")
-    for n_before in itertools.count():
+    solver = ExponentiatedGradient(sampling="gap")
+    if state.certificate is None:
+        state.certificate = state.certifier.certify(run.start_weights(), 0.0)
+        run.n_steps += run.objective.n
+        yield state.certificate
+    if state.steps is None:
+        state.steps = BlockState(run, run.objective.prepared(np.float32), state.certificate)
+        run.notes.append("Began with steps of exponentiated gradient on single examples.")
+    while state.n_before <= FIRST or state.gap <= state.gap_before / SLOW:
         for _ in range(run.passes_to_go(solver.gap_every)):
-            state.make_pass(solver)
+            state.steps.make_pass(solver)
             if run.must_stop:
                 break
-        v, dual, exponents, _ = state.rebuild()
-        yield (certificate := certifier.certify(v, dual, exponents))
-        before, gap = gap, certificate.primal - certificate.dual
-        if n_before >= FIRST and gap > before / SLOW:
-            run.notes.append(
-                f"Handed over to L-BFGS after {run.passes:.0f} passes, as the gap fell too slowly: steps went "
-                f"{state.etas.mean():.2g} of the way on average."
-            )
-            return
+        v, dual, exponents, _ = state.steps.rebuild()
+        state.certificate = certificate = state.certifier.certify(v, dual, exponents)
+        state.gap_before, state.gap = state.gap, certificate.primal - certificate.dual
+        state.n_before += 1
+        yield certificate
+    run.notes.append(
+        f"Handed over to L-BFGS after {run.passes:.0f} passes, as the gap fell too slowly: steps went "
+        f"{state.steps.etas.mean():.2g} of the way on average."
+    )

@@ -23,6 +23,7 @@ from maxmargin.torch.functions import (
 from maxmargin.torch.heads import CandidateHead, ChainHead, GraphCutHead, Head, MatchingHead, TreeHead
 from maxmargin.torch.labellings import Chains, Trees
 from maxmargin.torch.potentials import Parts, Potentials
+from maxmargin.torch.prox_linear import ProxLinear, StochasticSubgradient, Trained
 
 __all__ = [
     "CandidateHead",
@@ -36,6 +37,9 @@ __all__ = [
     "Matchings",
     "Parts",
     "Potentials",
+    "ProxLinear",
+    "StochasticSubgradient",
+    "Trained",
     "TreeHead",
     "Trees",
     "crf_loss",

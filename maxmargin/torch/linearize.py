@@ -1,0 +1,199 @@
+"""Networks as score maps: potentials of single examples, their derivatives, and their objective.
+
+Examples are passed to the network one by one, as batches of one, since a linearized problem needs the derivatives of
+each. The structure of all of them, without features, is joined into one problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, jacrev, vmap
+from torch.nn.functional import pad
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from maxmargin.losses import Loss
+from maxmargin.problem import part_sizes, truth_of
+from maxmargin.runtime.passes import Passes
+from maxmargin.structures.linearized import linearized
+from maxmargin.torch.choices import Candidates, Matchings
+from maxmargin.torch.functions import structured_loss
+from maxmargin.torch.kernels import score_outputs
+from maxmargin.torch.labellings import Chains, Labellings, Trees
+from maxmargin.torch.potentials import NOTHING, Parts, Potentials
+
+MOST_BYTES = 2**31  # of derivatives
+
+
+class ScoreMap:
+    """The potentials of examples as functions of the parameters of a network.
+
+    Parameters
+    ----------
+    module : the network; ``module(*inputs[i])`` makes `Chains`, `Trees`, `Candidates` or `Matchings` of one example
+    inputs : for each example a tensor, or a tuple of what the network takes, as a batch of one
+    y : for each example its true output, as a batch of one
+    cost : for each example what outputs cost, or what holds for all; None for the default
+    is_rowwise : whether each row of an input makes potentials of its own, so that derivatives are found row by row
+    """
+
+    def __init__(self, module: nn.Module, inputs: Sequence[Any], y: Sequence[Any], cost: Any, is_rowwise: bool) -> None:
+        self.module, self.is_rowwise = module, is_rowwise
+        self.inputs = [x if isinstance(x, tuple) else (x,) for x in inputs]
+        self.parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        if not self.parameters:
+            raise ValueError("module must have parameters that require a gradient.")
+        if not self.inputs or len(self.inputs) != len(y):
+            raise ValueError(f"inputs and y must be as many, at least one, but are {len(self.inputs)} and {len(y)}.")
+        with torch.no_grad():
+            examples = [self._example(i) for i in range(len(self.inputs))]
+        if is_rowwise and not all(
+            isinstance(example, Candidates) and len(x) == 1 and x[0].shape[:2] == (1, example.sizes.sum())
+            for example, x in zip(examples, self.inputs, strict=True)
+        ):
+            raise ValueError("is_rowwise is for networks that make Candidates of tensors (1, K, ...), a row for each.")
+        self.places = [_places(example) for example in examples]
+        self.n = len(examples)
+        dtypes = {parameter.dtype for parameter in self.parameters.values()}
+        self.dtype = np.dtype(np.float32 if dtypes == {torch.float32} else np.float64)
+        joined, outputs, costs = join(examples, y, cost)
+        self.problem = joined.problem(outputs, costs, self.dtype)
+        self.counted = [_counted(example) for example in examples]
+        self.start = np.concatenate([[0], np.cumsum(part_sizes(self.problem))])
+        self.n_weights = sum(parameter.numel() for parameter in self.parameters.values())
+
+    def _example(self, i: int, parameters: Any = None) -> Potentials:
+        """The potentials of example i."""
+        known = self.parameters if parameters is None else parameters
+        found = functional_call(self.module, known, self.inputs[i])
+        if not isinstance(found, (Chains, Trees, Candidates, Matchings)) or found.n != 1:
+            raise TypeError(f"module(*inputs[{i}]) must be Chains, Trees, Candidates or Matchings of one example.")
+        return found
+
+    @property
+    def w(self) -> np.ndarray:
+        """The parameters of the network."""
+        return parameters_to_vector(self.parameters.values()).detach().cpu().double().numpy()
+
+    @w.setter
+    def w(self, values: np.ndarray) -> None:
+        first = next(iter(self.parameters.values()))
+        with torch.no_grad():
+            vector_to_parameters(torch.as_tensor(values).to(first), self.parameters.values())
+
+    def potentials(self) -> np.ndarray:
+        """Those of the parts of all examples, one after the other, at the parameters of the network."""
+        with torch.no_grad():
+            rows = [_parts(self._example(i), places) for i, places in enumerate(self.places)]
+        return torch.cat(rows).cpu().numpy().astype(self.dtype)
+
+    def loss(self, loss: Loss) -> float:
+        """The mean loss at the parameters of the network."""
+        potentials = torch.as_tensor(self.potentials().astype(np.float64))
+        return float(structured_loss(Parts(self.problem, potentials), loss=loss, n_jobs=1))
+
+    def derivatives(self) -> np.ndarray:
+        """The derivatives of the potentials of all parts, (sum of parts, d), at the parameters of the network."""
+        n_bytes = int(self.start[-1]) * self.n_weights * self.dtype.itemsize
+        if n_bytes > MOST_BYTES:
+            raise ValueError(
+                f"The derivatives of {self.start[-1]} potentials by {self.n_weights} parameters would take "
+                f"{n_bytes / 2**30:.1f} GB, of {MOST_BYTES / 2**30:.0f} that are allowed: hold the parameters of "
+                "lower layers fixed, or take fewer examples."
+            )
+        rows = np.zeros((int(self.start[-1]), self.n_weights), self.dtype)
+        detached = {name: parameter.detach() for name, parameter in self.parameters.items()}
+        for i in range(self.n):
+            rows[self.start[i] : self.start[i + 1]] = self._derivatives(i, detached)
+        return rows
+
+    def _derivatives(self, i: int, parameters: dict[str, Tensor]) -> np.ndarray:
+        if self.is_rowwise:
+            (x,) = self.inputs[i]  # (1, rows, ...)
+
+            def of_row(known: Any, row: Tensor) -> Tensor:
+                return functional_call(self.module, known, (row[None, None],)).flat
+
+            tables = vmap(jacrev(of_row), in_dims=(None, 0))(parameters, x[0])
+            found = torch.cat([table.reshape(x.shape[1], -1) for table in tables.values()], dim=1)
+        else:
+            places = self.places[i]
+            tables = jacrev(lambda known: _parts(self._example(i, known), places))(parameters)
+            size = int(self.start[i + 1] - self.start[i])
+            found = torch.cat([table.reshape(size, -1) for table in tables.values()], dim=1)
+        return found.detach().cpu().numpy()
+
+    def linearized(self, derivatives: np.ndarray, potentials: np.ndarray) -> Any:
+        """The problem with potentials that are affine: these at zero weights, and their derivatives.
+
+        The offset of the true output is taken off all outputs alike, so that it has none.
+        """
+        scores, passes = np.zeros((self.n, 1)), Passes(self.problem)
+        sizes = np.diff(self.start)[:, np.newaxis]
+        args = np.ascontiguousarray(self.start[:-1])[:, np.newaxis], sizes, passes.part_sizes, truth_of(self.problem)
+        passes.run(score_outputs, potentials.astype(self.dtype), *args, np.ones(self.n, np.int64), scores)
+        offset = potentials.astype(np.float64)
+        for i, (n_parts, n_held) in enumerate(self.counted):
+            offset[self.start[i] : self.start[i] + n_parts] -= scores[i, 0] / n_held
+        return linearized(self.problem, derivatives, offset.astype(self.dtype))
+
+
+def _places(example: Potentials) -> np.ndarray:
+    """Where the potentials of the parts of the one example lie in its flat tensor; NOTHING for those that are zero."""
+    pieces = zip(example.starts[0].tolist(), example.sizes[0].tolist(), strict=True)
+    return np.concatenate([np.full(k, NOTHING) if at < 0 else np.arange(at, at + k) for at, k in pieces])
+
+
+def _parts(example: Potentials, places: np.ndarray) -> Tensor:
+    flat = example.flat
+    found = flat[torch.as_tensor(np.maximum(places, 0), device=flat.device)]
+    if (places >= 0).all():
+        return found
+    return torch.where(torch.as_tensor(places >= 0, device=flat.device), found, torch.zeros_like(found))
+
+
+def _counted(example: Any) -> tuple[int, int]:
+    """The number of the first parts of which every output has the same number, and that number."""
+    if isinstance(example, Labellings):
+        length = int(example.rows.lengths[0])
+        return length * example.n_labels, length
+    if isinstance(example, Candidates):
+        return int(example.sizes.sum()), 1
+    return int(example.sizes.sum()), int(example.sides[0, 0])
+
+
+def join(examples: list[Any], y: Sequence[Any], cost: Any) -> tuple[Any, Any, Any]:
+    """Batches of one as one batch: potentials, true outputs and costs."""
+    outputs = [torch.as_tensor(np.asarray(output)) for output in y]
+    first = examples[0]
+    if isinstance(first, Matchings):
+        sides = np.concatenate([example.sides for example in examples])
+        most = sides.max(axis=0)
+        tensors = [
+            torch.cat([_padded(example.tensors[k], most[: 2 - k]) for example in examples])
+            for k in range(len(first.tensors))
+        ]
+        return Matchings(tensors[0], sides, *tensors[1:]), torch.cat([_padded(o, most[:1]) for o in outputs]), cost
+    labels = torch.cat([output.reshape(-1) for output in outputs])
+    lengths = np.concatenate([example.rows.lengths for example in examples])
+    packed = torch.cat([example.rows.pack(example.tensors[0]) for example in examples])
+    if isinstance(first, Candidates):
+        costs = None if cost is None else torch.cat([torch.as_tensor(np.asarray(c)).reshape(-1) for c in cost])
+        return Candidates(packed, lengths), labels, costs
+    if any(example.tensors[1].ndim == 4 for example in examples):
+        raise ValueError("Tables of pairs must be shared by the steps of a sequence, or the edges of a tree.")
+    tables = torch.stack([example.tensors[1].reshape(first.n_labels, -1) for example in examples])
+    if isinstance(first, Chains):
+        return Chains(packed, tables, lengths), labels, cost
+    parents = np.concatenate([example.parent for example in examples])
+    return Trees(packed, parents, tables.transpose(-1, -2), lengths), labels, cost
+
+
+def _padded(tensor: Tensor, sizes: np.ndarray) -> Tensor:
+    """A batch of one, with zeros up to the sizes of its other axes."""
+    missing = [int(size - have) for size, have in zip(sizes, tensor.shape[1:], strict=True)]
+    return pad(tensor, [number for size in reversed(missing) for number in (0, size)])
