@@ -44,7 +44,8 @@ class Explanation(NamedTuple):
     ----------
     position : the position
     label : its label in the predicted labelling
-    rival : the other label; the runner-up, whose best labelling comes closest, unless another was asked for
+    rival : the other label; the runner-up, whose best labelling comes closest, unless another was asked for; None if no
+        labelling that is allowed has it
     margin : how much higher the score of the predicted labelling is than that of the best labelling with the rival
     labelling, rival_labelling : both
     contributions : list of `Contribution`, the largest first, which add up to the margin
@@ -59,6 +60,8 @@ class Explanation(NamedTuple):
     contributions: list[Contribution]
 
     def __str__(self) -> str:
+        if self.rival is None:
+            return f"{self.label}: nothing else is allowed"
         first = f"{self.label} and not {self.rival}: by {self.margin:.4g}"
         return "\n".join([first, *(f"{c.value:+10.4f}  {c.of}  (position {c.position})" for c in self.contributions)])
 
@@ -168,9 +171,12 @@ def explain(model: Any, x: Any, position: int, rival: Any = None) -> Explanation
         other = int(np.argmax(through))
     else:
         other = _number(encoder, rival)
+        if other == best[position]:
+            raise ValueError(f"rival must be another label than {shown(rival)}, which position {position} has.")
     second = _best_with(nodes, edges, position, other)
-    if len(classes) == 1 or _score(nodes, edges, second) <= IMPOSSIBLE / 2:
-        raise ValueError(f"No labelling that is allowed has another label at position {position}.")
+    if other == best[position] or _score(nodes, edges, second) <= IMPOSSIBLE / 2:
+        labelling = classes[best].tolist()
+        return Explanation(int(position), labelling[position], None, np.inf, labelling, [], [])
     found = [*_of_features(encoder, rows.matrix, weights, best, second), *_of_transitions(classes, edges, best, second)]
     return Explanation(
         int(position),

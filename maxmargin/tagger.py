@@ -95,7 +95,7 @@ class Tagger(BaseEstimator):
                 model.set_params(scoring="entity_f1")
         return type(self)(features=features, model=model, scheme=scheme, layout=self.layout), y
 
-    def fit(self, X: Any, y: Any, *, X_dev: Any = None, y_dev: Any = None, callback: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, X_dev: Any = None, y_dev: Any = None, **options: Any) -> Self:
         """Train on sentences.
 
         Parameters
@@ -103,7 +103,7 @@ class Tagger(BaseEstimator):
         X : list of sentences, lists of words or of tuples of a word and tags
         y : list of lists of tags
         X_dev, y_dev : held-out sentences like X and y: the best weights on them are kept, and end the fit
-        callback : called with the `Trace` after each certificate; the fit stops if it returns True
+        options : further arguments of the `fit` of models, such as sample_weight and callback
 
         Returns
         -------
@@ -113,10 +113,8 @@ class Tagger(BaseEstimator):
         chosen, tags = self.prepared(y)
         features, model = chosen.features, chosen.model
         features.fit(X, tags)
-        options = {} if X_dev is None else {"X_dev": features.transform(X_dev), "y_dev": y_dev}
-        if X_dev is None and y_dev is not None:
-            raise ValueError("X_dev and y_dev must be given together.")
-        model.fit(features.transform(X), tags, callback=callback, **options)
+        held_out = None if X_dev is None else features.transform(X_dev)
+        model.fit(features.transform(X), tags, X_dev=held_out, y_dev=y_dev, **options)
         return self.complete(features, model, chosen.scheme)
 
     def tune(

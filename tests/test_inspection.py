@@ -48,8 +48,7 @@ def test_explanations_equal_enumeration(name, x, data):
     best = tuple(model.predict([x])[0].tolist())
     others = {labels: score for labels, score in scores.items() if labels[t] != best[t]}
     if not others:
-        with pytest.raises(ValueError, match="No labelling that is allowed"):
-            explain(model, x, t)
+        assert explain(model, x, t)[2:4] == (None, np.inf)
         return
     found = explain(model, x, t)
     assert found.label == best[t]
@@ -77,6 +76,14 @@ def test_weights():
     assert ("O", "I") not in [pair[:2] for pair in strongest_transitions(MODELS["rules"])]
 
 
+def test_there_may_be_no_other_label():
+    single = ChainCRF().fit([[["a"]], [["b"], ["a"]]], [["O"], ["O", "O"]])
+    found = explain(single, [["a"], ["c"]], 1)
+    assert (found.label, found.rival, found.margin) == ("O", None, np.inf)
+    assert str(found) == "O: nothing else is allowed"
+    assert explain(MODELS["rules"], X[0], 0, rival="I").rival is None
+
+
 def test_bad_arguments():
     model = MODELS["crf"]
     for position in (-1, 3, "a"):
@@ -84,6 +91,8 @@ def test_bad_arguments():
             explain(model, X[0], position)
     with pytest.raises(ValueError, match="'Z' is not a label of the model"):
         explain(model, X[0], 0, rival="Z")
+    with pytest.raises(ValueError, match="rival must be another label than 'B'"):
+        explain(model, X[0], 0, rival="B")
     with pytest.raises(TypeError, match="must be a ChainSVM or a ChainCRF"):
         strongest_features(MulticlassSVM().fit(np.eye(3), [0, 1, 2]), 0)
     with pytest.raises(ValueError, match="k must be an integer"):

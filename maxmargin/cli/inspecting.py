@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +81,16 @@ def _word(token: Any) -> str:
     return token if isinstance(token, str) else " ".join(token)
 
 
+def _finite(margin: float) -> float | None:
+    """A margin as JSON knows it."""
+    return margin if math.isfinite(margin) else None
+
+
 def _show_sentence(tagger: Tagger, tokens: list[Any], console: Console, as_json: bool) -> None:
     found = [tagger.explain(tokens, t) for t in range(len(tokens))]
     if as_json:
         rows = [
-            {"word": _word(token), "tag": e.label, "rival": e.rival, "margin": e.margin}
+            {"word": _word(token), "tag": e.label, "rival": e.rival, "margin": _finite(e.margin)}
             for token, e in zip(tokens, found, strict=True)
         ]
         print_json({"words": rows})
@@ -93,7 +99,8 @@ def _show_sentence(tagger: Tagger, tokens: list[Any], console: Console, as_json:
     for t, (token, e) in enumerate(zip(tokens, found, strict=True), start=1):
         reason = max(e.contributions, key=lambda c: c.value, default=None)
         why = "" if reason is None else f"{reason.value:+.2f} {reason.of}"
-        cells = (str(t), _word(token), str(e.label), str(e.rival), f"{e.margin:.2f}", why)
+        rival = ("none", "") if e.rival is None else (str(e.rival), f"{e.margin:.2f}")
+        cells = (str(t), _word(token), str(e.label), *rival, why)
         table.add_row(*(Text(cell) for cell in cells))
     console.print(table)
 
@@ -103,7 +110,11 @@ def _show_word(
 ) -> None:
     e = tagger.explain(tokens, t, rival)
     if as_json:
-        print_json({**e._asdict(), "contributions": [c._asdict() for c in e.contributions]})
+        found = {**e._asdict(), "margin": _finite(e.margin), "contributions": [c._asdict() for c in e.contributions]}
+        print_json(found)
+        return
+    if e.rival is None:
+        console.print(f"{_word(tokens[t])}: {e.label}; nothing else is allowed", markup=False)
         return
     console.print(f"{_word(tokens[t])}: {e.label}, not {e.rival}, by a margin of {e.margin:.4f}", markup=False)
     if e.rival_labelling[:t] + e.rival_labelling[t + 1 :] != e.labelling[:t] + e.labelling[t + 1 :]:

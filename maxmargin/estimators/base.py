@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import inference
-from maxmargin.checks import as_sample_weight, check_count, check_positive
+from maxmargin.checks import as_sample_weight, check_count, check_positive, shown
 from maxmargin.encode.base import Encoder, same
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
@@ -19,6 +19,7 @@ from maxmargin.metrics.scoring import find_metric
 from maxmargin.persist import register, save
 from maxmargin.problem import n_examples, new_weights, part_sizes
 from maxmargin.solvers import Solver, find_solver
+from maxmargin.solvers.checkpoint import check_checkpoint
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.trace import Certified, Status, Trace
 
@@ -120,8 +121,11 @@ class StructuredModel(BaseEstimator):
         X_dev: Any = None,
         y_dev: Any = None,
         callback: Any = None,
+        checkpoint: Any = None,
     ) -> Self:
         """Train on examples, of which `data` and `data_dev` say more; a fit that fails leaves the model as it was."""
+        if checkpoint is not None:
+            check_checkpoint(checkpoint)
         encoder, problem, lower, upper = self._encode(X, y, **(data or {}))
         solver, loss = self._method(problem)
         result = solver.solve(
@@ -139,6 +143,7 @@ class StructuredModel(BaseEstimator):
             random_state=as_seed(self.random_state),
             verbose=self.verbose,
             callback=callback,
+            checkpoint=checkpoint,
             held_out=self._held_out(encoder, X_dev, y_dev, data_dev or {}),
             **self._solver_options(),
         )
@@ -230,7 +235,7 @@ class StructuredModel(BaseEstimator):
                 return encoder.score(problem, outputs)
             return metric(truth, encoder.decode_all(problem, outputs))
 
-        return HeldOut(score, self.patience, n_examples(problem))
+        return HeldOut(score, self.patience, n_examples(problem), (problem, shown(self.scoring)))
 
     def _outputs(self, y: Any, data: Mapping[str, Any]) -> Any:
         """Checked true outputs in the form of predictions."""

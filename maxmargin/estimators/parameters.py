@@ -27,6 +27,10 @@ sample_weight : (n,) weights of the examples' losses
 X_dev, y_dev : held-out examples like X and y, on which the weights of each certificate are scored, by `scoring`: those
     of the highest score are kept, and the fit stops when `patience` runs out
 callback : called with the `Trace` after each certificate; the fit stops if it returns True
+checkpoint : path of a file in which to keep the state of the fit, at the first certificate of every minute; or a pair
+    of the path and other seconds. The same `fit`, called again after it was killed, goes on from there and ends in the
+    same weights, bit for bit. The file goes away when the fit ends, unless max_passes, time_limit or Ctrl-C have ended
+    it: then the same fit with other limits goes on from it
 
 Returns
 -------
@@ -40,6 +44,7 @@ class FitOptions(TypedDict, total=False):
     X_dev: Any
     y_dev: Any
     callback: Any
+    checkpoint: Any
 
 
 def parameter(kind: str, doc: str, *, default: Any = MISSING, kw_only: bool = True) -> Any:

@@ -162,7 +162,12 @@ def _refuse(name: str) -> None:
 
 
 class Arrays:
-    """The arrays of a file, each made when it is first asked for; then the same one again."""
+    """The arrays of a file, each made when it is first asked for; then the same one again.
+
+    They are mapped into memory; with `copies`, they are not.
+    """
+
+    copies = False
 
     def __init__(self, mapped: mmap.mmap, start: int, table: list[Any]) -> None:
         self.mapped, self.start, self.table = mapped, start, table
@@ -172,7 +177,8 @@ class Arrays:
         if not (type(k) is int and 0 <= k < len(self.table)):
             raise Broken("it refers to an array that is not there")
         if k not in self.made:
-            self.made[k] = self._make(k, self.table[k])
+            made = self._make(k, self.table[k])
+            self.made[k] = made.copy() if self.copies else made
         return self.made[k]
 
     def _make(self, k: int, entry: Any) -> np.ndarray:

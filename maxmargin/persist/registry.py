@@ -11,6 +11,7 @@ import enum
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import maxmargin
@@ -37,6 +38,7 @@ class Kind(NamedTuple):
 
 
 _KINDS: dict[str, Kind] = {}
+_KEPT: dict[str, Kind] = {}  # in checkpoints only
 _NAMES: dict[type, str] = {}
 
 
@@ -84,10 +86,42 @@ def register(
         name = cls.__name__ if module.startswith("maxmargin.") else f"{module}.{cls.__qualname__}"
     elif name in _KINDS and _KINDS[name].cls is not cls:
         raise ValueError(f"name must be one that no other class is saved by, but {name!r} is taken.")
-    _NAMES.pop(_KINDS[name].cls, None) if name in _KINDS else None
+    if name in _KINDS:
+        _NAMES.pop(_KINDS[name].cls, None)  # as where a cell of a notebook is run again
     _KINDS[name] = Kind(cls, get or arguments_of, make or (_member(cls) if issubclass(cls, enum.Enum) else cls))
     _NAMES[cls] = name
     return cls
+
+
+def kept(cls: Class) -> Class:
+    """Let objects of a class be part of checkpoints, with all their attributes; a decorator."""
+    is_tuple = issubclass(cls, tuple)
+    get, make = (arguments_of, cls) if is_tuple else (_attributes, partial(_restored, cls))
+    _KEPT[kept_name(cls)] = Kind(cls, get, make)
+    return cls
+
+
+def kept_name(cls: type) -> str:
+    """What checkpoints call a class."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def kept_kind(name: Any) -> Kind | None:
+    """The class that checkpoints call by a name."""
+    return _KEPT.get(name)
+
+
+def _attributes(value: Any) -> Mapping[str, Any]:
+    return value.__getstate__()
+
+
+def _restored(cls: type, **attributes: Any) -> Any:
+    value: Any = cls.__new__(cls)  # type: ignore[call-overload]
+    if hasattr(value, "__setstate__"):
+        value.__setstate__(attributes)
+    else:
+        vars(value).update(attributes)
+    return value
 
 
 def name_of(cls: type) -> str | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin.checks import shown
 from maxmargin.persist.container import DTYPES, Arrays, Broken
-from maxmargin.persist.registry import kind_of, name_of
+from maxmargin.persist.registry import kept_kind, kept_name, kind_of, name_of
 
 PLAIN = (type(None), bool, int, str)
 COLLECTIONS: dict[str, type] = {"tuple": tuple, "set": set, "frozenset": frozenset}
@@ -29,13 +29,14 @@ class Writer:
     Parameters
     ----------
     given : objects that are not written but named: a reader is given others in their place
-    keeps_views : whether arrays that are parts of the same memory are so when they are read, too
+    keeps_state : whether it is the state of a fit: objects of `kept` classes are part of it, and arrays that share
+        memory do so when they are read, too
     """
 
-    def __init__(self, given: Mapping[str, Any] = MappingProxyType({}), *, keeps_views: bool = False) -> None:
+    def __init__(self, given: Mapping[str, Any] = MappingProxyType({}), *, keeps_state: bool = False) -> None:
         self.arrays: list[np.ndarray] = []
         self._given = {id(value): name for name, value in given.items()}
-        self._keeps_views = keeps_views
+        self._keeps_state = keeps_state
         self._numbers: dict[int, int] = {}  # of arrays, by their identity
         self._kept: list[Any] = []  # so that no identity is used again
 
@@ -62,6 +63,9 @@ class Writer:
             return {"type": NAMES_OF_TYPES[value]}
         if isinstance(value, np.random.Generator | np.random.RandomState):
             raise TypeError(f"{where} cannot be saved: it is a random generator, whose state changes; give a seed.")
+        if self._keeps_state and (kind := kept_kind(kept_name(type(value)))) is not None:
+            state = kind.get(value)
+            return {"kept": [kept_name(kind.cls), {key: self(item, f"{where}.{key}") for key, item in state.items()}]}
         name = name_of(type(value))
         if name is not None:
             state = kind_of(name).get(value)  # type: ignore[union-attr]
@@ -81,7 +85,7 @@ class Writer:
             return {"objects": [[*array.shape], items]}
         if not DTYPES.fullmatch(array.dtype.newbyteorder("<").str):
             raise TypeError(f"{where} cannot be saved: arrays of {array.dtype} are neither of numbers nor of strings.")
-        if not self._keeps_views:
+        if not self._keeps_state:
             return {"array": self._number(array)}
         root = array
         while isinstance(root.base, np.ndarray):
@@ -105,10 +109,13 @@ class Reader:
     ----------
     arrays : those of the file
     given : the objects that the file only names
+    keeps_state : whether it is the state of a fit
     """
 
-    def __init__(self, arrays: Arrays, given: Mapping[str, Any] = MappingProxyType({})) -> None:
-        self.arrays, self.given = arrays, given
+    def __init__(
+        self, arrays: Arrays, given: Mapping[str, Any] = MappingProxyType({}), *, keeps_state: bool = False
+    ) -> None:
+        self.arrays, self.given, self.keeps_state = arrays, given, keeps_state
 
     def __call__(self, node: Any) -> Any:
         """The value of a node."""
@@ -130,6 +137,13 @@ class Reader:
         kind = kind_of(name)
         if kind is None:
             raise Broken(f"it holds an object of the class {shown(name)}, which is not registered here")
+        return kind.make(**{key: self(item) for key, item in state.items()})
+
+    def _kept(self, inner: Any) -> Any:
+        name, state = inner
+        kind = kept_kind(name) if self.keeps_state else None
+        if kind is None:
+            raise Broken(f"it holds an object of the class {shown(name)}, which is not known here")
         return kind.make(**{key: self(item) for key, item in state.items()})
 
     def _objects(self, inner: Any) -> np.ndarray:
@@ -162,6 +176,7 @@ class Reader:
         "dtype": _dtype,
         "float": _float,
         "given": _given_one,
+        "kept": _kept,
         "object": _object,
         "objects": _objects,
         "scalar": lambda self, inner: self.arrays[inner][0],

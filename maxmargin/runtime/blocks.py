@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.persist.registry import kept
 
+
+@kept
 class Blocks(NamedTuple):
     """One flat array with a block per example; that of example i is values[start[i]:start[i + 1]]."""
 

@@ -45,7 +45,7 @@ class Arrangement:
         """Held-out data, which judge weights in their own order."""
         if held_out is None or self.place is None:
             return held_out
-        return HeldOut(lambda w: held_out.score(self.back(w)), held_out.patience, held_out.n_examples)
+        return HeldOut(lambda w: held_out.score(self.back(w)), held_out.patience, held_out.n_examples, held_out.data)
 
     def back(self, w: np.ndarray) -> np.ndarray:
         """Weights in their own order."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from maxmargin.losses import Loss, find_loss
+from maxmargin.problem import block_oracle
+from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.bcfw import BCFW, BlockState
 from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.run import Result, Run
+from maxmargin.solvers.run import Result, Run, State
 from maxmargin.solvers.smooth_auto import SmoothAuto
 from maxmargin.solvers.solver import Solver
 
@@ -23,9 +25,9 @@ FEW_EXAMPLES = 20  # too few to sample by gaps: visit all
 class Auto(Solver):
     """BCFW with the steps, sampling and cache that suit the problem; the choice is noted in the trace.
 
-    Pairwise steps are always taken: they converge fastest and change only where two outputs differ. Examples are drawn
-    by their gaps unless there are very few. A cache is kept where the oracle takes much longer than the rest of a step,
-    by the time of the first passes.
+    Pairwise steps converge fastest and change only where two outputs differ; of classes, each example is solved exactly
+    in one step. Examples are drawn by their gaps unless there are very few. A cache is kept where the oracle takes much
+    longer than the rest of a step, by the time of the first passes.
 
     Smooth losses are left to `LBFGS` and, where there is much to do and the loss is smoothed by entropy, as that of
     conditional random fields is, to `ExponentiatedGradient` first, for as long as it is the faster of the two.
@@ -33,6 +35,7 @@ class Auto(Solver):
 
     takes_smooth: ClassVar[bool] = True
     needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
 
     def needs_norms(self, loss: Loss) -> bool:
@@ -46,15 +49,26 @@ class Auto(Solver):
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         sampling = "gap" if run.objective.n >= FEW_EXAMPLES else "permutation"
+        if supports(block_oracle, run.objective.problem):
+            if run.state is None:
+                run.notes.append(f"Chose steps='exact', sampling='{sampling}'.")
+            yield from BCFW(steps="exact", sampling=sampling).iterate(run)
+            return
         solver = BCFW(steps="pairwise", sampling=sampling)
-        state = BlockState(solver, run)
-        state.prepare()
-        has_chosen = False
-        for certificate in solver.improve(state):
-            if not has_chosen and state.step_seconds > 0:  # a pass has made the potentials what oracles are called with
-                has_chosen = True
-                state.set_cache(self.choose_cache(state, sampling))
+        state = run.take_up(lambda: self._begin(solver, run))
+        for certificate in solver.improve(state.blocks):
+            if (
+                not state.has_chosen and state.blocks.step_seconds > 0
+            ):  # a pass has made the potentials what they will be
+                state.has_chosen = True
+                state.blocks.set_cache(self.choose_cache(state.blocks, sampling))
             yield certificate
+
+    @staticmethod
+    def _begin(solver: BCFW, run: Run) -> State:
+        blocks = BlockState(solver, run)
+        blocks.prepare()
+        return State(blocks=blocks, has_chosen=False)
 
     @staticmethod
     def choose_cache(state: BlockState, sampling: str) -> int:

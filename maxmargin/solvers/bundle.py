@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin.persist.registry import kept
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.simplex_qp import maximise_on_simplex
@@ -25,6 +26,7 @@ DOT_ROUNDING = 1e-12  # of inner products of long vectors
 HALVINGS = 30  # of a line search
 
 
+@kept
 class Bundle:
     """Dual points, the first of them the true outputs, and the weights alpha of their best known mixture.
 

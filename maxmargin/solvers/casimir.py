@@ -22,14 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 
 from maxmargin.checks import check_choice, check_positive
+from maxmargin.persist.registry import kept
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.svrg import Epochs, SmoothingSolver
 
 SCHEDULES = ("adaptive", "constant")
@@ -75,38 +75,57 @@ class Casimir(SmoothingSolver):
             check_positive("kappa", self.kappa)
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
+        state = run.take_up(lambda: self._begin(run))
+        while True:
+            if self._improve(state):
+                state.epochs.snapshot(state.w)
+                state.w, state.certified = state.epochs.point, "improved"
+            else:
+                self._start_next(run, state)
+                state.certified = "start"
+            yield state.epochs.certificate()
+
+    def _begin(self, run: Run) -> State:
         epochs = Epochs(self, run)
         w = epochs.point
         plan = Plan(self, run, epochs)
-        strength = run.objective.regularization
-        previous, z, last_z = w, w, w
-        alpha = None
-        for k in count(1):
-            epochs.set_level(plan.mu)
-            share = plan.kappa / (plan.kappa + strength) if k > 1 else 0.0
-            start = project(self._start(previous, z, last_z, share), run.objective.bounds)
-            epochs.snapshot(start, previous)
-            if epochs.point is not start:
-                previous = last_z = z = epochs.point  # the momentum leads astray: begin anew
-            yield epochs.certificate()
-            if alpha is None:
-                plan.begin(epochs.smoothness)
-                alpha = plan.first_alpha
-            kappa = plan.kappa
-            w = epochs.run_epoch(kappa, z)
-            while self.stop == "gradient":
-                epochs.snapshot(w)
-                w = epochs.point
-                yield epochs.certificate()
-                squared_norm = self._squared_gradient(epochs, kappa, z)
-                allowed = (strength + kappa) * plan.accuracy * kappa * float(np.sum((w - z) ** 2))
-                if squared_norm <= allowed:
-                    break
-                w = epochs.run_epoch(kappa, z)
+        return State(epochs=epochs, plan=plan, certified=None, w=w, previous=w, z=w, last_z=w, alpha=None, kappa=0.0)
+
+    def _improve(self, state: State) -> bool:
+        """An epoch on the current subproblem, unless it is solved; return whether to look if it is now."""
+        if state.certified is None:
+            return False
+        if state.certified == "start":
+            if state.alpha is None:
+                state.plan.begin(state.epochs.smoothness)
+                state.alpha = state.plan.first_alpha
+            state.kappa = state.plan.kappa
+        elif self._is_solved(state):
+            return False
+        state.w = state.epochs.run_epoch(state.kappa, state.z)
+        return self.stop == "gradient"
+
+    def _is_solved(self, state: State) -> bool:
+        kappa, strength = state.kappa, state.plan.strength
+        squared_norm = self._squared_gradient(state.epochs, kappa, state.z)
+        distance = float(np.sum((state.w - state.z) ** 2))
+        return squared_norm <= (strength + kappa) * state.plan.accuracy * kappa * distance
+
+    def _start_next(self, run: Run, state: State) -> None:
+        """Move the center on, unless it is the first one, and start on the subproblem there."""
+        epochs, plan, strength, bounds = state.epochs, state.plan, state.plan.strength, run.objective.bounds
+        share = 0.0
+        if state.alpha is not None:
             plan.advance(epochs)
-            alpha, beta = extrapolate(alpha, kappa, plan.kappa, strength)
-            last_z, z = z, project(w + beta * (w - previous), run.objective.bounds)
-            previous = w
+            state.alpha, beta = extrapolate(state.alpha, state.kappa, plan.kappa, strength)
+            state.last_z, state.z = state.z, project(state.w + beta * (state.w - state.previous), bounds)
+            state.previous = state.w
+            share = plan.kappa / (plan.kappa + strength)
+        epochs.set_level(plan.mu)
+        start = project(self._start(state.previous, state.z, state.last_z, share), bounds)
+        epochs.snapshot(start, state.previous)
+        if epochs.point is not start:
+            state.previous = state.last_z = state.z = epochs.point  # the momentum leads astray: begin anew
 
     @staticmethod
     def _squared_gradient(epochs: Epochs, kappa: float, z: np.ndarray) -> float:
@@ -121,6 +140,7 @@ class Casimir(SmoothingSolver):
         return previous if self.warm_start == "previous" else previous + share * (z - last_z)
 
 
+@kept
 class Plan:
     """The schedules of a run: mu, kappa and the accuracy of the current step."""
 

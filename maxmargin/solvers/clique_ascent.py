@@ -10,16 +10,18 @@ import numpy as np
 
 from maxmargin.checks import check_cost, check_count, check_positive
 from maxmargin.losses import Loss, RelaxedLoss
+from maxmargin.persist.registry import kept
 from maxmargin.solvers.clique_steps import PROX, ascend
 from maxmargin.solvers.neighborhoods import find_neighborhoods
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.relaxed import Relaxation, Report
-from maxmargin.solvers.run import Result, Run
+from maxmargin.solvers.run import Result, Run, State
 from maxmargin.solvers.solver import Solver
 from maxmargin.structures.pairwise import PairwiseProblem
 from maxmargin.trace import Status
 
 
+@kept
 class RelaxedPoint(NamedTuple):
     """Mean parts and multipliers of all graphs, flat."""
 
@@ -27,6 +29,7 @@ class RelaxedPoint(NamedTuple):
     multipliers: np.ndarray
 
 
+@kept
 class Pace(NamedTuple):
     """What can change from one certificate to the next."""
 
@@ -52,6 +55,7 @@ class CliqueAscent(Solver):
     takes_smooth: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
     has_multipliers: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     adapts_rho: ClassVar[bool] = False  # if it is None
 
     def __post_init__(self) -> None:
@@ -82,29 +86,36 @@ class CliqueAscent(Solver):
     def iterate(self, run: Run) -> Iterator[Certificate]:
         relaxed = Relaxation(run.objective)
         sets = find_neighborhoods(relaxed.problem)
-        n_sets = len(sets.start) - 1
-        mu, xi = self._start(run, relaxed)
-        pace, n_visits = self.first_pace(relaxed), 0
+        state = run.take_up(lambda: self._begin(run, relaxed))
+        mu, xi = run.dual
         while True:
-            found = relaxed.report(mu, xi, pace.rho)
+            if state.found is not None:
+                self._ascend(run, state, relaxed, sets)
+            state.found = found = relaxed.report(mu, xi, state.pace.rho)
             run.count(calls=2 * relaxed.n_cliques)
-            run.dual = RelaxedPoint(mu, xi)
             if self._is_enough(found, run):
                 run.verdict = Status.SURROGATE
-            yield Certificate(found.w.astype(run.w.dtype), found.primal, found.dual, found.columns(pace.rho))
-            pace = self.adapt(pace, found, relaxed)
-            delta = xi - found.residual / pace.rho
-            fixed = relaxed.strength, pace.rho, relaxed.curvature(pace.rho), *self.rule, relaxed.scratch
-            n_more = int(np.ceil(min(self.gap_every * n_sets, run.max_passes * n_sets - n_visits)))
-            visits = np.concatenate([run.rng.permutation(n_sets) for _ in range(-(-n_more // n_sets))])[:n_more]
-            often = self._multiplier_steps(pace.inner, np.arange(n_visits, n_visits + n_more) // n_sets)
-            for lo, hi in run.slices(n_more):
-                ascend(
-                    relaxed.problem, relaxed.layout, sets, *fixed, visits[lo:hi], often[lo:hi], found.w, mu, delta, xi
-                )
-                run.count(calls=int(np.diff(sets.start)[visits[lo:hi]].sum()))
-                n_visits += hi - lo
-            run.n_steps = -(-n_visits * relaxed.n // n_sets)
+            yield Certificate(found.w.astype(run.w.dtype), found.primal, found.dual, found.columns(state.pace.rho))
+
+    def _begin(self, run: Run, relaxed: Relaxation) -> State:
+        run.dual = RelaxedPoint(*self._start(run, relaxed))
+        return State(pace=self.first_pace(relaxed), n_visits=0, found=None)
+
+    def _ascend(self, run: Run, state: State, relaxed: Relaxation, sets: Any) -> None:
+        """Passes over all cliques, up to the next certificate."""
+        found, n_sets = state.found, len(sets.start) - 1
+        state.pace = pace = self.adapt(state.pace, found, relaxed)
+        mu, xi = run.dual
+        delta = xi - found.residual / pace.rho
+        fixed = relaxed.strength, pace.rho, relaxed.curvature(pace.rho), *self.rule, relaxed.scratch
+        n_more = int(np.ceil(min(self.gap_every * n_sets, run.max_passes * n_sets - state.n_visits)))
+        visits = np.concatenate([run.rng.permutation(n_sets) for _ in range(-(-n_more // n_sets))])[:n_more]
+        often = self._multiplier_steps(pace.inner, np.arange(state.n_visits, state.n_visits + n_more) // n_sets)
+        for lo, hi in run.slices(n_more):
+            ascend(relaxed.problem, relaxed.layout, sets, *fixed, visits[lo:hi], often[lo:hi], found.w, mu, delta, xi)
+            run.count(calls=int(np.diff(sets.start)[visits[lo:hi]].sum()))
+            state.n_visits += hi - lo
+        run.n_steps = -(-state.n_visits * relaxed.n // n_sets)
 
     def first_pace(self, relaxed: Relaxation) -> Pace:
         """The pace until the second certificate."""

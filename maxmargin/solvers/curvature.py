@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin.persist.registry import kept
 
+
+@kept
 class Curvature:
     """The last steps s and changes y of the gradient, and the inverse Hessian that they suggest.
 

@@ -41,12 +41,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from maxmargin.losses import LEAST_TEMPERATURE, Loss
+from maxmargin.persist.registry import kept
 from maxmargin.problem import REACH, squared_diameters
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.gibbs import HIGHEST, size_of_exponents
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
@@ -73,6 +74,7 @@ class ExcessiveGap(Solver):
     adaptive: bool = True
 
     needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
     default_passes: ClassVar[int] = 10_000
 
@@ -91,30 +93,43 @@ class ExcessiveGap(Solver):
         if not (self.adaptive or most < HIGHEST):
             name = type(run.objective.problem.problem).__name__
             raise TypeError(f"ExcessiveGap(adaptive=False) needs squared_diameters, which {name} does not have.")
-        certifier = Certifier(run)
-        run.n_steps += run.objective.n
-        yield (certificate := certifier.certify(run.start_weights(), 0.0))
-        smoothed = Smoothed(run)
+        state = run.take_up(lambda: State(certifier=Certifier(run), first=None, smoothed=None))
+        if state.first is None:
+            yield state.certifier.certify_start(state)
+        while True:
+            if state.smoothed is None:
+                self._begin(run, state, most)
+            else:
+                self._step(run, state, most)
+            if run.verdict is not None:
+                return
+            point, smoothed = state.point, state.smoothed
+            yield state.certifier.certify(point.w, smoothed.dual_value(point.alpha), smoothed.exponents)
+
+    def _begin(self, run: Run, state: State, most: float) -> None:
+        """The first point, from the certificate of the start."""
+        state.smoothed = smoothed = Smoothed(run)
         if np.abs(smoothed.uniform.v).max(initial=0) > REACH:  # where there is next to no regularization
             run.verdict = Status.STALLED
             return
-        first = certificate.primal / smoothed.range if smoothed.range > 0 else HIGHEST
-        point = smoothed.start(certificate.w.astype(float), min(first, most) if self.adaptive else most, most)
-        L = point.mu if self.adaptive else most
-        least = max(LEAST_TEMPERATURE, DIGITS_LOST * float(np.finfo(run.w.dtype).eps) * first)
-        while True:
-            yield certifier.certify(point.w, smoothed.dual_value(point.alpha), smoothed.exponents)
-            if point.mu <= least and not run.must_stop:
-                run.verdict = Status.STALLED
-                return
-            tried = None
-            while tried is None and not run.must_stop:
-                tried = smoothed.step(point, L)
-                if self.adaptive and not tried.is_excessive and most > L:
-                    L, tried = min(HARDER * L, most), None
-            if tried is not None:
-                point = tried
-                L *= EASIER if self.adaptive else 1
+        first = state.first.primal / smoothed.range if smoothed.range > 0 else HIGHEST
+        level = min(first, most) if self.adaptive else most
+        state.point = smoothed.start(state.first.w.astype(float), level, most)
+        state.L = state.point.mu if self.adaptive else most
+        state.least = max(LEAST_TEMPERATURE, DIGITS_LOST * float(np.finfo(run.w.dtype).eps) * first)
+
+    def _step(self, run: Run, state: State, most: float) -> None:
+        """A step that keeps the excessive gap; unless the level is too low for that, or the run is to end."""
+        if state.point.mu <= state.least and not run.must_stop:
+            run.verdict = Status.STALLED
+        while not run.must_stop:
+            tried = state.smoothed.step(state.point, state.L)
+            if self.adaptive and not tried.is_excessive and most > state.L:
+                state.L = min(HARDER * state.L, most)
+                continue
+            state.point = tried
+            state.L *= EASIER if self.adaptive else 1
+            return
 
 
 def largest_curvature(objective: Objective) -> float:
@@ -125,6 +140,7 @@ def largest_curvature(objective: Objective) -> float:
     return min(mean / 4 / objective.regularization, HIGHEST)
 
 
+@kept
 class Means(NamedTuple):
     """What the dual value of a point alpha depends on."""
 
@@ -136,6 +152,7 @@ class Means(NamedTuple):
         return Means((1 - share) * self.v + share * other.v, (1 - share) * self.cost + share * other.cost)
 
 
+@kept
 class Point(NamedTuple):
     """Weights and a dual point, with an excessive gap at the level mu."""
 
@@ -146,6 +163,7 @@ class Point(NamedTuple):
     is_excessive: bool  # whether J_mu(w) <= D(alpha), but for rounding
 
 
+@kept
 class Smoothed:
     """The objective of a run, smoothed by entropy relative to the uniform distributions.
 

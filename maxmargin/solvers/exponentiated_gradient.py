@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_share
 from maxmargin.losses import Loss
+from maxmargin.persist.registry import kept
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.solvers import sum_tree
@@ -28,7 +29,7 @@ from maxmargin.solvers.exponentiated_steps import GibbsPoint, assemble_gibbs, ex
 from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
@@ -74,6 +75,7 @@ class ExponentiatedGradient(Solver):
 
     takes_smooth: ClassVar[bool] = True
     needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -93,17 +95,20 @@ class ExponentiatedGradient(Solver):
         return not self.batch
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        certifier = Certifier(run)
-        run.n_steps += run.objective.n
-        yield (certificate := certifier.certify(run.start_weights(), 0.0))
-        state = BatchState(run, certificate) if self.batch else BlockState(run, run.objective, certificate)
+        state = run.take_up(lambda: State(certifier=Certifier(run), first=None, steps=None))
+        if state.first is None:
+            yield state.certifier.certify_start(state)
+        if state.steps is None:
+            first = state.first
+            state.steps = BatchState(run, first) if self.batch else BlockState(run, run.objective, first)
         while True:
             for _ in range(run.passes_to_go(self.gap_every)):
-                state.make_pass(self)
+                state.steps.make_pass(self)
                 if run.must_stop:
                     break
-            yield certifier.certify(*state.rebuild())
-            state.refresh(certifier.gaps)
+            certificate = state.certifier.certify(*state.steps.rebuild())
+            state.steps.refresh(state.certifier.gaps)
+            yield certificate
 
 
 def temperature_of(loss: Loss) -> float:
@@ -111,6 +116,7 @@ def temperature_of(loss: Loss) -> float:
     return loss.mu if loss.is_smooth else 0.0
 
 
+@kept
 class BatchState:
     """Steps on all examples at once.
 
@@ -155,6 +161,7 @@ class BatchState:
         """Batch steps go without the gaps of blocks."""
 
 
+@kept
 class BlockState:
     """Steps on one example after the other.
 
@@ -183,6 +190,15 @@ class BlockState:
             value, norm = self._place(0.0, PULL)
             if self.t > 0 and value > 0 and norm > 0:
                 self._place(0.0, float(np.clip(PULL - np.log(value / (2 * norm)), *PULLS)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the objective, if it is not that of the run, but in which precision it is."""
+        dtype = None if self.objective is self.run.objective else self.objective.passes.dtype
+        return {**vars(self), "objective": dtype}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        exact, dtype = state["run"].objective, state["objective"]
+        vars(self).update(state, objective=exact if dtype is None else exact.prepared(dtype))
 
     def _place(self, scale: float, pull: float) -> tuple[float, float]:
         """Begin at theta_i = scale (B_i'w + cost_i) + pull s_i(y_i); return both terms of D there.

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.losses import combine, potentials
+from maxmargin.persist.registry import kept
 from maxmargin.problem import accumulate, add_output, augment, exp_oracle, gold, n_examples, spread, squared_norm
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, kernel
@@ -34,6 +35,7 @@ LONGEST, SHORTEST = 2.0, 0.1  # times the last one
 FARTHEST = 100.0  # in exponents: further steps change nothing any more, until they are in the way
 
 
+@kept
 class GibbsPoint(NamedTuple):
     """A dual point of Gibbs distributions."""
 

@@ -31,10 +31,11 @@ import numpy as np
 
 from maxmargin.checks import check_count
 from maxmargin.losses import Loss
+from maxmargin.persist.registry import kept
 from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
@@ -58,6 +59,7 @@ class Extragradient(Solver):
     gap_every: int = 5
 
     needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -70,17 +72,19 @@ class Extragradient(Solver):
         return False
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        certifier = Certifier(run)
-        run.n_steps += run.objective.n
-        yield (certificate := certifier.certify(run.start_weights(), 0.0))
-        saddle = Saddle(run, certificate)
+        state = run.take_up(lambda: State(certifier=Certifier(run), first=None, saddle=None))
+        if state.first is None:
+            yield state.certifier.certify_start(state)
+        if state.saddle is None:
+            state.saddle = Saddle(run, state.first)
         while True:
             for _ in range(self.gap_every):
                 if not run.must_stop:
-                    saddle.step()
-            yield certifier.certify(*saddle.average())
+                    state.saddle.step()
+            yield state.certifier.certify(*state.saddle.average())
 
 
+@kept
 class Saddle:
     """The state of the steps, and the average of the points u so far.
 

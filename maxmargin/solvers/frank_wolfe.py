@@ -11,9 +11,8 @@ import numpy as np
 from maxmargin.problem import add_output, gold
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.runtime.vectors import add_scaled, clear, scale
-from maxmargin.solvers.active_sets import DualPoint, no_sets
 from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
 
 
@@ -28,24 +27,35 @@ class FrankWolfe(Solver):
     """
 
     needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective
-        run.start_dual()
-        run.dual = DualPoint(run.dual.means, no_sets())
-        outputs = objective.new_outputs()
+        state = run.take_up(lambda: self._begin(run))
         while True:
+            if state.found is not None:
+                self._step(run, state)
             dual = run.rebuild()
             run.n_steps += objective.n
-            found = run.evaluate(run.w, outputs=outputs, point=run.dual.means)
+            state.found = found = run.evaluate(run.w, outputs=state.outputs, point=run.dual.means)
             yield Certificate(run.w, found.value, dual - found.rounding)
-            vertex = -found.gradient / objective.regularization
-            direction = vertex - objective.at(run.dual.means)[0]
-            curvature = objective.regularization * float(np.dot(direction, direction))
-            slope = max(float(found.gaps.sum()), 0.0)
-            gamma = slope / curvature if slope < curvature else 1.0
-            objective.passes.run(mix, run.dual.means, outputs, gamma)
+
+    @staticmethod
+    def _begin(run: Run) -> State:
+        run.start_dual()
+        return State(outputs=run.objective.new_outputs(), found=None)
+
+    @staticmethod
+    def _step(run: Run, state: State) -> None:
+        """Go towards the outputs of the last pass, as far as the dual rises."""
+        objective, found = run.objective, state.found
+        vertex = -found.gradient / objective.regularization
+        direction = vertex - objective.at(run.dual.means)[0]
+        curvature = objective.regularization * float(np.dot(direction, direction))
+        slope = max(float(found.gaps.sum()), 0.0)
+        gamma = slope / curvature if slope < curvature else 1.0
+        objective.passes.run(mix, run.dual.means, state.outputs, gamma)
 
 
 @kernel

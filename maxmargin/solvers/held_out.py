@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ class HeldOut:
     patience : the number of certificates without a better score after which to stop. They come after each pass at
         first, then after a fifth of the passes made so far, at most as far apart as without held-out data
     n_examples : the number of held-out examples: certificates are at least as far apart as to visit as many
+    data : the held-out data, by which a checkpoint tells whether it is of the same run
 
     Examples
     --------
@@ -32,11 +34,14 @@ class HeldOut:
     ('EARLY_STOPPED', 4, False)
     """
 
-    def __init__(self, score: Callable[[np.ndarray], float], patience: int = 10, n_examples: int = 0) -> None:
+    def __init__(
+        self, score: Callable[[np.ndarray], float], patience: int = 10, n_examples: int = 0, data: Any = None
+    ) -> None:
         check_count("patience", patience)
         self.score = score
         self.patience = patience
         self.n_examples = n_examples
+        self.data = data
         self.best, self.best_score, self.at = np.zeros(0), -np.inf, -1
         self.n_judged = 0
 
@@ -47,6 +52,15 @@ class HeldOut:
             self.best, self.best_score, self.at = w.copy(), float(np.fmax(self.best_score, score)), self.n_judged
         self.n_judged += 1
         return score
+
+    def snapshot(self) -> dict[str, Any]:
+        """What it knows so far."""
+        return {name: getattr(self, name) for name in ("best", "best_score", "at", "n_judged")}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Go on from there."""
+        self.best, self.best_score = snapshot["best"], snapshot["best_score"]
+        self.at, self.n_judged = snapshot["at"], snapshot["n_judged"]
 
     def passes_between(self, passes: float, n: int, most: int) -> int:
         """How many passes over n examples to make, after so many, until the next certificate: `most`, or fewer."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.losses import combine
+from maxmargin.persist.registry import kept
 from maxmargin.problem import accumulate, augment, gold, score_output, scores, spread
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.vectors import add_scaled
@@ -27,6 +28,7 @@ A, B, SUM_A, SUM_B, TOTAL, STEPS = range(6)
 SMALLEST_SCALE = 0.1  # u is rescaled below it: keeps precision, and impossible parts far below the others
 
 
+@kept
 class LazyWeights(NamedTuple):
     """w = a u + b r, and what its average is made of."""
 

@@ -19,11 +19,12 @@ import numpy as np
 
 from maxmargin.checks import check_count
 from maxmargin.losses import Loss
+from maxmargin.persist.registry import kept
 from maxmargin.solvers.curvature import Curvature
 from maxmargin.solvers.lbfgs_within_bounds import descend_within_bounds
 from maxmargin.solvers.lower_bound import ElasticBound, LowerBound, shrink
-from maxmargin.solvers.objective import Certificate, Evaluation
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.objective import Certificate, Evaluation, Objective
+from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
@@ -70,30 +71,44 @@ class LBFGS(Solver):
             return
         super().follow(run, observe)
 
+    def can_resume(self, objective: Objective) -> bool:
+        return not objective.bounds.which.size  # else the state is SciPy's
+
     def needs_norms(self, loss: Loss) -> bool:
         return False
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        objective, l1 = run.objective, run.objective.l1
-        bound = ElasticBound(objective) if l1 else LowerBound(objective, limit=1)
-        curvature = Curvature(self._memory(run.w.size), run.w.size)
-        point = _Point(run, run.start_weights())
+        state = run.take_up(lambda: self._begin(run))
         while True:
-            yield point.certificate(run, bound)
-            downhill = -point.steepest(l1)
-            direction = curvature.inverse_times(downhill)
-            if l1:
-                direction[direction * downhill <= 0] = 0
-            moved = self._search(run, point, downhill, direction, curvature)
-            if moved is None and curvature.size:  # of no use here: begin again, from the steepest descent
-                curvature.forget()
-                moved = self._search(run, point, downhill, downhill.copy(), curvature)
-            if moved is None:
-                if not run.must_stop:
-                    run.verdict = Status.STALLED
-                return
+            if state.point is None:
+                state.point = _Point(run, run.start_weights())
+            else:
+                moved = self._moved(run, state.point, state.curvature)
+                if moved is None:
+                    if not run.must_stop:
+                        run.verdict = Status.STALLED
+                    return
+                state.point = moved
+            yield state.point.certificate(run, state.bound)
+
+    def _begin(self, run: Run) -> State:
+        bound = ElasticBound(run.objective) if run.objective.l1 else LowerBound(run.objective, limit=1)
+        return State(bound=bound, curvature=Curvature(self._memory(run.w.size), run.w.size), point=None)
+
+    def _moved(self, run: Run, point: _Point, curvature: Curvature) -> _Point | None:
+        """The next point, of which the curvature takes note; None if none is low enough."""
+        l1 = run.objective.l1
+        downhill = -point.steepest(l1)
+        direction = curvature.inverse_times(downhill)
+        if l1:
+            direction[direction * downhill <= 0] = 0
+        moved = self._search(run, point, downhill, direction, curvature)
+        if moved is None and curvature.size:  # of no use here: begin again, from the steepest descent
+            curvature.forget()
+            moved = self._search(run, point, downhill, downhill.copy(), curvature)
+        if moved is not None:
             curvature.add(moved.w - point.w, moved.gradient - point.gradient)
-            point = moved
+        return moved
 
     def _memory(self, n_weights: int) -> int:
         return self.memory or min(100, max(10, NUMBERS_KEPT // (2 * n_weights)))
@@ -122,6 +137,7 @@ class LBFGS(Solver):
         return None
 
 
+@kept
 class _Point:
     """Weights with the value of P, the gradient of F, and what a certificate needs."""
 

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin.persist.registry import kept
 from maxmargin.problem import accumulate, add_output, augment, gold, n_examples
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.vectors import clear, inner
 from maxmargin.solvers.bundle import Bundle
 from maxmargin.solvers.objective import Certificate, Objective
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.run import Run, State
 
 ACCURACY = 0.03  # of what a mixture with the new point could gain, to which the best one is found
 
@@ -44,6 +45,7 @@ def add_to_dual(problem, loss, i, weight, entropy, theta, delta, gradient):
     return weight * gain
 
 
+@kept
 class LowerBound:
     """The best known dual value, and a few dual points whose best mixture has it.
 
@@ -66,6 +68,7 @@ class LowerBound:
         return self.value
 
 
+@kept
 class Certifier:
     """Certificates of solvers that keep a dual point of marginals.
 
@@ -81,6 +84,12 @@ class Certifier:
         self.run, self.bound = run, LowerBound(run.objective)
         self.is_rough = run.w.dtype == np.float32 and not run.objective.loss.is_smooth
         self.gaps = np.zeros(run.objective.n)  # of the mean parts given last, but for their entropies
+
+    def certify_start(self, state: State) -> Certificate:
+        """The certificate of the weights to start from, which is kept as `first`; it counts as a pass."""
+        self.run.n_steps += self.run.objective.n
+        state.first = self.certify(self.run.start_weights(), 0.0)
+        return state.first
 
     def certify(self, w: np.ndarray, dual: float, exponents: float = 0.0, means: Blocks | None = None) -> Certificate:
         """The objective at w by a pass of its oracle, and the highest dual value so far, given one.
@@ -99,6 +108,7 @@ class Certifier:
         return Certificate(w.astype(self.run.w.dtype), found.value, self.bound.value)
 
 
+@kept
 class ElasticBound:
     """The best known dual value with an L1 term, and the mixture of dual points that has it.
 

@@ -39,25 +39,35 @@ class NSlack(Solver):
     keep: int = 20
 
     needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("keep", self.keep)
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        objective = run.objective
+        state = run.take_up(lambda: self._begin(run))
+        while True:
+            if state.primal is not None:
+                self._solve_restricted(run, state)
+            certificate = state.certify()
+            run.n_steps += run.objective.n
+            state.primal = certificate.primal
+            yield certificate
+
+    def _begin(self, run: Run) -> BlockState:
         state = BlockState(BCFW(steps="pairwise", cache=self.keep), run)
         state.rule = state.rule._replace(calls_oracle=False)
-        while True:
-            certificate = state.certify()
-            run.n_steps += objective.n
-            yield certificate
-            gap = state.global_gap
-            self._store(state, run.target(certificate.primal) / objective.n)
-            for _ in range(MOST_SWEEPS):
-                state.step(run.rng.permutation(objective.n))
-                if state.gaps.sum() <= ACCURACY * gap or run.interrupted or run.timed_out:
-                    break
+        return state
+
+    def _solve_restricted(self, run: Run, state: BlockState) -> None:
+        """Store the outputs of the last round, and solve the problem over all that are stored."""
+        n, gap = run.objective.n, state.global_gap
+        self._store(state, run.target(state.primal or 0.0) / n)
+        for _ in range(MOST_SWEEPS):
+            state.step(run.rng.permutation(n))
+            if state.gaps.sum() <= ACCURACY * gap or run.interrupted or run.timed_out:
+                break
 
     def _store(self, state: BlockState, least: float) -> None:
         """Store the outputs of the examples whose gap exceeds their share of the tolerance."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,19 @@ class Observer:
         if self.held_out is not None and self.held_out.is_exhausted:
             run.verdict = Status.EARLY_STOPPED
         return self._is_enough(Certified(self.lowest, trace.last("dual"))) or run.must_stop
+
+    def snapshot(self) -> dict[str, Any]:
+        """What it has seen so far."""
+        held_out = None if self.held_out is None else self.held_out.snapshot()
+        seen = {name: getattr(self, name) for name in ("best", "lowest", "primals")}
+        return {**seen, "rows": self.trace.rows, "extras": self.trace.extras, "held_out": held_out}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Go on from there."""
+        self.best, self.lowest, self.primals = (snapshot[name] for name in ("best", "lowest", "primals"))
+        self.trace.rows, self.trace.extras = snapshot["rows"], snapshot["extras"]
+        if self.held_out is not None:
+            self.held_out.restore(snapshot["held_out"])
 
     def _is_enough(self, certified: Certified) -> bool:
         return bool(np.isfinite(certified.gap) and certified.gap <= self.run.target(certified.primal))

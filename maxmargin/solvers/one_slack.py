@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from maxmargin.checks import check_count
+from maxmargin.persist.registry import kept
 from maxmargin.solvers.active_sets import StoredLoss, enlarged, sets_of, store_outputs
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.bundle import Bundle
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
 
 MOST_CUTS = 50
@@ -45,35 +47,59 @@ class OneSlack(Solver):
 
     cache: int = 10
 
+    resumes: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         check_count("cache", self.cache, 0)
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective
-        cuts, cache = Bundle(objective, MOST_CUTS), Cache(objective, self.cache)
-        minimiser = best = run.start_weights()
-        primal, reached, dual, share = np.inf, np.inf, 0.0, 1.0  # `reached`: the primal less its slack
+        state = run.take_up(lambda: self._begin(run))
         while True:
-            uses_cache = self.cache and np.isfinite(primal) and not (run.interrupted or run.timed_out)
-            found = cache.evaluate(minimiser) if uses_cache else None
-            if found is not None and found.value - dual > CACHE_FRACTION * (reached - dual):
-                run.count(calls=0, hits=objective.n)
-            else:
-                w = project(best + share * (minimiser - best), objective.bounds)
-                found = run.evaluate(w, outputs=cache.outputs)
+            found = state.found or self._from_cache(run, state)
+            if found is None:
+                w = project(state.best + state.share * (state.minimiser - state.best), objective.bounds)
+                state.found = found = run.evaluate(w, outputs=state.cache.outputs)
                 run.count(calls=0, misses=objective.n if self.cache else 0)
                 run.n_steps += objective.n
-                cache.store()
-                yield Certificate(w.astype(run.w.dtype), found.value, dual)
-                if found.value < primal:
-                    best, primal, reached, share = w, found.value, found.value - found.slack, min(2 * share, 1.0)
+                state.cache.store()
+                if found.value < state.primal:
+                    state.best, state.primal, state.reached = w, found.value, found.value - found.slack
+                    state.share = min(2 * state.share, 1.0)
                 else:
-                    share = max(share / 2, LEAST_SHARE)
-            cuts.add(found.cost, found.gradient)
-            cuts.solve(QP_SHARE * max(reached - dual, run.target(primal)))
-            minimiser, dual = cuts.w, max(dual, cuts.value)
+                    state.share = max(state.share / 2, LEAST_SHARE)
+                yield Certificate(w.astype(run.w.dtype), found.value, state.dual)
+            state.found = None
+            state.cuts.add(found.cost, found.gradient)
+            state.cuts.solve(QP_SHARE * max(state.reached - state.dual, run.target(state.primal)))
+            state.minimiser, state.dual = state.cuts.w, max(state.dual, state.cuts.value)
+
+    def _begin(self, run: Run) -> State:
+        w = run.start_weights()
+        return State(
+            cuts=Bundle(run.objective, MOST_CUTS),
+            cache=Cache(run.objective, self.cache),
+            minimiser=w,
+            best=w,
+            primal=np.inf,
+            reached=np.inf,  # the primal less its slack
+            dual=0.0,
+            share=1.0,
+            found=None,  # by the last pass of the oracle, until it is a cut
+        )
+
+    def _from_cache(self, run: Run, state: State) -> Evaluation | None:
+        """The cut of cached outputs at the minimiser, if it closes enough of the gap."""
+        if not (self.cache and np.isfinite(state.primal)) or run.interrupted or run.timed_out:
+            return None
+        found = state.cache.evaluate(state.minimiser)
+        if found.value - state.dual <= CACHE_FRACTION * (state.reached - state.dual):
+            return None
+        run.count(calls=0, hits=run.objective.n)
+        return found
 
 
+@kept
 class Cache:
     """The latest outputs of the oracle, up to a number per example."""
 

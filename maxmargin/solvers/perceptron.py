@@ -20,7 +20,7 @@ from maxmargin.runtime.vectors import clear, is_same
 from maxmargin.solvers.bounds import Bounds
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
 
@@ -47,6 +47,7 @@ class Perceptron(Solver):
     gap_every: int = 10
 
     needs_regularization: ClassVar[bool] = False
+    resumes: ClassVar[bool] = True
     returns_last: ClassVar[bool] = True
     default_passes: ClassVar[int] = 20
 
@@ -54,12 +55,10 @@ class Perceptron(Solver):
         check_count("gap_every", self.gap_every)
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        objective, bound = run.objective, LowerBound(run.objective)
-        run.w[:] = run.start_weights()
-        lag = np.zeros(run.w.size if self.averaging else 0)
-        n_passes = 1
+        objective, state = run.objective, run.take_up(lambda: self._begin(run))
+        lag = state.lag
         while True:
-            for _ in range(n_passes):
+            for _ in range(state.n_passes):
                 before, order, mistakes = run.n_steps, run.rng.permutation(objective.n), 0
                 for lo, hi in run.slices(objective.n):
                     mistakes += perceptron_steps(
@@ -80,8 +79,13 @@ class Perceptron(Solver):
                     break
             w = run.w - lag / max(run.n_steps, 1) if self.averaging else run.w
             found = run.evaluate(w)
-            yield Certificate(w.astype(run.w.dtype), found.value, bound.add(found.cost, found.gradient))
-            n_passes = run.passes_to_go(self.gap_every)
+            state.n_passes = run.passes_to_go(self.gap_every)
+            yield Certificate(w.astype(run.w.dtype), found.value, state.bound.add(found.cost, found.gradient))
+
+    def _begin(self, run: Run) -> State:
+        run.w[:] = run.start_weights()
+        lag = np.zeros(run.w.size if self.averaging else 0)
+        return State(bound=LowerBound(run.objective), lag=lag, n_passes=1)
 
 
 @kernel

@@ -48,6 +48,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.persist.registry import kept
 from maxmargin.problem import REACH, add_output, part_sizes
 from maxmargin.runtime.threads import aligned
 from maxmargin.solvers.entropies import gini, global_ends, oriented_trees
@@ -58,6 +59,7 @@ from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.pairwise import PairwiseProblem
 
 
+@kept
 class Report(NamedTuple):
     """What is known at a point; means over the examples."""
 

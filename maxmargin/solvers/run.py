@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.checks import as_numbers
-from maxmargin.solvers.active_sets import Carried, DualPoint, copied, no_sets
+from maxmargin.persist.registry import kept
+from maxmargin.runtime.blocks import Blocks
+from maxmargin.solvers.active_sets import Carried, DualPoint, copied, no_means, no_sets, sets_of
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.trace import Certified, Status, Trace
+
+
+@kept
+class State(SimpleNamespace):
+    """The state of a solver, see `Run.take_up`."""
 
 
 class Result(NamedTuple):
@@ -39,6 +47,16 @@ class Run:
     """The state of one run: the point it has reached, its counters and its limits."""
 
     SLICE = 0.1  # seconds between two looks at the clock and the interrupt flag
+    COUNTED = (
+        "n_steps",
+        "oracle_calls",
+        "cache_hits",
+        "cache_misses",
+        "wrong_outputs",
+        "n_inexact",
+        "slack",
+        "rounding",
+    )
 
     def __init__(
         self,
@@ -61,6 +79,7 @@ class Run:
         self.abs_tol = float(abs_tol)
         self.max_passes = float(max_passes)
         self.time_limit = None if time_limit is None else float(time_limit)
+        self.seed = random_state
         try:
             self.rng = np.random.default_rng(random_state)
         except (TypeError, ValueError):
@@ -74,10 +93,45 @@ class Run:
         self.slack, self.n_inexact = 0.0, 0  # of the objective, where it is only a bound, in the last evaluation
         self.interrupted = False
         self.verdict: Status | None = None  # why the solver itself ended the run
+        self.is_resumed = False
+        self.state: Any = None  # with what else a solver goes on from one certificate to the next
         self.is_estimated = False  # whether primal values are estimates, not bounds
         self._began = time.perf_counter()
         self._step_seconds = self.SLICE
         self._slice_size = 1  # steps; the first ones may be slow
+
+    def take_up(self, begin: Callable[[], Any]) -> Any:
+        """The state with which a solver goes on: the one it began with or, in a run that is resumed, a later one.
+
+        All that it needs after a certificate must then be there, in `w`, in `dual` or in `rng`.
+        """
+        if self.state is None:
+            self.state = begin()
+        return self.state
+
+    def snapshot(self) -> dict[str, Any]:
+        """All that a run of the same arguments needs to go on from here."""
+        return {
+            "counters": {name: getattr(self, name) for name in self.COUNTED},
+            "notes": self.notes,
+            "w": self.w,
+            "free": self.objective.bounds.free,
+            "dual": self.dual,
+            "rng": self.rng.bit_generator.state,
+            "seconds": self.seconds,
+            "state": self.state,
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Go on from there."""
+        vars(self).update(snapshot["counters"])
+        self.notes[:] = snapshot["notes"]
+        self.w[:] = snapshot["w"]
+        self.objective.bounds.free[:] = snapshot["free"]
+        self.dual, self.state = snapshot["dual"], snapshot["state"]
+        self.rng.bit_generator.state = snapshot["rng"]
+        self._began = time.perf_counter() - snapshot["seconds"]
+        self.is_resumed = True
 
     def target(self, primal: float) -> float:
         """The duality gap to reach at this objective."""
@@ -139,28 +193,42 @@ class Run:
     def start_dual(self, needs_sets: bool = False) -> bool:
         """Begin at the dual point given as start, or at the true outputs; return whether it was the start.
 
-        A start without the active sets that the solver needs, or with a lower dual value, is of no use.
+        With `needs_sets` it is kept as active sets, else as mean parts. A start without the active sets that the solver
+        needs, or with a lower dual value, is of no use.
         """
+        objective = self.objective
         if isinstance(self.start, Carried):
-            self.dual = self.start.dual
+            self.dual = self._as_kept(self.start.dual, needs_sets)
             self._place(self.start.v)
             return True
-        objective = self.objective
-        self.dual = DualPoint(objective.gold_means(), no_sets())
-        v, value = objective.at(self.dual.means)
+        sets = sets_of(objective.problem.truth) if needs_sets else no_sets()
+        self.dual = DualPoint(self._no_means() if needs_sets else objective.gold_means(), sets)
+        v, value = objective.at(self.dual)
         is_usable = False
         given = self.start.dual if isinstance(self.start, Result) else self.start
         if isinstance(given, DualPoint):
             self._check_sizes(given)
-            point = copied(given, objective.passes.dtype)
-            start, reached = objective.at(point.means)
-            is_usable = reached >= value and (bool(point.sets.sizes.size) or not needs_sets)
+            is_usable = bool(given.sets.sizes.size) or not needs_sets
+            if is_usable:
+                point = copied(self._as_kept(given, needs_sets), objective.passes.dtype)
+                start, reached = objective.at(point)
+                is_usable = reached >= value
         if is_usable:
             self.dual, v = point, start
         elif self.start is not None:
             self.notes.append("Started afresh: the start holds no dual point that helps this solver.")
         self._place(v)
         return is_usable
+
+    def _no_means(self) -> Blocks:
+        return no_means(self.objective.passes.part_sizes, self.objective.passes.dtype)
+
+    def _as_kept(self, point: DualPoint, as_sets: bool) -> DualPoint:
+        """A dual point as active sets, or as mean parts."""
+        if as_sets:
+            return point._replace(means=self._no_means())
+        means = point.means if point.means.values.size else self.objective.means_of(point)
+        return DualPoint(means, no_sets(), point.gaps)
 
     def _check_sizes(self, point: DualPoint) -> None:
         sizes, passes = point.sets.sizes, self.objective.passes
@@ -181,7 +249,7 @@ class Run:
 
     def rebuild(self) -> float:
         """Recompute w from the mean parts in float64, against drift, and return the dual value there."""
-        v, value = self.objective.at(self.dual.means)
+        v, value = self.objective.at(self.dual)
         self._place(v)
         return value
 
@@ -220,7 +288,7 @@ class Run:
             self._check_sizes(start)
             if self.objective.regularization == 0:
                 raise ValueError("start must be weights, not a dual point, which has none without L2 regularization.")
-            start, _ = self.objective.at(start.means)
+            start, _ = self.objective.at(start)
         start = as_numbers("start", start)
         if start.shape != self.w.shape or not np.isfinite(start).all():
             raise ValueError(f"start must hold {self.w.size} finite weights, or be a dual point of this problem.")

@@ -23,6 +23,7 @@ import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import attain
+from maxmargin.persist.registry import kept
 from maxmargin.problem import squared_norm
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.solvers.bounds import project
@@ -37,7 +38,7 @@ from maxmargin.solvers.lazy_weights import (
 )
 from maxmargin.solvers.lower_bound import LowerBound, add_to_dual
 from maxmargin.solvers.objective import Certificate, Objective
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.smoothness import look_at_some
 from maxmargin.solvers.solver import Solver
 
@@ -71,6 +72,7 @@ class SGD(Solver):
     gap_every: int = 5
 
     takes_smooth: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     needs_regularization: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -90,22 +92,24 @@ class SGD(Solver):
             raise ValueError("schedule='inverse' needs regularization: give a finite C, or a step.")
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        objective, bound = run.objective, LowerBound(run.objective)
-        w = run.start_weights()
-        rule = self._rule(run, w)
-        lazy = lazy_weights(w, objective.passes.dtype, averages=self.averaging)
-        n_passes = 1
+        state = run.take_up(lambda: self._begin(run))
         while True:
-            for _ in range(n_passes):
-                gain, gradient = sgd_pass(run, lazy, rule)
+            for _ in range(state.n_passes):
+                gain, gradient = sgd_pass(run, state.lazy, state.rule)
                 if run.must_stop:
                     break
-                bound.add(gain, gradient)
-            w = project(average(lazy) if self.averaging else current(lazy), objective.bounds)
+                state.bound.add(gain, gradient)
+            w = project(average(state.lazy) if self.averaging else current(state.lazy), run.objective.bounds)
             found = run.evaluate(w)
-            dual = bound.add(found.cost + found.entropy, found.gradient)
+            dual = state.bound.add(found.cost + found.entropy, found.gradient)
+            state.n_passes = run.passes_to_go(self.gap_every)
             yield Certificate(w.astype(run.w.dtype), found.value, dual)
-            n_passes = run.passes_to_go(self.gap_every)
+
+    def _begin(self, run: Run) -> State:
+        w = run.start_weights()
+        rule = self._rule(run, w)
+        lazy = lazy_weights(w, run.objective.passes.dtype, averages=self.averaging)
+        return State(bound=LowerBound(run.objective), lazy=lazy, rule=rule, n_passes=1)
 
     def _rule(self, run: Run, w: np.ndarray) -> StepRule:
         n, strength = run.objective.n, run.objective.regularization
@@ -116,6 +120,7 @@ class SGD(Solver):
         return StepRule(SCHEDULES[self.schedule], step, float(delay), strength)
 
 
+@kept
 class StepRule(NamedTuple):
     """Step sizes gamma_t."""
 
@@ -139,7 +144,7 @@ def sgd_pass(run: Run, lazy: LazyWeights, rule: StepRule) -> tuple[float, np.nda
     objective = run.objective
     order, gradient, gain = run.rng.permutation(objective.n), np.zeros(objective.n_weights), 0.0
     for lo, hi in run.slices(objective.n):
-        gain += sgd_steps(
+        gain = sgd_steps(  # summed up one by one, so that the sum does not depend on where slices end
             objective.problem,
             objective.loss,
             lazy,
@@ -149,6 +154,7 @@ def sgd_pass(run: Run, lazy: LazyWeights, rule: StepRule) -> tuple[float, np.nda
             order[lo:hi],
             rule,
             gradient,
+            gain,
             objective.passes.scratches[0],
         )
         run.count(calls=hi - lo)
@@ -156,9 +162,8 @@ def sgd_pass(run: Run, lazy: LazyWeights, rule: StepRule) -> tuple[float, np.nda
 
 
 @kernel
-def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient, scratch):
-    """Steps along `order`; adds the gradients of the losses, divided by n, and returns the sum of their dual gains."""
-    gains = 0.0
+def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient, gains, scratch):
+    """Steps along `order`; adds the gradients of the losses, divided by n, and returns `gains` plus the dual's."""
     for k in range(order.size):
         i = order[k]
         theta = scratch.theta[: sizes[i]]

@@ -7,7 +7,6 @@ taken in float32, certificates and the weights they go on from are of the object
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from maxmargin.solvers.exponentiated_gradient import BlockState, ExponentiatedGr
 from maxmargin.solvers.lbfgs import LBFGS
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.run import Run, State
 
 ENOUGH_PARTS = 1_000_000  # of all examples: with fewer, L-BFGS takes next to no time
 MOST_PARTS = 30_000_000  # two numbers of each are kept
@@ -32,13 +31,19 @@ class SmoothAuto(LBFGS):
     """`ExponentiatedGradient`, then `LBFGS`; the choice is noted in the trace."""
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        dual = 0.0
-        if suits_single_steps(run.objective):
-            for certificate in take_single_steps(run):
-                yield certificate
-            run.start, dual = certificate.w, certificate.dual
+        state = run.take_up(lambda: self._begin(run))
+        if state.is_single:
+            yield from take_single_steps(run, state)
+            run.start = state.certificate.w
+            run.state = State(**vars(super()._begin(run)), is_single=False, dual=state.certificate.dual)
         for certificate in super().iterate(run):
-            yield certificate._replace(dual=max(dual, certificate.dual))
+            yield certificate._replace(dual=max(run.state.dual, certificate.dual))
+
+    def _begin(self, run: Run) -> State:
+        if suits_single_steps(run.objective):
+            certifier = Certifier(run)
+            return State(is_single=True, certifier=certifier, certificate=None, steps=None, gap=np.inf, n_before=0)
+        return State(**vars(super()._begin(run)), is_single=False, dual=0.0)
 
 
 def suits_single_steps(objective: Objective) -> bool:
@@ -48,25 +53,27 @@ def suits_single_steps(objective: Objective) -> bool:
     return has_steps and is_plain and ENOUGH_PARTS <= objective.passes.part_sizes.sum() <= MOST_PARTS
 
 
-def take_single_steps(run: Run) -> Iterator[Certificate]:
+def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
     """Certificates for as long as their gap falls fast enough, and a note of why they end."""
-    solver, certifier = ExponentiatedGradient(sampling="gap"), Certifier(run)
-    certificate = certifier.certify(run.start_weights(), 0.0)
-    run.n_steps += run.objective.n
-    yield certificate
-    state, gap = BlockState(run, run.objective.prepared(np.float32), certificate), np.inf
-    run.notes.append("Began with steps of exponentiated gradient on single examples.")
-    for n_before in itertools.count():
+    solver = ExponentiatedGradient(sampling="gap")
+    if state.certificate is None:
+        state.certificate = state.certifier.certify(run.start_weights(), 0.0)
+        run.n_steps += run.objective.n
+        yield state.certificate
+    if state.steps is None:
+        state.steps = BlockState(run, run.objective.prepared(np.float32), state.certificate)
+        run.notes.append("Began with steps of exponentiated gradient on single examples.")
+    while state.n_before <= FIRST or state.gap <= state.gap_before / SLOW:
         for _ in range(run.passes_to_go(solver.gap_every)):
-            state.make_pass(solver)
+            state.steps.make_pass(solver)
             if run.must_stop:
                 break
-        v, dual, exponents, _ = state.rebuild()
-        yield (certificate := certifier.certify(v, dual, exponents))
-        before, gap = gap, certificate.primal - certificate.dual
-        if n_before >= FIRST and gap > before / SLOW:
-            run.notes.append(
-                f"Handed over to L-BFGS after {run.passes:.0f} passes, as the gap fell too slowly: steps went "
-                f"{state.etas.mean():.2g} of the way on average."
-            )
-            return
+        v, dual, exponents, _ = state.steps.rebuild()
+        state.certificate = certificate = state.certifier.certify(v, dual, exponents)
+        state.gap_before, state.gap = state.gap, certificate.primal - certificate.dual
+        state.n_before += 1
+        yield certificate
+    run.notes.append(
+        f"Handed over to L-BFGS after {run.passes:.0f} passes, as the gap fell too slowly: steps went "
+        f"{state.steps.etas.mean():.2g} of the way on average."
+    )

@@ -15,6 +15,7 @@ from maxmargin.problem import ORACLES
 from maxmargin.runtime.dispatch import supports
 from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solvers.arrangement import Arrangement
+from maxmargin.solvers.checkpoint import Checkpoint
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.interrupt import Interruptible
 from maxmargin.solvers.objective import Certificate, Objective
@@ -38,6 +39,7 @@ class Solver:
     returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
     takes_l1: ClassVar[bool] = False
     default_passes: ClassVar[int] = 1000  # after which to stop unless told otherwise
+    resumes: ClassVar[bool] = False  # goes on from the state of a run, see `Run.take_up`, as a checkpoint needs
     keeps_dual: ClassVar[bool] = False  # starts from and returns a dual point, as a path needs
 
     def __init_subclass__(cls) -> None:
@@ -61,6 +63,10 @@ class Solver:
     def needs_norms(self, loss: Loss) -> bool:
         """Whether it asks for the norms of directions, which problems can be made to tell faster."""
         return True
+
+    def can_resume(self, objective: Objective) -> bool:
+        """Whether a run can be resumed from its state."""
+        return self.resumes
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         """Improve ``run.w`` and ``run.dual``, yielding a certificate now and then; the frame decides when to stop."""
@@ -86,6 +92,7 @@ class Solver:
         verbose: int = 0,
         callback: Callable[[Trace], bool | None] | None = None,
         held_out: HeldOut | None = None,
+        checkpoint: Any = None,
     ) -> Result:
         """Minimise (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), lambda = 1/(n C).
 
@@ -109,6 +116,8 @@ class Solver:
         verbose : print the trace as it grows
         callback : called with the trace after each certificate; returning True stops the run
         held_out : scores the weights of each certificate: the best are returned, and the run stops when patience ends
+        checkpoint : where to keep the state of the run, from which the same call goes on after it was killed; see
+            `maxmargin.solvers.checkpoint.Checkpoint`
         """
         for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
             if value is not None:
@@ -124,14 +133,19 @@ class Solver:
         start, held_out = order.start(start), order.held_out(held_out)
         run = Run(objective, start, tol, abs_tol, most, time_limit, random_state, held_out)
         observer = Observer(run, self.returns_last, verbose, callback)
+        kept = None if checkpoint is None else Checkpoint(checkpoint, self, run, observer, problem)
+        if kept is not None:
+            kept.resume()
         with one_blas_thread(), Interruptible(run):
-            self.follow(run, observer)
+            self.follow(run, observer if kept is None else kept.observe)
         result = observer.result()
+        if kept is not None:
+            kept.end(result.status)
         return result._replace(w=order.back(result.w))
 
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
         """Run until `observe`, which is shown every certificate, says to stop, or the objective is not finite."""
-        for n_seen, certificate in enumerate(self.iterate(run)):
+        for n_seen, certificate in enumerate(self.iterate(run), start=run.is_resumed):
             if not np.isfinite(certificate.primal) or np.isnan(certificate.dual):
                 if n_seen == 0:
                     raise ValueError(

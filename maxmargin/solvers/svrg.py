@@ -23,6 +23,7 @@ import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import LEAST_TEMPERATURE, Loss, attain
+from maxmargin.persist.registry import kept
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.runtime.vectors import add_scaled
 from maxmargin.smoothing import SMOOTHINGS
@@ -60,6 +61,7 @@ class SmoothingSolver(Solver):
     max_k: int = 40
     smoothness: float | None = None
 
+    resumes: ClassVar[bool] = True
     takes_smooth: ClassVar[bool] = True
     needs_regularization: ClassVar[bool] = False
 
@@ -95,16 +97,18 @@ class SVRG(SmoothingSolver):
     """
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        epochs = Epochs(self, run)
-        w = epochs.point
+        epochs = run.take_up(lambda: Epochs(self, run))
         while True:
+            w = epochs.point
+            if epochs.has_snapshot:
+                w = epochs.run_epoch()
+                if self.mu is None:
+                    epochs.lower_level()
             epochs.snapshot(w)
             yield epochs.certificate()
-            w = epochs.run_epoch()
-            if self.mu is None:
-                epochs.lower_level()
 
 
+@kept
 class Epochs:
     """Epochs of SVRG on a smooth objective, with certificates for the objective of the run.
 
@@ -127,7 +131,16 @@ class Epochs:
         self.primal = run.objective.primal(self.point, look_at_some(run, run.objective, self.point).loss)
         self.first_mu = solver.mu or self.level_of(FIRST_SHARE * (self.primal or 1.0))
         self.n_epochs = 0
+        self.has_snapshot = False
         self.set_level(self.first_mu)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the smoothed objective, which its level tells."""
+        return {name: value for name, value in vars(self).items() if name != "objective"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, objective=state["run"].objective)
+        self._smooth()
 
     def _start(self) -> np.ndarray:
         run, w = self.run, self.run.start_weights()
@@ -168,6 +181,9 @@ class Epochs:
     def set_level(self, mu: float) -> None:
         """Smooth at the level mu from now on, or at the smallest one that is of use."""
         self.mu = mu if self.solver.mu else max(mu, self.least_mu)
+        self._smooth()
+
+    def _smooth(self) -> None:
         if self.is_hard:
             self.objective = self.objective.with_loss(self.solver.smooth(self.run.objective.loss, self.mu))
 
@@ -177,7 +193,7 @@ class Epochs:
         Takes the first candidate where the objective does not rise. Stays at the last snapshot where it rises at all
         of them: the steps were too long.
         """
-        is_tuned = self.solver.smoothness is not None
+        is_tuned, self.has_snapshot = self.solver.smoothness is not None, True
         for w in candidates:
             found = self.run.evaluate(w, self.objective, means=self.spare)
             gained = self.value - found.value
@@ -247,7 +263,7 @@ class Epochs:
         order = run.rng.permutation(objective.n)
         gradient, gain, done = np.zeros(self.point.size), 0.0, 0
         for lo, hi in run.slices(objective.n):
-            gain += svrg_steps(
+            gain = svrg_steps(
                 objective.problem,
                 objective.loss,
                 lazy,
@@ -259,6 +275,7 @@ class Epochs:
                 strength,
                 not self.is_hard,
                 gradient,
+                gain,
                 objective.passes.scratches[0],
             )
             run.count(calls=hi - lo)
@@ -270,9 +287,10 @@ class Epochs:
 
 
 @kernel
-def svrg_steps(problem, loss, lazy, bounds, means, weight, order, eta, strength, counts_entropy, gradient, scratch):
-    """A step on each example of `order`; adds the gradients of the losses, divided by n; returns the sum of gains."""
-    gains = 0.0
+def svrg_steps(
+    problem, loss, lazy, bounds, means, weight, order, eta, strength, counts_entropy, gradient, gains, scratch
+):
+    """A step on each example of `order`; adds the gradients of the losses, divided by n; returns `gains` plus its."""
     for k in range(order.size):
         i = order[k]
         snapshot = means.values[means.start[i] : means.start[i + 1]]

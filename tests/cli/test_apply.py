@@ -104,6 +104,14 @@ def test_reasons_are_shown(files):
     assert "no word 99" in input_error("inspect", files / "tagger.model", files / "dev.txt", "-w", "99")
 
 
+def test_a_tagger_of_one_tag(tmp_path):
+    assert run("train", "-", "-m", tmp_path / "a.model", "-q", text="a O\n\nb O\n") == (0, "", "")
+    assert "none" in run("inspect", tmp_path / "a.model", "-", text="a\n").out
+    assert "a: O; nothing else is allowed" in run("inspect", tmp_path / "a.model", "-", "-w", "1", text="a\n").out
+    assert json.loads(run("inspect", tmp_path / "a.model", "-", "--json", text="a\n").out)["words"][0]["margin"] is None
+    assert run("predict", tmp_path / "a.model", text="c\n").out == "c O\n"
+
+
 def test_files_that_are_no_taggers(files, tmp_path):
     (tmp_path / "a.model").write_text("no model")
     assert "cannot be loaded: it is not a file of this library" in input_error(
