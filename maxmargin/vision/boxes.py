@@ -97,12 +97,13 @@ def non_max_suppression(
         raise ValueError(f"scores[{int(np.flatnonzero(np.isnan(values))[0])}] is NaN.")
     if not len(values):
         return np.zeros(0, np.int64)
-    left, kept = np.argsort(-values, kind="stable"), []
+    kept: list[int] = []
+    left = np.argsort(-values, kind="stable")
     left = left[values[left] >= min_score]
     known = _as_boxes(boxes)
     while left.size and (max_boxes is None or len(kept) < max_boxes):
         best, left = left[0], left[1:]
-        kept.append(best)
+        kept.append(int(best))
         left = left[iou(known[left], known[best]) <= threshold] if left.size else left
     return np.array(kept, np.int64)
 
