@@ -159,6 +159,15 @@ def bound_oracle(problem, i: int, theta: Reals, y: Output, work: Work) -> float:
 
 
 @generic(interface=PROBLEM)
+def block_oracle(problem, i: int, theta: Reals, curvature: float, mu: Reals, delta: Reals, work: Work) -> float:
+    """Write into `delta` how to move from mu + s_i(y_i) to the best mean parts of a quadratic model of the dual.
+
+    They maximise <theta, delta> - (curvature / 2) ||B_i delta||^2 over all moves to mean parts. Return the highest
+    score of an output, as `max_oracle`. `BCFW` takes exact steps where this is implemented.
+    """
+
+
+@generic(interface=PROBLEM)
 def topk_oracle(problem, i: int, theta: Reals, outputs: Outputs, values: Reals, level: float, work: Work) -> int:
     """Write the K best outputs into the K rows of `outputs`, best first, and their scores into `values`.
 
@@ -215,7 +224,7 @@ def is_tight(bound, score):
     return bound - score <= TIGHT * (1 + abs(bound))
 
 
-ORACLES = {"max": max_oracle, "topk": topk_oracle, "exp": exp_oracle}
+ORACLES = {"max": max_oracle, "topk": topk_oracle, "exp": exp_oracle, "block": block_oracle}
 
 # --- what kernels know without asking the structure -----------------------------------------------------------------
 

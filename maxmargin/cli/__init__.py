@@ -77,6 +77,12 @@ def train(
         int | None,
         typer.Option(min=1, help="Scores without a better one after which to stop.", show_default="10, SVM: 5"),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to keep the state of the training in: after a kill, the same command goes on.", metavar="FILE"
+        ),
+    ] = None,
     jobs: options.Jobs = 1,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
@@ -90,7 +96,8 @@ def train(
     from maxmargin.cli.training import run_train
 
     given = {"C": C, "tol": tol, "max_passes": max_passes, "time_limit": time_limit, "patience": patience}
-    run_train(_choices(locals()), **{name: value for name, value in given.items() if value is not None})
+    choices, chosen = _choices(locals()), {name: value for name, value in given.items() if value is not None}
+    run_train(choices, checkpoint, **chosen)
 
 
 @app.command()

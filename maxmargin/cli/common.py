@@ -86,6 +86,12 @@ def located(document: Document) -> Iterator[None]:
         raise ValueError(f"{document.where(cause.sequence, cause.position)}: the sentence {cause.fault}.") from error
 
 
+def told(path: Path) -> str:
+    """A file and its size."""
+    size = path.stat().st_size
+    return f"{path}, {size / 1e6:.1f} MB" if size >= 1e6 else f"{path}, {size / 1e3:.0f} kB"
+
+
 def load_tagger(path: Path) -> Tagger:
     """The tagger in a file."""
     import maxmargin

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from maxmargin.cli.common import INTERRUPTED, STDIN, located, print_json, read, say
+from maxmargin.cli.common import INTERRUPTED, STDIN, located, print_json, read, say, told
 from maxmargin.cli.options import split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.estimators.chain import ChainCRF, ChainSVM
@@ -126,7 +126,7 @@ def _tell_of_broken_rules(train: Document) -> None:
         say(f"Warning: {error} Without a scheme, predictions keep to no rules; --scheme iob2 mends the tags.")
 
 
-def run_train(choices: Choices, **options: Any) -> None:
+def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None:
     """Train a tagger on a file and write it to another."""
     target = choices.target
     train, dev = choices.documents()
@@ -135,14 +135,14 @@ def run_train(choices: Choices, **options: Any) -> None:
     score = "F1" if tagger.scheme is not None else "accuracy"
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
     with Progress(score, is_quiet=choices.quiet) as progress, located(train if dev is None else dev):
-        tagger.fit(train.X, train.y, callback=progress, **held_out)
+        tagger.fit(train.X, train.y, callback=progress, checkpoint=checkpoint, **held_out)
         model = tagger.model_
         progress.say(summary(model))
     tagger.save(target)
     best = max(model.trace_.dev_score.tolist()) if dev is not None else None
     if not choices.quiet:
         held = "" if best is None else f", held-out {score} {100 * best:.2f}"
-        say(f"The tagger is in {target}, {target.stat().st_size / 1e6:.1f} MB{held}.")
+        say(f"The tagger is in {told(target)}{held}.")
     if choices.json:
         print_json({**figures(tagger, target), "sentences": len(train.X), "held_out": best})
     if tagger.status_ is Status.INTERRUPTED:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from maxmargin.cli.common import INTERRUPTED, located, print_json, say
+from maxmargin.cli.common import INTERRUPTED, located, print_json, say, told
 from maxmargin.cli.training import Choices, check_tags, figures
 from maxmargin.path import Path
 from maxmargin.text import Document
@@ -56,7 +56,7 @@ def run_path(choices: Choices, Cs: list[float], plot: File | None) -> None:
         tagger.fit(train.X, train.y)
     tagger.save(target)
     if not choices.quiet:
-        say(f"The tagger is in {target}, {target.stat().st_size / 1e6:.1f} MB.")
+        say(f"The tagger is in {told(target)}.")
     if plot is not None:
         draw(path, plot)
     if choices.json:

@@ -39,9 +39,11 @@ class ActiveSets(NamedTuple):
 
 @kept
 class DualPoint(NamedTuple):
-    """Mean parts and, in pairwise and away methods, the active sets that they are the means of."""
+    """Mean parts, or the active sets that they are the means of: labellings with weights are far smaller than their
+    mean parts where there are many labels.
+    """
 
-    means: Blocks  # less the parts of the true outputs
+    means: Blocks  # less the parts of the true outputs; without values where the active sets say it all
     sets: ActiveSets
     gaps: np.ndarray = np.zeros(0)  # (n,) block gaps as last known, of solvers that keep them
 
@@ -52,6 +54,11 @@ class Carried(NamedTuple):
     dual: DualPoint  # the solver's own from now on
     v: np.ndarray  # w(mu), before it is projected to the bounds
     value: float  # D(mu)
+
+
+def no_means(sizes: np.ndarray, dtype: Any) -> Blocks:
+    """In place of mean parts of these sizes, where active sets say it all."""
+    return Blocks(np.zeros(0, dtype), np.concatenate([[0], np.cumsum(sizes)]))
 
 
 def copied(point: DualPoint, dtype: Any) -> DualPoint:
@@ -169,39 +176,53 @@ def remove(sets, i, slot):
     sets.stored_count[i] = last
 
 
+def rescale(sets: ActiveSets) -> None:
+    """Make the weights of every example sum to 1, which they drift away from."""
+    owner = np.repeat(np.arange(len(sets.sizes)), sets.stored_count)
+    begins = np.cumsum(sets.stored_count) - sets.stored_count
+    at = np.arange(len(owner)) + (sets.slot_at - begins)[owner]
+    sets.alpha[at] /= np.bincount(owner, weights=sets.alpha[at])[owner]
+
+
+@helper
+def read_means(problem, i, means, sets, mu):
+    """Write mu_i - s_i(y_i) of a dual point into `mu`: as it is kept, or sum_y alpha_i(y) {s_i(y) - s_i(y_i)}."""
+    if means.values.size > 0:
+        copy_into(mu, means.values[means.start[i] : means.start[i + 1]])
+        return
+    clear(mu)
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
+    truth = gold(problem, i)
+    moved = 0.0  # away from the true output: summed up, as one minus the rest would lose its digits
+    for slot in range(sets.stored_count[i]):
+        weight = sets.alpha[sets.slot_at[i] + slot]
+        if weight > 0 and not is_same(kept[slot], truth):
+            add_output(problem, i, kept[slot], weight, mu)
+            moved += weight
+    add_output(problem, i, truth, -moved, mu)
+
+
 @kernel
-def means_of_sets(problem, sets, means, lo, hi, scratch):
-    """Rescale the weights to sum to 1; recompute mu_i - s_i(y_i) = sum_y alpha_i(y) {s_i(y) - s_i(y_i)} from them."""
+def fill_means(problem, sets, means, out, lo, hi, scratch):
+    """The mean parts of the examples lo:hi of a dual point, as `read_means` has them."""
     for i in range(lo, hi):
-        mu = means.values[means.start[i] : means.start[i + 1]]
-        kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
-        total = 0.0
-        for slot in range(sets.stored_count[i]):
-            total += sets.alpha[sets.slot_at[i] + slot]
-        truth = gold(problem, i)
-        moved = 0.0  # away from the true output: summed up, as one minus the rest would lose its digits
-        clear(mu)
-        for slot in range(sets.stored_count[i]):
-            sets.alpha[sets.slot_at[i] + slot] /= total
-            weight = sets.alpha[sets.slot_at[i] + slot]
-            if weight > 0 and not is_same(kept[slot], truth):
-                add_output(problem, i, kept[slot], weight, mu)
-                moved += weight
-        add_output(problem, i, truth, -moved, mu)
+        read_means(problem, i, means, sets, out.values[out.start[i] : out.start[i + 1]])
 
 
 @helper
 def best_stored(problem, i, theta, sets):
-    """The slot of the best stored output of example i, and its score."""
+    """The slot of the best stored output of example i, its score, and the mean score under the weights."""
     kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
     best = 0
     top = 0.0
+    mean = 0.0
     for slot in range(sets.stored_count[i]):
         score = score_output(problem, i, theta, kept[slot])
+        mean += sets.alpha[sets.slot_at[i] + slot] * score
         if slot == 0 or score > top:
             best = slot
             top = score
-    return best, top
+    return best, top, mean
 
 
 class StoredLoss(NamedTuple):
@@ -215,7 +236,7 @@ class StoredLoss(NamedTuple):
 def attain_stored(loss, problem, i, theta, means, scratch):
     """Take the best stored output."""
     sets = loss.sets
-    best, top = best_stored(problem, i, theta, sets)
+    best, top, _ = best_stored(problem, i, theta, sets)
     clear(means)
     add_output(problem, i, matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[best], 1.0, means)
     return top, top, top, 0.0
@@ -250,8 +271,8 @@ def scale_towards_gold(problem, means, sets, factor, first):
         has_sets = sets.sizes.size > 0
         if has_sets and not has_room(sets, i):
             return i
-        mu = means.values[means.start[i] : means.start[i + 1]]
-        scale(mu, factor)
+        if means.values.size > 0:
+            scale(means.values[means.start[i] : means.start[i + 1]], factor)
         if has_sets:
             for slot in range(sets.stored_count[i]):
                 sets.alpha[sets.slot_at[i] + slot] *= factor

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from maxmargin.losses import Loss, find_loss
+from maxmargin.problem import block_oracle
+from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.bcfw import BCFW, BlockState
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Result, Run, State
@@ -23,9 +25,9 @@ FEW_EXAMPLES = 20  # too few to sample by gaps: visit all
 class Auto(Solver):
     """BCFW with the steps, sampling and cache that suit the problem; the choice is noted in the trace.
 
-    Pairwise steps are always taken: they converge fastest and change only where two outputs differ. Examples are drawn
-    by their gaps unless there are very few. A cache is kept where the oracle takes much longer than the rest of a step,
-    by the time of the first passes.
+    Pairwise steps converge fastest and change only where two outputs differ; of classes, each example is solved exactly
+    in one step. Examples are drawn by their gaps unless there are very few. A cache is kept where the oracle takes much
+    longer than the rest of a step, by the time of the first passes.
 
     Smooth losses are left to `LBFGS` and, where there is much to do and the loss is smoothed by entropy, as that of
     conditional random fields is, to `ExponentiatedGradient` first, for as long as it is the faster of the two.
@@ -47,6 +49,11 @@ class Auto(Solver):
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         sampling = "gap" if run.objective.n >= FEW_EXAMPLES else "permutation"
+        if supports(block_oracle, run.objective.problem):
+            if run.state is None:
+                run.notes.append(f"Chose steps='exact', sampling='{sampling}'.")
+            yield from BCFW(steps="exact", sampling=sampling).iterate(run)
+            return
         solver = BCFW(steps="pairwise", sampling=sampling)
         state = run.take_up(lambda: self._begin(solver, run))
         for certificate in solver.improve(state.blocks):

@@ -10,20 +10,25 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
+from maxmargin.losses import Loss
 from maxmargin.persist.registry import kept
 from maxmargin.solvers import sum_tree
-from maxmargin.solvers.active_sets import Carried, DualPoint, StoredLoss, enlarged, means_of_sets, no_sets, sets_of
-from maxmargin.solvers.block_steps import AWAY, FW, PAIRWISE, StepRule, block_steps
+from maxmargin.solvers.active_sets import Carried, DualPoint, StoredLoss, enlarged, no_sets, rescale, sets_of
+from maxmargin.solvers.block_steps import AWAY, EXACT, FW, PAIRWISE, StepRule, block_steps
 from maxmargin.solvers.bounds import project
+from maxmargin.solvers.exact_steps import exact_steps
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Run
 from maxmargin.solvers.solver import Solver
 
-STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY}
+STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "exact": EXACT}
 SAMPLINGS = ("uniform", "permutation", "gap")
+
+MOST_BYTES = 2**26  # of mean parts: where they would take more, Frank-Wolfe steps keep active sets, too
 
 NO_DRAWS = np.zeros(0)
 UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
+SMALL_GAP = 0.03  # of the mean gap: examples below are left out by gap sampling with exact steps, until a certificate
 LEAST_PASSES = 3  # between two certificates: known gaps understate the true ones, so many calls would be in vain
 STALE_SHARE = 0.8  # the sum of the last known gaps that calls for an exact certificate, as a share of the tolerance
 
@@ -34,9 +39,10 @@ class BCFW(Solver):
 
     Parameters
     ----------
-    steps : "fw", "pairwise" or "away": how to move on a block; the latter two keep active sets and leave bad outputs
+    steps : "fw", "pairwise" or "away": how to move on a block; the latter two keep active sets and leave bad outputs;
+        "exact" moves to the best mixture of all outputs of the example, which classes have a way to find
     sampling : order of the examples: "permutation" visits each once per pass, "uniform" draws with replacement, "gap"
-        draws in proportion to the block gaps
+        draws in proportion to the block gaps or, with exact steps, visits those in turn whose gap is not small
     cache : outputs kept per example to save calls of the oracle; 0 for no cache
     cache_factor, cache_nu : the best cached output is taken if the gap that it promises is at least `cache_factor` (F)
         times the last known gap of the example, and `cache_nu` (nu) times the last known mean gap of all; more of
@@ -78,8 +84,13 @@ class BCFW(Solver):
         check_positive("cache_nu", self.cache_nu)
         check_share("uniform_share", self.uniform_share)
         check_count("gap_every", self.gap_every)
+        if self.steps == "exact" and self.cache:
+            raise ValueError("cache must be 0 with exact steps, which store no outputs.")
         if self.averaging and not self.exact_gaps:
             raise ValueError("averaging needs exact_gaps: the gaps of the last iterate say nothing of the average.")
+
+    def oracles(self, loss: Loss) -> set[str]:
+        return super().oracles(loss) | ({"block"} if self.steps == "exact" else set())
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         yield from self.improve(run.take_up(lambda: BlockState(self, run)))
@@ -132,10 +143,13 @@ class BlockState:
         self.n_steps = 0
         self.counts = np.zeros(3, np.int64)
         self.step_seconds = self.sum_seconds = self.certificate_seconds = 0.0  # per example, when last done
-        kind, stores = STEPS[solver.steps], solver.steps != "fw" or solver.cache > 0
+        kind = STEPS[solver.steps]
+        passes = objective.passes
+        keeps_means = kind == EXACT or (kind == FW and passes.part_sizes.sum() * passes.dtype.itemsize <= MOST_BYTES)
         self.rule = StepRule(
             kind,
-            stores,
+            keeps_means,
+            not keeps_means or solver.cache > 0,
             solver.cache,
             float(solver.cache_factor),
             float(solver.cache_nu),
@@ -144,14 +158,12 @@ class BlockState:
             objective.regularization,
         )
         self.uniform_share = float(solver.uniform_share)
-        self.is_warm = run.start_dual(needs_sets=kind != FW)
+        self.is_warm = run.start_dual(needs_sets=not keeps_means)
         self.knows_gaps = isinstance(run.start, Carried) and run.dual.gaps.size > 0
         if self.knows_gaps:
             self.gaps[:] = run.dual.gaps
             sum_tree.sum_up(self.tree)
-        self.sets = run.dual.sets if kind != FW else no_sets()
-        if stores and not self.sets.sizes.size:
-            self.sets = sets_of(objective.problem.truth)
+        self.sets = run.dual.sets if not keeps_means or not solver.cache else sets_of(objective.problem.truth)
         self.share_sets()
 
     def set_cache(self, limit: int) -> None:
@@ -165,11 +177,14 @@ class BlockState:
 
     def share_sets(self) -> None:
         """Make the gaps part of the dual point, and the sets if they are active sets, not just a cache."""
-        self.run.dual = DualPoint(self.run.dual.means, self.sets if self.rule.kind != FW else no_sets(), self.gaps)
+        self.run.dual = DualPoint(self.run.dual.means, no_sets() if self.rule.keeps_means else self.sets, self.gaps)
 
     def make_pass(self, sampling: str) -> None:
         """As many steps as there are examples."""
         n, rng = self.run.objective.n, self.run.rng
+        if self.rule.kind == EXACT and sampling == "gap":
+            self.make_rounds()
+            return
         if sampling == "permutation":
             order = rng.permutation(n)
         else:
@@ -183,27 +198,30 @@ class BlockState:
             self.step(order[lo:hi], draws[lo:hi])
         self.step_seconds = (time.thread_time() - began) / n
 
+    def make_rounds(self) -> None:
+        """As many steps as there are examples, in rounds over those whose gap is not small.
+
+        An example that was solved exactly is best left alone until others have moved the weights.
+        """
+        n, run, done = self.run.objective.n, self.run, 0
+        while done < n and not (run.interrupted or run.timed_out):
+            is_large = self.gaps > SMALL_GAP * self.gaps.mean()
+            order = run.rng.permutation(np.flatnonzero(is_large) if is_large.any() else n)[: n - done]
+            for lo, hi in run.slices(len(order)):
+                self.step(order[lo:hi])
+            done += len(order)
+
     def step(self, order: np.ndarray, draws: np.ndarray = NO_DRAWS) -> None:
         """Take a step on each example of `order`."""
         run, objective = self.run, self.run.objective
         before = self.counts.copy()
         while True:
-            done = block_steps(
-                objective.problem,
-                run.w,
-                objective.bounds,
-                run.dual.means,
-                self.sets,
-                self.tree,
-                self.rule,
-                self.global_gap,
-                order,
-                draws,
-                self.lag,
-                self.n_steps,
-                self.counts,
-                objective.passes.scratches[0],
-            )
+            where = objective.problem, run.w, objective.bounds, run.dual.means
+            last = order, draws, self.lag, self.n_steps, self.counts, objective.passes.scratches[0]
+            if self.rule.kind == EXACT:
+                done = exact_steps(*where, self.tree, self.rule, *last)
+            else:
+                done = block_steps(*where, self.sets, self.tree, self.rule, self.global_gap, *last)
             self.n_steps += done
             if done == len(order):
                 break
@@ -215,9 +233,9 @@ class BlockState:
         run.count(calls=calls, hits=hits, misses=calls if self.rule.cache_limit else 0, wrong=wrong)
 
     def rebuild(self) -> float:
-        """Rebuild mean parts and weights from the active sets, against drift; return the dual value."""
-        if self.rule.kind != FW:
-            self.run.objective.passes.run(means_of_sets, self.sets, self.run.dual.means)
+        """Rebuild the weights from the dual point, against drift; return the dual value."""
+        if not self.rule.keeps_means:
+            rescale(self.sets)
         passes = self.run.objective.passes
         began = passes.clock()
         dual = self.run.rebuild()
@@ -229,7 +247,7 @@ class BlockState:
         dual, rounding = self.rebuild(), self.run.rounding
         if self.sets.sizes.size:
             promised = self.run.objective.evaluate(
-                self.run.w, loss=StoredLoss(True, self.sets), point=self.run.dual.means, with_gradient=False
+                self.run.w, loss=StoredLoss(True, self.sets), point=self.run.dual, with_gradient=False
             )
             rounding = promised.rounding
             self.gaps[:] = np.maximum(self.gaps, promised.gaps)
@@ -247,7 +265,7 @@ class BlockState:
         dual = self.rebuild()
         passes = run.objective.passes
         began = passes.clock()
-        found = run.evaluate(run.w, outputs=self.outputs, point=run.dual.means, sets=self.sets, with_gradient=False)
+        found = run.evaluate(run.w, outputs=self.outputs, point=run.dual, sets=self.sets, with_gradient=False)
         dual -= found.rounding
         self.certificate_seconds = (passes.clock() - began) / passes.n
         self.gaps[:] = np.maximum(found.gaps, 0)
@@ -255,7 +273,7 @@ class BlockState:
         self.global_gap = float(self.gaps.sum())
         w = run.w
         if self.lag.size and k > 1:
-            average = run.objective.at(run.dual.means)[0] - self.lag * (2 / (k * (k + 1)))
+            average = run.objective.at(run.dual)[0] - self.lag * (2 / (k * (k + 1)))
             w = project(average, run.objective.bounds).astype(run.w.dtype)
             found = run.evaluate(w, with_gradient=False)
         return Certificate(w, found.value, dual)

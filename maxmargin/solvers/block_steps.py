@@ -42,7 +42,7 @@ from maxmargin.solvers.bounds import confine, release
 from maxmargin.solvers.objective import is_below
 from maxmargin.solvers.sum_tree import change, draw
 
-FW, PAIRWISE, AWAY = 0, 1, 2
+FW, PAIRWISE, AWAY, EXACT = range(4)
 
 NEGLIGIBLE = 1e-12  # the weight below which active outputs are dropped
 
@@ -53,8 +53,9 @@ CALLS, HITS, WRONG = 0, 1, 2
 class StepRule(NamedTuple):
     """What kind of steps to take."""
 
-    kind: int  # FW, PAIRWISE or AWAY
-    stores: bool  # whether outputs are stored: as active sets unless kind is FW, for the cache
+    kind: int  # FW, PAIRWISE, AWAY or EXACT
+    keeps_means: bool  # whether the dual point is kept as mean parts, with FW and exact steps, in place of active sets
+    stores: bool  # whether outputs are stored, as active sets or for the cache
     cache_limit: int  # how many outputs of an example to keep for the cache; 0 for no cache
     cache_factor: float  # F and nu of the rule of cache hits
     cache_nu: float
@@ -80,9 +81,10 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         if rule.stores and not has_room(sets, i):
             return k
         first = sets.slot_at[i] if rule.stores else 0
-        mu = means.values[means.start[i] : means.start[i + 1]]
-        theta = scratch.theta[: mu.size]
-        delta = scratch.delta[: mu.size]
+        size = means.start[i + 1] - means.start[i]
+        mu = means.values[means.start[i] : means.start[i + 1]] if rule.keeps_means else means.values
+        theta = scratch.theta[:size]
+        delta = scratch.delta[:size]
         y = scratch.y[: gold(problem, i).size]
         scores(problem, w, i, theta)
         augment(problem, i, theta)
@@ -92,7 +94,7 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         away = -1
         if rule.stores:
             mean, slot, away = score_stored(problem, i, theta, sets)
-        if rule.kind == FW:
+        if rule.keeps_means:
             mean = truth + inner(theta, mu)
 
         promise = rule.weight[i] / n * (sets.score[first + slot] - mean) if rule.cache_limit > 0 else 0.0
@@ -136,7 +138,7 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         if slope <= 0 or limit <= 0:
             continue
 
-        set_direction(problem, i, kind, mu, y, sets, away, rule.kind == FW, delta)
+        set_direction(problem, i, kind, mu, y, sets, away, rule.keeps_means, delta)
         curvature = rule.weight[i] * scale * squared_norm(problem, i, delta, scratch.work)
         gamma = min(limit, slope / curvature) if curvature > 0 else limit
         release(w, bounds)
@@ -145,11 +147,11 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         if lag.size > 0:
             j = n_steps + k + 1.0
             accumulate(problem, lag, i, delta, -gamma * rule.weight[i] * scale * j * (j - 1) / 2)
-        if rule.kind == FW:
+        if rule.keeps_means:
             move_by(mu, delta, gamma)
         if rule.stores and kind != AWAY and slot < 0:
             slot = store(sets, i, y, best, rule.cache_limit)
-        if rule.kind != FW:
+        if not rule.keeps_means:
             shift_weights(sets, i, kind, gamma, slot, away, rule.cache_limit)
     return order.size
 

@@ -11,7 +11,6 @@ import numpy as np
 from maxmargin.problem import add_output, gold
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.runtime.vectors import add_scaled, clear, scale
-from maxmargin.solvers.active_sets import DualPoint, no_sets
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
@@ -45,7 +44,6 @@ class FrankWolfe(Solver):
     @staticmethod
     def _begin(run: Run) -> State:
         run.start_dual()
-        run.dual = DualPoint(run.dual.means, no_sets())
         return State(outputs=run.objective.new_outputs(), found=None)
 
     @staticmethod

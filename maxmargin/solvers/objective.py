@@ -46,7 +46,7 @@ from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.passes import Passes
 from maxmargin.runtime.vectors import clear, copy_into, inner
 from maxmargin.runtime.views import matrix
-from maxmargin.solvers.active_sets import ActiveSets, best_stored, no_sets
+from maxmargin.solvers.active_sets import ActiveSets, DualPoint, best_stored, fill_means, no_sets, read_means
 from maxmargin.solvers.bounds import dual_term, make_bounds, project
 
 FINE = 1e-10  # a rounding for which a rough bound, by one of the two outputs, is good enough
@@ -158,18 +158,25 @@ class Objective:
         """Room for an output of every example."""
         return new_blocks(self.passes.output_sizes, np.int32)
 
-    def at(self, means: Blocks) -> tuple[np.ndarray, float]:
-        """w(mu) and D(mu) of a dual point, in float64 whatever the dtype of the problem.
+    def means_of(self, point: DualPoint) -> Blocks:
+        """The mean parts of a dual point, less those of the true outputs."""
+        means = self.gold_means()
+        self.passes.run(fill_means, point.sets, point.means, means)
+        return means
+
+    def at(self, point: DualPoint | Blocks) -> tuple[np.ndarray, float]:
+        """w(mu) and D(mu) of a dual point, or of its mean parts, in float64 whatever the dtype of the problem.
 
         The weights are those before they are projected to the bounds, free of the drift of incremental updates.
         """
-        v, cost = self.sums_of(means)
+        v, cost = self.sums_of(point)
         return v, self.dual_value(cost, v)
 
-    def sums_of(self, means: Blocks) -> tuple[np.ndarray, float]:
+    def sums_of(self, point: DualPoint | Blocks) -> tuple[np.ndarray, float]:
         """w(mu) before its projection, and the mean of <cost, mu>, of a dual point."""
-        costs = np.zeros(self.n)
-        v = self.passes.accumulate(assemble, means, self.weight, self.regularization, costs)
+        costs, (means, sets, _) = np.zeros(self.n), as_point(point)
+        arguments = means, sets, self.passes.part_sizes, self.weight, self.regularization, costs
+        v = self.passes.accumulate(assemble, *arguments)
         return v, float(costs.sum()) / self.n
 
     def primal(self, w: np.ndarray, loss: float) -> float:
@@ -187,7 +194,7 @@ class Objective:
         *,
         means: Blocks | None = None,
         outputs: Blocks | None = None,
-        point: Blocks | None = None,
+        point: DualPoint | Blocks | None = None,
         sets: ActiveSets | None = None,
         loss: Any = None,
         with_gradient: bool = True,
@@ -199,8 +206,8 @@ class Objective:
         w : the weights
         means : where to keep the mean parts at which the losses are attained, less those of the true outputs
         outputs : where to keep the outputs of a max oracle
-        point : a dual point, to fill in the gaps
-        sets : stored outputs that those of a max oracle must not be worse than
+        point : a dual point, or its mean parts, to fill in the gaps
+        sets : stored outputs that those of a max oracle must not be worse than, by default those of the point
         loss : in place of that of the objective
         with_gradient : whether to sum up the gradient
         """
@@ -237,26 +244,35 @@ class Objective:
         loss: Any,
         means: Blocks | None,
         outputs: Blocks | None,
-        point: Blocks | None,
+        point: DualPoint | Blocks | None,
         sets: ActiveSets | None,
         values: np.ndarray,
     ) -> tuple[Any, ...]:
         dtype, sizes = self.passes.dtype, self.passes.part_sizes
+        at = None if point is None else as_point(point)
+        if at is not None and not at.means.values.size:
+            sets = at.sets
         kept = (
             Blocks(np.zeros(0, kind), np.zeros(1, np.int64)) if blocks is None else blocks
-            for blocks, kind in ((means, dtype), (outputs, np.int32), (point, dtype))
+            for blocks, kind in ((means, dtype), (outputs, np.int32), (at and at.means, dtype))
         )
         eps = float(np.finfo(dtype).eps)
         return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, values
 
 
+def as_point(point: DualPoint | Blocks) -> DualPoint:
+    """A dual point, of which only the mean parts may be given."""
+    return point if isinstance(point, DualPoint) else DualPoint(point, no_sets())
+
+
 @kernel
-def assemble(problem, w, means, weight, regularization, costs, lo, hi, scratch):
+def assemble(problem, w, means, sets, sizes, weight, regularization, costs, lo, hi, scratch):
     """W += 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i) over lo:hi; costs[i] = weight_i <cost_i, mu_i>."""
     scale = 1.0 / (regularization * n_examples(problem))
     for i in range(lo, hi):
-        mu = means.values[means.start[i] : means.start[i + 1]]
-        theta = scratch.theta[: mu.size]
+        theta = scratch.theta[: sizes[i]]
+        mu = scratch.delta[: sizes[i]]
+        read_means(problem, i, means, sets, mu)
         clear(theta)
         augment(problem, i, theta)
         costs[i] = weight[i] * (score_output(problem, i, theta, gold(problem, i)) + inner(theta, mu))
@@ -326,7 +342,9 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
         if point.values.size > 0:
             values[i, GAP] = -least - inner(theta, point.values[point.start[i] : point.start[i + 1]])
         if sets.sizes.size > 0:
-            slot, score = best_stored(problem, i, theta, sets)
+            slot, score, mean = best_stored(problem, i, theta, sets)
+            if point.values.size == 0:
+                values[i, GAP] = -mean
             if score > least:
                 least = score
                 rival = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot]

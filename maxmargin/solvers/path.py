@@ -37,7 +37,7 @@ from maxmargin.problem import augment, gold, n_examples, score_output, scores
 from maxmargin.runtime.blocks import new_blocks
 from maxmargin.runtime.dispatch import Bound, kernel
 from maxmargin.runtime.vectors import clear, inner
-from maxmargin.solvers.active_sets import Carried, DualPoint, kept_primal, sets_of
+from maxmargin.solvers.active_sets import Carried, DualPoint, kept_primal, read_means, sets_of
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.solver import Solver
@@ -164,7 +164,7 @@ class PathFollower:
         status: Status,
     ) -> Breakpoint:
         """A breakpoint, with the dual value of its dual point and how fast its gap grows."""
-        v, dual = self.objective.with_regularization(regularization).at(point.means)
+        v, dual = self.objective.with_regularization(regularization).at(point)
         decay = dual - regularization / 2 * float(np.sum(np.square(w, dtype=np.float64)))
         seconds = time.perf_counter() - began
         return Breakpoint(regularization, w, primal, dual, decay, passes, oracle_calls, seconds, status, point, v)
@@ -177,7 +177,8 @@ class PathFollower:
         objective, point = self.objective, current.point
         decays = np.zeros(objective.n)
         w = project(current.v, objective.bounds).astype(objective.passes.dtype)
-        objective.passes.run(block_decays, w, point.means, objective.weight, decays)
+        sizes = objective.passes.part_sizes
+        objective.passes.run(block_decays, w, point.means, point.sets, sizes, objective.weight, decays)
         gaps = np.maximum(point.gaps + (1 - factor) * decays, 0) if point.gaps.size else point.gaps
         return Carried(kept_primal(self.problem, point, factor)._replace(gaps=gaps), current.v, factor * current.dual)
 
@@ -271,11 +272,12 @@ def _gold_costs(problem, sizes, costs, lo, hi, scratch):
 
 
 @kernel
-def block_decays(problem, w, means, weight, decays, lo, hi, scratch):
+def block_decays(problem, w, means, sets, sizes, weight, decays, lo, hi, scratch):
     """decays[i] = delta_i = (weight_i/n) <theta_i, mu_i - s_i(y_i)> of the examples lo:hi."""
     for i in range(lo, hi):
-        mu = means.values[means.start[i] : means.start[i + 1]]
-        theta = scratch.theta[: mu.size]
+        theta = scratch.theta[: sizes[i]]
+        mu = scratch.delta[: sizes[i]]
+        read_means(problem, i, means, sets, mu)
         scores(problem, w, i, theta)
         augment(problem, i, theta)
         decays[i] = weight[i] / n_examples(problem) * inner(theta, mu)

@@ -11,7 +11,8 @@ import numpy as np
 
 from maxmargin.checks import as_numbers
 from maxmargin.persist.registry import kept
-from maxmargin.solvers.active_sets import Carried, DualPoint, copied, no_sets
+from maxmargin.runtime.blocks import Blocks
+from maxmargin.solvers.active_sets import Carried, DualPoint, copied, no_means, no_sets, sets_of
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
@@ -192,28 +193,42 @@ class Run:
     def start_dual(self, needs_sets: bool = False) -> bool:
         """Begin at the dual point given as start, or at the true outputs; return whether it was the start.
 
-        A start without the active sets that the solver needs, or with a lower dual value, is of no use.
+        With `needs_sets` it is kept as active sets, else as mean parts. A start without the active sets that the solver
+        needs, or with a lower dual value, is of no use.
         """
+        objective = self.objective
         if isinstance(self.start, Carried):
-            self.dual = self.start.dual
+            self.dual = self._as_kept(self.start.dual, needs_sets)
             self._place(self.start.v)
             return True
-        objective = self.objective
-        self.dual = DualPoint(objective.gold_means(), no_sets())
-        v, value = objective.at(self.dual.means)
+        sets = sets_of(objective.problem.truth) if needs_sets else no_sets()
+        self.dual = DualPoint(self._no_means() if needs_sets else objective.gold_means(), sets)
+        v, value = objective.at(self.dual)
         is_usable = False
         given = self.start.dual if isinstance(self.start, Result) else self.start
         if isinstance(given, DualPoint):
             self._check_sizes(given)
-            point = copied(given, objective.passes.dtype)
-            start, reached = objective.at(point.means)
-            is_usable = reached >= value and (bool(point.sets.sizes.size) or not needs_sets)
+            is_usable = bool(given.sets.sizes.size) or not needs_sets
+            if is_usable:
+                point = copied(self._as_kept(given, needs_sets), objective.passes.dtype)
+                start, reached = objective.at(point)
+                is_usable = reached >= value
         if is_usable:
             self.dual, v = point, start
         elif self.start is not None:
             self.notes.append("Started afresh: the start holds no dual point that helps this solver.")
         self._place(v)
         return is_usable
+
+    def _no_means(self) -> Blocks:
+        return no_means(self.objective.passes.part_sizes, self.objective.passes.dtype)
+
+    def _as_kept(self, point: DualPoint, as_sets: bool) -> DualPoint:
+        """A dual point as active sets, or as mean parts."""
+        if as_sets:
+            return point._replace(means=self._no_means())
+        means = point.means if point.means.values.size else self.objective.means_of(point)
+        return DualPoint(means, no_sets(), point.gaps)
 
     def _check_sizes(self, point: DualPoint) -> None:
         sizes, passes = point.sets.sizes, self.objective.passes
@@ -234,7 +249,7 @@ class Run:
 
     def rebuild(self) -> float:
         """Recompute w from the mean parts in float64, against drift, and return the dual value there."""
-        v, value = self.objective.at(self.dual.means)
+        v, value = self.objective.at(self.dual)
         self._place(v)
         return value
 
@@ -273,7 +288,7 @@ class Run:
             self._check_sizes(start)
             if self.objective.regularization == 0:
                 raise ValueError("start must be weights, not a dual point, which has none without L2 regularization.")
-            start, _ = self.objective.at(start.means)
+            start, _ = self.objective.at(start)
         start = as_numbers("start", start)
         if start.shape != self.w.shape or not np.isfinite(start).all():
             raise ValueError(f"start must hold {self.w.size} finite weights, or be a dual point of this problem.")

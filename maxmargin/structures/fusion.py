@@ -77,7 +77,7 @@ def fuse(problem, i, theta, y, flows, work):
         excess[problem.ends[begin + e, 1]] -= along
         residual[back] = capacity - along
         residual[there] = along
-    plant_trees(work.flow, n_nodes)
+    plant_trees(work.flow, n_nodes, problem.ends[begin : begin + n_edges])
     saturate(first, head, sister, work.flow)
     for e in range(n_edges):
         flows[e] = residual[problem.arcs.arc[begin + e]] / scale

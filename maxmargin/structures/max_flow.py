@@ -84,20 +84,32 @@ def new_flow(n_nodes: int, n_arcs: int) -> Flow:
 
 
 @helper
-def plant_trees(flow, n_nodes):
-    """Start from residual capacities and excesses alone."""
+def plant_trees(flow, n_nodes, ends):
+    """Start from residual capacities and excesses alone.
+
+    Active are the nodes with a neighbour outside their tree: of large areas of one side only the borders.
+    """
     excess = flow.excess
     parent = flow.parent
-    n_queued = 0
+    side = flow.side
+    is_queued = flow.is_queued
     for p in range(n_nodes):
         flow.distance[p] = 1
         flow.stamp[p] = 0
-        parent[p] = NO_PARENT
-        flow.is_queued[p] = 0
-        if excess[p] != 0:
-            parent[p] = TERMINAL
-            flow.side[p] = SOURCE if excess[p] > 0 else SINK
-            flow.is_queued[p] = 1
+        parent[p] = NO_PARENT if excess[p] == 0 else TERMINAL
+        side[p] = SOURCE if excess[p] > 0 else SINK
+        is_queued[p] = 0
+    for e in range(len(ends)):
+        p = ends[e, 0]
+        q = ends[e, 1]
+        if side[p] != side[q] or parent[p] != parent[q]:
+            is_queued[p] = 1
+            is_queued[q] = 1
+    n_queued = 0
+    for p in range(n_nodes):
+        if parent[p] == NO_PARENT:
+            is_queued[p] = 0
+        elif is_queued[p]:
             flow.queue[n_queued] = p
             n_queued += 1
     flow.counters[QUEUE_START] = 0

@@ -74,6 +74,47 @@ def augment_classes(problem, i, theta):
         theta[k] += problem.cost_matrix[problem.labels[i], k]
 
 
+@implements(generics.block_oracle, MulticlassProblem)
+def best_mixture(problem, i, theta, curvature, mu, delta, work):
+    """By projection to the simplex (Crammer, Singer 2001), as all outputs have the same features.
+
+    The threshold rises to where what is above it sums to 1.
+    """
+    label = problem.labels[i]
+    bend = curvature * problem.squared_norms[i]
+    best = 0
+    for k in range(theta.size):
+        if theta[k] > theta[best]:
+            best = k
+    top = np.float64(theta[best])
+    inverse = 1 / bend if bend > 0 else 0.0
+    total = 0.0
+    for k in range(theta.size):
+        # How far above the true class, in units of weight: large scores in common would take digits away.
+        delta[k] = mu[k] + (theta[k] - theta[label]) * inverse + (1 if k == label else 0)
+        total += delta[k]
+    threshold = -np.inf
+    rise = (total - 1) / theta.size
+    while rise > threshold:
+        threshold = rise
+        total = 0.0
+        count = 0
+        for k in range(theta.size):
+            if delta[k] > threshold:
+                total += delta[k]
+                count += 1
+        rise = (total - 1) / count if count > 0 else threshold
+    moved = 0.0
+    for k in range(theta.size):
+        weight = max(delta[k] - threshold, 0.0)
+        if bend <= 0:
+            weight = 1.0 if k == best else 0.0
+        delta[k] = weight - mu[k]
+        moved += delta[k] if k != label else 0.0
+    delta[label] = -moved
+    return top
+
+
 implements(generics.true_outputs, MulticlassProblem)(candidates.true_choices)
 implements(generics.add_output, MulticlassProblem)(candidates.add_choice)
 implements(generics.score_output, MulticlassProblem)(candidates.score_choice)

@@ -98,6 +98,11 @@ def _topk_oracle(problem, i, theta, outputs, values, level, scratch):
 
 
 @kernel
+def _block_oracle(problem, i, theta, curvature, mu, delta, scratch):
+    return generics.block_oracle(problem, i, theta, curvature, mu, delta, scratch.work)
+
+
+@kernel
 def _exp_oracle(problem, i, theta, mu, scratch):
     return generics.exp_oracle(problem, i, theta, mu, scratch.work)
 
@@ -122,6 +127,7 @@ _COMPILED: dict[Any, Any] = {
     generics.max_oracle: _max_oracle,
     generics.bound_oracle: _bound_oracle,
     generics.topk_oracle: _topk_oracle,
+    generics.block_oracle: _block_oracle,
     generics.exp_oracle: _exp_oracle,
     generics.sample_oracle: _sample_oracle,
     generics.max_marginals: _max_marginals,

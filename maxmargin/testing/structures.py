@@ -115,6 +115,8 @@ class _Example:
                 self.check_topk(table)
             if supports(generics.exp_oracle, self.call.problem):
                 self.check_exp(table)
+            if supports(generics.block_oracle, self.call.problem) and table is not None:
+                self.check_block(table)
             if supports(generics.sample_oracle, self.call.problem) and not augmented:
                 self.check_samples()
         if outputs is not None and supports(generics.squared_diameters, self.call.problem) and not self.w.any():
@@ -182,6 +184,22 @@ class _Example:
             p = np.exp(scores - top)
             self.close(log_z, top + np.log(p.sum()), "the log-partition function differs from enumeration")
             self.close(mu, (p / p.sum()) @ table, "the means of exp_oracle differ from enumeration")
+
+    def check_block(self, table: np.ndarray) -> None:
+        """The move of `block_oracle` must end inside the polytope, where no output has a higher slope."""
+        for curvature in (0.0, 0.1, 1.0, 100.0):
+            mean = self.rng.dirichlet(np.full(len(table), 0.3)) @ table
+            mu, delta = (mean - self.parts(self.gold)).astype(self.w.dtype), self.zeros()
+            top = self.call(generics.block_oracle, self.i, self.theta, curvature, mu, delta, self.work)
+            self.close(top, (table @ self.theta).max(), "block_oracle returns a wrong score")
+            reached, moved, bend = mean + delta, np.zeros_like(self.w), self.zeros()
+            self.call(generics.spread, moved, self.i, delta, 1.0)
+            self.call(generics.scores, moved, self.i, bend)
+            for direction in self.rng.normal(size=(10, self.n_parts)):
+                excess = direction @ reached - (table @ direction).max()
+                assert excess <= 100 * self.tol, f"example {self.i}: block_oracle leaves the polytope by {excess:.2g}"
+            slope = self.theta - curvature * bend
+            self.close((table @ slope).max(), reached @ slope, "block_oracle stops where an output has a higher slope")
 
     def check_diameter(self, outputs: list[Any]) -> None:
         if len(outputs) > SOME:

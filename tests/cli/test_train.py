@@ -89,6 +89,26 @@ def test_conllu_and_json_lines(tmp_path):
     assert "NNP" in tagger.classes_
 
 
+def test_a_checkpoint_is_gone_on_from(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("maxmargin.solvers.checkpoint.EVERY", 1e-9)
+
+    def train(target, *options):
+        outcome = run("train", files / "train.txt", "-m", tmp_path / target, *options)
+        assert outcome.code == 0, outcome
+        return maxmargin.load(tmp_path / target)
+
+    checkpoint = tmp_path / "state"
+    train("a.model", "--checkpoint", checkpoint, "--max-passes", "3")
+    assert checkpoint.exists()
+    resumed, whole = train("b.model", "--checkpoint", checkpoint), train("c.model")
+    assert not checkpoint.exists()
+    assert (resumed.model_._w == whole.model_._w).all()
+    checkpoint.write_text("something else")
+    assert "cannot be resumed from" in input_error(
+        "train", files / "train.txt", "-m", tmp_path / "d.model", "--checkpoint", checkpoint
+    )
+
+
 def test_path_finds_a_C_and_draws_the_curve(files, tmp_path):
     pytest.importorskip("matplotlib")
     target, plot = tmp_path / "a.model", tmp_path / "a.png"

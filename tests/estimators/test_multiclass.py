@@ -7,7 +7,8 @@ from sklearn.datasets import load_iris
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from maxmargin import MulticlassSVM, Status
+from maxmargin import BCFW, ChainSVM, MulticlassSVM, Status
+from maxmargin.testing import check_solver, check_structure
 from tests import naive
 
 
@@ -138,3 +139,55 @@ def test_unseen_classes_are_wrong(flowers):
     assert model.score(X[:2], ["rose", model.predict(X[1:2])[0]]) == 0.5
     fitted = MulticlassSVM(random_state=0, tol=0.1).fit(X, y, X_dev=X.tolist(), y_dev=y.tolist())
     assert fitted.trace_.dev_score.max() == fitted.score(X, y)
+
+
+def small_problem(dtype="float64", **options):
+    """Seven examples of three classes, one of them without features, and two alike with other labels."""
+    X = np.random.default_rng(0).normal(size=(7, 2))
+    X[3], X[5] = 0, X[4]
+    y = np.array([0, 1, 2, 0, 1, 2, 2])
+    problem = MulticlassSVM(fit_intercept=False, dtype=dtype, **options)._encode(X, y).problem
+    blocks = []
+    for x, label in zip(X, y, strict=True):
+        phi = np.array([np.outer(x, (np.arange(3) == label) * 1.0 - (np.arange(3) == k)).ravel() for k in range(3)])
+        blocks.append((phi, problem.cost_matrix[label].astype(float)))
+    return problem, blocks
+
+
+def test_classes_are_a_structure():
+    for dtype in ("float32", "float64"):
+        check_structure(small_problem(dtype)[0], lambda i: [np.array([k], np.int32) for k in range(3)])
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "permutation", "gap"])
+@pytest.mark.parametrize("averaging", [False, True])
+def test_exact_steps_reach_the_reference_optimum(sampling, averaging):
+    problem, blocks = small_problem()
+    weight = np.array([1.0, 2, 0.5, 1, 0, 1, 1])
+    solver = BCFW(steps="exact", sampling=sampling, averaging=averaging)
+    if not averaging:
+        check_solver(solver, problem, naive.solve(blocks, 2.0)[1], C=2.0)
+    for lower in (-np.inf, np.array([-0.1, -np.inf, 0, 0, -np.inf, 0.1])):
+        optimum = naive.solve(blocks, 2.0, weight, lower=lower)[1]
+        result = solver.solve(problem, 2.0, weight, lower=lower, tol=1e-2 if averaging else 1e-5, random_state=0)
+        assert result.certificate.dual <= optimum * (1 + 1e-9)
+        assert naive.primal(result.w, blocks, 2.0, weight) <= result.certificate.primal * (1 + 1e-9)
+        assert result.certificate.primal >= optimum * (1 - 1e-9)
+        assert result.status is Status.OPTIMAL
+
+
+def test_auto_takes_exact_steps(flowers):
+    X, y = flowers
+    model = MulticlassSVM(C=1.0, tol=1e-4, random_state=0, warm_start=True).fit(X, y)
+    assert "Chose steps='exact', sampling='gap'." in model.trace_.notes
+    exact = model.trace_.oracle_calls[-1]
+    pairwise = MulticlassSVM(C=1.0, tol=1e-4, random_state=0, solver=BCFW(steps="pairwise", sampling="gap")).fit(X, y)
+    assert exact < pairwise.trace_.oracle_calls[-1]
+    assert model.fit(X, y).trace_.passes[-1] <= 1
+
+
+def test_exact_steps_are_refused_where_there_are_none():
+    with pytest.raises(TypeError, match="BCFW needs the block oracle"):
+        ChainSVM(solver=BCFW(steps="exact")).fit([np.eye(2)], [[0, 1]])
+    with pytest.raises(ValueError, match="cache must be 0 with exact steps"):
+        BCFW(steps="exact", cache=3)

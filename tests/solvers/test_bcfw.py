@@ -59,7 +59,7 @@ def test_every_method_obeys_box_constraints(method, problem, references):
 def test_active_sets_stay_on_the_simplex_and_agree_with_w(method):
     problem = toy_chains(n=12, n_labels=4, max_length=5)
     result = method.solve(problem, 5.0, tol=1e-8, max_passes=60, random_state=0)
-    means, sets, _ = result.dual
+    sets = result.dual.sets
     for i in range(12):
         begin, count = sets.slot_at[i], sets.stored_count[i]
         alpha = sets.alpha[begin : begin + count]
@@ -71,7 +71,7 @@ def test_active_sets_stay_on_the_simplex_and_agree_with_w(method):
         assert len(outputs) == count  # no output is stored twice
         if method.cache == 0:
             assert (alpha > 0).all()
-    again = Objective(problem, 5.0).at(means)[0]
+    again = Objective(problem, 5.0).at(result.dual)[0]
     assert np.allclose(again, method.solve(problem, 5.0, start=result.dual, tol=1.0).w, atol=1e-6)
 
 
@@ -100,7 +100,7 @@ def test_the_dual_rises_with_every_step():
         duals = []
         for k in range(1, 6):
             dual = method.solve(problem, max_passes=k, tol=1e-12, random_state=0).dual
-            duals.append(Objective(problem).at(dual.means)[1])
+            duals.append(Objective(problem).at(dual)[1])
         assert (np.diff(duals) >= -1e-12).all(), method
 
 
@@ -212,7 +212,7 @@ def test_sum_tree_draws_in_proportion(values, u):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"steps": "newton"}, "steps must be one of fw, pairwise, away, not 'newton'"),
+        ({"steps": "newton"}, "steps must be one of fw, pairwise, away, exact, not 'newton'"),
         ({"sampling": "random"}, "sampling must be one of uniform, permutation, gap, not 'random'"),
         ({"cache": -1}, "cache must be an integer, at least 0, not -1"),
         ({"cache": 2.5}, "cache must be an integer, at least 0, not 2.5"),
@@ -312,7 +312,7 @@ def test_large_features_do_not_break_steps_in_float32(offset):
     objective, start, duals = Objective(large, 1e-4), None, [0.0]
     for k in range(15):
         start = BCFW(steps="pairwise").solve(large, 1e-4, start=start, max_passes=1, tol=1e-9, random_state=k).dual
-        duals.append(objective.at(start.means)[1])
+        duals.append(objective.at(start)[1])
     assert (np.diff(duals) >= -1e-4 * max(duals)).all()
 
 
@@ -365,9 +365,7 @@ def test_known_gaps_are_no_less_than_stored_outputs_promise():
     problem = toy_chains(n=20, n_labels=4, max_length=5)
     solver = BCFW(steps="pairwise", sampling="gap", cache=10, exact_gaps=False)
     result = solver.solve(problem, 10.0, tol=1e-9, max_passes=6, random_state=0)
-    promised = Objective(problem, 10.0).evaluate(
-        result.w, loss=StoredLoss(True, result.dual.sets), point=result.dual.means
-    )
+    promised = Objective(problem, 10.0).evaluate(result.w, loss=StoredLoss(True, result.dual.sets), point=result.dual)
     assert (result.dual.gaps >= promised.gaps - 1e-6).all()
     assert result.dual.gaps.sum() > 0
 
@@ -387,3 +385,35 @@ def test_a_warm_start_from_a_result_keeps_its_weights():
         assert again.trace.passes[-1] == 0
         assert again.trace.primal[-1] <= result.trace.primal[-1] * (1 + 1e-9)
         assert np.allclose(again.w, result.w)
+
+
+def test_frank_wolfe_steps_keep_active_sets_where_mean_parts_are_large(monkeypatch):
+    problem = toy_chains(n=12, n_labels=4, max_length=5)
+    options = {"tol": 1e-9, "max_passes": 20, "random_state": 0}
+    for method in (BCFW(), BCFW(averaging=True)):
+        by_means = method.solve(problem, 5.0, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr("maxmargin.solvers.bcfw.MOST_BYTES", 0)
+            by_sets = method.solve(problem, 5.0, **options)
+            more = method.solve(problem, 5.0, start=by_means.dual, **options)
+        assert not by_sets.dual.means.values.size
+        assert not by_means.dual.sets.sizes.size
+        assert np.allclose(by_sets.w, by_means.w, atol=1e-6)
+        assert np.allclose(by_sets.trace.primal, by_means.trace.primal)
+        assert "Started afresh: the start holds no dual point that helps this solver." in more.trace.notes
+
+
+def test_a_dual_point_of_active_sets_starts_solvers_that_keep_mean_parts():
+    problem = toy_chains(n=12, n_labels=4, max_length=5)
+    pairwise = BCFW(steps="pairwise").solve(problem, 5.0, tol=1e-3, random_state=0)
+    assert not pairwise.dual.means.values.size
+    for solver in (BCFW(), FrankWolfe()):
+        again = solver.solve(problem, 5.0, start=pairwise.dual, tol=1e-3, random_state=0)
+        assert again.trace.passes[-1] <= 1
+        assert np.isclose(again.trace.dual[0], pairwise.trace.dual[-1])
+    objective = Objective(problem, 5.0)
+    assert np.allclose(objective.at(pairwise.dual)[0], objective.at(objective.means_of(pairwise.dual))[0])
+    with_sets, with_means = (
+        objective.evaluate(pairwise.w, point=point) for point in (pairwise.dual, objective.means_of(pairwise.dual))
+    )
+    assert np.allclose(with_sets.gaps, with_means.gaps)

@@ -101,8 +101,8 @@ def test_carried_gaps_are_those_of_an_evaluation(problem, lower, upper, steps):
     old, factor = walk.solve(0.1, None, 0.0), 0.7
     start = walk.carry(old, factor)
     objective = Objective(problem, 1 / (5 * factor * 0.1), WEIGHT, **bounds)
-    v, dual = objective.at(start.dual.means)
-    found = objective.evaluate(project(v, objective.bounds), point=start.dual.means)
+    v, dual = objective.at(start.dual)
+    found = objective.evaluate(project(v, objective.bounds), point=start.dual)
     assert np.allclose(v, start.v, atol=1e-5)
     assert np.isclose(dual, start.value, atol=1e-6)
     assert np.allclose(found.gaps, start.dual.gaps, atol=1e-5)

@@ -131,7 +131,7 @@ def flow_of(problem, excess, capacity, flow):
     for e in range(capacity.size):
         flow.residual[problem.arc[e]] = capacity[e]
         flow.residual[problem.sister[problem.arc[e]]] = capacity[e]
-    plant_trees(flow, excess.size)
+    plant_trees(flow, excess.size, problem.ends)
     return saturate(problem.first, problem.head, problem.sister, flow)
 
 
