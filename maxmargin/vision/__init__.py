@@ -1,15 +1,29 @@
-"""What images need: graphs of superpixels and proposals of boxes."""
+"""What images need: graphs of superpixels, proposals of boxes, their features, and detections."""
 
+from maxmargin.vision.boxes import non_max_suppression, to_cells, to_pixels
+from maxmargin.vision.cnn import cnn_features
 from maxmargin.vision.graphs import SuperpixelGraph, grid_edges, superpixel_graph
-from maxmargin.vision.proposals import Candidates, box_candidates, box_features, selective_search, sliding_boxes
+from maxmargin.vision.proposals import (
+    Candidates,
+    box_candidates,
+    box_features,
+    nearest_candidates,
+    selective_search,
+    sliding_boxes,
+)
 
 __all__ = [
     "Candidates",
     "SuperpixelGraph",
     "box_candidates",
     "box_features",
+    "cnn_features",
     "grid_edges",
+    "nearest_candidates",
+    "non_max_suppression",
     "selective_search",
     "sliding_boxes",
     "superpixel_graph",
+    "to_cells",
+    "to_pixels",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin.metrics import iou
 
-__all__ = ["Candidates", "box_candidates", "box_features", "selective_search", "sliding_boxes"]
+__all__ = ["Candidates", "box_candidates", "box_features", "nearest_candidates", "selective_search", "sliding_boxes"]
 
 
 def sliding_boxes(shape: tuple[int, int], sizes: Any, step: int = 1) -> np.ndarray:
@@ -108,7 +108,7 @@ def box_features(cells: np.ndarray, boxes: Any, mean: bool = False) -> np.ndarra
     cells, boxes = np.asarray(cells, np.float64), np.asarray(boxes)
     if cells.ndim != 3:
         raise ValueError(f"cells must be an (H, W, F) array, but it has {cells.ndim} dimensions.")
-    _check_inside(boxes, cells.shape)
+    check_inside(boxes, cells.shape)
     integral = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1, cells.shape[2]))
     integral[1:, 1:] = cells.cumsum(axis=0).cumsum(axis=1)
     top, left, bottom, right = boxes.T
@@ -116,23 +116,24 @@ def box_features(cells: np.ndarray, boxes: Any, mean: bool = False) -> np.ndarra
     return sums / ((bottom - top) * (right - left))[:, None] if mean else sums
 
 
-def _check_inside(boxes: np.ndarray, shape: tuple[int, ...]) -> None:
+def check_inside(boxes: np.ndarray, shape: tuple[int, ...], name: str = "boxes", unit: str = "cells") -> None:
+    """Raise unless boxes are (K, 4) integers, of positive areas and inside an image."""
     if boxes.ndim != 2 or boxes.shape[1] != 4 or boxes.dtype.kind not in "iu":
-        raise ValueError(f"boxes must be a (K, 4) array of integers, not of shape {boxes.shape} and {boxes.dtype}.")
+        raise ValueError(f"{name} must be a (K, 4) array of integers, not of shape {boxes.shape} and {boxes.dtype}.")
     for k, (top, left, bottom, right) in enumerate(boxes.tolist()):
-        name = f"boxes[{k}] = ({top}, {left}, {bottom}, {right})"
+        one = f"{name}[{k}] = ({top}, {left}, {bottom}, {right})"
         if bottom <= top or right <= left:
-            raise ValueError(f"{name} has no area.")
+            raise ValueError(f"{one} has no area.")
         if top < 0 or left < 0 or bottom > shape[0] or right > shape[1]:
-            raise ValueError(f"{name} is not inside the image, which has {shape[0]} x {shape[1]} cells.")
+            raise ValueError(f"{one} is not inside the image, which has {shape[0]} x {shape[1]} {unit}.")
 
 
 class Candidates(NamedTuple):
     """The candidates of one training image."""
 
     features: np.ndarray  # (K, F)
-    costs: np.ndarray  # (K,) 1 - IoU with the true box
-    best: int  # the candidate of cost 0, the true box itself
+    costs: np.ndarray  # (K,) 1 - IoU with the best candidate
+    best: int  # the candidate of cost 0: the true box itself, or the one that stands for it
     boxes: np.ndarray  # (K, 4)
 
 
@@ -158,3 +159,32 @@ def box_candidates(cells: np.ndarray, boxes: Any, true: Any, mean: bool = False)
     others = proposals[(proposals != truth).any(axis=1)]
     all_boxes = np.concatenate([truth[None], others])
     return Candidates(box_features(cells, all_boxes, mean), 1 - iou(all_boxes, truth), 0, all_boxes)
+
+
+def nearest_candidates(features: Any, boxes: Any, true: Any) -> Candidates:
+    """Candidates to train on where the proposal nearest to the true box stands for it (*Smoother*, section 7.1.2).
+
+    In contrast to `box_candidates`, a model sees only boxes that it is to choose among later, and features may be any.
+
+    Parameters
+    ----------
+    features : (K, ...) features of the proposals; those of each are made flat
+    boxes : (K, 4) proposals
+    true : the true box
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.vision import nearest_candidates
+    >>> candidates = nearest_candidates(np.eye(3), [[0, 0, 4, 4], [0, 0, 4, 5], [5, 5, 6, 6]], (0, 0, 4, 6))
+    >>> candidates.best, candidates.costs.round(2).tolist()
+    (1, [0.2, 0.0, 1.0])
+    """
+    rows, proposals = np.asarray(features), np.asarray(boxes)
+    if len(rows) != len(proposals) or not len(rows):
+        raise ValueError(f"features and boxes must be as many, at least one, but are {len(rows)} and {len(proposals)}.")
+    best = int(np.argmax(iou(proposals, true)))
+    costs = 1 - iou(proposals, proposals[best])
+    is_same = (proposals == proposals[best]).all(axis=1)
+    costs[is_same] = 0
+    return Candidates(rows.reshape(len(rows), -1), costs, best, proposals)
