@@ -94,7 +94,7 @@ class OneSlack(Solver):
         if not (self.cache and np.isfinite(state.primal)) or run.interrupted or run.timed_out:
             return None
         found = state.cache.evaluate(state.minimiser)
-        if found.value - state.dual <= CACHE_FRACTION * (state.reached - state.dual):
+        if not found.value - state.dual > CACHE_FRACTION * (state.reached - state.dual):  # nor where it is NaN
             return None
         run.count(calls=0, hits=run.objective.n)
         return found
