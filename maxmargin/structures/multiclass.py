@@ -88,13 +88,13 @@ def best_mixture(problem, i, theta, curvature, mu, delta, work):
             best = k
     top = np.float64(theta[best])
     inverse = 1 / bend if bend > 0 else 0.0
-    total = 0.0
+    highest = -np.inf
     for k in range(theta.size):
-        # How far above the true class, in units of weight: large scores in common would take digits away.
-        delta[k] = mu[k] + (theta[k] - theta[label]) * inverse + (1 if k == label else 0)
-        total += delta[k]
+        # How far below the best class, in units of weight: large scores in common would take digits away.
+        delta[k] = mu[k] + (theta[k] - theta[best]) * inverse + (1 if k == label else 0)
+        highest = max(highest, delta[k])
     threshold = -np.inf
-    rise = (total - 1) / theta.size
+    rise = highest - 1
     while rise > threshold:
         threshold = rise
         total = 0.0

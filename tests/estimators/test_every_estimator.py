@@ -93,5 +93,5 @@ def test_checks_of_scikit_learn_that_take_no_arrays(name, check):
 
 def test_defaults_are_the_documented_ones():
     doc = all_estimators()["ChainCRF"].__doc__
-    assert 'solver : str or Solver, default="lbfgs"\n    The optimizer' in doc
+    assert 'solver : str or Solver, default="auto"\n    The optimizer' in doc
     assert doc.index("l1_ratio :") < doc.index("C :") < doc.index("Attributes") < doc.index("trace_ :")

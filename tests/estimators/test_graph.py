@@ -198,7 +198,7 @@ def test_large_treewidths(squares, small_tables):
         with pytest.raises(TreewidthError, match=r" needs graphs of small treewidth, but that of X\[0\] is too large"):
             call()
     with pytest.raises(
-        TypeError, match="LBFGS needs the exp oracle for the log loss, which LoopyProblem does not have"
+        TypeError, match="Auto needs the exp oracle for the log loss, which LoopyProblem does not have"
     ):
         GraphCRF(loss="log").fit(X, y)
 

@@ -143,7 +143,7 @@ def test_certificates_round_by_no_more_than_their_own_rounding(name, scale, opti
     for n in (1, 4):
         examples = X[:n] if scale == 1 else [scale * x for x in X[:n]]
         model.set_params(max_passes=20, **options).fit(examples, y[:n])
-        assert certified.false_certificate(model, examples, y[:n], None, model._w) is None
+        assert certified.false_certificate(model, examples, y[:n], None, model) is None
 
 
 def test_float32_says_where_it_cannot_certify_more():

@@ -589,7 +589,7 @@ def test_relaxed_objectives_of_large_potentials(scale):
                 model.fit(X, y)
         else:
             model.fit(X, y)
-            assert certified.false_certificate(model, X, y, None, model._w) is None
+            assert certified.false_certificate(model, X, y, None, model) is None
 
 
 @pytest.mark.parametrize(
