@@ -1,8 +1,8 @@
 """`ChainCRF` beside python-crfsuite's L-BFGS: the same model, features and regularization (c2 = 1, C = 0.5).
 
-Both train in a process of their own, on one thread. The times of `ChainCRF` are those of ``fit``, its encoding
-included, until its objective is within 1e-4 of where python-crfsuite stops; those of python-crfsuite leave out the time
-to hand the data over, which stands beside them.
+Both train in a process of their own, on one thread, `ChainCRF` by its default solver. Times to the same objective, that
+is, within 1e-4 of where python-crfsuite stops, leave out the encoding, or the time to hand the data over, which stands
+beside them; that of a whole ``fit`` does not.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 from benchmarks.chunking import load_chunking
 from benchmarks.common import (
@@ -27,6 +28,8 @@ from benchmarks.common import (
 )
 
 C2 = 1.0
+WHOLE = 1 / 10  # of its time, that a whole fit on larger data is to take
+MORE_MEGABYTES = 150  # than its process
 ACCURACY = 1e-4  # relative difference of objectives that counts as the same
 
 
@@ -35,13 +38,14 @@ class Setting(NamedTuple):
 
     only_observed: bool
     share: float
+    most_megabytes: float = float("inf")
     is_chunking: bool = False
 
 
 SETTINGS = {
     "ocr-small": Setting(only_observed=False, share=1 / 4),
-    "ocr-large": Setting(only_observed=False, share=1 / 4),
-    "conll": Setting(only_observed=True, share=1 / 3, is_chunking=True),
+    "ocr-large": Setting(only_observed=False, share=1 / 20, most_megabytes=250),
+    "conll": Setting(only_observed=True, share=1 / 15, is_chunking=True),
 }
 
 
@@ -52,8 +56,15 @@ def load(name: str) -> tuple[list, list, list, list]:
 def new_model(name: str, log: Log) -> Any:
     from maxmargin import ChainCRF
 
-    solver = watched("lbfgs", log)
-    return ChainCRF(C=1 / (2 * C2), fit_bias=False, only_observed=SETTINGS[name].only_observed, tol=3e-4, solver=solver)
+    solver = watched("auto", log)
+    return ChainCRF(
+        C=1 / (2 * C2),
+        fit_bias=False,
+        only_observed=SETTINGS[name].only_observed,
+        tol=3e-4,
+        random_state=0,
+        solver=solver,
+    )
 
 
 def warm_up(name: str) -> None:
@@ -62,7 +73,12 @@ def warm_up(name: str) -> None:
 
 
 def warm_up_on(name: str, X: list, y: list) -> None:
-    new_model(name, Log()).fit(X[:50], y[:50]).predict(X[:2])
+    """As if there was much to do, so that the solver takes all that it would; at a gap for which it hands over."""
+    from maxmargin.features import split
+    from maxmargin.solvers import smooth_auto
+
+    with mock.patch.object(smooth_auto, "ENOUGH_PARTS", 0), mock.patch.object(split, "ENOUGH_VISITS", 0):
+        new_model(name, Log()).set_params(tol=1e-7, C=10.0).fit(X[:50], y[:50]).predict(X[:2])
 
 
 def fit_maxmargin(name: str, objective: float) -> dict[str, Any]:
@@ -78,10 +94,11 @@ def fit_maxmargin(name: str, objective: float) -> dict[str, Any]:
     reached = [k for k in range(len(trace)) if trace.primal[k] * n <= objective * (1 + ACCURACY)]
     return {
         "seconds": seconds,
-        "seconds_to_objective": log.clock[reached[0]] - began if reached else None,
+        "seconds_to_objective": log.clock[reached[0]] - log.began if reached else None,
         "encoding": log.began - began,
         "iterations": len(trace),
-        "evaluations": int(trace.passes[-1]),
+        "passes": int(trace.passes[-1]),
+        "notes": trace.notes,
         "objective": float(trace.primal[-1]) * n,
         "lower_bound": float(trace.dual[-1]) * n,
         "weights": int(log.result.w.size),
@@ -177,13 +194,16 @@ def show(name: str, ours: dict[str, Any], peer: dict[str, Any]) -> None:
 
 def check(name: str, ours: dict[str, Any], peer: dict[str, Any]) -> list[Bar]:
     share, difference = SETTINGS[name].share, ours["objective"] / peer["objective"] - 1
-    grown, peer_grown = (run["megabytes"] - run["megabytes_before"] for run in (ours, peer))
+    whole, most = ours["seconds"] / peer["seconds"], peer["megabytes"] + MORE_MEGABYTES
+    most = min(most, SETTINGS[name].most_megabytes)
     taken = (ours["seconds_to_objective"] or float("inf")) / peer["seconds"]
     bars = [
         Bar(f"{name}: the objective of python-crfsuite within 1e-4", f"{difference:+.1e}", abs(difference) <= ACCURACY),
-        Bar(f"{name}: in at most {share:.0%} of its CPU time", f"{taken:.1%}", taken <= share),
-        Bar(f"{name}: training takes no more memory", f"{grown:.0f} MB, {peer_grown:.0f} MB", grown <= peer_grown),
+        Bar(f"{name}: in at most {share:.1%} of its CPU time", f"{taken:.1%}", taken <= share),
+        Bar(f"{name}: in at most {most:.0f} MB", f"{ours['megabytes']:.0f} MB", ours["megabytes"] <= most),
     ]
+    if share < WHOLE:
+        bars.append(Bar(f"{name}: a whole fit in at most {WHOLE:.0%}", f"{whole:.1%}", whole <= WHOLE))
     if "f1" in ours:
         f1 = 100 * ours["f1"]
         bars.append(

@@ -31,6 +31,8 @@ _PUBLIC = {
     "GraphCRF": "maxmargin.estimators.graph",
     "GraphSVM": "maxmargin.estimators.graph",
     "IDAL": "maxmargin.solvers.idal",
+    "KernelChainCRF": "maxmargin.estimators.kernel",
+    "KernelChainSVM": "maxmargin.estimators.kernel",
     "LBFGS": "maxmargin.solvers.lbfgs",
     "load": "maxmargin.persist",
     "Loss": "maxmargin.losses",

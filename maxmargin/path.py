@@ -103,7 +103,7 @@ class Path:
             raise TypeError("This path was computed for a problem: it has weights, but no estimator.")
         model = copy(self._model)
         model.C = 1.0 / (self._n * regularization)
-        model._set_weights(self.w_at(regularization))
+        model._become(model._encoder, self.w_at(regularization))
         point = self._points[self._index(regularization)]
         model.trace_, model.status_ = Trace(), point.status
         model.trace_.append(

@@ -88,6 +88,8 @@ CASES = {
     "GraphCRF": ({}, cycles),
     "GraphCutSVM": ({}, graphs),
     "GraphSVM": ({}, cycles),
+    "KernelChainCRF": ({}, chains),
+    "KernelChainSVM": ({}, chains),
     "MatchingSVM": ({}, matchings),
     "MulticlassSVM": ({}, classes),
     "MultiLabelCRF": ({"graph": "full"}, several_labels),

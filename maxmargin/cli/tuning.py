@@ -15,7 +15,7 @@ from maxmargin.cli.training import Choices, check_tags, figures
 from maxmargin.path import Path
 from maxmargin.text import Document
 
-BAR = 30  # characters of the longest bar
+BAR = 24  # characters of the longest bar, which fits in 80 columns
 HELD_OUT = 5  # where there is no held-out file, one sentence of so many is held out
 
 

@@ -3,55 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from maxmargin.checks import check_choice, check_cost, check_count, check_positive
 from maxmargin.crfsuite.metrics import flat_accuracy_score
+from maxmargin.crfsuite.training import FrequentCRF, FrequentSVM, TrainingLog, flattens
 from maxmargin.estimators.chain import ChainCRF, ChainSVM
-from maxmargin.estimators.parameters import estimator
 from maxmargin.persist import load, register, save, writable
 from maxmargin.solvers.bcfw import BCFW
 from maxmargin.solvers.lbfgs import LBFGS
 from maxmargin.solvers.perceptron import Perceptron
-from maxmargin.trace import Trace
 
 ITERATIONS = {"l2sgd": 1000, "ap": 100, "pa": 100}  # the defaults there; L-BFGS has no limit
 LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
-
-
-class TrainingLog(NamedTuple):
-    """The course of a training: a dictionary for each certificate, with its number, the loss and the seconds so far."""
-
-    iterations: list[dict[str, Any]]
-
-    @property
-    def last_iteration(self) -> dict[str, Any]:
-        """The last of them."""
-        return self.iterations[-1]
-
-
-class Frequent:
-    """Models that have weights only for pairs that occur `least_observed` times or more."""
-
-    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
-        return super()._learn(X, y, least_observed=self.least_observed, **data)  # type: ignore[misc,attr-defined]
-
-
-@estimator
-class FrequentCRF(Frequent, ChainCRF):
-    """A CRF with the features of CRFsuite."""
-
-    least_observed: float = 0.0
-
-
-@estimator
-class FrequentSVM(Frequent, ChainSVM):
-    """A structural SVM with the features of CRFsuite."""
-
-    least_observed: float = 0.0
 
 
 class CRF(BaseEstimator):
@@ -370,18 +337,6 @@ class CRF(BaseEstimator):
 
 
 register(CRF, get=CRF._saved, make=CRF._loaded, name="crfsuite.CRF")
-
-
-def flattens(period: int, delta: float) -> Callable[[Trace], bool]:
-    """Whether a loss has fallen by at most a share `delta` in the last `period` certificates."""
-
-    def has_flattened(trace: Trace) -> bool:
-        if len(trace) <= period:
-            return False
-        before, now = trace.rows[-1 - period][3], trace.rows[-1][3]
-        return before - now <= delta * abs(now)
-
-    return has_flattened
 
 
 def _observed(states: bool, transitions: bool) -> bool | str:

@@ -114,6 +114,14 @@ class Encoder:
                 raise ValueError(f"bounds[{name!r}] must be numbers, the lower ones at most the upper ones.")
         return limits
 
+    def fitted(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The encoder and the weights of a model, from the weights of a solver: less, where predictions need less."""
+        return self, w
+
+    def scored(self, problem: Any, w: np.ndarray) -> Any:
+        """A problem of other examples, ready for predictions with these weights."""
+        return problem
+
     def attributes(self, w: np.ndarray) -> dict[str, Any]:
         """The attributes of a model with these weights."""
         return {"coef_": self.names(w), **{f"{name}_": getattr(self, name) for name in self.published}}

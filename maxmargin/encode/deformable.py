@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
 from maxmargin.checks import LARGEST
@@ -169,6 +168,8 @@ def stack_poses(y: Any, shapes: np.ndarray, n_joints: int | None = None) -> np.n
 
 def typical_ways(ways: np.ndarray, n_types: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cluster the ways along each edge in the true poses: the means of types, the spread around them, and the types."""
+    from sklearn.cluster import KMeans  # slow to import
+
     n, n_edges, _ = ways.shape
     if not 1 <= n_types <= n:
         raise ValueError(f"n_types must be between 1 and the number of images, {n}, not {n_types}.")

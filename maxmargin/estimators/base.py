@@ -147,8 +147,7 @@ class StructuredModel(BaseEstimator):
             held_out=self._held_out(encoder, X_dev, y_dev, data_dev or {}),
             **self._solver_options(),
         )
-        self._encoder: Any = encoder
-        self._set_weights(result.w)
+        self._become(encoder, result.w)
         self.trace_ = result.trace
         self.status_ = result.status
         self.n_iter_ = int(np.ceil(result.trace.passes[-1]))
@@ -230,7 +229,7 @@ class StructuredModel(BaseEstimator):
             raise kind(f"In the held-out data, X_dev and y_dev: {error}") from error
 
         def score(w: np.ndarray) -> float:
-            outputs = inference.best_outputs(problem, w, self.n_jobs)
+            outputs = inference.best_outputs(encoder.scored(problem, w), w, self.n_jobs)
             if self.scoring is None:
                 return encoder.score(problem, outputs)
             return metric(truth, encoder.decode_all(problem, outputs))
@@ -241,8 +240,13 @@ class StructuredModel(BaseEstimator):
         """Checked true outputs in the form of predictions."""
         return y
 
+    def _become(self, encoder: Any, w: np.ndarray) -> None:
+        """Become a model of the weights of a solver."""
+        self._encoder, w = encoder.fitted(w)
+        self._set_weights(w)
+
     def _set_weights(self, w: np.ndarray) -> None:
-        """Become a model of these weights."""
+        """Take these weights."""
         self._w = w
         for name, value in self._encoder.attributes(w).items():
             setattr(self, name, value)
@@ -294,7 +298,7 @@ class StructuredModel(BaseEstimator):
     def _problem(self, X: Any, **data: Any) -> Any:
         """The problem of new examples."""
         check_is_fitted(self)
-        return self._encoder.problem(X, **data)
+        return self._encoder.scored(self._encoder.problem(X, **data), self._w)
 
     def _problem_with_truth(self, X: Any, y: Any, **data: Any) -> Any:
         """The problem of new examples whose true outputs are known."""

@@ -11,15 +11,13 @@ from maxmargin import inference
 from maxmargin.checks import check_count, check_share
 from maxmargin.encode.chain import ChainEncoder
 from maxmargin.estimators.base import as_seed
-from maxmargin.estimators.families import LabelCRF, LabelSVM, NamedModel
+from maxmargin.estimators.families import LabelCRF, LabelModel, LabelSVM, LinearSVM, NamedModel
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
-class ChainModel(NamedModel):
+class SequenceModel(LabelModel):
     """What the models of sequences share."""
-
-    _encoder_type = ChainEncoder
 
     allowed_transitions: Any = parameter(
         "set of pairs of labels or (L, L) boolean array",
@@ -34,7 +32,7 @@ class ChainModel(NamedModel):
         default=None,
     )
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[ChainEncoder, Any]:
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Any, Any]:
         rules = {"allowed_transitions": self.allowed_transitions, "constraints": self.constraints}
         return super()._learn(X, y, **rules, **data)
 
@@ -81,41 +79,8 @@ class ChainModel(NamedModel):
 
 
 @estimator
-class ChainSVM(LabelSVM, ChainModel):
-    """Structural SVM for sequence labelling: a max-margin Markov chain of emissions and transitions.
-
-    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
-    and certifies how far from the optimum it can at most be.
-
-    Attributes
-    ----------
-    classes_ : (L,) array
-        The labels, sorted.
-    coef_ : Bunch
-        The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_bias`, ``bias``, ``first`` and ``last``
-        (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
-    n_features_in_ : int
-        The number of features F.
-    feature_names_in_ : (F,) array
-        Their names, if they were given by name and are not hashed: those in lists of names, and those in dictionaries,
-        whose numbers and bools are values of features, while their strings become part of the name: ``{"word": "the",
-        "length": 3, "in": ["title"]}`` has ``word:the``, ``length`` and ``in:title``. Predictions ignore other names.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from maxmargin import ChainSVM
-    >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[1, 2]], np.eye(3)[[0, 1]]]
-    >>> y = [["a", "b", "c"], ["b", "c"], ["a", "b"]]
-    >>> model = ChainSVM(C=10.0, random_state=0).fit(X, y)
-    >>> model.predict([np.eye(3)[[0, 1]]])
-    [array(['a', 'b'], dtype='<U1')]
-    >>> labels, scores = model.predict_topk([np.eye(3)[[0, 1]]], k=2)[0]
-    >>> labels[0].tolist(), bool(scores[0] > scores[1])
-    (['a', 'b'], True)
-    >>> model.status_.name
-    'OPTIMAL'
-    """
+class SequenceSVM(LabelSVM, SequenceModel):
+    """What structural SVMs on sequences share."""
 
     @documents_fit
     def fit(
@@ -144,52 +109,8 @@ class ChainSVM(LabelSVM, ChainModel):
 
 
 @estimator
-class ChainCRF(LabelCRF, ChainModel):
-    """Linear-chain conditional random field: p(y) ~ exp(score(y)), with emissions and transitions.
-
-    Minimises lambda {l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2} + (1/n) sum_i weight_i {-log p(y_i)}, lambda =
-    1/(n C), and certifies how far from the optimum it can at most be. In terms of CRFsuite's c1 and c2,
-    C = 1/(c1 + 2 c2) and l1_ratio = c1/(c1 + 2 c2).
-
-    Attributes
-    ----------
-    classes_, coef_, n_features_in_, feature_names_in_ : as those of `ChainSVM`
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from maxmargin import ChainCRF
-    >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[1, 2]], np.eye(3)[[0, 1]]]
-    >>> y = [["a", "b", "c"], ["b", "c"], ["a", "b"]]
-    >>> model = ChainCRF(C=10.0).fit(X, y)
-    >>> model.predict([np.eye(3)[[0, 1]]])
-    [array(['a', 'b'], dtype='<U1')]
-    >>> model.predict_marginals([np.eye(3)[[0, 1]]])[0].shape
-    (2, 3)
-
-    Features by name:
-
-    >>> sentences = [[{"word": "the"}, {"word": "dog"}], [{"word": "dogs"}, {"word": "bark", "length": 4}]]
-    >>> tagger = ChainCRF().fit(sentences, [["DET", "NOUN"], ["NOUN", "VERB"]])
-    >>> tagger.feature_names_in_.tolist()
-    ['word:the', 'word:dog', 'word:dogs', 'word:bark', 'length']
-    >>> tagger.predict([[{"word": "the"}, {"word": "cat"}]])[0].tolist()
-    ['DET', 'NOUN']
-    """
-
-    l1_ratio: float = parameter(
-        "float",
-        "The share of the L1 norm in the regularization, from 0 to 1: it makes weights exactly zero. Needs the solver "
-        '"auto" or "lbfgs", which is OWL-QN then.',
-        default=0.0,
-    )
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_share("l1_ratio", self.l1_ratio)
-
-    def _solver_options(self) -> dict[str, Any]:
-        return {"l1_ratio": float(self.l1_ratio)}
+class SequenceCRF(LabelCRF, SequenceModel):
+    """What conditional random fields of sequences share."""
 
     def log_likelihood(self, X: Any, y: Any, *, lengths: Any = None) -> np.ndarray:
         return self._log_likelihood(self._problem_with_truth(X, y, lengths=lengths))
@@ -249,3 +170,97 @@ class ChainCRF(LabelCRF, ChainModel):
         rng = np.random.default_rng(as_seed(random_state))
         samples = inference.samples(problem, self._w, n_samples, rng, self.n_jobs)
         return [self.classes_[outputs] for outputs in samples]
+
+
+@estimator
+class ChainModel(SequenceModel, NamedModel):
+    """What the models of sequences share whose weights are those of features."""
+
+    _encoder_type = ChainEncoder
+
+
+@estimator
+class ChainSVM(LinearSVM, SequenceSVM, ChainModel):
+    """Structural SVM for sequence labelling: a max-margin Markov chain of emissions and transitions.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
+    and certifies how far from the optimum it can at most be.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The labels, sorted.
+    coef_ : Bunch
+        The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_bias`, ``bias``, ``first`` and ``last``
+        (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
+    n_features_in_ : int
+        The number of features F.
+    feature_names_in_ : (F,) array
+        Their names, if they were given by name and are not hashed: those in lists of names, and those in dictionaries,
+        whose numbers and bools are values of features, while their strings become part of the name: ``{"word": "the",
+        "length": 3, "in": ["title"]}`` has ``word:the``, ``length`` and ``in:title``. Predictions ignore other names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import ChainSVM
+    >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[1, 2]], np.eye(3)[[0, 1]]]
+    >>> y = [["a", "b", "c"], ["b", "c"], ["a", "b"]]
+    >>> model = ChainSVM(C=10.0, random_state=0).fit(X, y)
+    >>> model.predict([np.eye(3)[[0, 1]]])
+    [array(['a', 'b'], dtype='<U1')]
+    >>> labels, scores = model.predict_topk([np.eye(3)[[0, 1]]], k=2)[0]
+    >>> labels[0].tolist(), bool(scores[0] > scores[1])
+    (['a', 'b'], True)
+    >>> model.status_.name
+    'OPTIMAL'
+    """
+
+
+@estimator
+class ChainCRF(SequenceCRF, ChainModel):
+    """Linear-chain conditional random field: p(y) ~ exp(score(y)), with emissions and transitions.
+
+    Minimises lambda {l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2} + (1/n) sum_i weight_i {-log p(y_i)}, lambda =
+    1/(n C), and certifies how far from the optimum it can at most be. In terms of CRFsuite's c1 and c2,
+    C = 1/(c1 + 2 c2) and l1_ratio = c1/(c1 + 2 c2).
+
+    Attributes
+    ----------
+    classes_, coef_, n_features_in_, feature_names_in_ : as those of `ChainSVM`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import ChainCRF
+    >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[1, 2]], np.eye(3)[[0, 1]]]
+    >>> y = [["a", "b", "c"], ["b", "c"], ["a", "b"]]
+    >>> model = ChainCRF(C=10.0).fit(X, y)
+    >>> model.predict([np.eye(3)[[0, 1]]])
+    [array(['a', 'b'], dtype='<U1')]
+    >>> model.predict_marginals([np.eye(3)[[0, 1]]])[0].shape
+    (2, 3)
+
+    Features by name:
+
+    >>> sentences = [[{"word": "the"}, {"word": "dog"}], [{"word": "dogs"}, {"word": "bark", "length": 4}]]
+    >>> tagger = ChainCRF().fit(sentences, [["DET", "NOUN"], ["NOUN", "VERB"]])
+    >>> tagger.feature_names_in_.tolist()
+    ['word:the', 'word:dog', 'word:dogs', 'word:bark', 'length']
+    >>> tagger.predict([[{"word": "the"}, {"word": "cat"}]])[0].tolist()
+    ['DET', 'NOUN']
+    """
+
+    l1_ratio: float = parameter(
+        "float",
+        "The share of the L1 norm in the regularization, from 0 to 1: it makes weights exactly zero. Needs the solver "
+        '"auto" or "lbfgs", which is OWL-QN then.',
+        default=0.0,
+    )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_share("l1_ratio", self.l1_ratio)
+
+    def _solver_options(self) -> dict[str, Any]:
+        return {"l1_ratio": float(self.l1_ratio)}

@@ -152,6 +152,19 @@ class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
         default=True,
     )
 
+    _encoder_type: ClassVar[Any]
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
+        loss = self._find_loss()
+        with_grams = find_solver(self.solver, loss).needs_norms(loss)
+        options = {"dtype": self.dtype, "fit_bias": self.fit_bias}
+        return self._encoder_type.learn(X, y, with_grams=with_grams, **options, **data)
+
+
+@estimator
+class NamedModel(LabelModel):
+    """A model of labels with weights of features, which may have names."""
+
     only_observed: bool | str = parameter(
         'bool, "features" or "transitions"',
         "Have weights only for the pairs of a feature and a label, and of two neighbouring labels (with each feature "
@@ -160,20 +173,6 @@ class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
         "with one or two labels. Rows are then stored sparse, and so is ``coef_.emissions``.",
         default=False,
     )
-
-    _encoder_type: ClassVar[Any]
-
-    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
-        loss = self._find_loss()
-        with_grams = find_solver(self.solver, loss).needs_norms(loss)
-        options = {"dtype": self.dtype, "fit_bias": self.fit_bias, "only_observed": self.only_observed}
-        return self._encoder_type.learn(X, y, with_grams=with_grams, **options, **data)
-
-
-@estimator
-class NamedModel(LabelModel):
-    """A model of labels whose features may have names."""
-
     min_count: int = parameter(
         "int", "Leave out features given by name that occur less often than that in the training examples.", default=1
     )
@@ -184,7 +183,8 @@ class NamedModel(LabelModel):
     )
 
     def _learn(self, X: Any, y: Any, **data: Any) -> Any:
-        return super()._learn(X, y, min_count=self.min_count, n_hashed=self.n_hashed, **data)
+        options = {"only_observed": self.only_observed, "min_count": self.min_count, "n_hashed": self.n_hashed}
+        return super()._learn(X, y, **options, **data)
 
     @property
     def feature_names_in_(self) -> np.ndarray:
@@ -207,15 +207,21 @@ class LabelSVM(SVM, LabelModel):
         default="hamming",
     )
     class_weight: Any = parameter('dict or "balanced"', "Factors of the cost by true label.", default=None)
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
+        return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
+
+
+@estimator
+class LinearSVM(LabelSVM):
+    """One whose weights are those of features."""
+
     bounds: Any = parameter(
         "dict",
         'Bounds of weights by the names of `coef_`, such as ``{"transitions": (0, None)}``: pairs of a lower and an '
         "upper bound, each None, a number or an array like that part of the weights.",
         default=None,
     )
-
-    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
-        return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
 
 
 @estimator

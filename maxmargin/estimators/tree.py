@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self, Unpack
 
 from maxmargin.encode.tree import TreeEncoder
-from maxmargin.estimators.families import LabelCRF, LabelSVM, NamedModel
+from maxmargin.estimators.families import LabelCRF, LinearSVM, NamedModel
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator
 
 
@@ -28,7 +28,7 @@ class TreeModel(NamedModel):
 
 
 @estimator
-class TreeSVM(LabelSVM, TreeModel):
+class TreeSVM(LinearSVM, TreeModel):
     """Structural SVM that labels the nodes of trees: a max-margin Markov tree of nodes and edges.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),

@@ -14,6 +14,7 @@ from maxmargin.features.base import (
 )
 from maxmargin.features.constant import ConstantFeatures
 from maxmargin.features.dense import DenseFeatures
+from maxmargin.features.kernel import KernelFeatures, KnownScores, kernel_of
 from maxmargin.features.observed import ObservedFeatures, Pairs, observed_features
 from maxmargin.features.parts import score_parts, spread_parts, squared_norm_parts
 from maxmargin.features.sparse import BinaryFeatures, SparseFeatures
@@ -24,11 +25,14 @@ __all__ = [
     "ConstantFeatures",
     "DenseFeatures",
     "Gram",
+    "KernelFeatures",
+    "KnownScores",
     "ObservedFeatures",
     "Pairs",
     "SparseFeatures",
     "SplitFeatures",
     "as_matrix",
+    "kernel_of",
     "norm_buffer",
     "observed_features",
     "rows_of",

@@ -130,12 +130,17 @@ def rows_of(offsets: np.ndarray) -> sp.csr_array:
     return sp.csr_array((np.ones(n_rows), np.arange(n_rows), offsets), shape=(len(offsets) - 1, n_rows))
 
 
-def squared_sums(features: Any, counts: sp.csr_array) -> np.ndarray:
-    """||sum_t counts[i, t] |x_t| ||^2 of each example i.
+@generic
+def squared_sums(features, counts):
+    """||sum_t counts[i, t] |x_t| ||^2 of each example i, or a bound of that; called from Python only.
 
     Where an output chooses a column of weights for each row, no two outputs of an example are further apart than by
     twice that: a feature f has the weights sum_t x_tf (e_t - e'_t), and columns e_t - e'_t are of the norm sqrt(2).
     """
+
+
+def squared_sums_of_rows(features, counts):
+    """The same for features that can be had as a matrix."""
     sums = counts @ abs(as_matrix(features, counts.shape[1])).astype(np.float64)
     return np.asarray((sums * sums).sum(axis=1), np.float64).ravel()
 

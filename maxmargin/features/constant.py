@@ -6,7 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.features.base import as_matrix, full_table, score_rows, spread_rows, squared_norm_rows, weight_shape
+from maxmargin.features.base import (
+    as_matrix,
+    full_table,
+    score_rows,
+    spread_rows,
+    squared_norm_rows,
+    squared_sums,
+    squared_sums_of_rows,
+    weight_shape,
+)
 from maxmargin.runtime.dispatch import implements
 
 
@@ -15,6 +24,7 @@ class ConstantFeatures(NamedTuple):
 
 
 implements(weight_shape, ConstantFeatures)(full_table)
+implements(squared_sums, ConstantFeatures)(squared_sums_of_rows)
 
 
 @implements(as_matrix, ConstantFeatures)

@@ -19,6 +19,8 @@ from maxmargin.features.base import (
     score_rows,
     spread_rows,
     squared_norm_rows,
+    squared_sums,
+    squared_sums_of_rows,
     weight_shape,
     with_gram,
 )
@@ -34,6 +36,7 @@ class DenseFeatures(NamedTuple):
 
 
 implements(weight_shape, DenseFeatures)(full_table)
+implements(squared_sums, DenseFeatures)(squared_sums_of_rows)
 
 
 @implements(as_matrix, DenseFeatures)

@@ -16,6 +16,8 @@ from maxmargin.features.base import (
     score_rows,
     spread_rows,
     squared_norm_rows,
+    squared_sums,
+    squared_sums_of_rows,
     weight_shape,
 )
 from maxmargin.features.sparse import SparseFeatures, entry
@@ -68,6 +70,9 @@ def observed_features(rows: Any, pairs: Pairs) -> ObservedFeatures:
 @implements(weight_shape, ObservedFeatures)
 def one_column(features, n_features, n_labels):
     return features.labels.size, 1
+
+
+implements(squared_sums, ObservedFeatures)(squared_sums_of_rows)
 
 
 @implements(as_matrix, ObservedFeatures)

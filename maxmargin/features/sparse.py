@@ -21,6 +21,8 @@ from maxmargin.features.base import (
     score_rows,
     spread_rows,
     squared_norm_rows,
+    squared_sums,
+    squared_sums_of_rows,
     weight_shape,
     with_gram,
 )
@@ -61,6 +63,7 @@ def binary_entry(features, p):
 
 
 implements(weight_shape, SparseFeatures, BinaryFeatures)(full_table)
+implements(squared_sums, SparseFeatures, BinaryFeatures)(squared_sums_of_rows)
 
 
 @implements(as_matrix, SparseFeatures)

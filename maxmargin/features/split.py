@@ -22,6 +22,8 @@ from maxmargin.features.base import (
     score_rows,
     spread_rows,
     squared_norm_rows,
+    squared_sums,
+    squared_sums_of_rows,
     weight_shape,
     with_gram,
 )
@@ -102,6 +104,9 @@ def _entries(rows: Any, which: np.ndarray, indices: np.ndarray) -> Any:
 @implements(weight_shape, SplitFeatures)
 def table_and_column(features, n_features, n_labels):
     return features.is_observed.size + features.rare.labels.size, 1
+
+
+implements(squared_sums, SplitFeatures)(squared_sums_of_rows)
 
 
 @implements(as_matrix, SplitFeatures)

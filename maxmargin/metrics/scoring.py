@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sklearn.metrics import make_scorer
-
 from maxmargin.checks import shown
 from maxmargin.metrics.entities import entity_f1, entity_precision, entity_recall
 from maxmargin.metrics.labels import sequence_accuracy, token_accuracy
@@ -53,4 +51,6 @@ def get_scorer(name: str) -> Any:
     >>> get_scorer("entity_f1")(model, [np.eye(2)], [["B-X", "O"]])
     1.0
     """
+    from sklearn.metrics import make_scorer  # slow to import
+
     return make_scorer(find_metric(name))

@@ -209,6 +209,13 @@ class Bound:
             numbers = len(truth.start) - 1, truth.values.ctypes.data, truth.start.ctypes.data
             self.table = FunctionTable(problem, PROBLEM, dtype, numbers, truth)
 
+    def sibling(self, problem: Any) -> Bound:
+        """A problem of the same type, examples and workspace, made ready in its turn."""
+        other = Bound(problem, self.truth, self.table.dtype if self.table else None)
+        if self.table is not None and other.table is not None:
+            other.table.work = self.table.work
+        return other
+
     def pack(self, scratch: Any) -> Any:
         """Scratch space, with a workspace of the problem in it, as kernels take it."""
         if self.table is None:

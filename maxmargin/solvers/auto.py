@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from maxmargin.features.kernel import kernel_of
 from maxmargin.losses import Loss, find_loss
 from maxmargin.problem import block_oracle
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.bcfw import BCFW, BlockState
+from maxmargin.solvers.exponentiated_gradient import ExponentiatedGradient
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Result, Run, State
 from maxmargin.solvers.smooth_auto import SmoothAuto
@@ -30,13 +32,15 @@ class Auto(Solver):
     longer than the rest of a step, by the time of the first passes.
 
     Smooth losses are left to `LBFGS` and, where there is much to do and the loss is smoothed by entropy, as that of
-    conditional random fields is, to `ExponentiatedGradient` first, for as long as it is the faster of the two.
+    conditional random fields is, to `ExponentiatedGradient` first, for as long as it is the faster of the two; on
+    kernels to the latter alone.
     """
 
     takes_smooth: ClassVar[bool] = True
     needs_margin: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
+    takes_kernels: ClassVar[bool] = True
 
     def needs_norms(self, loss: Loss) -> bool:
         return not loss.is_smooth
@@ -44,7 +48,8 @@ class Auto(Solver):
     def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
         loss = find_loss(options.get("loss") or self.default_loss)
         if loss.is_smooth:
-            return SmoothAuto().solve(problem, C, sample_weight, **options)
+            solver = SmoothAuto() if kernel_of(problem) is None else ExponentiatedGradient()
+            return solver.solve(problem, C, sample_weight, **options)
         return super().solve(problem, C, sample_weight, **options)
 
     def iterate(self, run: Run) -> Iterator[Certificate]:

@@ -75,6 +75,7 @@ class BCFW(Solver):
     needs_margin: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
+    takes_kernels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice("steps", self.steps, STEPS)

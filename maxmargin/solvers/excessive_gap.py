@@ -76,6 +76,7 @@ class ExcessiveGap(Solver):
     needs_margin: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
+    takes_kernels: ClassVar[bool] = True
     default_passes: ClassVar[int] = 10_000
 
     def __post_init__(self) -> None:
@@ -199,12 +200,12 @@ class Smoothed:
         J_mu falls as mu rises, to a limit that tells whether there is a level for the given weights.
         """
         center = self.uniform.v
-        limit = self.dual_value(self.uniform) + self.strength / 2 * float(np.sum((w - center) ** 2))
+        limit = self.dual_value(self.uniform) + self.strength / 2 * self.objective.squared_length(w - center)
         for at in [w, center] if limit < 0 else [center]:
             level = mu
             while True:
                 beta, value, rounding = self._attain(at, level)
-                square = self.strength * float(np.dot(beta.v, beta.v))
+                square = self.strength * self.objective.inner(beta.v, beta.v)
                 share = min(1.0, beta.cost / square) if square > 0 else 1.0
                 alpha = Means(share * beta.v, share * beta.cost)
                 point = Point(level, at, alpha, beta, value <= self.dual_value(alpha) + rounding)

@@ -77,6 +77,7 @@ class ExponentiatedGradient(Solver):
     needs_margin: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
+    takes_kernels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.batch, (bool, np.bool_)):
@@ -143,8 +144,8 @@ class BatchState:
             eta = self.eta
             tried = attain_gibbs(run, (1 - eta * t) * point.W + eta * point.v, (1 - eta * t) * point.c + eta)
             change, cost = tried.v - point.v, tried.cost - point.cost
-            a = (1 - t * point.c) * cost - strength * float(np.dot(point.v - t * point.W, change))
-            bend = t * a + strength * float(np.dot(change, change)) / eta
+            a = (1 - t * point.c) * cost - strength * self.objective.inner(point.v - t * point.W, change)
+            bend = t * a + strength * self.objective.inner(change, change) / eta
             best = a / bend if bend > 0 else 2 * eta
             if self._value(tried) >= self._value(point):
                 self.point, self.eta = tried, min(max(RELAXED * best, eta / 2), 2 * eta)
@@ -209,7 +210,7 @@ class BlockState:
         self.objective.passes.run(place, self.point, self.objective.loss, self.w, scale, pull)
         self.run.count(calls=self.objective.n)
         v, dual, _, _ = self.rebuild()
-        norm = 0.5 * self.objective.regularization * float(np.dot(v, v))
+        norm = 0.5 * self.objective.regularization * self.objective.squared_length(v)
         return dual + norm, norm
 
     def make_pass(self, solver: ExponentiatedGradient) -> None:

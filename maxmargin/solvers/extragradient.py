@@ -61,6 +61,7 @@ class Extragradient(Solver):
     needs_margin: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
+    takes_kernels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("gap_every", self.gap_every)
@@ -113,11 +114,12 @@ class Saddle:
     def step(self) -> None:
         """The first step that is short enough, halved from the last one on."""
         shortest = SHORTEST * self.eta
+        inner, length = self.run.objective.inner, self.run.objective.squared_length
         while not self.run.must_stop:
             middle, u = self._moved(self.w, self.alpha.v)
             w, alpha = self._moved(middle, u.v)
-            twist = np.dot(middle - self.w, u.v - alpha.v) - np.dot(u.v - self.alpha.v, middle - w)
-            away = (np.sum((w - middle) ** 2) + np.sum((middle - self.w) ** 2)) / (2 * self.rho)
+            twist = inner(middle - self.w, u.v - alpha.v) - inner(u.v - self.alpha.v, middle - w)
+            away = (length(w - middle) + length(middle - self.w)) / (2 * self.rho)
             away += self._divergence(alpha, u) + self._divergence(u, self.alpha)
             if self.eta * self.strength * twist <= away:
                 self.total += self.eta
@@ -134,7 +136,7 @@ class Saddle:
 
     def _divergence(self, p: Gibbs, q: Gibbs) -> float:
         """KL(p || q)."""
-        rise = (p.c - q.c) * p.cost - self.strength * float(np.dot(p.W - q.W, p.v))
+        rise = (p.c - q.c) * p.cost - self.strength * self.run.objective.inner(p.W - q.W, p.v)
         return max(rise - p.log_z + q.log_z, 0.0)
 
     def average(self) -> tuple[np.ndarray, float, float]:

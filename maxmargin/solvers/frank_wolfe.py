@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from maxmargin.problem import add_output, gold
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.runtime.vectors import add_scaled, clear, scale
@@ -29,6 +27,7 @@ class FrankWolfe(Solver):
     needs_margin: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
+    takes_kernels: ClassVar[bool] = True
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective
@@ -52,7 +51,7 @@ class FrankWolfe(Solver):
         objective, found = run.objective, state.found
         vertex = -found.gradient / objective.regularization
         direction = vertex - objective.at(run.dual.means)[0]
-        curvature = objective.regularization * float(np.dot(direction, direction))
+        curvature = objective.regularization * objective.inner(direction, direction)
         slope = max(float(found.gaps.sum()), 0.0)
         gamma = slope / curvature if slope < curvature else 1.0
         objective.passes.run(mix, run.dual.means, state.outputs, gamma)

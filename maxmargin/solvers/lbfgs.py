@@ -143,11 +143,11 @@ class _Point:
 
     def __init__(self, run: Run, w: np.ndarray) -> None:
         objective = run.objective
-        self.w = w
-        self.evaluation: Evaluation = run.evaluate(w)
+        self.w = w.astype(run.w.dtype).astype(w.dtype) if objective.passes.dtype != run.w.dtype else w  # as returned
+        self.evaluation: Evaluation = run.evaluate(self.w)
         run.n_steps += objective.n
-        self.value = self.evaluation.value + objective.l1 * float(np.abs(w).sum())
-        self.gradient = objective.regularization * w
+        self.value = self.evaluation.value + objective.l1 * float(np.abs(self.w).sum())
+        self.gradient = objective.regularization * self.w
         self.gradient += self.evaluation.gradient
 
     def certificate(self, run: Run, bound: LowerBound | ElasticBound) -> Certificate:

@@ -41,6 +41,7 @@ class NSlack(Solver):
     needs_margin: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
+    takes_kernels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("keep", self.keep)

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.checks import as_sample_weight, check_positive, check_share
+from maxmargin.features.kernel import complete, inner_product, kernel_of, squared_length
 from maxmargin.losses import NAMED, BoundedLoss, Loss, attain, attained_on, potentials
 from maxmargin.persist.registry import kept
 from maxmargin.problem import (
@@ -116,7 +117,11 @@ class Objective:
         self.loss = attained_on(loss, problem)
         self.n_jobs = n_jobs
         self.passes = Passes(problem, n_jobs, loss.n_best)
-        self.problem = self.passes.problem
+        self.problem = self.passes.problem  # for steps on single examples
+        self.kernel = kernel_of(self.problem.problem)
+        if self.kernel is not None:
+            followed = self.problem.problem._replace(features=self.kernel._replace(follows=True))
+            self.problem = self.problem.sibling(followed)
         self.n = self.passes.n
         self.n_weights = new_weights(problem).size
         self.regularization = (1 - l1_ratio) / (self.n * C)
@@ -129,7 +134,7 @@ class Objective:
         other = copy.copy(self)
         other.loss = attained_on(loss, self.problem)
         if loss.n_best > self.passes.n_best:
-            other.passes = Passes(self.problem, self.n_jobs, loss.n_best)
+            other.passes = Passes(self.passes.problem, self.n_jobs, loss.n_best)
         return other
 
     def with_regularization(self, regularization: float) -> Objective:
@@ -177,16 +182,39 @@ class Objective:
         costs, (means, sets, _) = np.zeros(self.n), as_point(point)
         arguments = means, sets, self.passes.part_sizes, self.weight, self.regularization, costs
         v = self.passes.accumulate(assemble, *arguments)
+        self.complete(v)
         return v, float(costs.sum()) / self.n
+
+    def complete(self, v: np.ndarray) -> None:
+        """Fill in what sums over examples leave out of weights, where features are those of a kernel."""
+        if self.kernel is not None:
+            complete(self.kernel, v)
+
+    def inner(self, a: np.ndarray, b: np.ndarray) -> float:
+        """The inner product of two weights in float64."""
+        return float(np.dot(a, b)) if self.kernel is None else inner_product(self.kernel, a, b)
+
+    def squared_length(self, w: np.ndarray) -> float:
+        """||w||^2 in float64; rounded up, where features are those of a kernel."""
+        if self.kernel is None:
+            return float(np.sum(np.square(w, dtype=np.float64)))
+        return squared_length(self.kernel, w)
+
+    def in_dtype(self, w: np.ndarray) -> np.ndarray:
+        """Weights in the dtype of the problem."""
+        rounded = w.astype(self.passes.dtype, copy=False)
+        if rounded is not w:
+            self.complete(rounded)  # by what the coefficients have become
+        return rounded
 
     def primal(self, w: np.ndarray, loss: float) -> float:
         """F(w), given its loss term."""
-        return 0.5 * self.regularization * float(np.sum(np.square(w, dtype=np.float64))) + float(loss)
+        return 0.5 * self.regularization * self.squared_length(w) + float(loss)
 
     def dual_value(self, gain: float, v: np.ndarray) -> float:
         """D(mu), given w(mu) before its projection and the mean of <cost, mu> + entropy(mu)."""
         w = project(v, self.bounds)
-        return gain - self.regularization * (0.5 * float(np.sum(np.square(w))) + dual_term(v, self.bounds))
+        return gain - self.regularization * (0.5 * self.squared_length(w) + dual_term(v, self.bounds))
 
     def evaluate(
         self,
@@ -211,10 +239,12 @@ class Objective:
         loss : in place of that of the objective
         with_gradient : whether to sum up the gradient
         """
-        values, w = np.zeros((self.n, 9)), w.astype(self.passes.dtype, copy=False)
+        values, w = np.zeros((self.n, 9)), self.in_dtype(w)
         arguments = self._loss_arguments(w, loss or self.loss, means, outputs, point, sets, values)
         size = self.n_weights if with_gradient else 0
         gradient = self.passes.accumulate(loss_pass, *arguments, size=size)
+        if with_gradient:
+            self.complete(gradient)
         averages = self.weight @ values[:, :IS_WRONG] / self.n
         n_inexact, n_wrong, n_beyond_reach = np.count_nonzero(values[:, SLACK:], axis=0)
         if n_beyond_reach:
@@ -236,7 +266,7 @@ class Objective:
     def prepare(self) -> None:
         """Compile what `evaluate` runs, so that the first time it takes is that of the work."""
         arguments = self._loss_arguments(new_weights(self.problem), self.loss, None, None, None, None, np.zeros((0, 9)))
-        loss_pass(self.problem, np.zeros(0), *arguments, 0, 0, self.passes.scratches[0])
+        loss_pass(self.passes.problem, np.zeros(0), *arguments, 0, 0, self.passes.scratches[0])
 
     def _loss_arguments(
         self,

@@ -47,6 +47,7 @@ class OneSlack(Solver):
 
     cache: int = 10
 
+    takes_kernels: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

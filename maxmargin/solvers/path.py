@@ -124,7 +124,7 @@ class PathFollower:
         direction = project(psi, objective.bounds)
         without_costs = objective.with_loss(Loss(margin=False))
         margins = without_costs.evaluate(direction).value - without_costs.primal(direction, 0.0)
-        infinity = (float(np.dot(direction, direction)) + margins) / (self.kappa * self.eps)
+        infinity = (objective.squared_length(direction) + margins) / (self.kappa * self.eps)
         regularization = max(infinity, smallest)
         w = (direction / regularization).astype(objective.passes.dtype)
         found = objective.with_regularization(regularization).evaluate(w, point=means, with_gradient=False)
@@ -165,7 +165,7 @@ class PathFollower:
     ) -> Breakpoint:
         """A breakpoint, with the dual value of its dual point and how fast its gap grows."""
         v, dual = self.objective.with_regularization(regularization).at(point)
-        decay = dual - regularization / 2 * float(np.sum(np.square(w, dtype=np.float64)))
+        decay = dual - regularization / 2 * self.objective.squared_length(w)
         seconds = time.perf_counter() - began
         return Breakpoint(regularization, w, primal, dual, decay, passes, oracle_calls, seconds, status, point, v)
 

@@ -255,7 +255,7 @@ class Run:
 
     def _place(self, v: np.ndarray) -> None:
         bounds = self.objective.bounds
-        self.w[:] = project(v, bounds)
+        self.w[:] = self.objective.in_dtype(project(v, bounds))
         bounds.free[:] = v[bounds.which]
 
     def evaluate(self, w: np.ndarray, objective: Objective | None = None, **kept: Any) -> Evaluation:
@@ -292,7 +292,9 @@ class Run:
         start = as_numbers("start", start)
         if start.shape != self.w.shape or not np.isfinite(start).all():
             raise ValueError(f"start must hold {self.w.size} finite weights, or be a dual point of this problem.")
-        return project(start, self.objective.bounds)
+        start = project(start, self.objective.bounds)
+        self.objective.complete(start)  # of a model of other features, the scores would be false
+        return start
 
     def status(self, is_optimal: bool) -> Status:
         """Why the run ended."""

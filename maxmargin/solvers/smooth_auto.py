@@ -7,7 +7,7 @@ taken in float32, certificates and the weights they go on from are of the object
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,9 @@ from maxmargin.solvers.exponentiated_gradient import BlockState, ExponentiatedGr
 from maxmargin.solvers.lbfgs import LBFGS
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
+from maxmargin.solvers.observer import Observer
 from maxmargin.solvers.run import Run, State
+from maxmargin.trace import Status
 
 ENOUGH_PARTS = 1_000_000  # of all examples: with fewer, L-BFGS takes next to no time
 MOST_PARTS = 30_000_000  # two numbers of each are kept
@@ -29,6 +31,27 @@ FIRST = 2  # certificates whose gaps say little: those of the first passes
 @dataclass(frozen=True)
 class SmoothAuto(LBFGS):
     """`ExponentiatedGradient`, then `LBFGS`; the choice is noted in the trace."""
+
+    def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
+        """Run; what float32 cannot certify is left to L-BFGS in float64, from the weights reached so far.
+
+        Runs with a checkpoint end there: what goes on in another precision could not be resumed.
+        """
+        seen: list[Certificate] = []
+
+        def watch(certificate: Certificate) -> bool:
+            seen[:] = [certificate]
+            return observe(certificate)
+
+        super().follow(run, watch)
+        objective = run.objective
+        is_rough = run.verdict is Status.STALLED and objective.passes.dtype == np.float32
+        can_go_on = supports(prepared, objective.problem) and not objective.bounds.which.size
+        if is_rough and can_go_on and isinstance(observe, Observer):
+            (last,), run.verdict, run.state = seen, None, None
+            run.objective, run.start = objective.prepared(np.float64), last.w
+            run.notes.append(f"Went on in float64 after {run.passes:.0f} passes.")
+            LBFGS().follow(run, lambda found: observe(found._replace(dual=max(found.dual, last.dual))))
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         state = run.take_up(lambda: self._begin(run))

@@ -37,6 +37,7 @@ class Solver:
     needs_regularization: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = True
     returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
+    takes_kernels: ClassVar[bool] = False  # weights whose inner products are those of the objective
     takes_l1: ClassVar[bool] = False
     default_passes: ClassVar[int] = 1000  # after which to stop unless told otherwise
     resumes: ClassVar[bool] = False  # goes on from the state of a run, see `Run.take_up`, as a checkpoint needs
@@ -190,3 +191,8 @@ class Solver:
             raise ValueError(f"{name} needs regularization: C must be finite.")
         if not self.takes_bounds and objective.bounds.which.size:
             raise ValueError(f"{name} takes no bounds of the weights.")
+        if objective.kernel is not None and not self.takes_kernels:
+            raise ValueError(
+                f"{name} takes no kernels: use BCFW, ExcessiveGap or another solver of the dual, such as "
+                "ExponentiatedGradient for the log loss."
+            )

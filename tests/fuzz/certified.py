@@ -6,6 +6,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from maxmargin import problem as generics
+from maxmargin.features import DenseFeatures, kernel_of
+from maxmargin.features.base import Gram
+from maxmargin.features.kernel import complete, tables
 from maxmargin.problem import IMPOSSIBLE, n_examples, new_weights, part_sizes
 from maxmargin.solvers.bounds import make_bounds, project
 from maxmargin.solvers.objective import Objective
@@ -129,29 +132,62 @@ def most_of_relaxed(w, problem, C, weight, loss):
     return total + w.astype(float) @ w.astype(float) / (2 * len(weight) * C)
 
 
+def explicit(problem, *models):
+    """A problem of linear features and the weights of models that were trained on it; kernels are factored."""
+    features = kernel_of(problem)
+    if features is None:
+        return problem, [model._w for model in models]
+    n, n_labels = len(features.slot), features.n_labels
+    values, vectors = np.linalg.eigh(whole_gram(features))
+    rows = vectors * np.sqrt(np.maximum(values, 0))
+    weights = []
+    for model in models:
+        coefficients = np.zeros((n, n_labels))
+        coefficients[model.support_] = model.coef_.dual
+        weights.append(np.append(rows.T @ coefficients, model.coef_.transitions))
+    linear = DenseFeatures(np.ascontiguousarray(rows), Gram(np.empty(0), np.full(len(problem.offsets), -1)))
+    names = ("token_cost", "cost_matrix", "penalty", "end_penalty")
+    in_double = {name: getattr(problem, name).astype(float) for name in names}
+    return problem._replace(features=linear, n_features=n, **in_double), weights
+
+
+def whole_gram(features):
+    """The Gram matrix of features of a kernel, column by column."""
+    n = len(features.slot)
+    w = np.zeros(2 * features.n_labels * n)
+    coefficients, scores = tables(features, w)
+    gram = np.zeros((n, n))
+    for t in range(n):
+        coefficients[0] = np.eye(n)[t]
+        complete(features, w)
+        gram[t] = scores[0]
+    return gram
+
+
 def false_certificate(model, X, y, sample_weight, reference, **data):
-    """What is wrong with the certificate of a fitted model, or None; `reference` are weights to compare with."""
+    """What is wrong with the certificate of a fitted model, or None; `reference` is another one to compare with."""
     task = model._encode(X, y, **data)
-    blocks = blocks_of(task.problem)
+    problem, (own, theirs) = explicit(task.problem, model, reference)
+    blocks = blocks_of(problem)
     n, loss, C = len(blocks), model._find_loss(), float(model.C)
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
-    bounds = make_bounds(task.lower, task.upper, model._w)  # as weights of the dtype can keep them
-    w = model._w.astype(float)
+    bounds = make_bounds(task.lower, task.upper, own)  # as weights of the dtype can keep them
+    w = own.astype(float)
     primal, dual = model.certificate_
     with np.errstate(over="ignore"):
         costs = np.array([costs.max() for _, costs in blocks]) + loss.mu * loss.is_smooth
-        scores = np.array([size_of_scores(task.problem, i, model._w, psi) for i, (psi, _) in enumerate(blocks)])
+        scores = np.array([size_of_scores(problem, i, own, psi) for i, (psi, _) in enumerate(blocks)])
         size = weight @ (costs + scores) / n + abs(primal)
         slack = 1e-9 * size  # of this check; what is certified allows for its own rounding
         found = objective(w, blocks, C, weight, loss)
-        others = [project(v, bounds) for v in (np.zeros_like(w), reference.astype(float), w / 2)]
+        others = [project(v, bounds) for v in (np.zeros_like(w), theirs.astype(float), w / 2)]
         if loss.name == "relaxed":  # more than the maximum over outputs, which have no entropy
             excess = np.inf
-            least = min(most_of_relaxed(v, task.problem, C, weight, loss) for v in (w, *others))
+            least = min(most_of_relaxed(v, problem, C, weight, loss) for v in (w, *others))
         else:
             excess = 1e-5 * size if model._w.dtype == np.float32 else slack
             if loss.oracle == "topk":  # bounded from above where it would take more outputs than max_k
-                excess += Objective(task.problem, C, weight, loss=loss).evaluate(model._w).slack
+                excess += Objective(problem, C, weight, loss=loss).evaluate(own).slack
             least = min(found, *(objective(v, blocks, C, weight, loss) for v in others))
     is_estimated = not getattr(model.solver, "exact_gaps", True)
     if not (found - slack <= primal <= found + excess or is_estimated):

@@ -30,10 +30,10 @@ def test_false_certificates_are_found(interpreted_kernels):
         X, y = X[:4], y[:4]
         model.fit(X, y)
         primal, dual = certified = model.certificate_
-        assert false_certificate(model, X, y, None, model._w) is None
+        assert false_certificate(model, X, y, None, model) is None
         for false in (certified._replace(primal=0.99 * primal), certified._replace(dual=dual + 0.05 * primal)):
             model.certificate_ = false
-            assert "is certified" in (found := false_certificate(model, X, y, None, model._w)) or "bound" in found, name
+            assert "is certified" in (found := false_certificate(model, X, y, None, model)) or "bound" in found, name
 
 
 def test_hostile_inputs():

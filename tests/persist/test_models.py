@@ -282,7 +282,7 @@ def test_classes_that_are_not_registered_are_not_made(path, monkeypatch):
         maxmargin.load(path)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if "Kernel" not in name])  # which hold support rows
 def test_pickles_hold_no_training_data(name):
     model, X, y, _ = make(name)
     model.set_params(warm_start=True, max_passes=1).fit(X, y)
@@ -319,4 +319,5 @@ def test_encoders_know_the_number_of_weights():
     for name in CASES:
         model, X, y, _ = make(name)
         task = model._encode(X, y)
-        assert task.encoder.n_weights == new_weights(task.problem).size, name
+        encoder, w = task.encoder.fitted(new_weights(task.problem))
+        assert encoder.n_weights == w.size, name

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from maxmargin import LBFGS, Auto
-from maxmargin.losses import Loss
+from maxmargin.losses import NAMED, Loss
+from maxmargin.runtime.blocks import in_precision
 from maxmargin.solvers import smooth_auto
+from maxmargin.solvers.objective import Objective
 from maxmargin.testing import toy_chains
 
 WEIGHT = np.array([1.0, 2.0, 0.5, 0.0, 1.5, 1.0])
@@ -52,3 +54,15 @@ def test_small_problems_and_others_are_left_to_lbfgs(begins_with_single_steps, m
     assert not Auto().solve(problem, 1.0, loss="smooth_hinge").trace.notes
     monkeypatch.setattr(smooth_auto, "ENOUGH_PARTS", 10**6)
     assert not Auto().solve(problem, 1.0, loss="log").trace.notes
+
+
+def test_what_float32_cannot_certify_is_finished_in_float64():
+    problem = toy_chains(n=20, n_labels=9, dtype="float32")
+    assert LBFGS().solve(problem, 1.0, loss="log", tol=1e-9).status.name == "STALLED"
+    result = Auto().solve(problem, 1.0, loss="log", tol=1e-9)
+    assert result.status.name == "OPTIMAL"
+    assert result.trace.notes[-1].startswith("Went on in float64")
+    assert result.w.dtype == np.float32
+    precise = Objective(in_precision(problem, np.float64), 1.0, loss=NAMED["log"])
+    value = precise.evaluate(result.w.astype(float)).value
+    assert value == pytest.approx(result.certificate.primal, rel=1e-12)
