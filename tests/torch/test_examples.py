@@ -40,9 +40,15 @@ def test_the_parts_of_localization():
     example = load("localization")
     image = np.full((120, 160, 3), 200, np.uint8)
     image[40:80, 60:110] = [90, 40, 150]
-    boxes = example.propose(image, np.array([[40, 50]]), 30)
-    assert len(boxes)
-    assert ((boxes[:, 2:] - boxes[:, :2]) <= [60, 75]).all()
+    true = np.array([40, 60, 80, 110])
+    boxes = example.propose(image, np.array([[40, 50]]))
+    assert (((boxes[:, 2:] - boxes[:, :2]) >= [32, 40]) & ((boxes[:, 2:] - boxes[:, :2]) <= [44, 55])).all()
+    around = example.moved(true, image.shape, 20, np.random.default_rng(0))
+    crops = example.describe([image], [around], torch.nn.Identity())[0]
+    assert crops.shape == (len(around), 3, example.CROP, example.CROP)
+    backbone = example.Backbone(5)
+    example.pretrain(backbone, [image], [boxes], [true], 1, np.random.default_rng(0))
+    assert not any(parameter.requires_grad for parameter in backbone.parameters())
     torch.manual_seed(0)
     assert example.Backbone(5)(torch.zeros(2, 3, example.CROP, example.CROP)).shape == (2, 5, 3, 3)
     lists = [torch.randn(1, 4, 5, 9) for _ in range(3)]
