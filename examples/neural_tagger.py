@@ -1,10 +1,10 @@
 """Chunk text with a network: embeddings, two convolutions and a `ChainHead`, by three losses, beside linear models.
 
 Words, their endings, shapes and parts of speech have embeddings; convolutions see two words on either side. The same
-network is trained with the CRF loss, the hinge loss and the smooth hinge loss; its last layer is then certified, and
-trained to its optimum by a solver of the library. `ChainCRF` and `ChainSVM` have window features.
+network is trained with the CRF loss, the hinge loss and the smooth hinge loss; the last layer of the last one is then
+certified, and trained to its optimum by a solver of the library. `ChainCRF` and `ChainSVM` have window features.
 
-Run with the folder of the data in MAXMARGIN_DATA, and the extra `torch` installed:
+Run with the folder of the data in MAXMARGIN_DATA, and the extra `torch` installed; it takes a few minutes:
 
     python examples/neural_tagger.py
 """
@@ -25,7 +25,7 @@ from maxmargin.metrics import entity_f1
 from maxmargin.text import WindowFeatures
 from maxmargin.torch import ChainHead, crf_loss, decode, hinge_loss, smooth_hinge_loss
 
-LOSSES = {"CRF loss": crf_loss, "hinge loss": hinge_loss, "smooth hinge loss": smooth_hinge_loss}
+LOSSES = {"log": crf_loss, "hinge": hinge_loss, "smooth_hinge": smooth_hinge_loss}
 WIDTHS = (48, 24, 8, 24)  # of the embeddings of words, endings, shapes and parts of speech
 
 
@@ -139,17 +139,14 @@ def main():
         torch.manual_seed(0)
         tagger, began = Tagger(vocabulary, len(labels)), time.process_time()
         train(tagger, LOSSES[name], X, y, args.epochs)
-        report(f"network, {name}", tag(tagger, X_test, labels), began)
-    if args.losses:
-        some = range(min(1000, len(X)))
-        with torch.no_grad():
-            hidden = torch.cat([tagger.hidden(X[i][None])[0] for i in some])
-        tags, lengths, settings = torch.cat([y[i] for i in some]), [len(X[i]) for i in some], {"C": 1.0, "loss": "log"}
-        before = tagger.head.certificate(tags, hidden, lengths, **settings)
-        result = tagger.head.solve(tags, hidden, lengths, **settings, tol=1e-3)
-        print(
-            f"last layer on {len(some)} sentences: {before.primal:.4f}, at its optimum {result.certificate.primal:.4f}"
-        )
+        report(f"network, {name} loss", tag(tagger, X_test, labels), began)
+    some, settings = range(min(1000, len(X))), {"C": 1.0, "loss": args.losses[-1]}
+    with torch.no_grad():
+        hidden = torch.cat([tagger.hidden(X[i][None])[0] for i in some])
+    tags, lengths = torch.cat([y[i] for i in some]), [len(X[i]) for i in some]
+    before = tagger.head.certificate(tags, hidden, lengths, **settings).primal
+    after = tagger.head.solve(tags, hidden, lengths, **settings, tol=1e-3).certificate
+    print(f"its last layer on {len(some)} sentences: {before:.3f}, solved {after.primal:.3f}, bound {after.dual:.3f}")
     if not args.no_linear:
         for model in (ChainCRF(), ChainSVM()):
             features, began = WindowFeatures(), time.process_time()
