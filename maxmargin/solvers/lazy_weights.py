@@ -102,15 +102,13 @@ def lazy_step(problem, lazy, bounds, i, delta, scale, shrink, drift, omega):
 
 @helper
 def rescale(lazy):
-    """Make a = 1, leaving w and the average as they are."""
+    """Make a = 1, leaving w and the average as they are; SUM_A would grow without bound, so the lag takes it over."""
     state = lazy.state
-    a = state[A]
-    if a <= 0 and lazy.lag.size > 0:
+    if lazy.lag.size > 0:
         add_scaled(lazy.lag, lazy.u, -state[SUM_A])
-    scale_by(lazy.u, a)
-    if a > 0:
-        state[SUM_A] /= a
+    scale_by(lazy.u, state[A])
     state[A] = 1.0
+    state[SUM_A] = 0.0
 
 
 def _clip(lazy: LazyWeights, bounds: Bounds) -> None:

@@ -102,7 +102,8 @@ def test_python_classes_and_sample_weights(solver):
     assert result.trace.dual[-1] - 1e-9 <= optimum <= result.trace.primal[-1] + 1e-9
 
 
-def test_averages_of_lazy_weights(problem):
+@pytest.mark.parametrize("usual_shrink", [0.8, 1e-3])
+def test_averages_of_lazy_weights(problem, usual_shrink):
     """The weights and their average against a plain loop."""
     rng = np.random.default_rng(0)
     start, direction = rng.normal(size=21), rng.normal(size=21)
@@ -113,7 +114,7 @@ def test_averages_of_lazy_weights(problem):
         delta = rng.normal(size=(problem.offsets[1] + 3) * 3)
         move = np.zeros(21)
         spread(problem, move, 0, delta, 1.0)
-        shrink = 0.0 if t == 20 else 0.8
+        shrink = 0.0 if t == 20 else usual_shrink
         lazy_step(problem, lazy, make_bounds(lower, None, w), 0, delta, 0.1, shrink, -0.05, t + 1.0)
         w = np.maximum(shrink * w - 0.05 * direction + 0.1 * move, lower)
         total += (t + 1) * w
