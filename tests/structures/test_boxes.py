@@ -64,7 +64,8 @@ def large():
 
 
 def exhaustive(problem, theta, boxes):
-    return np.array([Caller(problem)(score_output, 0, theta, y) for y in boxes])
+    call = Caller(problem)
+    return np.array([call(score_output, 0, theta, y) for y in boxes])
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 30.0])
