@@ -272,7 +272,7 @@ class StochasticSubgradient:
             reached = run.objective()
             if reached < lowest:
                 lowest, best = reached, scores.w
-            run.note(reached, verbose)
+            run.note(lowest, verbose)
             if not np.isfinite(reached) or (callback is not None and callback(run.trace)):
                 break
         scores.w = best
