@@ -242,7 +242,8 @@ def test_bad_parameters_and_predictions(svm, trees):
         TreeSVM(bounds={"nodes": (0, 1)}).fit(GOOD, LABELS)
     with pytest.raises(ValueError, match="cost must be one of hamming, normalized_hamming or a matrix, not 'edit'"):
         TreeSVM(cost="edit").fit(GOOD, LABELS)
-    with pytest.raises(ValueError, match=r"solver must be a Solver of the log loss or one of auto, casimir, .*lbfgs"):
+    solvers = "auto, casimir, exponentiated-gradient, lbfgs, sgd, svrg"
+    with pytest.raises(ValueError, match=f"solver must be a Solver of the log loss or one of {solvers}"):
         TreeCRF(solver=BCFW()).fit(GOOD, LABELS)
     with pytest.raises(ValueError, match=r"X\[0\] has 0 features per edge, but 1 are expected"):
         svm.predict(GOOD)
