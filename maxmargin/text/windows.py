@@ -179,9 +179,11 @@ class Extractor:
         self.columns = columns
         self.code: Callable[[str], Any] = str if columns is None else columns.__getitem__
         code = self.code
-        self.own, self.shape = Cache(lambda word: [*map(code, self.word(word))]), Cache(shape)
+        # None of these refers to the extractor: what they remember is gone as soon as it is.
+        affixes, shapes = self.affixes, Cache(shape) if self.shapes else None
+        self.own = Cache(lambda word: [*map(code, word_names(word, affixes, shapes))])
         self.neighbours = {
-            k: Cache(lambda word, k=k: [*map(code, self.neighbour(k, word))])  # type: ignore[misc]
+            k: Cache(lambda word, k=k: [*map(code, neighbour_names(word, k, shapes))])  # type: ignore[misc]
             for k in range(-self.window, self.window + 1)
             if k
         }
@@ -190,7 +192,9 @@ class Extractor:
         self._coded: Extractor | None = None
 
     def coded(self, columns: Mapping[str, int]) -> Extractor:
-        """The same with columns in place of names."""
+        """The same with columns in place of names; it is remembered, unless the columns are those of a training."""
+        if getattr(columns, "grows", False):
+            return Extractor(self.options, self.gazetteers, columns)
         if self._coded is None or self._coded.columns is not columns:
             self._coded = Extractor(self.options, self.gazetteers, columns)
         return self._coded
@@ -225,17 +229,17 @@ class Extractor:
                 rows[t] += [code(f"{title}={'begin' if t == start else 'inside'}") for title in titles]
         return rows
 
-    def word(self, word: str) -> list[str]:
-        """The features of a word."""
-        lengths = range(1, min(self.affixes, len(word)) + 1)
-        affixes = [name for n in lengths for name in (f"prefix={word[:n]}", f"suffix={word[-n:]}")]
-        shapes = [f"shape={self.shape[word]}"] if self.shapes else []
-        return [f"word={word}", f"lower={word.lower()}", *shapes, *affixes]
 
-    def neighbour(self, shift: int, word: str) -> list[str]:
-        """The features of a word somewhere beside a token."""
-        shapes = [f"shape[{shift:+}]={self.shape[word]}"] if self.shapes else []
-        return [f"lower[{shift:+}]={word.lower()}", *shapes]
+def word_names(word: str, affixes: int, shapes: Mapping[str, str] | None) -> list[str]:
+    """The features of a word."""
+    lengths = range(1, min(affixes, len(word)) + 1)
+    parts = [name for n in lengths for name in (f"prefix={word[:n]}", f"suffix={word[-n:]}")]
+    return [f"word={word}", f"lower={word.lower()}", *([f"shape={shapes[word]}"] if shapes is not None else []), *parts]
+
+
+def neighbour_names(word: str, shift: int, shapes: Mapping[str, str] | None) -> list[str]:
+    """The features of a word somewhere beside a token."""
+    return [f"lower[{shift:+}]={word.lower()}", *([f"shape[{shift:+}]={shapes[word]}"] if shapes is not None else [])]
 
 
 def beside(rows: list[list[str]], values: Sequence[str], shift: int) -> Iterator[tuple[list[str], str]]:
