@@ -65,16 +65,18 @@ class Vocabulary:
 
     def __init__(self, names: Iterable[str] = (), n_hashed: int | None = None) -> None:
         self._columns: Columns | None = Columns(names)
-        self._text, self._ends = b"", np.empty(0, np.int64)
+        self._text, self._ends = b"", array("q")
         self.n_hashed = n_hashed
 
     @classmethod
     def packed(cls, columns: Columns) -> Vocabulary:
         """That of columns, whose table is not kept."""
+        text, ends = bytearray(), array("q")
+        for name in columns:
+            text += name.encode("utf-8", "surrogatepass")
+            ends.append(len(text))
         vocabulary = cls()
-        encoded = [name.encode("utf-8", "surrogatepass") for name in columns]
-        vocabulary._columns, vocabulary._text = None, b"".join(encoded)
-        vocabulary._ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
+        vocabulary._columns, vocabulary._text, vocabulary._ends = None, bytes(text), ends
         return vocabulary
 
     @property
@@ -82,7 +84,7 @@ class Vocabulary:
         """The columns of names."""
         if self._columns is None:
             self._columns = Columns(self.names)
-            self._text, self._ends = b"", np.empty(0, np.int64)
+            self._text, self._ends = b"", array("q")
         return self._columns
 
     @property
@@ -90,8 +92,8 @@ class Vocabulary:
         """The names that it knows, in the order of their columns."""
         if self._columns is not None:
             return [*self._columns]
-        text, ends = self._text, self._ends.tolist()
-        return [text[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise([0, *ends])]
+        places = pairwise([0, *self._ends])
+        return [self._text[start:end].decode("utf-8", "surrogatepass") for start, end in places]
 
     @property
     def size(self) -> int:
