@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, compress, count, islice, pairwise
+from itertools import accumulate, chain, compress, count, islice, pairwise, repeat
 from numbers import Real
 from typing import Any
 
@@ -39,6 +39,10 @@ class Columns(dict):
         if not isinstance(name, str):
             raise TypeError
         return self.setdefault(name, len(self)) if self.grows else NOWHERE
+
+    def codes(self, names: list[str]) -> list[int]:
+        """The columns of names that are known to be strings."""
+        return [*(map(self.__getitem__, names) if self.grows else map(self.get, names, repeat(NOWHERE)))]
 
 
 class HashedColumns(dict):
