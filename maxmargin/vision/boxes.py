@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import as_numbers, check_count, check_share
+from maxmargin.checks import as_numbers, check_count, check_number, check_share
 from maxmargin.metrics import iou
 
 __all__ = ["non_max_suppression", "to_cells", "to_pixels"]
@@ -88,6 +88,7 @@ def non_max_suppression(
     array([1, 2])
     """
     check_share("threshold", threshold)
+    check_number("min_score", min_score)
     if max_boxes is not None:
         check_count("max_boxes", max_boxes)
     values = as_numbers("scores", scores)
