@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.checks import check_count, shown
 from maxmargin.encode.chain import BIASES, ChainEncoder, append_biases
 from maxmargin.encode.rows import stack_rows
+from maxmargin.estimator import check_is_fitted
 from maxmargin.problem import IMPOSSIBLE
 
 

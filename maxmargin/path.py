@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.checks import check_positive
+from maxmargin.estimator import unfitted
 from maxmargin.estimators.base import as_seed
 from maxmargin.losses import NAMED
 from maxmargin.problem import n_examples
@@ -266,9 +267,7 @@ def regularization_path(
     problem, held_out, loss = model, None, NAMED["hinge"]
     estimator: Any = None
     if hasattr(model, "_encode"):
-        from sklearn.base import clone
-
-        estimator = clone(model)
+        estimator = unfitted(model)
         loss = estimator._find_loss()
         if loss.name != "hinge" and method != "grid":
             kind = type(model).__name__

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
 
+from maxmargin.estimator import Estimator, check_is_fitted, unfitted
 from maxmargin.estimators.chain import ChainCRF, ChainModel
 from maxmargin.inspection import Explanation, explain
 from maxmargin.metrics import entity_f1, token_accuracy
@@ -21,7 +20,7 @@ from maxmargin.text.windows import WindowFeatures
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # values of C to try
 
 
-class Tagger(BaseEstimator):
+class Tagger(Estimator):
     """Tags the words of sentences: entities, chunks, parts of speech.
 
     `WindowFeatures` describe the words, and a `ChainCRF` or `ChainSVM` tags them. Where tags spell entities, its
@@ -84,8 +83,8 @@ class Tagger(BaseEstimator):
         ----------
         y : list of lists of tags
         """
-        features = WindowFeatures() if self.features is None else clone(self.features)
-        model = ChainCRF(only_observed=True) if self.model is None else clone(self.model)
+        features = WindowFeatures() if self.features is None else unfitted(self.features)
+        model = ChainCRF(only_observed=True) if self.model is None else unfitted(self.model)
         scheme = _found_scheme(y) if self.scheme == "auto" else self.scheme and scheme_named(self.scheme)
         if scheme is not None:
             y = y if self.scheme == "auto" else convert_tags(y, scheme)

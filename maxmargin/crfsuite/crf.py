@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from maxmargin.checks import check_choice, check_cost, check_count, check_positive
 from maxmargin.crfsuite.metrics import flat_accuracy_score
 from maxmargin.crfsuite.training import FrequentCRF, FrequentSVM, TrainingLog, flattens
+from maxmargin.estimator import Estimator
 from maxmargin.estimators.chain import ChainCRF, ChainSVM
 from maxmargin.persist import load, register, save, writable
 from maxmargin.solvers.bcfw import BCFW
@@ -21,7 +21,7 @@ ITERATIONS = {"l2sgd": 1000, "ap": 100, "pa": 100}  # the defaults there; L-BFGS
 LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 
 
-class CRF(BaseEstimator):
+class CRF(Estimator):
     """A drop-in for ``sklearn_crfsuite.CRF``: its arguments, methods and attributes.
 
     The same features, ``c1`` and ``c2`` give the same objective, c1 ||w||_1 + c2 ||w||^2 - sum_i log p(y_i), and so the

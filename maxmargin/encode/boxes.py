@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import Bunch
 
 from maxmargin.encode.base import RowEncoder, by_row
+from maxmargin.encode.bunch import Bunch
 from maxmargin.encode.checks import check_array, check_examples, check_truths
 from maxmargin.encode.rows import Rows, append_constant, row_features, stack_grids
 from maxmargin.metrics import iou

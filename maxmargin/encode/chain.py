@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import Bunch
 
 from maxmargin.costs import labelling_costs
+from maxmargin.encode.bunch import Bunch
 from maxmargin.encode.checks import check_array, flatten_labels, flatten_weights, locate
 from maxmargin.encode.pairs import PairwiseEncoder
 from maxmargin.encode.rows import Rows, append_columns, stack_rows

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from maxmargin.checks import LARGEST
 from maxmargin.encode.base import Encoder, by_row
+from maxmargin.encode.bunch import Bunch
 from maxmargin.encode.checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.edges import check_parents, children_first
 from maxmargin.encode.rows import Rows, row_features, stack_grids

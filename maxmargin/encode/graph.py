@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from maxmargin.checks import check_choice
 from maxmargin.costs import COSTS, label_costs
 from maxmargin.encode.base import LabellingEncoder
+from maxmargin.encode.bunch import Bunch
 from maxmargin.encode.checks import check_examples, find_labels, flatten_labels, flatten_weights, locate
 from maxmargin.encode.edges import Graphs, check_ends, join_graphs
 from maxmargin.encode.rows import append_constant, row_features

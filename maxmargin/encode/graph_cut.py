@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from maxmargin.costs import label_costs
 from maxmargin.encode.base import LabellingEncoder, by_row
+from maxmargin.encode.bunch import Bunch
 from maxmargin.encode.checks import check_examples, flatten_labels, flatten_weights, locate
 from maxmargin.encode.edges import Graphs, check_ends, join_graphs
 from maxmargin.encode.rows import append_constant, row_features

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from sklearn.utils import Bunch
 
 from maxmargin.checks import LARGEST, check_cost, check_count, check_positive, shown
+from maxmargin.encode.bunch import Bunch
 from maxmargin.encode.chain import BIASES, ChainEncoder
 from maxmargin.features import as_matrix
 from maxmargin.features.kernel import (

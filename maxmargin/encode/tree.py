@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import Bunch
 
 from maxmargin.costs import labelling_costs
+from maxmargin.encode.bunch import Bunch
 from maxmargin.encode.checks import check_examples, flatten_labels, locate
 from maxmargin.encode.edges import Graphs, check_parents, children_first, join_graphs
 from maxmargin.encode.pairs import PairwiseEncoder

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import murmurhash3_32
 
 from maxmargin.checks import check_count, shown
 from maxmargin.encode.rows import Rows
@@ -46,12 +45,14 @@ class HashedColumns(dict):
     """Columns that names are hashed onto, of those that have been looked up."""
 
     def __init__(self, n_columns: int) -> None:
-        self.n_columns = n_columns
+        from sklearn.utils import murmurhash3_32  # slow to import
+
+        self.n_columns, self.hash = n_columns, murmurhash3_32
 
     def __missing__(self, name: Any) -> int:
         if not isinstance(name, str):
             raise TypeError
-        column = self[name] = murmurhash3_32(name, positive=True) % self.n_columns
+        column = self[name] = self.hash(name, positive=True) % self.n_columns
         return column
 
 

@@ -7,12 +7,11 @@ from numbers import Integral
 from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import inference
 from maxmargin.checks import as_sample_weight, check_count, check_positive, shown
 from maxmargin.encode.base import Encoder, same
+from maxmargin.estimator import Estimator, check_is_fitted
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
 from maxmargin.metrics.scoring import find_metric
@@ -34,7 +33,7 @@ class Task(NamedTuple):
 
 
 @estimator
-class StructuredModel(BaseEstimator):
+class StructuredModel(Estimator):
     """Base of all models.
 
     Subclasses say how to learn an encoder from training data (`_learn`). What they predict, and how it is scored, is
@@ -96,6 +95,15 @@ class StructuredModel(BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.sparse = True
         return tags
+
+    def get_metadata_routing(self) -> Any:
+        """What scikit-learn passes on to it, where metadata routing is enabled: weights of examples."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = MetadataRequest(owner=self)
+        for method in (request.fit, request.score):
+            method.add_request(param="sample_weight", alias=True)
+        return request
 
     # --- training -------------------------------------------------------------------------------------------------
 
@@ -253,14 +261,14 @@ class StructuredModel(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled and copied: the weights once, without the views of them that have names; no training data."""
-        state = dict(super().__getstate__())
+        state = dict(vars(self))
         views = self._encoder.attributes(self._w) if hasattr(self, "_w") else ()
         for name in ("_result", "_layout", "_trained_on", *views):
             state.pop(name, None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        vars(self).update(state)
         if "_w" in state:
             self._set_weights(self._w)
 

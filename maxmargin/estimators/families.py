@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin import inference
 from maxmargin.encode.checks import check_sparse, locate
+from maxmargin.estimator import check_is_fitted
 from maxmargin.estimators.base import StructuredModel
 from maxmargin.estimators.parameters import estimator, parameter
 from maxmargin.solvers import find_solver
@@ -84,22 +83,25 @@ class WithMarginals(StructuredModel):
 
 
 @estimator
-class RowClassifier(ClassifierMixin, WithMaxMarginals, WithMarginals, ArrayModel):
+class RowClassifier(WithMaxMarginals, WithMarginals, ArrayModel):
     """A scikit-learn classifier of the rows of a matrix."""
 
     fit_intercept: bool = parameter(
         "bool", "Add a constant to the scores of each class or label, regularized like the other weights.", default=True
     )
 
-    score = ArrayModel.score  # that of all models, in place of ClassifierMixin's, which is the same
-
     def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
         tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         tags.input_tags.two_d_array = True
         return tags
 
     def _checked(self, X: Any, *y: Any, **options: Any) -> Any:
         """The rows, and what goes with them in training, as scikit-learn checks them."""
+        from sklearn.utils.validation import validate_data  # slow to import
+
         if sp.issparse(X):
             check_sparse(X, "X")  # before scikit-learn converts it
         return validate_data(self, X, *y, accept_sparse="csr", dtype=(np.float64, np.float32), **options)

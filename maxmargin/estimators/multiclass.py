@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, Self, Unpack
 
 import numpy as np
-from sklearn.utils import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from maxmargin.encode.multiclass import MulticlassEncoder
 from maxmargin.estimators.families import SVM, RowClassifier
@@ -64,6 +62,8 @@ class MulticlassSVM(SVM, RowClassifier):
         return self._fit(X, y, sample_weight, **options)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MulticlassEncoder, Any]:
+        from sklearn.utils.multiclass import check_classification_targets  # slow to import
+
         X, y, names = self._checked_to_train(X, y)
         check_classification_targets(y)
         return MulticlassEncoder.learn(
@@ -74,6 +74,8 @@ class MulticlassSVM(SVM, RowClassifier):
         weights = super()._sample_weight(sample_weight, problem, y)
         if self.class_weight is None:
             return weights
+        from sklearn.utils import compute_sample_weight
+
         return (1.0 if weights is None else weights) * compute_sample_weight(self.class_weight, y)
 
     def decision_function(self, X: Any) -> np.ndarray:

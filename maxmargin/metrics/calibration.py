@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from maxmargin.checks import check_count, check_positive
 
@@ -127,6 +126,8 @@ def find_temperature(y_true: Any, marginals: Any, classes: Any) -> float:
     >>> round(find_temperature([["a", "a", "a", "b"]], sure, ["a", "b"]), 3)
     2.0
     """
+    from scipy.optimize import minimize_scalar  # slow to import
+
     p, labels = _flatten(y_true, marginals, classes)
     p, labels = p[labels >= 0], labels[labels >= 0]
     if not len(labels):

@@ -39,7 +39,7 @@ from maxmargin.runtime.vectors import add_scaled, clear, copy_into, inner, move_
 from maxmargin.runtime.views import matrix
 from maxmargin.solvers.active_sets import has_room, remove, store
 from maxmargin.solvers.bounds import confine, release
-from maxmargin.solvers.objective import is_below
+from maxmargin.solvers.loss_pass import is_below
 from maxmargin.solvers.sum_tree import change, draw
 
 FW, PAIRWISE, AWAY, EXACT = range(4)

@@ -27,7 +27,7 @@ from maxmargin.problem import accumulate, add_output, augment, exp_oracle, gold,
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.vectors import add_scaled, clear, copy_into, inner
-from maxmargin.solvers.objective import size_of_score
+from maxmargin.solvers.loss_pass import size_of_score
 from maxmargin.solvers.sum_tree import change, draw
 
 MOST_TRIALS = 30  # of a step: shorter ones are lost in rounding
@@ -76,7 +76,7 @@ def set_means(problem, point, i, theta, mu, log_z):
 
 @kernel
 def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, lo, hi, scratch):
-    """As `maxmargin.solvers.objective.assemble`, of the distributions of given potentials, and their entropies."""
+    """As `maxmargin.solvers.loss_pass.assemble`, of the distributions of given potentials, and their entropies."""
     scale = 1.0 / (regularization * n_examples(problem))
     for i in range(lo, hi):
         theta = scratch.theta[: given.start[i + 1] - given.start[i]]

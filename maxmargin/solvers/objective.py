@@ -28,29 +28,27 @@ import numpy as np
 
 from maxmargin.checks import as_sample_weight, check_positive, check_share
 from maxmargin.features.kernel import complete, inner_product, kernel_of, squared_length
-from maxmargin.losses import NAMED, BoundedLoss, Loss, attain, attained_on, potentials
+from maxmargin.losses import NAMED, BoundedLoss, Loss, attained_on
 from maxmargin.persist.registry import kept
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    accumulate,
-    add_output,
-    augment,
-    gold,
-    is_beyond_reach,
-    n_examples,
-    new_weights,
-    prepared,
-    score_output,
-)
+from maxmargin.problem import new_weights, prepared
 from maxmargin.runtime.blocks import Blocks, new_blocks
-from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.passes import Passes
-from maxmargin.runtime.vectors import clear, copy_into, inner
-from maxmargin.runtime.views import matrix
-from maxmargin.solvers.active_sets import ActiveSets, DualPoint, best_stored, fill_means, no_sets, read_means
+from maxmargin.solvers.active_sets import ActiveSets, DualPoint, fill_means, no_sets
 from maxmargin.solvers.bounds import dual_term, make_bounds, project
+from maxmargin.solvers.loss_pass import (
+    COST,
+    ENTROPY,
+    GAP,
+    HARD_LOSS,
+    IS_WRONG,
+    LOSS,
+    N_COLUMNS,
+    ROUNDING,
+    SLACK,
+    assemble,
+    loss_pass,
+)
 
-FINE = 1e-10  # a rounding for which a rough bound, by one of the two outputs, is good enough
 LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
 
 
@@ -78,10 +76,6 @@ class Evaluation(NamedTuple):
     gaps: np.ndarray  # (n,) how much the loss of each example, less its slack, exceeds its value at a given dual point
     n_wrong: int  # oracle outputs worse than the true ones, or than stored ones
     n_inexact: int  # examples of which that is so
-
-
-# The columns of what `loss_pass` writes for each example.
-LOSS, HARD_LOSS, COST, ENTROPY, ROUNDING, GAP, SLACK, IS_WRONG, IS_BEYOND_REACH = range(9)
 
 
 class Objective:
@@ -239,7 +233,7 @@ class Objective:
         loss : in place of that of the objective
         with_gradient : whether to sum up the gradient
         """
-        values, w = np.zeros((self.n, 9)), self.in_dtype(w)
+        values, w = np.zeros((self.n, N_COLUMNS)), self.in_dtype(w)
         arguments = self._loss_arguments(w, loss or self.loss, means, outputs, point, sets, values)
         size = self.n_weights if with_gradient else 0
         gradient = self.passes.accumulate(loss_pass, *arguments, size=size)
@@ -265,7 +259,8 @@ class Objective:
 
     def prepare(self) -> None:
         """Compile what `evaluate` runs, so that the first time it takes is that of the work."""
-        arguments = self._loss_arguments(new_weights(self.problem), self.loss, None, None, None, None, np.zeros((0, 9)))
+        w, values = new_weights(self.problem), np.zeros((0, N_COLUMNS))
+        arguments = self._loss_arguments(w, self.loss, None, None, None, None, values)
         loss_pass(self.passes.problem, np.zeros(0), *arguments, 0, 0, self.passes.scratches[0])
 
     def _loss_arguments(
@@ -293,125 +288,3 @@ class Objective:
 def as_point(point: DualPoint | Blocks) -> DualPoint:
     """A dual point, of which only the mean parts may be given."""
     return point if isinstance(point, DualPoint) else DualPoint(point, no_sets())
-
-
-@kernel
-def assemble(problem, w, means, sets, sizes, weight, regularization, costs, lo, hi, scratch):
-    """W += 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i) over lo:hi; costs[i] = weight_i <cost_i, mu_i>."""
-    scale = 1.0 / (regularization * n_examples(problem))
-    for i in range(lo, hi):
-        theta = scratch.theta[: sizes[i]]
-        mu = scratch.delta[: sizes[i]]
-        read_means(problem, i, means, sets, mu)
-        clear(theta)
-        augment(problem, i, theta)
-        costs[i] = weight[i] * (score_output(problem, i, theta, gold(problem, i)) + inner(theta, mu))
-        accumulate(problem, w, i, mu, -weight[i] * scale)
-
-
-@helper
-def is_below(best, rival):
-    """Whether an output is worse than another one, beyond rounding: the oracle is wrong."""
-    return best < rival - 1e-5 * (1 + abs(rival))
-
-
-def _largest_potential(theta: np.ndarray) -> float:
-    sizes = np.abs(theta)
-    return sizes.max(where=sizes < -IMPOSSIBLE / 2, initial=0.0)
-
-
-@helper(interpreted=_largest_potential)
-def largest_potential(theta):
-    """The magnitude of the largest potential of a possible part."""
-    most = theta.dtype.type(-IMPOSSIBLE / 2)
-    largest = theta.dtype.type(0)
-    for p in range(theta.size):
-        size = abs(theta[p])
-        size = size if size < most else theta.dtype.type(0)
-        largest = size if size > largest else largest
-    return largest
-
-
-def _size_of_score(theta: np.ndarray, mu: np.ndarray, largest: float) -> float:
-    which = np.flatnonzero(mu != 0)  # often few
-    sizes = np.abs(mu[which])
-    size = inner(np.abs(theta[which]), sizes)
-    return min(size, largest * float(sizes.sum(dtype=np.float64))) if size > 0 else 0.0
-
-
-@helper(interpreted=_size_of_score)
-def size_of_score(theta, mu, largest):
-    """The sum of the magnitudes of a score's terms, given that of the largest potential: what rounding is relative to.
-
-    Some oracles leave potentials larger than they were.
-    """
-    size = 0.0
-    n_parts = 0.0
-    for p in range(theta.size):
-        size += abs(theta[p] * mu[p])
-        n_parts += abs(mu[p])
-    return min(size, largest * n_parts) if size > 0 else 0.0  # the largest may be infinite
-
-
-@kernel
-def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, sets, eps, values, lo, hi, scratch):
-    """Evaluate the losses of the examples lo:hi and fill in their values; add their gradient, unless it is empty.
-
-    The gradient is (1/n) sum_i weight_i B_i (mu_i - s_i(y_i)). An output that is worse than the true one, or a stored
-    one, is replaced by it. The rounding of a loss is taken to be that of the parts of its two outputs.
-    """
-    n = n_examples(problem)
-    for i in range(lo, hi):
-        theta = scratch.theta[: sizes[i]]
-        delta = scratch.delta[: sizes[i]]
-        true_output = gold(problem, i)
-        truth = potentials(problem, loss, w, i, theta)
-        values[i, IS_BEYOND_REACH] = is_beyond_reach(theta)
-        least = score_output(problem, i, theta, true_output)
-        rival = true_output
-        if point.values.size > 0:
-            values[i, GAP] = -least - inner(theta, point.values[point.start[i] : point.start[i + 1]])
-        if sets.sizes.size > 0:
-            slot, score, mean = best_stored(problem, i, theta, sets)
-            if point.values.size == 0:
-                values[i, GAP] = -mean
-            if score > least:
-                least = score
-                rival = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot]
-        largest = np.inf
-        size = 0.0
-        if eps > FINE:
-            largest = np.float64(largest_potential(theta))
-            clear(delta)
-            add_output(problem, i, true_output, 1.0, delta)
-            size = largest + size_of_score(theta, delta, largest)
-        h, top, mean, slack = attain(loss, problem, i, theta, delta, scratch)
-        is_wrong = is_below(top, least)
-        is_worse = is_below(min(top, h - slack), least)
-        h = max(h, least)
-        slack = h - max(h - slack, least)
-        if is_worse:
-            mean = h
-            clear(delta)
-            add_output(problem, i, rival, 1.0, delta)
-        top = max(top, least)
-        if outputs.values.size > 0:
-            y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
-            copy_into(y, rival if is_worse else scratch.y[: y.size])
-        values[i, LOSS] = h - truth
-        values[i, HARD_LOSS] = top - truth
-        values[i, ENTROPY] = h - mean
-        size += (1 if eps > FINE else 2) * size_of_score(theta, delta, largest)
-        values[i, ROUNDING] = eps * size
-        values[i, GAP] += h - slack
-        values[i, SLACK] = slack
-        values[i, IS_WRONG] = is_wrong
-        if gradient.size > 0 and loss.margin:
-            clear(theta)
-            augment(problem, i, theta)
-            values[i, COST] = inner(theta, delta)
-        add_output(problem, i, true_output, -1.0, delta)
-        if means.values.size > 0:
-            copy_into(means.values[means.start[i] : means.start[i + 1]], delta)
-        if gradient.size > 0:
-            accumulate(problem, gradient, i, delta, weight[i] / n)

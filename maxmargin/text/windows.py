@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, TransformerMixin
-
 from maxmargin.checks import check_count, shown
+from maxmargin.estimator import Estimator
 from maxmargin.persist.registry import register
 from maxmargin.text.gazetteers import Gazetteers
 
@@ -16,7 +15,7 @@ MOST_KEPT = 100_000  # words, or tags, whose features are remembered
 
 
 @register
-class WindowFeatures(TransformerMixin, BaseEstimator):
+class WindowFeatures(Estimator):
     """Features of the tokens of sentences, by name, for `ChainCRF`, `ChainSVM` and others.
 
     A token is a word, or a tuple of a word and tags such as its part of speech. The defaults suit named entities and
@@ -75,7 +74,10 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         self.gazetteers = gazetteers
 
     def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import TransformerTags
+
         tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags()
         tags.requires_fit = False
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
@@ -90,6 +92,10 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         """
         self.gazetteers_ = Extractor(self.get_params()).gazetteers
         return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Windows:
+        """`fit`, then `transform`."""
+        return self.fit(X, y).transform(X)
 
     def transform(self, X: Any) -> Windows:
         """The features of the tokens.

@@ -11,7 +11,7 @@ from maxmargin.runtime import vectors
 from maxmargin.solvers import perceptron
 from maxmargin.solvers.bounds import confine, make_bounds, release
 from maxmargin.solvers.lazy_weights import clip, lazy_weights
-from maxmargin.solvers.objective import largest_potential, size_of_score
+from maxmargin.solvers.loss_pass import largest_potential, size_of_score
 
 
 def arguments(dtype, size):

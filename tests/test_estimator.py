@@ -1,0 +1,76 @@
+"""scikit-learn's contract, kept without scikit-learn."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_validate
+
+from maxmargin import CandidateSVM, ChainCRF, Tagger
+from maxmargin.estimator import unfitted
+from maxmargin.text import WindowFeatures
+from tests.small import candidates
+
+FIT_AND_TAG = """
+import sys
+from maxmargin import Tagger
+from maxmargin.runtime import interpreted
+X, y = [["Ann", "ran"], ["Bob", "sat"]], [["B-PER", "O"], ["B-PER", "O"]]
+with interpreted():
+    Tagger().fit(X, y).predict(X)
+print(*{"sklearn", "pandas", "scipy.stats", "scipy.optimize"} & {*sys.modules})
+"""
+
+
+def test_chains_are_trained_without_scikit_learn():
+    ended = subprocess.run([sys.executable, "-c", FIT_AND_TAG], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == ""
+
+
+def test_a_repr_has_the_arguments_that_were_changed():
+    assert repr(ChainCRF()) == "ChainCRF()"
+    assert repr(Tagger(model=ChainCRF(C=2.0, solver="lbfgs"))) == "Tagger(model=ChainCRF(C=2.0, solver='lbfgs'))"
+
+
+def test_parameters_of_parameters():
+    tagger = Tagger(features=WindowFeatures(window=1), model=ChainCRF())
+    assert tagger.get_params()["features__window"] == 1
+    assert "features__window" not in tagger.get_params(deep=False)
+    tagger.set_params(model__C=3.0, features__window=2, scheme=None)
+    assert (tagger.model.C, tagger.features.window, tagger.scheme) == (3.0, 2, None)
+    tagger.set_params(model__C=4.0, model=ChainCRF(tol=0.5))  # of the new one
+    assert (tagger.model.C, tagger.model.tol) == (4.0, 0.5)
+    with pytest.raises(ValueError, match="Invalid parameter 'Z' for estimator Tagger"):
+        tagger.set_params(Z=1)
+
+
+@pytest.mark.parametrize("copied", [unfitted, clone])
+def test_copies_are_not_fitted_and_share_nothing(copied):
+    tagger = Tagger(features=LogisticRegression(C=2.0), model=ChainCRF(allowed_transitions={("a", "b")}))
+    tagger.model_ = "fitted"
+    again = copied(tagger)
+    assert not hasattr(again, "model_")
+    assert again.features is not tagger.features
+    assert again.features.C == 2.0
+    assert again.model is not tagger.model
+    assert again.model.allowed_transitions == {("a", "b")}
+    assert again.model.allowed_transitions is not tagger.model.allowed_transitions
+
+
+def test_weights_of_examples_are_routed(interpreted_kernels):
+    X, y, *_ = candidates(np.random.default_rng(0))
+    given = []
+
+    class Weighted(CandidateSVM):
+        def fit(self, X, y, sample_weight=None, **options):
+            given.append(sample_weight)
+            return super().fit(X, y, sample_weight, **options)
+
+    weights = np.arange(1.0, len(y) + 1)
+    with sklearn.config_context(enable_metadata_routing=True):
+        cross_validate(Weighted(), X, y, cv=2, params={"sample_weight": weights}, error_score="raise")
+    assert sorted(np.concatenate(given)) == weights.tolist()
