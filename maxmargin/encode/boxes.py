@@ -91,7 +91,7 @@ class BoxEncoder(RowEncoder):
 
 def is_none(boxes: np.ndarray) -> np.ndarray:
     """Which of (n, 4) boxes are empty: "no box"."""
-    return ~boxes.any(axis=1)
+    return (boxes == 0).all(axis=1)
 
 
 def stack_cells(X: Any, n_features: int | None = None, are_words: bool | None = None) -> tuple[Rows, np.ndarray]:
