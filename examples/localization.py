@@ -3,9 +3,9 @@
 Selective search at two scales proposes boxes, of which those of likely sizes are kept; the one nearest to the true box
 stands for it in training. A small convolutional network is trained to tell how well boxes overlap the cell; its last
 maps, 3 x 3 x C, are the features of a box and a margin around it. First a linear score by `CandidateSVM`, with C chosen
-on the development images, and its problem by all solvers. The boxes that the last of them chooses are then moved by box
-regression. Last the non-linear score of the paper, a 1 x 1 convolution, ELU and a linear layer, by prox-linear steps and
-by stochastic subgradients, with as many calls of the oracle, those to find the objective included.
+on the development images, and its problem by all solvers. The boxes that the last of them chooses are then moved by
+box regression. Last the non-linear score of the paper, a 1 x 1 convolution, ELU and a linear layer, by prox-linear
+steps and by stochastic subgradients, with as many calls of the oracle, those to find the objective included.
 
 Run with the folder of the data in MAXMARGIN_DATA, and the extras `vision` and `torch` installed; it takes about eight
 minutes, less where features are kept in a folder:
@@ -212,14 +212,14 @@ def main():
         for schedule, steps in STEPS.items()
         for step in steps
     }
-    for C, (name, way) in itertools.product((C, C / 10), ways.items()):
-        if way is next(iter(ways.values())):
-            print(f"\n{f'non-linear score, C = {C:g}':26} {header}")
+    for strength, (name, way) in itertools.product((C, C / 10), ways.items()):
+        if name == next(iter(ways)):
+            print(f"\n{f'non-linear score, C = {strength:g}':26} {header}")
         torch.manual_seed(0)
         network, began, options = Score(args.maps), time.process_time(), {}
         if isinstance(way, ProxLinear):
             options = {"is_rowwise": True, "callback": lambda trace: trace.oracle_calls[-1] >= budget}
-        trace = way.solve(network, inputs, targets, C, cost=costs, random_state=0, **options).trace
+        trace = way.solve(network, inputs, targets, strength, cost=costs, random_state=0, **options).trace
         seconds = time.process_time() - began
         with torch.no_grad():
             scores = [network(x).scores[0].numpy() for x in held]

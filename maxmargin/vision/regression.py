@@ -27,7 +27,7 @@ class BoxRegressor(BaseEstimator):
     Parameters
     ----------
     alpha : strength of the regularization
-    min_iou : learn from boxes that overlap a true one by at least so much; those further away tell little of where it is
+    min_iou : learn from boxes that overlap a true one by at least so much; those further away tell little of it
 
     Attributes
     ----------

@@ -136,7 +136,7 @@ def packed_trees(nodes, pairs):
 
 def packed_cuts(nodes, penalties):
     counts = [len(edges) for edges in PACKED_EDGES]
-    return GraphCuts(packed(nodes), sum(PACKED_EDGES, []), penalties, lengths=LENGTHS, edge_lengths=counts)
+    return GraphCuts(packed(nodes), [*itertools.chain(*PACKED_EDGES)], penalties, lengths=LENGTHS, edge_lengths=counts)
 
 
 LABELS = torch.tensor([[0, 1, 1], [1, 7, -7], [1, 0, 5]])  # of padding anything
