@@ -62,6 +62,7 @@ SOLVERS = [
     (Casimir(schedule="constant", warm_start="extrapolation", stop="gradient", smoothing="entropy"), {}),
     (LBFGS(), {"loss": "log"}),
     (LBFGS(), {"loss": "log", "l1_ratio": 0.5}),
+    (LBFGS(), {"loss": "log", "lower": 0.0}),
     (ExponentiatedGradient(sampling="gap"), {"loss": "log"}),
     (ExponentiatedGradient(batch=True), {"loss": "log"}),
     (ExcessiveGap(), {}),
@@ -218,8 +219,6 @@ def test_what_cannot_be_kept_is_refused_before_training(words, path, tmp_path):
 
     with pytest.raises(ValueError, match="checkpoint must be None: Subgradient keeps no state to go on from"):
         Subgradient().solve(toy_chains(), checkpoint=path, callback=never)
-    with pytest.raises(ValueError, match="LBFGS within bounds of the weights keeps no state"):
-        LBFGS().solve(toy_chains(), loss="log", lower=0.0, checkpoint=path, callback=never)
     model, X, y, _ = make("StructuredSVM")
     with pytest.raises(TypeError, match="checkpoint must be None: a CustomProblem is not data"):
         model.fit(X, y, checkpoint=path, callback=never)
@@ -265,6 +264,7 @@ def test_a_warm_start_is_part_of_it(words, path):
 KILLED = {
     "bcfw": lambda: ChainSVM(solver=BCFW(steps="pairwise", sampling="gap", gap_every=2), tol=1e-5, random_state=0),
     "crf": lambda: ChainCRF(tol=1e-7),
+    "bounds": lambda: ChainSVM(solver="lbfgs", loss="smooth_hinge", bounds={"transitions": (0, None)}, tol=1e-6),
     "sgd": lambda: ChainSVM(solver=SGD(gap_every=1), max_passes=25, tol=1e-9, random_state=0),
 }
 
