@@ -349,7 +349,9 @@ def log_forward(nodes, pairs, forward):
 @exact
 def subtract_highest(rows, t, n_labels):
     """Make the highest of the labels in a row zero; return what it was."""
-    top = rows[t, np.argmax(rows[t, :n_labels])]
+    top = rows[t, 0]
+    for b in range(1, n_labels):
+        top = max(top, rows[t, b])
     for b in range(n_labels):
         rows[t, b] -= top
     return top
