@@ -3,7 +3,8 @@
 The grids are like those of segmentation: every pixel is tied to its four neighbours. "noise" has normal potentials and
 the same smoothness everywhere; "image" is a smooth random shape under noise, whose edges are weaker across its contour.
 SciPy gets the same capacities as integers. Peers are timed without the building of their graphs, ours with the loading
-of the capacities. Training is that of pixel grids with a few features, by block-coordinate Frank-Wolfe.
+of the capacities. "after a change" is a cut from the last flow, once all potentials of pixels have changed a little, as
+in training. Training is that of pixel grids with a few features, by block-coordinate Frank-Wolfe.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from maxmargin.runtime import kernel
 from maxmargin.runtime.vectors import clear
 
 GRIDS = [("noise", 0.3), ("noise", 1.0), ("image", 1.0), ("image", 3.0)]  # and their smoothness
-N_CUTS = 5  # in one call
+N_CUTS = 6  # in one call
+CHANGE = 0.02  # of potentials, beside their standard deviation
 INTEGER_SCALE = 10_000  # of the capacities that SciPy gets
 FASTER_THAN_SCIPY = 3.0
 NEAR_PYMAXFLOW = 1.5
@@ -64,17 +66,19 @@ def time_cuts(kind: str, smoothness: float, side: int, repeats: int) -> dict[str
     encoder = GraphCutEncoder(dtype=np.dtype("float64"), stores_sparse=False, classes=np.arange(2), **one)
     problem = encoder.problem([(potentials[:, np.newaxis], edges, weights)])._replace(cost=nothing)
     theta, y = np.concatenate([nothing, potentials, -weights]), np.zeros(n, np.int32)
+    changed = theta + CHANGE * np.concatenate([nothing, np.random.default_rng(1).normal(size=n), 0 * weights])
     passes = Passes(problem)
     scratch = passes.scratches[0]
 
     def cut(is_cold: bool) -> float:
-        return cut_often(passes.problem, theta, y, scratch.work.last, is_cold, N_CUTS, scratch)
+        return cut_often(passes.problem, changed, theta, y, scratch.work.last, is_cold, N_CUTS // 2, scratch)
 
     value = cut(True)
+    assert np.isclose(value, cut(False), rtol=1e-12)
     figures = {
         "grid": f"{kind}, smoothness {smoothness:g}, {side}x{side}",
         "ours": least_milliseconds(lambda: cut(True), repeats) / N_CUTS,
-        "again": least_milliseconds(lambda: cut(False), repeats) / N_CUTS,
+        "changed": least_milliseconds(lambda: cut(False), repeats) / N_CUTS,
         "scipy": time_scipy(potentials, edges, weights, repeats),
         "pymaxflow": None,
     }
@@ -122,10 +126,13 @@ def time_pymaxflow(potentials: Any, edges: Any, weights: Any, repeats: int) -> t
 
 
 @kernel
-def cut_often(problem, theta, y, last, is_cold, count, scratch):
-    """The oracle alone, `count` times, from the last flow or from none."""
+def cut_often(problem, changed, theta, y, last, is_cold, count, scratch):
+    """The oracle alone with one and the other potentials, `count` times, from the last flow or from none."""
     value = 0.0
     for _ in range(count):
+        if is_cold:
+            clear(last)
+        max_oracle(problem, 0, changed, y, scratch.work)
         if is_cold:
             clear(last)
         value = max_oracle(problem, 0, theta, y, scratch.work)
@@ -190,7 +197,7 @@ def main() -> None:
     columns = [
         "CPU milliseconds of a cut",
         "ours",
-        "ours, once more",
+        "ours, after a change",
         "SciPy",
         "PyMaxflow",
         "SciPy / ours",
@@ -209,8 +216,8 @@ def main() -> None:
         Bar(f"more than {ORACLE_SHARE:.0%} of training is the oracle", f"{share:.0%}", share > ORACLE_SHARE),
     ]
     if cuts[0]["pymaxflow"] is not None:
-        ratio = max(cut["ours"] / cut["pymaxflow"] for cut in cuts)
-        bars.append(Bar(f"within {NEAR_PYMAXFLOW:g} times of PyMaxflow", f"{ratio:.1f}", ratio <= NEAR_PYMAXFLOW))
+        ratio = max(max(cut["ours"], cut["changed"]) / cut["pymaxflow"] for cut in cuts)
+        bars.append(Bar(f"within {NEAR_PYMAXFLOW:g} times of PyMaxflow", f"{ratio:.2f}", ratio <= NEAR_PYMAXFLOW))
     else:
         print("PyMaxflow is not installed: no comparison with it.")
     report({"cuts": cuts, "training": training}, bars, arguments.json)

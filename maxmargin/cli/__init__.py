@@ -155,7 +155,10 @@ def predict(
     format: options.FileFormat = None,
     probabilities: Annotated[bool, typer.Option("--probabilities", "-p", help="Write those of the tags, too.")] = False,
 ) -> None:
-    """Tag the sentences of a file: its lines with one more column, or field; CoNLL-U with the tags in their column."""
+    """Tag the sentences of a file: its lines with one more column, or field; CoNLL-U with the tags in their column.
+
+    Sentences are tagged as they come: tail -f FILE | maxmargin predict MODEL. Columns of tags may be there or not.
+    """
     from maxmargin.cli.tagging import run_predict
 
     run_predict(model, file, output, format and format.value, probabilities)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import wraps
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -63,13 +64,50 @@ def print_json(value: Any) -> None:
 
 def read(path: Path, layout: Layout | None = None, *, format: str | None = None, needs_tags: bool = True) -> Document:
     """The sentences of a file, or of standard input if the path is "-"."""
-    from maxmargin.text import Layout, find_format, read_document
+    from maxmargin.text import read_document
+
+    source, layout, name = _input(path, layout, format)
+    return read_document(source, layout, needs_tags=needs_tags, keeps_lines=False, name=name)
+
+
+def stream(path: Path, layout: Layout | None, format: str | None) -> Iterator[Document]:
+    """The sentences of a file, or of standard input, part by part, as they come."""
+    from maxmargin.text import stream_documents
+
+    source, layout, name = _input(path, layout, format)
+    return stream_documents(source, layout, most=BATCH, name=name)
+
+
+def _input(path: Path, layout: Layout | None, format: str | None) -> tuple[Any, Layout, str | None]:
+    """What to read from, where its sentences are, and what it is called."""
+    from maxmargin.text import Layout, find_format
 
     if layout is None or (format is not None and format != layout.format):
         layout = Layout(format or find_format(path))
-    if path == STDIN:
-        return read_document(sys.stdin.buffer, layout, needs_tags=needs_tags, name="standard input")
-    return read_document(path, layout, needs_tags=needs_tags)
+    return (sys.stdin.buffer, layout, "standard input") if path == STDIN else (path, layout, None)
+
+
+@contextmanager
+def writing(path: Path | None) -> Iterator[Callable[[Iterable[str]], None]]:
+    """What writes lines: to standard output, at once, or to a file that is there when all are written, or not at all.
+
+    A file that is none of a disk, such as a named pipe, is written to at once, too.
+    """
+    from maxmargin.persist import replacing
+
+    with ExitStack() as stack:
+        if path is None:
+            file: Any = sys.stdout
+        elif path.exists() and not path.is_file() and not path.is_dir():
+            file = stack.enter_context(open(path, "w", encoding="utf-8", newline="\n"))
+        else:
+            file = TextIOWrapper(stack.enter_context(replacing(path)), encoding="utf-8", newline="\n")
+
+        def write(lines: Iterable[str]) -> None:
+            file.write("".join(f"{line}\n" for line in lines))
+            file.flush()
+
+        yield write
 
 
 @contextmanager

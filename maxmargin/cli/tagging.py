@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from maxmargin.cli.common import in_batches, load_tagger, located, print_json, read, same_tokens, say
+from maxmargin.cli.common import in_batches, load_tagger, located, print_json, read, same_tokens, say, stream, writing
 from maxmargin.metrics import (
     confusion,
     entity_report,
@@ -16,43 +16,38 @@ from maxmargin.metrics import (
     sequence_accuracy,
     token_accuracy,
 )
-from maxmargin.persist import writable
 from maxmargin.tagger import Tagger
-from maxmargin.text import Document
-from maxmargin.text.files import write_lines
-
-
-def _open(model: Path, source: Path, format: str | None, *, needs_tags: bool) -> tuple[Tagger, Document]:
-    tagger = load_tagger(model)
-    document = read(source, tagger.layout, format=format, needs_tags=needs_tags)
-    same_tokens(document, tagger)
-    return tagger, document
 
 
 def run_predict(model: Path, source: Path, output: Path | None, format: str | None, probabilities: bool) -> None:
-    """Write the lines of a file with the tags that a tagger gives them."""
-    if output is not None:
-        writable(output)
-    tagger, document = _open(model, source, format, needs_tags=False)
-    if probabilities and document.layout.format == "conllu":
-        raise ValueError("CoNLL-U has no column for probabilities.")
-    tags = [*in_batches(document.X, tagger.predict)]
-    shares = None
-    if probabilities:
-        index = {tag: k for k, tag in enumerate(tagger.classes_.tolist())}
-        tables = in_batches(document.X, tagger.predict_marginals)
-        shares = [
-            table[np.arange(len(row)), [index[tag] for tag in row]].round(6).tolist()
-            for table, row in zip(tables, tags, strict=True)
-        ]
-    write_lines(sys.stdout if output is None else output, document.tagged(tags, shares))
+    """Write the lines of a file with the tags that a tagger gives them, as they come."""
+    tagger = load_tagger(model)
+    with writing(output) as write:
+        for document in stream(source, tagger.layout, format):
+            if probabilities and document.layout.format == "conllu":
+                raise ValueError("CoNLL-U has no column for probabilities.")
+            if not document.X:
+                write(document.lines)
+                continue
+            same_tokens(document, tagger)
+            tags = tagger.predict(document.X)
+            write(document.tagged(tags, _shares(tagger, document.X, tags) if probabilities else None))
+
+
+def _shares(tagger: Tagger, X: list[Any], y: list[list[Any]]) -> Iterator[list[float]]:
+    """The probabilities of tags."""
+    index = {tag: k for k, tag in enumerate(tagger.classes_.tolist())}
+    for table, tags in zip(tagger.predict_marginals(X), y, strict=True):
+        yield table[np.arange(len(tags)), [index[tag] for tag in tags]].round(6).tolist()
 
 
 def run_evaluate(
     model: Path, source: Path, format: str | None, *, with_confusion: bool, calibration: bool, as_json: bool
 ) -> None:
     """Compare the tags that a tagger gives the sentences of a file with those in it."""
-    tagger, document = _open(model, source, format, needs_tags=True)
+    tagger = load_tagger(model)
+    document = read(source, tagger.layout, format=format)
+    same_tokens(document, tagger)
     truth, predicted = document.y, [*in_batches(document.X, tagger.predict)]
     found: dict[str, Any] = {
         "token_accuracy": token_accuracy(truth, predicted),

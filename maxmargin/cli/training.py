@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,7 +72,6 @@ class Choices(NamedTuple):
         train = read(self.train, layout)
         if not self.quiet:
             say(f"{train.name}: {describe(train)}")
-        train = replace(train, lines=[])  # which only predictions are written with
         if self.dev is None:
             return train, None
         dev = read(self.dev, train.layout, format=self.format)
@@ -85,7 +83,7 @@ class Choices(NamedTuple):
 def _names(path: str) -> list[str]:
     from maxmargin.text.files import Lines
 
-    return [line.strip() for _, line in Lines(Path(path), "utf-8") if line.strip()]
+    return [line.strip() for _, line in Lines(Path(path), "utf-8") if line and not line.isspace()]
 
 
 def describe(document: Document) -> str:

@@ -7,11 +7,11 @@ import sys
 from typing import Any
 
 from maxmargin.persist import container
-from maxmargin.persist.container import Broken, writable
+from maxmargin.persist.container import Broken, replacing, writable
 from maxmargin.persist.registry import register
 from maxmargin.persist.values import Reader, Writer
 
-__all__ = ["load", "register", "save", "writable"]
+__all__ = ["load", "register", "replacing", "save", "writable"]
 
 
 def save(model: Any, path: Any) -> None:

@@ -19,6 +19,8 @@ import re
 import struct
 import uuid
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -58,17 +60,24 @@ def write(path: Any, content: Any, arrays: list[np.ndarray]) -> None:
     encoded = text.encode("utf-8", "surrogatepass")
     gap = -(PREFIX.size + len(encoded)) % ALIGNMENT
     size = PREFIX.size + len(encoded) + gap + at
+    with replacing(path) as file:
+        file.write(PREFIX.pack(MAGIC, VERSION, zlib.crc32(encoded), len(encoded), size))
+        file.write(encoded)
+        file.write(bytes(gap))
+        for parts, padding in blocks:
+            for part in parts:
+                file.write(part)
+            file.write(bytes(padding))
+
+
+@contextmanager
+def replacing(path: Any) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of another once all is written; if writing fails, that one stays."""
     target = writable(path)
     beside = _beside(target)
     try:
         with open(beside, "xb") as file:
-            file.write(PREFIX.pack(MAGIC, VERSION, zlib.crc32(encoded), len(encoded), size))
-            file.write(encoded)
-            file.write(bytes(gap))
-            for parts, padding in blocks:
-                for part in parts:
-                    file.write(part)
-                file.write(bytes(padding))
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, target)

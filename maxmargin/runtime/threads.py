@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -46,11 +47,12 @@ def split_evenly(sizes: np.ndarray, n_ranges: int) -> list[tuple[int, int]]:
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Keep products of vectors on the caller's thread: others would wait for each other, at full speed."""
-    return _libraries().limit(limits=1, user_api="blas")
+    return _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
 
 
-@functools.cache
-def _libraries() -> ThreadpoolController:
+@functools.lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """The libraries that are loaded, looked up anew where imports since then may have loaded more."""
     return ThreadpoolController()
 
 

@@ -61,7 +61,7 @@ class Checkpoint:
         self.path, self.every = check_checkpoint(given)
         if not solver.can_resume(run.objective):
             within = " within bounds of the weights" if run.objective.bounds.which.size else ""
-            raise ValueError(f"checkpoint must be None: {type(solver).__name__}{within} keeps no state to go on from.")
+            raise ValueError(f"checkpoint must be None: {solver.known_as}{within} keeps no state to go on from.")
         self.run, self.observer = run, observer
         self.given = {"run": run, "objective": run.objective, "bounds": run.objective.bounds}
         self.fingerprint = fingerprint(solver, run, problem)

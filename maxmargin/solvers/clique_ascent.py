@@ -81,7 +81,7 @@ class CliqueAscent(Solver):
 
     def _check_oracles(self, problem: Any, loss: Loss) -> None:
         if getattr(problem, "_fields", ())[:5] != PairwiseProblem._fields:  # it may have oracles besides
-            raise TypeError(f"{type(self).__name__} needs a PairwiseProblem, not a {type(problem).__name__}.")
+            raise TypeError(f"{self.known_as} needs a PairwiseProblem, not a {type(problem).__name__}.")
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         relaxed = Relaxation(run.objective)

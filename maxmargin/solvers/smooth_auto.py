@@ -32,6 +32,10 @@ FIRST = 2  # certificates whose gaps say little: those of the first passes
 class SmoothAuto(LBFGS):
     """`ExponentiatedGradient`, then `LBFGS`; the choice is noted in the trace."""
 
+    @property
+    def known_as(self) -> str:
+        return "Auto"
+
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
         """Run; what float32 cannot certify is left to L-BFGS in float64, from the weights reached so far.
 

@@ -51,6 +51,11 @@ class Solver:
         """The loss it minimises unless told otherwise."""
         return NAMED["log" if self.needs_smooth else "hinge"]
 
+    @property
+    def known_as(self) -> str:
+        """Its name in messages."""
+        return type(self).__name__
+
     def takes(self, loss: Loss) -> bool:
         """Whether it can minimise a loss."""
         is_smooth_enough = self.takes_smooth if loss.is_smooth else not self.needs_smooth
@@ -172,19 +177,19 @@ class Solver:
         if not self.takes(loss):
             known = [known.name for known in (*NAMED.values(), RelaxedLoss()) if self.takes(known)]
             kind = loss.name if loss.margin or loss.is_smooth else f"{loss.name} (without margin)"
-            raise ValueError(f"{type(self).__name__} minimises the {' or '.join(known)} loss, not the {kind} loss.")
+            raise ValueError(f"{self.known_as} minimises the {' or '.join(known)} loss, not the {kind} loss.")
 
     def _check_oracles(self, problem: Any, loss: Loss) -> None:
         missing = sorted(name for name in self.oracles(loss) if not supports(ORACLES[name], problem))
         if missing:
             has = sorted(name for name, oracle in ORACLES.items() if supports(oracle, problem))
             raise TypeError(
-                f"{type(self).__name__} needs the {' and '.join(missing)} oracle for the {loss.name} loss, which "
+                f"{self.known_as} needs the {' and '.join(missing)} oracle for the {loss.name} loss, which "
                 f"{type(problem).__name__} does not have; it has: {', '.join(has) or 'none'}."
             )
 
     def _check_objective(self, objective: Objective) -> None:
-        name = type(self).__name__
+        name = self.known_as
         if objective.l1 and not self.takes_l1:
             raise ValueError(f"{name} knows no L1 regularization: l1_ratio must be 0, or the solver LBFGS.")
         if self.needs_regularization and objective.regularization == 0:

@@ -34,7 +34,7 @@ from maxmargin.runtime.lanes import padded
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.vectors import copy_into
 from maxmargin.runtime.views import matrix
-from maxmargin.structures import chain_dp, chain_sums
+from maxmargin.structures import chain_dp, chain_logs, chain_sums
 
 
 class ChainProblem(NamedTuple):
@@ -260,9 +260,8 @@ def exp_precisely(problem, i, theta, mu, work):
     if is_safe:
         chain_sums.backward_shares(means, counts, work.precise)
     else:
-        log_z = chain_sums.log_forward_backward(
-            nodes, pairs, means, counts, work.precise.forward, work.precise.backward
-        )
+        log_z = chain_logs.log_forward(nodes, pairs, work.precise)
+        chain_logs.log_backward(nodes, means, counts, work.precise)
     copy_into(mu, work.mu[: mu.size])
     return log_z
 

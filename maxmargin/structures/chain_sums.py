@@ -1,4 +1,6 @@
-"""Sums over all labellings of a chain: forward-backward, in probabilities or in logarithms, and samples.
+"""Sums over all labellings of a chain: forward-backward in probabilities, and samples.
+
+Where probabilities leave the range of numbers, `maxmargin.structures.chain_logs` takes over.
 
 Arguments are those of `maxmargin.structures.chain_dp`; the columns of tables beyond the labels hold zeros, or what is
 multiplied by zeros.
@@ -35,7 +37,7 @@ from maxmargin.runtime.lanes import (
 )
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
-from maxmargin.structures.chain_dp import exact
+from maxmargin.structures.chain_logs import log_forward
 
 
 class SumTables(NamedTuple):
@@ -77,6 +79,8 @@ def forward_shares(nodes, pairs, tables):
     smallest = number(1.4e-45 if nodes.itemsize == 4 else 4.9e-324)  # above zero
     log_z, spread = exponentiate_rows(nodes, gains)
     is_safe = spread <= number(43.0 if nodes.itemsize == 4 else 500.0) - tables.extent[1]
+    if not is_safe:
+        return log_z, is_safe
     log_z += np.float64(tables.extent[0]) * (length - 1)
     product = 1.0  # of the totals: one logarithm for many of them
     least = splat(number(1))
@@ -169,7 +173,7 @@ def sample_paths(nodes, pairs, draws, outputs, tables):
     weights = tables.gains
     _, is_safe = forward_shares(nodes, pairs, tables)
     if not is_safe:
-        log_forward(nodes, pairs, forward)
+        log_forward(nodes, pairs, tables)
     for k in range(outputs.shape[0]):
         for t in range(length - 1, -1, -1):
             for a in range(n_labels):
@@ -317,86 +321,3 @@ def exponentiate(pairs, known, factors, extent):
             factors[1, b, a] = table[a, b]
     extent[0] = top
     extent[1] = max(top - lowest(bottoms), number(0))
-
-
-@exact
-def log_forward(nodes, pairs, forward):
-    """Fill forward[t, b] with the log of the sum over paths that end in label b at t, up to a constant for each t.
-
-    The largest of each t is zero, so that rounding is that of the potentials, not of their sums. Return the
-    log-partition function.
-    """
-    length, n_labels = nodes.shape
-    log_z = 0.0
-    for t in range(length):
-        for b in range(n_labels):
-            forward[t, b] = nodes[t, b]
-            if t > 0:
-                top = forward[t - 1, 0] + pairs[0, b]
-                for a in range(1, n_labels):
-                    top = max(top, forward[t - 1, a] + pairs[a, b])
-                total = 0.0
-                for a in range(n_labels):
-                    total += math.exp(forward[t - 1, a] + pairs[a, b] - top)
-                forward[t, b] += top + math.log(total)
-        log_z += subtract_highest(forward, t, n_labels)
-    total = 0.0
-    for b in range(n_labels):
-        total += math.exp(forward[length - 1, b])
-    return log_z + math.log(total)
-
-
-@exact
-def subtract_highest(rows, t, n_labels):
-    """Make the highest of the labels in a row zero; return what it was."""
-    top = rows[t, 0]
-    for b in range(1, n_labels):
-        top = max(top, rows[t, b])
-    for b in range(n_labels):
-        rows[t, b] -= top
-    return top
-
-
-@exact
-def log_forward_backward(nodes, pairs, means, counts, forward, backward):
-    """Both passes in logarithms: slow, and safe for any potentials; return the log-partition function.
-
-    The marginals of each position and each pair of positions are divided by their sum.
-    """
-    length, n_labels = nodes.shape
-    log_z = log_forward(nodes, pairs, forward)
-    for b in range(n_labels):
-        backward[length - 1, b] = 0
-        for a in range(n_labels):
-            counts[a, b] = 0
-    for t in range(length - 1, 0, -1):
-        best = -np.inf
-        for a in range(n_labels):
-            top = pairs[a, 0] + nodes[t, 0] + backward[t, 0]
-            for b in range(1, n_labels):
-                top = max(top, pairs[a, b] + nodes[t, b] + backward[t, b])
-            total = 0.0
-            for b in range(n_labels):
-                total += math.exp(pairs[a, b] + nodes[t, b] + backward[t, b] - top)
-            backward[t - 1, a] = top + math.log(total)
-            best = max(best, forward[t - 1, a] + top)
-        total = 0.0
-        for a in range(n_labels):
-            for b in range(n_labels):
-                total += math.exp(forward[t - 1, a] + (pairs[a, b] + nodes[t, b] + backward[t, b]) - best)
-        for a in range(n_labels):
-            for b in range(n_labels):
-                share = math.exp(forward[t - 1, a] + (pairs[a, b] + nodes[t, b] + backward[t, b]) - best)
-                counts[a, b] += share / total
-        subtract_highest(backward, t - 1, n_labels)
-    for t in range(length):
-        for b in range(n_labels):
-            means[t, b] = forward[t, b] + backward[t, b]
-        subtract_highest(means, t, n_labels)
-        total = 0.0
-        for b in range(n_labels):
-            means[t, b] = math.exp(means[t, b])
-            total += means[t, b]
-        for b in range(n_labels):
-            means[t, b] /= total
-    return log_z

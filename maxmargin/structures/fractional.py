@@ -36,8 +36,7 @@ class FractionalProblem(NamedTuple):
     labels: np.ndarray
     cost: np.ndarray
     arcs: Arcs
-    edge_of: np.ndarray  # as in `LoopyProblem`
-    ends_at: np.ndarray
+    ends_at: np.ndarray  # as in `LoopyProblem`
 
 
 class FractionalWork(NamedTuple):

@@ -22,8 +22,9 @@ import numpy as np
 
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.views import matrix
 from maxmargin.structures.graph_cut import CAPACITY_BITS
-from maxmargin.structures.max_flow import NO_PARENT, SOURCE, Flow, new_flow, plant_trees, saturate
+from maxmargin.structures.max_flow import SOURCE, Flow, new_flow, plant_trees, saturate
 
 MOST_ROUNDS = 5  # of expansions of all states
 
@@ -62,28 +63,26 @@ def fuse(problem, i, theta, y, flows, work):
     n_nodes = nodes.offsets[i + 1] - nodes.offsets[i]
     n_edges = problem.edges.offsets[i + 1] - begin
     first = problem.arcs.first[lo : lo + n_nodes + 1]
-    head = problem.arcs.head[2 * begin : 2 * begin + 2 * n_edges]
-    sister = problem.arcs.sister[2 * begin : 2 * begin + 2 * n_edges]
+    out = problem.arcs.out[2 * begin : 2 * begin + 2 * n_edges]
+    ends = matrix(problem.ends, 2 * begin, 1, 2 * n_edges)[0]
     residual = work.flow.residual
     excess = work.flow.excess
     for p in range(n_nodes):
         excess[p] = np.int64(work.gain[p] * scale)
     for e in range(n_edges):
-        there = problem.arcs.arc[begin + e]
-        back = sister[there]
         capacity = np.int64(work.capacity[e] * scale)
         along = np.int64(min(max(flows[e], 0.0), work.capacity[e]) * scale)
-        excess[problem.ends[begin + e, 0]] += along
-        excess[problem.ends[begin + e, 1]] -= along
-        residual[back] = capacity - along
-        residual[there] = along
-    plant_trees(work.flow, n_nodes, problem.ends[begin : begin + n_edges])
-    saturate(first, head, sister, work.flow)
+        excess[ends[2 * e]] += along
+        excess[ends[2 * e + 1]] -= along
+        residual[2 * e] = along
+        residual[2 * e + 1] = capacity - along
+    plant_trees(work.flow, n_nodes, ends)
+    saturate(first, out, ends, work.flow)
     for e in range(n_edges):
-        flows[e] = residual[problem.arcs.arc[begin + e]] / scale
+        flows[e] = residual[2 * e] / scale
     n_changed = 0
     for p in range(n_nodes):
-        if work.flow.parent[p] != NO_PARENT and work.flow.side[p] == SOURCE:
+        if work.flow.tree[p] == SOURCE:
             n_changed += 1
             y[p] = work.other[p]
     return n_changed, neglected

@@ -21,15 +21,23 @@ from maxmargin.problem import max_oracle, score_output
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
-from maxmargin.runtime.views import matrix
+from maxmargin.runtime.views import index, matrix
 from maxmargin.smoothing import has_weight
-from maxmargin.structures.max_flow import NO_PARENT, SOURCE, Flow, change_excess, new_flow, plant_trees, saturate
+from maxmargin.structures.max_flow import (
+    SOURCE,
+    Flow,
+    change_excess,
+    new_flow,
+    plant_trees,
+    push_along_edges,
+    saturate,
+)
 
 # Potentials become integers, so that flows are exact: the sum of all capacities stays below this power of two.
 CAPACITY_BITS = 60
 FORCE = 2**61  # more than all capacities together
 ROUNDING = 1e-5  # positive potentials of cut edges, relative to the largest potential, that are taken for zero
-FREE = -1  # a node whose label is not fixed
+UNFIXED = -1  # a node whose label is not fixed
 
 # Of a part of the outputs, what its best one loses against the best of all, what its second best one loses, and a node
 # where the two differ, -1 if there is no second one.
@@ -57,9 +65,7 @@ class GraphCutProblem(NamedTuple):
     labels: np.ndarray  # (N,) int32, the true labels
     cost: np.ndarray  # (N,) cost of each node's wrong label
     first: np.ndarray  # (N + n,) int32, arcs of example i as in `max_flow`, from offsets[i] + i on
-    head: np.ndarray  # (2 M,) int32
-    sister: np.ndarray  # (2 M,) int32
-    arc: np.ndarray  # (M,) int32, from the first end of an edge to the second
+    out: np.ndarray  # (2 M,) int32
     n_features: int
     n_edge_features: int
 
@@ -71,7 +77,7 @@ class GraphCutWork(NamedTuple):
     last: np.ndarray  # (M,) the flow along each edge when its example was last cut, where the next one starts
     spread: np.ndarray  # (F, 1)
     edge_spread: np.ndarray  # (G, 1)
-    fixed: np.ndarray  # (K, V) int8, labels that a part of the outputs has, or FREE
+    fixed: np.ndarray  # (K, V) int8, labels that a part of the outputs has, or UNFIXED
     parts: np.ndarray  # (K, 3) int64 of these parts: LOSS, NEXT_LOSS, NEXT_NODE
     y: np.ndarray  # (V,) an output
 
@@ -84,12 +90,12 @@ def sizes(problem, i):
 
 @helper
 def arcs(problem, i):
-    """The arcs of example i: first, head, sister."""
+    """The arcs of example i: first, out, ends."""
+    n_nodes, n_edges = sizes(problem, i)
     lo = problem.offsets[i] + i
-    hi = problem.offsets[i + 1] + i + 1
     begin = 2 * problem.edge_offsets[i]
-    end = 2 * problem.edge_offsets[i + 1]
-    return problem.first[lo:hi], problem.head[begin:end], problem.sister[begin:end]
+    ends = matrix(problem.ends, begin, 1, 2 * n_edges)[0]
+    return problem.first[lo : lo + n_nodes + 1], problem.out[begin : begin + 2 * n_edges], ends
 
 
 @implements(generics.true_outputs, GraphCutProblem)
@@ -215,53 +221,39 @@ def capacity_scale(problem, i, theta):
 def cut(problem, i, theta, work, fixed, scale):
     """Find the maximum flow of example i, whose source side are the nodes of label 1.
 
-    The flow starts from the last one of the example. `fixed` holds labels that nodes must have, or FREE; it may be
+    The flow starts from the last one of the example. `fixed` holds labels that nodes must have, or UNFIXED; it may be
     empty.
     """
     n_nodes, n_edges = sizes(problem, i)
-    first, head, sister = arcs(problem, i)
+    first, out, ends = arcs(problem, i)
     residual = work.flow.residual
     excess = work.flow.excess
     last = work.last[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]
-    arc = problem.arc[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]
-    ends = problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]  # loops over a slice are fast
     for p in range(n_nodes):
         excess[p] = np.int64((np.float64(theta[n_nodes + p]) - theta[p]) * scale)
     for p in range(fixed.size):
-        if fixed[p] != FREE:
+        if fixed[p] != UNFIXED:
             excess[p] += FORCE if fixed[p] == 1 else -FORCE
     for e in range(n_edges):
-        a = arc[e]
-        capacity = np.int64(max(-theta[2 * n_nodes + e], 0) * scale)
-        along = min(max(np.int64(min(max(last[e] * scale, -FORCE), FORCE)), -capacity), capacity)
-        excess[ends[e, 0]] -= along
-        excess[ends[e, 1]] += along
-        residual[a] = capacity - along
-        residual[sister[a]] = capacity + along
-    # What neighbours owe each other goes straight from one to the other: most of the flow, and it needs no trees.
-    for e in range(n_edges):
-        p = ends[e, 0]
-        q = ends[e, 1]
-        if (excess[p] > 0) != (excess[q] > 0) and excess[p] != 0 and excess[q] != 0:
-            a = arc[e] if excess[p] > 0 else sister[arc[e]]
-            along = min(abs(excess[p]), abs(excess[q]), residual[a])
-            excess[p] -= along if excess[p] > 0 else -along
-            excess[q] -= along if excess[q] > 0 else -along
-            residual[a] -= along
-            residual[sister[a]] += along
+        capacity = max(-theta[2 * n_nodes + e], 0) * scale
+        along = np.int64(min(max(last[e] * scale, -capacity), capacity))
+        excess[index(ends[2 * e])] -= along
+        excess[index(ends[2 * e + 1])] += along
+        residual[2 * e] = np.int64(capacity) - along
+        residual[2 * e + 1] = np.int64(capacity) + along
+    push_along_edges(work.flow, ends)
     plant_trees(work.flow, n_nodes, ends)
-    saturate(first, head, sister, work.flow)
+    saturate(first, out, ends, work.flow)
     half_unit = 0.5 / scale
     for e in range(n_edges):
-        a = arc[e]
-        last[e] = half_unit * (residual[sister[a]] - residual[a])
+        last[e] = half_unit * (residual[2 * e + 1] - residual[2 * e])
 
 
 @helper
 def read_labels(problem, i, flow, y):
     """The nodes on the source's side have label 1: the fewest that any best output has."""
     for p in range(problem.offsets[i + 1] - problem.offsets[i]):
-        y[p] = flow.parent[p] != NO_PARENT and flow.side[p] == SOURCE
+        y[p] = flow.tree[p] == SOURCE
 
 
 @helper
@@ -270,11 +262,11 @@ def loss_of_flip(problem, i, flow, p, label, limit):
     if abs(flow.excess[p]) >= limit:
         return limit
     loss = abs(flow.excess[p])
-    first, head, sister = arcs(problem, i)
+    first, out, ends = arcs(problem, i)
     force = -limit if label == 1 else limit
-    change_excess(first, head, sister, flow, p, force)
-    loss += saturate(first, head, sister, flow)
-    change_excess(first, head, sister, flow, p, -force)
+    change_excess(first, out, ends, flow, p, force)
+    loss += saturate(first, out, ends, flow)
+    change_excess(first, out, ends, flow, p, -force)
     return loss
 
 
@@ -306,7 +298,7 @@ def topk_cuts(problem, i, theta, outputs, values, level, work):
     n_nodes, _ = sizes(problem, i)
     scale = capacity_scale(problem, i, theta)
     for p in range(n_nodes):
-        work.fixed[0, p] = FREE
+        work.fixed[0, p] = UNFIXED
     work.parts[0, LOSS] = 0
     cut(problem, i, theta, work, work.fixed[0, :n_nodes], scale)
     read_labels(problem, i, work.flow, outputs[0])
@@ -344,7 +336,7 @@ def find_second_best(problem, i, y, part, work):
     work.parts[part, NEXT_NODE] = -1
     least = FORCE
     for p in range(problem.offsets[i + 1] - problem.offsets[i]):
-        if work.fixed[part, p] == FREE:
+        if work.fixed[part, p] == UNFIXED:
             loss = loss_of_flip(problem, i, work.flow, p, y[p], least)
             if loss < least:
                 least = loss

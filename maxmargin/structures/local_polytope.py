@@ -103,14 +103,15 @@ def ascend(problem, i, theta, temperature, rho, mu, delta, scratch):
     nodes = problem.nodes
     edges = problem.edges
     step = scratch[0]
+    out = problem.arcs.out[2 * edges.offsets[i] :]
     for c in range(nodes.offsets[i], nodes.offsets[i + 1]):
         size = nodes.n_parts[nodes.kind[c]]
         first_arc = problem.arcs.first[c + i]
         last_arc = problem.arcs.first[c + i + 1]
         tilt_node(problem, i, theta, delta, c, step)
         take_step(mu, nodes.part[c], size, temperature, max((last_arc - first_arc) / rho, LEAST_BEND), step)
-        for a in range(first_arc, last_arc):
-            at = multipliers_at(problem, i, a)
+        for k in range(first_arc, last_arc):
+            at = multipliers_at(problem, i, out[k])
             for x in range(size):
                 delta[at + x] -= step[x] / rho
     for e in range(edges.offsets[i], edges.offsets[i + 1]):

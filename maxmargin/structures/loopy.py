@@ -48,7 +48,6 @@ class LoopyProblem(NamedTuple):
     cost: np.ndarray
     plan: Plan  # of the graphs of small treewidth
     arcs: Arcs
-    edge_of: np.ndarray  # (2 M,) int64, the edge that each arc is along, counted over all graphs
     ends_at: np.ndarray  # (M, 2) int64, the first multiplier of each edge and end
 
 
@@ -103,14 +102,11 @@ def with_oracles(
     nodes, edges = problem.nodes, problem.edges
     arcs = make_arcs(nodes.offsets, edges.offsets, problem.ends)
     graph = np.repeat(np.arange(len(nodes.offsets) - 1), np.diff(edges.offsets))
-    there = arcs.arc + 2 * edges.offsets[graph]
-    edge_of = np.zeros(2 * len(there), np.int64)
-    edge_of[there] = edge_of[arcs.sister[there] + 2 * edges.offsets[graph]] = np.arange(len(there))
     sizes = nodes.n_parts[nodes.kind[problem.ends + nodes.offsets[graph][:, np.newaxis]]]
     ends_at = np.cumsum(sizes.ravel()).reshape(-1, 2) - sizes
     if relaxed:
-        return FractionalProblem(*problem, arcs=arcs, edge_of=edge_of, ends_at=ends_at)
-    return LoopyProblem(*problem, plan=plan, arcs=arcs, edge_of=edge_of, ends_at=ends_at)
+        return FractionalProblem(*problem, arcs=arcs, ends_at=ends_at)
+    return LoopyProblem(*problem, plan=plan, arcs=arcs, ends_at=ends_at)
 
 
 # --- generics -------------------------------------------------------------------------------------------------------

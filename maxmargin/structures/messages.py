@@ -38,8 +38,7 @@ def give(problem, i, theta, delta, a, out):
     the multipliers of p begin.
     """
     nodes = problem.nodes
-    begin = 2 * problem.edges.offsets[i]
-    e = problem.edge_of[begin + a]
+    e = problem.edges.offsets[i] + a // 2
     n_first = nodes.n_parts[nodes.kind[nodes.offsets[i] + problem.ends[e, 0]]]
     n_second = nodes.n_parts[nodes.kind[nodes.offsets[i] + problem.ends[e, 1]]]
     first_at = problem.ends_at[e, 0]
@@ -47,7 +46,7 @@ def give(problem, i, theta, delta, a, out):
     at = problem.edges.part[e]
     first = delta[first_at : first_at + n_first]
     second = delta[second_at : second_at + n_second]
-    if problem.arcs.arc[e] == a:
+    if a % 2 == 0:
         for x in range(n_first):
             row = theta[at + x * n_second : at + (x + 1) * n_second]
             best = row[0] - second[0]
@@ -75,7 +74,7 @@ def sweep(problem, i, theta, delta, is_forward, scratch):
     given = scratch[1]
     nodes = problem.nodes
     lo = nodes.offsets[i]
-    begin = 2 * problem.edges.offsets[i]
+    out = problem.arcs.out[2 * problem.edges.offsets[i] :]
     n_nodes = nodes.offsets[i + 1] - lo
     for visit in range(n_nodes):
         p = visit if is_forward else n_nodes - 1 - visit
@@ -85,8 +84,9 @@ def sweep(problem, i, theta, delta, is_forward, scratch):
         n_ahead = 0
         for x in range(size):
             sums[x] = theta[nodes.part[c] + x]
-        for a in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-            if (problem.arcs.head[begin + a] < p) == is_forward:
+        for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
+            a = out[k]
+            if (head(problem, i, a) < p) == is_forward:
                 n_behind += 1
                 at = give(problem, i, theta, delta, a, given)
                 for x in range(size):
@@ -99,8 +99,9 @@ def sweep(problem, i, theta, delta, is_forward, scratch):
         if n_ahead == 0:
             continue
         share = 1.0 / max(n_behind, n_ahead)
-        for a in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-            if (problem.arcs.head[begin + a] < p) != is_forward:
+        for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
+            a = out[k]
+            if (head(problem, i, a) < p) != is_forward:
                 at = multipliers_at(problem, i, a)
                 for x in range(size):
                     delta[at + x] -= share * sums[x]
@@ -109,8 +110,13 @@ def sweep(problem, i, theta, delta, is_forward, scratch):
 @helper
 def multipliers_at(problem, i, a):
     """Where the multipliers begin of the edge that arc a is along, at the end that it leaves."""
-    e = problem.edge_of[2 * problem.edges.offsets[i] + a]
-    return problem.ends_at[e, 0 if problem.arcs.arc[e] == a else 1]
+    return problem.ends_at[problem.edges.offsets[i] + a // 2, a % 2]
+
+
+@helper
+def head(problem, i, a):
+    """The node that arc a leads to."""
+    return problem.ends[problem.edges.offsets[i] + a // 2, 1 - a % 2]
 
 
 @helper
@@ -118,10 +124,11 @@ def tilt_node(problem, i, theta, delta, c, out):
     """Write theta'_p of node c, counted over all graphs."""
     nodes = problem.nodes
     size = nodes.n_parts[nodes.kind[c]]
+    leaving = problem.arcs.out[2 * problem.edges.offsets[i] :]
     for x in range(size):
         out[x] = theta[nodes.part[c] + x]
-    for a in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-        at = multipliers_at(problem, i, a)
+    for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
+        at = multipliers_at(problem, i, leaving[k])
         for x in range(size):
             out[x] += delta[at + x]
 
@@ -140,10 +147,10 @@ def best_of(values, size):
 def add_given(problem, i, theta, a, label, size, sums):
     """Add the scores of the edge along arc a for each state of the node that it leaves, given the label at its head."""
     nodes = problem.nodes
-    e = problem.edge_of[2 * problem.edges.offsets[i] + a]
+    e = problem.edges.offsets[i] + a // 2
     n_second = nodes.n_parts[nodes.kind[nodes.offsets[i] + problem.ends[e, 1]]]
     at = problem.edges.part[e]
-    if problem.arcs.arc[e] == a:
+    if a % 2 == 0:
         for x in range(size):
             sums[x] += theta[at + x * n_second + label]
     else:
@@ -156,13 +163,14 @@ def read_labels(problem, i, theta, delta, y, sums):
     """Label node after node, given the labels before and the multipliers after it, once a sweep came back."""
     nodes = problem.nodes
     lo = nodes.offsets[i]
-    begin = 2 * problem.edges.offsets[i]
+    out = problem.arcs.out[2 * problem.edges.offsets[i] :]
     for c in range(lo, nodes.offsets[i + 1]):
         size = nodes.n_parts[nodes.kind[c]]
         for x in range(size):
             sums[x] = theta[nodes.part[c] + x]
-        for a in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-            q = problem.arcs.head[begin + a]
+        for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
+            a = out[k]
+            q = head(problem, i, a)
             if q < c - lo:
                 add_given(problem, i, theta, a, y[q], size, sums)
             else:
@@ -177,15 +185,16 @@ def improve_nodes(problem, i, theta, y, sums):
     """Give every node its best label given those of its neighbours, until none changes (Besag 1986)."""
     nodes = problem.nodes
     lo = nodes.offsets[i]
-    begin = 2 * problem.edges.offsets[i]
+    out = problem.arcs.out[2 * problem.edges.offsets[i] :]
     for _ in range(MOST_VISITS):
         has_changed = False
         for c in range(lo, nodes.offsets[i + 1]):
             size = nodes.n_parts[nodes.kind[c]]
             for x in range(size):
                 sums[x] = theta[nodes.part[c] + x]
-            for a in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-                add_given(problem, i, theta, a, y[problem.arcs.head[begin + a]], size, sums)
+            for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
+                a = out[k]
+                add_given(problem, i, theta, a, y[head(problem, i, a)], size, sums)
             best = best_of(sums, size)
             if sums[best] > sums[y[c - lo]]:
                 y[c - lo] = best

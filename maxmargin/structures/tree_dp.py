@@ -18,7 +18,7 @@ from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_dp import exact, insert, list_best
-from maxmargin.structures.chain_sums import subtract_highest
+from maxmargin.structures.chain_logs import subtract_highest
 
 
 class Forest(NamedTuple):

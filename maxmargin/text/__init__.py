@@ -2,7 +2,7 @@
 
 from maxmargin.text.columns import read_columns, write_columns
 from maxmargin.text.conllu import Sentence, Word, read_conllu, write_conllu
-from maxmargin.text.documents import Document, Layout, find_format, read_document
+from maxmargin.text.documents import Document, Layout, find_format, read_document, stream_documents
 from maxmargin.text.json_lines import read_json_lines, write_json_lines
 from maxmargin.text.schemes import Entity, TagError, check_tags, convert_tags, find_entities, find_scheme
 from maxmargin.text.windows import WindowFeatures
@@ -24,6 +24,7 @@ __all__ = [
     "read_conllu",
     "read_document",
     "read_json_lines",
+    "stream_documents",
     "write_columns",
     "write_conllu",
     "write_json_lines",

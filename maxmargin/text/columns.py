@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from sys import intern
 from typing import Any
 
 from maxmargin.checks import shown
-from maxmargin.text.files import Lines, write_lines
+from maxmargin.text.files import Lines, Parsed, write_lines
 
+MOST_KEPT = 1_000_000  # strings and tokens that are remembered
 DOCUMENT = "-DOCSTART-"  # a line that begins with it begins a document
 
 
@@ -55,26 +55,33 @@ def read_columns(
     ([[('He', 'PRP'), ('ran', 'VBD')], [('Stop', 'VB')]], [['B-NP', 'B-VP'], ['B-VP']])
     """
     lines = Lines(source, encoding)
-    X, tags, _ = parse_columns(lines, separator, comments, lambda width, _: _choose(x, y, width, lines.name))
-    return X, tags
+    found = parse_columns(lines, separator, comments, lambda width, _: _choose(x, y, width, lines.name))
+    sentences = [sentence for sentence in found if sentence is not None]
+    tags = None if y is None else [sentence.tags for sentence in sentences]
+    return [sentence.tokens for sentence in sentences], tags
 
 
 def parse_columns(
     lines: Lines, separator: str | None, comments: str | None, choose: Callable[[int, int], tuple[Any, int | None]]
-) -> tuple[list[list[Any]], Any, list[Sequence[int]]]:
-    """Sentences, tags and, for each sentence, the numbers of its lines.
+) -> Iterator[Parsed | None]:
+    """The sentences, one by one; None where there may be none for some time.
 
     `choose` says, of the number of columns and that of the first line, which column, or tuple of columns, is that of
     tokens, and which that of tags.
     """
-    X: list[list[Any]] = []
-    y: list[list[str]] = []
-    numbers: list[Sequence[int]] = []
+    kept: dict[Any, Any] = {}  # words, tags and tokens come again and again: one copy of each is enough
     width = first = 0
-    goes_on = False
+    sentence: Any = None
     for number, line in lines:
+        if line is None:
+            yield None
+            continue
         if not line or line.isspace():
-            goes_on = False
+            if sentence is not None:
+                yield sentence
+                sentence = None
+                if len(kept) > MOST_KEPT:
+                    kept.clear()
             continue
         if comments and line.startswith(comments):
             continue
@@ -87,18 +94,18 @@ def parse_columns(
             is_single = isinstance(chosen, int)
         if len(fields) != width:
             lines.fail(number, f"there are {len(fields)} columns, but {width} in line {first}")
-        if not goes_on:
-            goes_on = True
-            X.append([])
-            y.append([])
-            numbers.append(array("i"))
-        fields = [*map(intern, fields)]  # words and tags come again and again: one copy of each is kept
-        X[-1].append(fields[chosen] if is_single else tuple([fields[k] for k in chosen]))
-        numbers[-1].append(number)  # type: ignore[attr-defined]
+        if sentence is None:
+            sentence = Parsed([], None if truth is None else [], array("i"))
+        token = fields[chosen] if is_single else tuple([fields[k] for k in chosen])
+        if token not in kept:
+            kept[token] = token if is_single else tuple([kept.setdefault(field, field) for field in token])
+        sentence.tokens.append(kept[token])
+        sentence.numbers.append(number)
         if truth is not None:
-            y[-1].append(fields[truth])
-    lines.check_any(X, "sentence")
-    return X, None if truth is None else y, numbers
+            sentence.tags.append(kept.setdefault(fields[truth], fields[truth]))
+    lines.check_any(first, "sentence")
+    if sentence is not None:
+        yield sentence
 
 
 def split_fields(line: str) -> list[str]:

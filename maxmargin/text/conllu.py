@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 from maxmargin.text.files import Lines, write_lines
@@ -81,21 +82,22 @@ def read_conllu(source: Any, *, encoding: str = "utf-8") -> list[Sentence]:
     >>> sentence.column("form"), sentence.column("upos"), sentence.edges
     (['He', 'ran'], ['PRON', 'VERB'], [(1, 0)])
     """
-    return parse_conllu(Lines(source, encoding))[0]
+    return [found[0] for found in parse_conllu(Lines(source, encoding)) if found is not None]
 
 
-def parse_conllu(lines: Lines) -> tuple[list[Sentence], list[Sequence[int]]]:
-    """Sentences and, for each of them, the numbers of the lines of its words."""
-    sentences: list[Sentence] = []
-    numbers: list[Sequence[int]] = []
+def parse_conllu(lines: Lines) -> Iterator[tuple[Sentence, list[int]] | None]:
+    """The sentences with the numbers of the lines of their words, one by one; None where there may be none for long."""
     words: list[Word] = []
     comments: list[str] = []
     places: list[int] = []
-    for number, line in [*lines, (len(lines.lines) + 1, "")]:
-        if not line.strip():
+    n_found = 0
+    for number, line in chain(lines, [(0, "")]):
+        if line is None:
+            yield None
+        elif not line.strip():
             if places:
-                sentences.append(Sentence(words, comments))
-                numbers.append(places)
+                n_found += 1
+                yield Sentence(words, comments), places
             words, comments, places = [], [], []
         elif line.startswith("#"):
             comments.append(line[1:].strip())
@@ -110,8 +112,7 @@ def parse_conllu(lines: Lines) -> tuple[list[Sentence], list[Sequence[int]]]:
                 if fields[0] != str(len(places)):
                     lines.fail(number, f"the id is {fields[0]}, but {len(places)} comes next")
             words.append(Word(*fields))
-    lines.check_any(sentences, "sentence")
-    return sentences, numbers
+    lines.check_any(n_found, "sentence")
 
 
 def write_conllu(target: Any, sentences: Iterable[Sentence]) -> None:

@@ -13,8 +13,8 @@ from maxmargin.checks import check_choice, shown
 from maxmargin.persist.registry import register
 from maxmargin.text.columns import parse_columns
 from maxmargin.text.conllu import Word, parse_conllu
-from maxmargin.text.files import Lines
-from maxmargin.text.json_lines import parse_json_lines
+from maxmargin.text.files import Lines, Parsed
+from maxmargin.text.json_lines import dump_record, parse_json_lines
 
 SUFFIXES = {".conllu": "conllu", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 DEFAULTS: dict[str, tuple[Any, Any]] = {"columns": (None, -1), "conllu": ("form", "upos"), "json": ("tokens", "tags")}
@@ -101,7 +101,8 @@ class Document:
     X : list of sentences, lists of words or tuples
     y : list of lists of tags; None if it has none
     numbers : for each sentence the numbers of the lines of its tokens, or that of the line it is in
-    lines : all lines
+    lines : all lines, unless they were not to be kept
+    first : the number of the first of these lines
     """
 
     name: str
@@ -110,6 +111,7 @@ class Document:
     y: list[list[Any]] | None
     numbers: list[Sequence[int]]
     lines: list[str]
+    first: int = 1
 
     def where(self, i: int, t: int = 0) -> str:
         """The file and the line of token t of sentence i."""
@@ -130,8 +132,7 @@ class Document:
                 (tag, p) for tags, ps in rows for tag, p in zip(tags, repeat(None) if ps is None else ps, strict=False)
             )
         new = dict(zip(chain.from_iterable(self.numbers), rows, strict=True))
-        last = len(self.lines) - (self.lines[-1] == "")
-        for number, line in enumerate(self.lines[:last], start=1):
+        for number, line in enumerate(self.lines, start=self.first):
             yield self._with(line, *new[number]) if number in new else line
 
     def _with(self, line: str, tags: Any, shares: Any) -> str:
@@ -144,13 +145,18 @@ class Document:
             fields = line.split("\t")
             fields[Word._fields.index(self.layout.y)] = tags
             return "\t".join(fields)
-        field = self.layout.y if self.y is None else PREDICTED
-        record = {**json.loads(line), field: [*tags]}
-        return json.dumps(record if shares is None else {**record, "probabilities": shares}, ensure_ascii=False)
+        record = json.loads(line)
+        record[PREDICTED if self.layout.y in record else self.layout.y] = [*tags]
+        return dump_record(record if shares is None else {**record, "probabilities": shares})
 
 
 def read_document(
-    source: Any, layout: Layout | None = None, *, needs_tags: bool = True, name: str | None = None
+    source: Any,
+    layout: Layout | None = None,
+    *,
+    needs_tags: bool = True,
+    keeps_lines: bool = True,
+    name: str | None = None,
 ) -> Document:
     r"""Read a file of sentences.
 
@@ -160,6 +166,7 @@ def read_document(
     layout : where it has its tokens and tags; by default that of its format, which the end of its name tells. That of
         an earlier document demands as many columns as that had, or one less where the last, of tags, is missing
     needs_tags : whether a file without tags is an error
+    keeps_lines : whether to keep its lines, so that they can be written again with other tags
     name : what messages call the file; by default its own name
 
     Returns
@@ -176,68 +183,126 @@ def read_document(
     >>> [*document.tagged([["B-NP", "O"]])]
     ['He B-NP B-NP', 'ran B-VP O']
     """
-    if layout is None:
-        layout = Layout(find_format(getattr(source, "name", source)))
-    lines = Lines(source, layout.encoding, name)
-    read = {"columns": _read_columns, "conllu": _read_conllu, "json": _read_json}[layout.format]
-    return read(lines, layout, needs_tags)
+    reader = _Reader(source, layout, needs_tags, name)
+    if not keeps_lines:
+        return reader.document([sentence for sentence in reader.parsed() if sentence is not None], [], 1)
+    *_, document = reader.documents(most=None)
+    return document
 
 
-def _read_columns(lines: Lines, layout: Layout, needs_tags: bool) -> Document:
-    chosen = layout
+def stream_documents(
+    source: Any, layout: Layout | None = None, *, most: int = 2_000, name: str | None = None
+) -> Iterator[Document]:
+    r"""Read a file of sentences, tagged or not, a part at a time: what never ends can be tagged as it comes.
 
-    def choose(width: int, number: int) -> tuple[Any, int | None]:
-        nonlocal chosen
-        whole = width if layout.width is None else layout.width
-        has_tags = width == whole
-        if not has_tags and (needs_tags or (width, layout.y) != (whole - 1, whole - 1)):
-            lines.fail(number, f"there are {width} columns, but {whole} were expected")
-        y = _column(layout.y, whole, lines.name)
-        x = _simplest([k for k in range(whole) if k != y]) if layout.x is None else layout.x
-        if x == ():
-            raise ValueError(f"{lines.name} has one column only: tokens need one, and tags another.")
-        x = _simplest([_column(k, whole, lines.name) for k in _several(x)])
-        chosen = replace(layout, x=x, y=y, width=whole)
-        return x, y if has_tags else None
+    A part has `most` sentences at most, and of a pipe those that are there: none waits for the next one. Each line is
+    in one of the parts, the last of which may have no sentences; numbers of lines are those in the file.
 
-    X, y, numbers = parse_columns(lines, layout.separator, layout.comments, choose)
-    return Document(lines.name, chosen, X, y, numbers, lines.lines)
+    Parameters
+    ----------
+    source, layout, name : as in `read_document`
+    most : the largest number of sentences of a part
+
+    Yields
+    ------
+    Document
+
+    Examples
+    --------
+    >>> import io
+    >>> from maxmargin.text import stream_documents
+    >>> parts = stream_documents(io.StringIO("He\n\nran\n"), Layout(x=0, y=1, width=2), most=1)
+    >>> [(part.X, part.where(0)) for part in parts]
+    [([['He']], 'the stream, line 1'), ([['ran']], 'the stream, line 3')]
+    """
+    return _Reader(source, layout, False, name).documents(most)
+
+
+class _Reader:
+    """Reads the sentences of a file; arguments are those of `read_document`."""
+
+    def __init__(self, source: Any, layout: Layout | None, needs_tags: bool, name: str | None) -> None:
+        self.layout = Layout(find_format(getattr(source, "name", source))) if layout is None else layout
+        self.needs_tags = needs_tags
+        self.lines = Lines(source, self.layout.encoding, name)
+        self.parsed = {"columns": self._columns, "conllu": self._conllu, "json": self._json}[self.layout.format]
+
+    def documents(self, most: int | None) -> Iterator[Document]:
+        """The sentences in parts of `most` at most, each with its lines; without `most`, all of them in one."""
+        lines = self.lines.kept = []  # those that are in no document yet
+        sentences: list[Parsed] = []
+        first, end = 1, 0
+        for sentence in self.parsed():
+            if sentence is not None:
+                sentences.append(sentence)
+                end = self.lines.number
+            if sentences and most is not None and (sentence is None or len(sentences) == most):
+                yield self.document(sentences, lines[: end + 1 - first], first)
+                del lines[: end + 1 - first]
+                sentences, first = [], end + 1
+        if lines:
+            yield self.document(sentences, lines, first)
+
+    def document(self, sentences: list[Parsed], lines: list[str], first: int) -> Document:
+        """The document of some sentences and lines."""
+        has_tags = all(sentence.tags is not None for sentence in sentences)
+        y: Any = [sentence.tags for sentence in sentences] if has_tags else None
+        if self.layout.format == "conllu" and not any(tag != "_" for tags in y for tag in tags):
+            if self.needs_tags:
+                raise ValueError(f"{self.lines.name} has no tags in its column {self.layout.y!r}.")
+            y = None
+        X, numbers = [sentence.tokens for sentence in sentences], [sentence.numbers for sentence in sentences]
+        return Document(self.lines.name, self.layout, X, y, numbers, lines, first)
+
+    def _columns(self) -> Iterator[Parsed | None]:
+        name, needs_tags, layout = self.lines.name, self.needs_tags, self.layout
+
+        def choose(width: int, number: int) -> tuple[Any, int | None]:
+            whole = width if layout.width is None else layout.width
+            has_tags = width == whole
+            if not has_tags and (needs_tags or (width, layout.y) != (whole - 1, whole - 1)):
+                self.lines.fail(number, f"there are {width} columns, but {whole} were expected")
+            y = _column(layout.y, whole, name)
+            x = _simplest([k for k in range(whole) if k != y]) if layout.x is None else layout.x
+            if x == ():
+                raise ValueError(f"{name} has one column only: tokens need one, and tags another.")
+            x = _simplest([_column(k, whole, name) for k in _several(x)])
+            self.layout = replace(layout, x=x, y=y, width=whole)
+            return x, y if has_tags else None
+
+        return parse_columns(self.lines, layout.separator, layout.comments, choose)
+
+    def _conllu(self) -> Iterator[Parsed | None]:
+        x, y = self.layout.x, self.layout.y
+        for found in parse_conllu(self.lines):
+            if found is None:
+                yield None
+                continue
+            sentence, numbers = found
+            columns = [sentence.column(name) for name in _several(x)]
+            tokens = [*zip(*columns, strict=True)] if isinstance(x, tuple) else columns[0]
+            yield Parsed(tokens, sentence.column(y), numbers)
+
+    def _json(self) -> Iterator[Parsed | None]:
+        x, y = self.layout.x, self.layout.y
+        n_parts = 0  # of the first token
+        for found in parse_json_lines(self.lines, x, y, self.needs_tags):
+            if found is None:
+                yield None
+                continue
+            record, number = found
+            tokens = [tuple(token) if isinstance(token, list) else token for token in record[x]]
+            for token in tokens:
+                parts = token if isinstance(token, tuple) else (token,)
+                if not parts or not all(isinstance(part, str) for part in parts):
+                    self.lines.fail(number, f"tokens must be strings or lists of strings, not {shown(token)}")
+                n_parts = n_parts or len(parts)
+                if len(parts) != n_parts:
+                    self.lines.fail(number, f"{shown(token)} has {len(parts)} strings, but the first token {n_parts}")
+            yield Parsed(tokens, record.get(y), [number])
 
 
 def _column(k: int, width: int, name: str) -> int:
     if not -width <= k < width:
         raise ValueError(f"Column {k} was asked for, but {name} has {width}, from 0 to {width - 1}.")
     return k % width
-
-
-def _read_conllu(lines: Lines, layout: Layout, needs_tags: bool) -> Document:
-    sentences, numbers = parse_conllu(lines)
-    X = [
-        [*zip(*(sentence.column(name) for name in layout.x), strict=True)]
-        if isinstance(layout.x, tuple)
-        else sentence.column(layout.x)
-        for sentence in sentences
-    ]
-    tags = [sentence.column(layout.y) for sentence in sentences]
-    has_tags = any(tag != "_" for row in tags for tag in row)
-    if needs_tags and not has_tags:
-        raise ValueError(f"{lines.name} has no tags in its column {layout.y!r}.")
-    return Document(lines.name, layout, X, tags if has_tags else None, numbers, lines.lines)
-
-
-def _read_json(lines: Lines, layout: Layout, needs_tags: bool) -> Document:
-    X: list[list[Any]] = []
-    records, numbers = parse_json_lines(lines, layout.x, layout.y, needs_tags)
-    for record, number in zip(records, numbers, strict=True):
-        X.append([tuple(token) if isinstance(token, list) else token for token in record[layout.x]])
-        for token in X[-1]:
-            parts = token if isinstance(token, tuple) else (token,)
-            if not parts or not all(isinstance(part, str) for part in parts):
-                lines.fail(number, f"tokens must be strings or lists of strings, not {shown(token)}")
-            if len(parts) != len(_several(X[0][0])):
-                lines.fail(
-                    number, f"{shown(token)} has {len(parts)} strings, but the first token {len(_several(X[0][0]))}"
-                )
-    has_tags = all(layout.y in record for record in records)
-    tags = [record[layout.y] for record in records] if has_tags else None
-    return Document(lines.name, layout, X, tags, [[number] for number in numbers], lines.lines)

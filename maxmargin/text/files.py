@@ -2,36 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
+
+CHUNK = 1 << 20  # bytes, or characters, that are read at a time
 
 
 class Lines:
-    """The lines of a file and, for messages, its name; of any line ends, without the mark at the beginning of UTF-8."""
+    """The lines of a file and, for messages, its name; of any line ends, without the mark at the beginning of UTF-8.
+
+    Iteration gives the number and the text of each, from 1, and reads the file on the way. Where it may have to wait
+    for more, as at the end of what a pipe holds, the text is None: those who wait for sentences get what there is.
+    """
 
     def __init__(self, source: Any, encoding: str, name: str | None = None) -> None:
-        is_open = hasattr(source, "read")
-        self.name = name or str(getattr(source, "name", "the stream") if is_open else source)
-        content = source.read() if is_open else Path(source).read_bytes()
-        try:
-            text = content.decode(encoding) if isinstance(content, bytes) else content
-        except UnicodeDecodeError as error:
-            line = 1 + content.count(b"\n", 0, error.start)
-            self.fail(line, f"it is not {encoding}: pass the encoding of the file")
-        self.lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+        self.is_open = hasattr(source, "read")
+        own = getattr(source, "name", None) if self.is_open else str(source)
+        self.name = name or (own if isinstance(own, str) else "the stream")  # that of a pipe is a number
+        self.source, self.encoding = source, encoding
+        self.number = 0  # of the last line
+        self.kept: list[str] | None = None  # the lines so far, where they are to be kept
 
-    def __iter__(self) -> Iterator[tuple[int, str]]:
-        return enumerate(self.lines, start=1)
+    def __iter__(self) -> Iterator[tuple[int, str | None]]:
+        parts: list[str] = []  # of a line whose end is not there yet
+        is_first = True
+        for text in self._texts():
+            if is_first and text:
+                text, is_first = text.removeprefix("\ufeff"), False
+            whole, end, rest = text.rpartition("\n")
+            if end:
+                lines = "".join([*parts, whole]).replace("\r\n", "\n").removesuffix("\r").split("\n")
+                for line in lines:
+                    yield self._next(line)
+                parts = []
+            parts.append(rest)
+            yield self.number, None
+        last = "".join(parts)
+        if last:
+            yield self._next(last)
+
+    def _next(self, line: str) -> tuple[int, str]:
+        self.number += 1
+        if self.kept is not None:
+            self.kept.append(line)
+        return self.number, line
+
+    def _texts(self) -> Iterator[str]:
+        """The text of the file, piece by piece, as it comes."""
+        decoder = getincrementaldecoder(self.encoding)()
+        with nullcontext(self.source) if self.is_open else open(Path(self.source), "rb") as file:
+            read = getattr(file, "read1", file.read)  # the former does not wait until a chunk is full
+            while content := read(CHUNK):
+                yield content if isinstance(content, str) else self._decoded(decoder, content)
+            yield self._decoded(decoder, b"", final=True)
+
+    def _decoded(self, decoder: Any, content: bytes, *, final: bool = False) -> str:
+        try:
+            return decoder.decode(content, final)
+        except UnicodeDecodeError as error:
+            line = self.number + 1 + error.object.count(b"\n", 0, error.start)
+            self.fail(line, f"it is not {self.encoding}: pass the encoding of the file")
 
     def fail(self, line: int, problem: str) -> NoReturn:
         """Raise an error at a line."""
         raise ValueError(f"{self.name}, line {line}: {problem}.")
 
-    def check_any(self, found: list[Any], what: str) -> None:
+    def check_any(self, found: Any, what: str) -> None:
         """Raise an error unless something was found."""
         if not found:
             raise ValueError(f"{self.name} holds no {what}.")
+
+
+class Parsed(NamedTuple):
+    """A sentence of a file: its tokens, their tags, if there are any, and the numbers of their lines, or of its own."""
+
+    tokens: list[Any]
+    tags: list[Any] | None
+    numbers: Sequence[int]
 
 
 def write_lines(target: Any, lines: Iterable[str]) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from maxmargin.checks import shown
 from maxmargin.text.files import Lines, write_lines
+
+SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def read_json_lines(
@@ -33,15 +37,20 @@ def read_json_lines(
     >>> read_json_lines(io.StringIO('{"tokens": ["He", "ran"], "tags": ["O", "O"]}\n'))
     ([['He', 'ran']], [['O', 'O']])
     """
-    records, _ = parse_json_lines(Lines(source, encoding), x, y, needs_labels=y is not None)
+    found = parse_json_lines(Lines(source, encoding), x, y, needs_labels=y is not None)
+    records = [pair[0] for pair in found if pair is not None]
     return [record[x] for record in records], None if y is None else [record[y] for record in records]
 
 
-def parse_json_lines(lines: Lines, x: str, y: str | None, needs_labels: bool) -> tuple[list[dict[str, Any]], list[int]]:
-    """The objects and the numbers of their lines."""
-    records: list[dict[str, Any]] = []
-    numbers = []
+def parse_json_lines(
+    lines: Lines, x: str, y: str | None, needs_labels: bool
+) -> Iterator[tuple[dict[str, Any], int] | None]:
+    """The objects with the numbers of their lines, one by one; None where there may be none for some time."""
+    n_found = 0
     for number, line in lines:
+        if line is None:
+            yield None
+            continue
         if not line.strip():
             continue
         try:
@@ -59,10 +68,15 @@ def parse_json_lines(lines: Lines, x: str, y: str | None, needs_labels: bool) ->
             lines.fail(number, f"{x!r} has {len(items)} entries, but {y!r} has {len(labels)}")
         if labels is not None and not all(type(label) in (str, int) for label in labels):
             lines.fail(number, f"{y!r} must hold strings or integers, not {shown(labels)}")
-        records.append(record)
-        numbers.append(number)
-    lines.check_any(records, "sequence")
-    return records, numbers
+        n_found += 1
+        yield record, number
+    lines.check_any(n_found, "sequence")
+
+
+def dump_record(record: Any) -> str:
+    """An object as a line, with letters as they are, unless UTF-8 cannot hold them: halves of surrogate pairs."""
+    text = json.dumps(record, ensure_ascii=False)
+    return text if text.isascii() or not SURROGATES.search(text) else json.dumps(record)
 
 
 def write_json_lines(target: Any, **fields: Any) -> None:
@@ -84,4 +98,4 @@ def write_json_lines(target: Any, **fields: Any) -> None:
         raise ValueError("fields must be lists of the same number of sequences.")
     plain = [[value.tolist() if hasattr(value, "tolist") else value for value in values] for values in fields.values()]
     records = (dict(zip(fields, values, strict=True)) for values in zip(*plain, strict=True))
-    write_lines(target, (json.dumps(record, ensure_ascii=False) for record in records))
+    write_lines(target, map(dump_record, records))

@@ -33,6 +33,19 @@ def test_other_lines_stay_and_probabilities_follow(files, tmp_path):
     assert target.read_text() == "-DOCSTART- -X- O\n\nAnn\tNNP\tB-PER\nleft\tVB\tO\n"
 
 
+def test_files_are_written_as_a_whole_or_not_at_all(files, tmp_path):
+    both = tmp_path / "both.txt"
+    both.write_text("Ann NNP\n\n-DOCSTART-\n")
+    assert run("predict", files / "tagger.model", both, "-o", both) == (0, "", "")
+    assert both.read_text() == "Ann NNP B-PER\n\n-DOCSTART-\n"
+    assert "there are 4 columns" in input_error("predict", files / "tagger.model", "-", "-o", both, text="Ann a b c\n")
+    assert both.read_text() == "Ann NNP B-PER\n\n-DOCSTART-\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["both.txt"]
+    assert run("predict", files / "tagger.model", both, "-o", "/dev/null") == (0, "", "")
+    missing = input_error("predict", files / "tagger.model", both, "-o", tmp_path / "none" / "a.txt")
+    assert "its folder does not exist" in missing
+
+
 def test_predictions_in_other_formats(files, tmp_path):
     lines = json.dumps({"id": 1, "tokens": [["Ann", "NNP"], ["left", "VB"]]})
     code, out, _ = run("predict", files / "tagger.model", "-", "--format", "json", "-p", text=lines)

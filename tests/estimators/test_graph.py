@@ -197,7 +197,7 @@ def test_large_treewidths(squares, small_tables):
     for call in (lambda: svm.predict_topk(X, 2), lambda: svm.decision_function(X), lambda: crf.log_likelihood(X, y)):
         with pytest.raises(TreewidthError, match=r" needs graphs of small treewidth, but that of X\[0\] is too large"):
             call()
-    expected = "SmoothAuto needs the exp oracle for the log loss, which LoopyProblem does not have"
+    expected = "Auto needs the exp oracle for the log loss, which LoopyProblem does not have"
     with pytest.raises(TypeError, match=expected):
         GraphCRF(loss="log").fit(X, y)
 

@@ -290,7 +290,7 @@ def test_graphs_of_too_large_a_treewidth(pieces, interpreted_kernels, monkeypatc
     assert not crf.predict_marginals(X, return_exact=True)[1].any()
     with pytest.raises(TreewidthError, match="log_likelihood needs graphs of small treewidth"):
         crf.log_likelihood(X, Y)
-    with pytest.raises(TypeError, match="SmoothAuto needs the exp oracle for the log loss"):
+    with pytest.raises(TypeError, match="Auto needs the exp oracle for the log loss"):
         MultiLabelCRF(graph="full", loss="log").fit(X, Y)
 
 

@@ -1,4 +1,7 @@
 import os
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 
@@ -37,3 +40,20 @@ def test_aligned_arrays_start_a_cache_line():
         assert array.shape == shape
         assert array.ctypes.data % 64 == 0
         assert not array.any()
+
+
+def test_libraries_that_are_loaded_later_are_kept_to_one_thread_too():
+    program = """
+        from threadpoolctl import threadpool_info
+        from maxmargin.runtime.threads import one_blas_thread
+        def threads():
+            with one_blas_thread():
+                return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+        first = threads()
+        import scipy.linalg
+        both = threads()
+        assert set(first + both) == {1}, (first, both)
+        assert len(both) >= len(first) > 0
+    """
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, env=environment)

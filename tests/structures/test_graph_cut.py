@@ -22,7 +22,7 @@ from maxmargin.problem import (
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.smoothing import EVERY
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
-from maxmargin.structures.graph_cut import NotSubmodularError
+from maxmargin.structures.graph_cut import NotSubmodularError, arcs
 from maxmargin.structures.max_flow import change_excess, new_flow, plant_trees, saturate
 from maxmargin.testing import Caller, check_structure
 from maxmargin.trace import Status
@@ -129,17 +129,19 @@ def flow_of(problem, excess, capacity, flow):
     for p in range(excess.size):
         flow.excess[p] = excess[p]
     for e in range(capacity.size):
-        flow.residual[problem.arc[e]] = capacity[e]
-        flow.residual[problem.sister[problem.arc[e]]] = capacity[e]
-    plant_trees(flow, excess.size, problem.ends)
-    return saturate(problem.first, problem.head, problem.sister, flow)
+        flow.residual[2 * e] = capacity[e]
+        flow.residual[2 * e + 1] = capacity[e]
+    first, out, ends = arcs(problem, 0)
+    plant_trees(flow, excess.size, ends)
+    return saturate(first, out, ends, flow)
 
 
 @kernel
 def flow_after(problem, flow, p, amount):
     """What flows in addition once `amount` has been added to the excess of p."""
-    change_excess(problem.first, problem.head, problem.sister, flow, p, amount)
-    return saturate(problem.first, problem.head, problem.sister, flow)
+    first, out, ends = arcs(problem, 0)
+    change_excess(first, out, ends, flow, p, amount)
+    return saturate(first, out, ends, flow)
 
 
 def scipy_flow(edges, excess, capacity):

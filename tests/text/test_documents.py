@@ -2,10 +2,13 @@
 
 import io
 import json
+import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from maxmargin.text import Layout, TagError, check_tags, find_format, read_document
+from maxmargin.text import Layout, TagError, check_tags, find_format, read_document, stream_documents
 
 COLUMNS = "\ufeff# a comment\r\nHe PRP B-NP\r\nran VBD B-VP\r\n\r\n-DOCSTART- -X- O\r\n\r\nStop VB B-VP"
 
@@ -65,6 +68,67 @@ def test_conllu():
     with pytest.raises(ValueError, match="has no tags in its column 'upos'"):
         read_document(io.StringIO(bare), Layout("conllu"))
     assert read_document(io.StringIO(bare), Layout("conllu"), needs_tags=False).y is None
+
+
+CONLLU = "".join(f"# text\n1\t{w}" + "\t_" * 8 + "\n2\té" + "\t_" * 8 + "\n\n" for w in "abc")
+STREAMS = {
+    "columns": "\ufeff-DOCSTART- x\r\n\r\nHe B-NP\r\nran é\r\n\r\n\r\nStop O\n\n \nGo \U0001f600\n\n# the end\n",
+    "conllu": CONLLU,
+    "json": '{"tokens": ["He", "é"], "tags": [1, 2]}\n\n{"tokens": ["Stop"]}\n{"tokens": ["\\ud800"]}',
+}
+
+
+class Pieces(io.RawIOBase):
+    """A stream that holds so many bytes at a time."""
+
+    def __init__(self, content, sizes):
+        self.content, self.sizes = content, iter(sizes)
+
+    def readable(self):
+        return True
+
+    def read1(self, size):
+        n = min(size, next(self.sizes, size))
+        piece, self.content = self.content[:n], self.content[n:]
+        return piece
+
+
+@given(st.sampled_from([*STREAMS]), st.lists(st.integers(1, 30), max_size=30), st.integers(1, 4))
+def test_parts_of_streams_are_those_of_the_whole(format, sizes, most):
+    content, layout = STREAMS[format].encode(), Layout(format, comments="#")
+    whole = read_document(io.BytesIO(content), layout, needs_tags=False)
+    parts = [*stream_documents(Pieces(content, sizes), layout, most=most)]
+    assert [x for part in parts for x in part.X] == whole.X
+    assert [number for part in parts for number in part.numbers] == whole.numbers
+    assert all(len(part.X) <= most for part in parts)
+    assert {part.layout for part in parts} == {whole.layout}
+    tags = [["T"] * len(x) for x in whole.X]
+    lines = [line for part in parts for line in part.tagged([["T"] * len(x) for x in part.X])]
+    assert lines == [*whole.tagged(tags)]
+    assert "\n".join(lines).encode()  # which halves of surrogate pairs would prevent
+
+
+@pytest.mark.parametrize("format", STREAMS)
+def test_sentences_of_a_pipe_do_not_wait_for_the_next(format):
+    inner, outer = os.pipe()
+    with os.fdopen(inner, "rb") as source, os.fdopen(outer, "wb", buffering=0) as pipe:
+        parts = stream_documents(source, Layout(format, comments="#"))
+        sentence = {"columns": "He O\n\n", "conllu": CONLLU[: CONLLU.index("\n\n") + 2], "json": '{"tokens": ["He"]}\n'}
+        for part in range(2):
+            pipe.write(sentence[format].encode() + b"#"[: format != "json"])  # and what does not end there
+            assert len(next(parts).X) == 1, part
+            pipe.write(b"\n"[: format != "json"])
+
+
+def test_errors_of_streams_name_the_line():
+    parts = stream_documents(Pieces(b"a O\n\nb O\n\nc\n", [5, 5]), Layout(), name="it")
+    assert len([next(parts), next(parts)]) == 2
+    with pytest.raises(ValueError, match="it, line 5: there are 1 columns, but 2 in line 1"):
+        next(parts)
+    with pytest.raises(ValueError, match="it, line 3: it is not utf-8"):
+        [*stream_documents(Pieces(b"a O\n\n\xc3", [5]), Layout(), name="it")]
+    with pytest.raises(ValueError, match="it holds no sentence"):
+        [*stream_documents(Pieces(b"\n\n", []), Layout(), name="it")]
 
 
 def test_bad_layouts():
