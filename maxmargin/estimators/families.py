@@ -196,7 +196,7 @@ class NamedModel(LabelModel):
         vocabulary = self._encoder.vocabulary
         if vocabulary is None or vocabulary.n_hashed is not None:
             raise AttributeError("feature_names_in_ is only there for features that were given by name, not hashed.")
-        return np.array([*vocabulary.columns], object)
+        return np.array(vocabulary.names, object)
 
 
 @estimator
