@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from maxmargin import BoxSVM
 from maxmargin.datasets import load_blood_cells
 from maxmargin.metrics import corloc, iou, mean_iou
+from maxmargin.vision import to_cells, to_pixels
 
 
 def describe(image, cell):
@@ -39,13 +40,6 @@ def to_words(descriptors, scaler, centres):
     """The map of visual words of an image."""
     rows = descriptors.reshape(-1, descriptors.shape[2])
     return centres.predict(scaler.transform(rows)).reshape(descriptors.shape[:2])
-
-
-def to_cells(box, shape, cell):
-    """The nearest box in cells, at least one cell large."""
-    top, left, bottom, right = np.rint(np.array(box) / cell).astype(int)
-    top, left = min(top, shape[0] - 1), min(left, shape[1] - 1)
-    return (top, left, min(max(bottom, top + 1), shape[0]), min(max(right, left + 1), shape[1]))
 
 
 def best_constant(y):
@@ -94,9 +88,7 @@ def main():
     centres = MiniBatchKMeans(args.words, n_init=1, batch_size=4096, random_state=0).fit(scaler.transform(rows))
     X_train, X_dev, X_test = ([to_words(x, scaler, centres) for x in part] for part in (train, dev, test))
     shape = X_train[0].shape
-    y_train, y_dev, y_test = (
-        [to_cells(y, shape, args.cell) for y in part] for part in (data.y_train, data.y_dev, data.y_test)
-    )
+    y_train, y_dev, y_test = (to_cells(part, args.cell, shape) for part in (data.y_train, data.y_dev, data.y_test))
     print(f"{shape[0]} x {shape[1]} cells, {args.words} words: {time.perf_counter() - began:.1f} s")
 
     def report(name, boxes):
@@ -116,9 +108,9 @@ def main():
     word_scores = cell_classifier(X_train, y_train, args.words)
     print("\nOn the test images")
     report("constant box", [best_constant(data.y_train)] * len(y_test))
-    report("cell classifier", np.array([best_box(word_scores[x]) for x in X_test]) * args.cell)
-    report(f"BoxSVM, C = {best.C:g}", best.predict(X_test) * args.cell)
-    report("(true boxes, in whole cells)", np.array(y_test) * args.cell)
+    report("cell classifier", to_pixels([best_box(word_scores[x]) for x in X_test], args.cell))
+    report(f"BoxSVM, C = {best.C:g}", to_pixels(best.predict(X_test), args.cell))
+    report("(true boxes, in whole cells)", to_pixels(y_test, args.cell))
 
 
 if __name__ == "__main__":

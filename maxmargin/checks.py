@@ -15,6 +15,7 @@ __all__ = [
     "check_choice",
     "check_cost",
     "check_count",
+    "check_number",
     "check_positive",
     "check_share",
     "shown",
@@ -34,6 +35,12 @@ def check_cost(name: str, value: Any) -> None:
     """Raise unless `value` is a finite number that is not negative."""
     if not 0 <= _as_float(value) < np.inf:
         raise ValueError(f"{name} must be a number, 0 or more, not {shown(value)}.")
+
+
+def check_number(name: str, value: Any) -> None:
+    """Raise unless `value` is a number, which may be infinite."""
+    if np.isnan(_as_float(value)):
+        raise ValueError(f"{name} must be a number, not {shown(value)}.")
 
 
 def check_share(name: str, value: Any) -> None:

@@ -77,10 +77,10 @@ def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) ->
     passes = Passes(problem, n_jobs)
     outputs = new_blocks(passes.output_sizes, np.int32)
     reached, bounds = np.zeros((2, passes.n))
-    _run(passes, _bound if supports(bound_oracle, problem) else _attain, w, passes.part_sizes, outputs, reached, bounds)
+    run(passes, _bound if supports(bound_oracle, problem) else _attain, w, passes.part_sizes, outputs, reached, bounds)
     methods, integrality = ["oracle"] * passes.n, np.ones(passes.n)
     if supports(relax_oracle, problem):
-        _run(passes, _tighten, w, passes.part_sizes, reached, bounds)
+        run(passes, _tighten, w, passes.part_sizes, reached, bounds)
         for (lo, hi), scratch in zip(passes.ranges.bounds, passes.scratches, strict=True):
             methods[lo:hi] = [METHODS[k] for k in scratch.work.method[lo:hi]]
             integrality[lo:hi] = scratch.work.integrality[lo:hi]
@@ -94,7 +94,7 @@ def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Bloc
     """The output of the highest score of every example."""
     passes = Passes(problem, n_jobs)
     outputs = new_blocks(passes.output_sizes, np.int32)
-    _run(passes, _decode, w, passes.part_sizes, outputs)
+    run(passes, _decode, w, passes.part_sizes, outputs)
     return outputs
 
 
@@ -105,7 +105,7 @@ def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = Non
     outputs = new_blocks(passes.output_sizes * k, np.int32)
     values = np.zeros((n, k), passes.dtype)
     counts = np.zeros(n, np.int64)
-    _run(passes, _decode_k, w, passes.part_sizes, outputs, values, counts)
+    run(passes, _decode_k, w, passes.part_sizes, outputs, values, counts)
     return [
         (outputs.values[outputs.start[i] : outputs.start[i + 1]].reshape(k, -1)[: counts[i]], values[i, : counts[i]])
         for i in range(n)
@@ -116,7 +116,7 @@ def best_through_parts(problem: Any, w: np.ndarray, n_jobs: int | None = None) -
     """For every example the max-marginals of its parts."""
     passes = Passes(problem, n_jobs)
     best = new_blocks(passes.part_sizes, passes.dtype)
-    _run(passes, _best_through, w, best)
+    run(passes, _best_through, w, best)
     return best
 
 
@@ -125,7 +125,7 @@ def marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[B
     passes = Passes(problem, n_jobs)
     means = new_blocks(passes.part_sizes, passes.dtype)
     log_partition = np.zeros(passes.n)
-    _run(passes, _marginals, w, means, log_partition)
+    run(passes, _marginals, w, means, log_partition)
     return means, log_partition
 
 
@@ -140,7 +140,7 @@ def known_marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> t
         return means, np.ones(len(log_partition), bool)
     passes = Passes(problem, n_jobs)
     means, is_exact = new_blocks(passes.part_sizes, passes.dtype), np.zeros(passes.n, bool)
-    _run(passes, _means, w, means, is_exact)
+    run(passes, _means, w, means, is_exact)
     return means, is_exact
 
 
@@ -150,7 +150,7 @@ def samples(problem: Any, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int |
     sizes = passes.output_sizes
     outputs = new_blocks(sizes * n_samples, np.int32)
     draws = rng.random(outputs.values.size)
-    _run(passes, _sample, w, passes.part_sizes, sizes, n_samples, draws, outputs)
+    run(passes, _sample, w, passes.part_sizes, sizes, n_samples, draws, outputs)
     return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.start[1:-1])]
 
 
@@ -158,7 +158,7 @@ def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndar
     """The scores of the true outputs."""
     passes = Passes(problem, n_jobs)
     values = np.zeros(passes.n)
-    _run(passes, _score_gold, w, passes.part_sizes, values)
+    run(passes, _score_gold, w, passes.part_sizes, values)
     return values
 
 
@@ -170,7 +170,7 @@ def costs_of(problem: Any, outputs: Blocks, n_jobs: int | None = None) -> np.nda
     return values
 
 
-def _run(passes: Passes, function: Any, w: np.ndarray, *args: Any) -> None:
+def run(passes: Passes, function: Any, w: np.ndarray, *args: Any) -> None:
     """Call a kernel on all examples; raises if weights are not as many as they have, or scores are too large."""
     size = new_weights(passes.problem).size
     if np.shape(w) != (size,):

@@ -214,7 +214,7 @@ def _node_weights(model: Any) -> Any:
 def _feature_names(encoder: ChainEncoder, which: np.ndarray) -> list[str]:
     """The names of features and, after these, of biases."""
     vocabulary, width = encoder.vocabulary, encoder.n_features_in
-    names = None if vocabulary is None or vocabulary.n_hashed is not None else [*vocabulary.columns]
+    names = None if vocabulary is None or vocabulary.n_hashed is not None else vocabulary.names
     return [
         f"({BIASES[f - width]})" if f >= width else names[f] if names is not None else f"feature {f}"
         for f in which.tolist()

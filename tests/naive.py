@@ -164,8 +164,10 @@ def solve(blocks, C, weight=None, tol=1e-10, max_steps=200_000, lower=-np.inf, u
     raise RuntimeError(f"no convergence: gap {above - below}")
 
 
-def boxes(height, width, smallest=(1, 1)):
-    """All boxes (top, left, bottom, right), half-open, of a grid."""
+def boxes(height, width, smallest=(1, 1), has_none=False):
+    """All boxes (top, left, bottom, right), half-open, of a grid; and the empty one, if wanted."""
+    if has_none:
+        yield np.zeros(4, np.int32)
     for top, left in itertools.product(range(height), range(width)):
         for bottom, right in itertools.product(
             range(top + smallest[0], height + 1), range(left + smallest[1], width + 1)
@@ -178,15 +180,21 @@ def box_iou(a, b):
     first, second = (
         set(itertools.product(range(top, bottom), range(left, right))) for top, left, bottom, right in (a, b)
     )
-    return len(first & second) / len(first | second)
+    return len(first & second) / len(first | second) if first | second else 1.0
 
 
-def box_table(images, golds):
-    """For each image of cell features: psi(y) = phi(gold) - phi(y), one row per box, and the costs 1 - IoU."""
+def box_table(images, golds, has_none=False):
+    """For each image of cell features: psi(y) = phi(gold) - phi(y), one row per box, and the costs 1 - IoU.
+
+    With `has_none` the empty box is one of them, and all others have a constant as their last feature.
+    """
     blocks = []
     for x, gold in zip(images, golds, strict=True):
-        outputs = list(boxes(*x.shape[:2]))
-        phi = [x[y[0] : y[2], y[1] : y[3]].sum(axis=(0, 1)) for y in (gold, *outputs)]
+        outputs = list(boxes(*x.shape[:2], has_none=has_none))
+        phi = [
+            np.append(x[y[0] : y[2], y[1] : y[3]].sum(axis=(0, 1)), [float(y[2] > 0)] * has_none)
+            for y in (gold, *outputs)
+        ]
         blocks.append((phi[0] - np.array(phi[1:]), np.array([1 - box_iou(gold, y) for y in outputs])))
     return blocks
 

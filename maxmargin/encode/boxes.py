@@ -24,15 +24,20 @@ from maxmargin.structures.boxes import BoxProblem
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxEncoder(RowEncoder):
-    """The encoder of images with one box each."""
+    """The encoder of images with one box each, or none."""
 
     are_words: bool
     smallest: np.ndarray  # (2,) the least height and width of a box
+    has_none: bool = False  # whether images need not have a box
 
     def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
         yield from super().claims(w)
         yield "smallest", self.smallest.shape == (2,) and self.smallest.dtype.kind in "iu"
         yield "smallest", bool((self.smallest > 0).all())
+
+    @property
+    def n_weights(self) -> int:
+        return super().n_weights + self.has_none
 
     @classmethod
     def learn(cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, min_size: Any) -> tuple[BoxEncoder, BoxProblem]:
@@ -40,7 +45,8 @@ class BoxEncoder(RowEncoder):
         rows, shapes = stack_cells(X)
         smallest = check_min_size(min_size, shapes)
         boxes = check_boxes(y, shapes, smallest)
-        encoder = cls.of(rows, dtype, has_bias=fit_bias, are_words=sp.issparse(rows.matrix), smallest=smallest)
+        options = {"are_words": sp.issparse(rows.matrix), "smallest": smallest, "has_none": bool(is_none(boxes).any())}
+        encoder = cls.of(rows, dtype, has_bias=fit_bias, **options)
         return encoder, encoder.assemble(rows, shapes, boxes, with_grams=True)
 
     def problem(self, X: Any, y: Any = None) -> BoxProblem:
@@ -57,14 +63,16 @@ class BoxEncoder(RowEncoder):
             shapes=shapes,
             boxes=boxes,
             smallest=self.smallest,
-            weights=np.zeros(rows.matrix.shape[1], self.dtype),
+            weights=np.zeros(rows.matrix.shape[1] + self.has_none, self.dtype),
+            has_none=self.has_none,
         )
 
     def layout(self, problem: BoxProblem) -> tuple[Any, ...]:
         return problem.shapes, problem.boxes
 
     def names(self, w: np.ndarray) -> Bunch:
-        return Bunch(cells=w[: self.n_features_in], **({"bias": w[-1]} if self.has_bias else {}))
+        bias = {"bias": w[self.n_features_in]} if self.has_bias else {}
+        return Bunch(cells=w[: self.n_features_in], **bias, **({"box": w[-1]} if self.has_none else {}))
 
     def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
         return outputs.values.reshape(-1, 4)
@@ -74,7 +82,16 @@ class BoxEncoder(RowEncoder):
         return [column.reshape(shape) for column, shape in zip(cells, problem.shapes, strict=True)]
 
     def judge(self, problem: BoxProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return iou(problem.boxes, outputs.values.reshape(-1, 4)), 1
+        found = outputs.values.reshape(-1, 4)
+        with_box = ~is_none(problem.boxes) & ~is_none(found)
+        overlaps = (is_none(problem.boxes) & is_none(found)).astype(float)
+        overlaps[with_box] = iou(problem.boxes[with_box], found[with_box])
+        return overlaps, 1
+
+
+def is_none(boxes: np.ndarray) -> np.ndarray:
+    """Which of (n, 4) boxes are empty: "no box"."""
+    return (boxes == 0).all(axis=1)
 
 
 def stack_cells(X: Any, n_features: int | None = None, are_words: bool | None = None) -> tuple[Rows, np.ndarray]:
@@ -129,11 +146,15 @@ def check_min_size(min_size: Any, shapes: np.ndarray) -> np.ndarray:
 
 
 def check_boxes(y: Any, shapes: np.ndarray, smallest: np.ndarray) -> np.ndarray:
-    """Check one box per image and stack them."""
+    """Check one box per image, or None, and stack them; zeros for none."""
     check_truths(y, len(shapes), "one box (top, left, bottom, right) per image", "image")
     boxes = np.zeros((len(y), 4), np.int32)
     for i, (box, (height, width)) in enumerate(zip(y, shapes, strict=True)):
+        if box is None:
+            continue
         sides = check_array(box, f"y[{i}]", "a box of four integers, (top, left, bottom, right)", (4,), dtypes="iu")
+        if not sides.any():
+            continue
         top, left, bottom, right = (int(side) for side in sides)
         name = f"y[{i}] = ({top}, {left}, {bottom}, {right})"
         if bottom <= top or right <= left:

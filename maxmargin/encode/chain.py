@@ -89,14 +89,21 @@ class ChainEncoder(PairwiseEncoder):
         check_feasible(self.penalty == 0, self.end_penalty == 0, rows.lengths)
         labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
         costs = labelling_costs(None, None, self.classes, labels, rows.lengths)
-        return self.assemble(self.stored(rows, append_biases), labels, *costs)
+        return self.assemble(self.stored(rows, append_biases), labels, *costs, is_once=y is None)
 
     def assemble(
-        self, rows: Rows, labels: np.ndarray, costs: np.ndarray, scales: np.ndarray, *, with_grams: bool = False
+        self,
+        rows: Rows,
+        labels: np.ndarray,
+        costs: np.ndarray,
+        scales: np.ndarray,
+        *,
+        with_grams: bool = False,
+        is_once: bool = False,
     ) -> ChainProblem:
         """Put stored rows, true labels, costs of labels and weights of positions together."""
         return ChainProblem(
-            features=self.features(rows, self.node_pairs, with_grams=with_grams),
+            features=self.features(rows, self.node_pairs, with_grams=with_grams, is_once=is_once),
             transitions=ConstantFeatures() if self.edge_pairs is None else self.features(ONE_ROW, self.edge_pairs),
             offsets=rows.offsets.astype(np.int64),
             labels=labels.astype(np.int32),

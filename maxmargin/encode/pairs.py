@@ -78,12 +78,12 @@ class PairwiseEncoder(LabellingEncoder):
             raise ValueError(f"No pair of a feature and a label, or of two labels, occurs {least:g} times or more.")
         return replace(self, node_pairs=node_pairs, edge_pairs=edge_pairs)
 
-    def features(self, rows: Rows, pairs: Pairs | None, *, with_grams: bool = False) -> Any:
-        """Rows as features that have weights for all labels, or for these pairs."""
+    def features(self, rows: Rows, pairs: Pairs | None, *, with_grams: bool = False, is_once: bool = False) -> Any:
+        """Rows as features that have weights for all labels, or for these pairs; for one pass only, if said so."""
         if pairs is None:
             return row_features(rows, self.dtype, with_grams=with_grams)
         sparse = rows._replace(matrix=sp.csr_array(rows.matrix))
-        return observed_features(row_features(sparse, self.dtype), pairs)
+        return observed_features(row_features(sparse, self.dtype), pairs, sorts=not is_once)
 
     def tables(self, w: np.ndarray, n_edge_features: int) -> tuple[Any, np.ndarray, np.ndarray]:
         """The weights of features (F, L), of biases, and of edges (F_edge, L, L).

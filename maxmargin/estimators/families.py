@@ -52,7 +52,8 @@ class WithMaxMarginals(StructuredModel):
         Returns
         -------
         list with an array per example: (T_i, L) for labels, in the order of `classes_`; (K_i,) for candidates;
-        (n_i, m_i + 1) for links, with nodes that have none in the last column; (H_i, W_i, J) for joints
+        (n_i, m_i + 1) for links, with nodes that have none in the last column; (H_i, W_i, J) for joints;
+        (H_i, W_i) for cells, of the best box that contains each, in O(H_i^2 W_i^2) time
         """
         return self._decision_function(self._problem(X))
 
@@ -195,7 +196,7 @@ class NamedModel(LabelModel):
         vocabulary = self._encoder.vocabulary
         if vocabulary is None or vocabulary.n_hashed is not None:
             raise AttributeError("feature_names_in_ is only there for features that were given by name, not hashed.")
-        return np.array([*vocabulary.columns], object)
+        return np.array(vocabulary.names, object)
 
 
 @estimator

@@ -20,7 +20,10 @@ def maximise_on_simplex(gain: np.ndarray, H: np.ndarray, alpha: np.ndarray, tol:
 def _ascend(slope, H, alpha, tol, max_steps):
     gap = 0.0
     for _ in range(max_steps):
-        best = np.argmax(slope)
+        best = 0
+        for k in range(1, slope.size):
+            if slope[k] > slope[best]:
+                best = k
         worst = -1
         mean = 0.0
         step = 0.0

@@ -4,6 +4,9 @@ An image is a grid of H x W cells with features; an output is a box (top, left, 
 top:bottom and the columns left:right. Its parts are the H W indicators of the cells inside, in row-major order, then
 its cost, 1 - IoU with the true box, of which `augment` raises the potential from 0 to 1: so both scores and costs are
 linear in the parts. The weights are those of a cell's features.
+
+Where some images have no box, the empty one, (0, 0, 0, 0), is one more output, of score 0; it costs 1 in place of a
+box, as a box does in place of it. All other boxes have one more part, with a weight of its own, the last one.
 """
 
 from __future__ import annotations
@@ -19,14 +22,8 @@ from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import EVERY
-from maxmargin.structures.subwindow import (
-    Heap,
-    Image,
-    box_cost,
-    search,
-    sum_from_top,
-    sum_of_exponentials,
-)
+from maxmargin.structures.all_boxes import best_around_cells, sum_of_exponentials
+from maxmargin.structures.subwindow import Heap, Image, box_cost, search, sum_from_top
 
 # Nodes that may wait at the same time, enough for any image of up to 361 rows of cells; beyond, the search slows down.
 HEAP_SIZE = 1 << 16
@@ -40,7 +37,8 @@ class BoxProblem(NamedTuple):
     shapes: np.ndarray  # (n, 2) int64, height and width in cells
     boxes: np.ndarray  # (n, 4) int32, the true boxes
     smallest: np.ndarray  # (2,) int64, the least height and width of a box
-    weights: np.ndarray  # (F,) zeros of the weights' dtype
+    weights: np.ndarray  # (F,) zeros of the weights' dtype, or (F + 1,) with none
+    has_none: bool  # whether "no box", (0, 0, 0, 0), is an output of all examples
 
 
 class BoxWork(NamedTuple):
@@ -66,7 +64,9 @@ def load_image(problem, i, theta, work):
     sum_from_top(matrix(theta, 0, height, width), positive, negative)
     sums = matrix(work.sums, 0, 2, width + 1)
     smallest = (problem.smallest[0], problem.smallest[1])
-    return Image(positive, negative, sums, np.float64(theta[height * width]), truth_of(problem, i), smallest)
+    weight = np.float64(theta[height * width])
+    constant = np.float64(theta[height * width + 1]) if problem.has_none else 0.0
+    return Image(positive, negative, sums, weight, truth_of(problem, i), smallest, problem.has_none, constant)
 
 
 @helper
@@ -87,13 +87,13 @@ def new_box_weights(problem):
 
 @implements(generics.part_sizes, BoxProblem)
 def box_part_sizes(problem):
-    return np.diff(problem.offsets) + 1
+    return np.diff(problem.offsets) + 1 + problem.has_none
 
 
 @implements(generics.squared_diameters, BoxProblem)
 def box_squared_diameters(problem):
     """A feature's sums over two boxes differ by no more than the sum of its magnitudes over all cells."""
-    return squared_sums(problem.features, rows_of(problem.offsets))
+    return squared_sums(problem.features, rows_of(problem.offsets)) + problem.has_none
 
 
 @implements(generics.workspace, BoxProblem)
@@ -117,27 +117,34 @@ def box_workspace(problem, n_best):
         heap=heap,
         scores=aligned((n_best,), np.float64),
         best=aligned((1, 4), np.int32),
-        spread=aligned((problem.weights.size if needs_spread else 0, 1), problem.weights.dtype),
+        spread=aligned((problem.weights.size - problem.has_none if needs_spread else 0, 1), problem.weights.dtype),
     )
 
 
 @implements(generics.scores, BoxProblem)
 def box_scores(problem, w, i, theta):
     cells = matrix(theta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
-    score_rows(problem.features, matrix(w, 0, w.size, 1), problem.offsets[i], problem.offsets[i + 1], cells)
+    weights = matrix(w, 0, w.size - problem.has_none, 1)
+    score_rows(problem.features, weights, problem.offsets[i], problem.offsets[i + 1], cells)
     theta[cells.shape[0]] = 0
+    if problem.has_none:
+        theta[cells.shape[0] + 1] = w[w.size - 1]
 
 
 @implements(generics.spread, BoxProblem)
 def spread_boxes(problem, w, i, delta, scale):
     cells = matrix(delta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
-    spread_rows(problem.features, matrix(w, 0, w.size, 1), problem.offsets[i], problem.offsets[i + 1], cells, scale)
+    weights = matrix(w, 0, w.size - problem.has_none, 1)
+    spread_rows(problem.features, weights, problem.offsets[i], problem.offsets[i + 1], cells, scale)
+    if problem.has_none:
+        w[w.size - 1] += scale * delta[cells.shape[0] + 1]
 
 
 @implements(generics.squared_norm, BoxProblem)
 def box_squared_norm(problem, i, delta, work):
     cells = matrix(delta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
-    return squared_norm_rows(problem.features, i, problem.offsets[i], problem.offsets[i + 1], cells, work.spread)
+    squared = squared_norm_rows(problem.features, i, problem.offsets[i], problem.offsets[i + 1], cells, work.spread)
+    return squared + delta[cells.shape[0] + 1] ** 2 if problem.has_none else squared
 
 
 @implements(generics.augment, BoxProblem)
@@ -152,12 +159,16 @@ def add_box(problem, i, y, scale, mu):
         for column in range(y[1], y[3]):
             cells[row, column] += scale
     mu[cells.size] += scale * box_cost(truth_of(problem, i), y[0], y[1], y[2], y[3])
+    if problem.has_none and y[2] > 0:
+        mu[cells.size + 1] += scale
 
 
 @implements(generics.score_output, BoxProblem)
 def score_box(problem, i, theta, y):
     cells = matrix(theta, 0, problem.shapes[i, 0], problem.shapes[i, 1])
     total = theta[cells.size] * box_cost(truth_of(problem, i), y[0], y[1], y[2], y[3])
+    if problem.has_none and y[2] > 0:
+        total += theta[cells.size + 1]
     for row in range(y[0], y[2]):
         for column in range(y[1], y[3]):
             total += cells[row, column]
@@ -186,7 +197,7 @@ def exp_boxes(problem, i, theta, mu, work):
     image = load_image(problem, i, theta, work)
     search(image, work.heap, work.best, work.scores[:1], EVERY)
     corners = matrix(work.corners, 0, problem.shapes[i, 0] + 1, problem.shapes[i, 1] + 1)
-    total, costs = sum_of_exponentials(image, work.scores[0], corners)
+    total, costs, none = sum_of_exponentials(image, work.scores[0], corners)
     means = matrix(mu, 0, problem.shapes[i, 0], problem.shapes[i, 1])
     for row in range(means.shape[0]):
         so_far = 0.0
@@ -195,4 +206,11 @@ def exp_boxes(problem, i, theta, mu, work):
             above = means[row - 1, column] if row > 0 else 0.0
             means[row, column] = above + so_far / total
     mu[means.size] = costs / total
+    if problem.has_none:
+        mu[means.size + 1] = 1 - none / total
     return work.scores[0] + math.log(total)
+
+
+@implements(generics.max_marginals, BoxProblem)
+def best_boxes_around(problem, i, theta, out, work):
+    best_around_cells(load_image(problem, i, theta, work), matrix(out, 0, problem.shapes[i, 0], problem.shapes[i, 1]))

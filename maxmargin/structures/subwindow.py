@@ -11,7 +11,8 @@ for each column c, the last term for the columns of G only. As IoU >= |rows of G
 box has a score above weight + the best sum of v over consecutive columns, which one scan finds. Nodes wait in a heap,
 the highest bound first; nodes of a single top and bottom are searched through, and the search ends when no node
 promises more than the K-th best box found so far. If the heap is full, a node is searched through instead of split:
-slower, but as exact.
+slower, but as exact. Where images need not have a box, "none" is one of the outputs, the empty
+box (0, 0, 0, 0), and all others have a constant more, which is added in the end.
 
 This is the efficient subwindow search of Lampert, Blaschko, Hofmann (2008), Beyond sliding windows, with the columns
 maximised out, as in An, Peursum, Liu, Venkatesh (2009), Efficient algorithms for subwindow search: no more than
@@ -20,7 +21,6 @@ H (H + 1) / 2 pairs of rows are left to branch on, so the search stays fast wher
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +33,6 @@ from maxmargin.smoothing import has_weight
 TOP, BOTTOM = 0, 2
 # Entries of `Heap.counts`.
 N_NODES, N_BOXES = 0, 1
-NEGLIGIBLE = -40.0  # the logarithm of a share that does not matter
 
 
 class Image(NamedTuple):
@@ -45,6 +44,8 @@ class Image(NamedTuple):
     weight: float  # of the cost, not negative
     truth: tuple[int, int, int, int]
     smallest: tuple[int, int]  # the least height and width of a box
+    has_none: bool  # whether the empty box is one of the outputs
+    constant: float  # what all others have besides their cells and costs
 
 
 class Heap(NamedTuple):
@@ -80,9 +81,10 @@ def area(box):
 
 @helper
 def box_cost(truth, top, left, bottom, right):
-    """1 - IoU with the true box."""
+    """1 - IoU with the true box, or 0 if both are empty."""
     shared = length_of_overlap(top, bottom, truth[0], truth[2]) * length_of_overlap(left, right, truth[1], truth[3])
-    return 1.0 - shared / ((bottom - top) * (right - left) + area(truth) - shared)
+    joint = (bottom - top) * (right - left) + area(truth) - shared
+    return 1.0 - shared / joint if joint > 0 else 0.0
 
 
 @helper
@@ -253,13 +255,15 @@ def search(image, heap, boxes, scores, level):
     """Write the K best boxes and their scores, best first, as long as they have a weight; return how many there are."""
     for k in range(scores.size):
         scores[k] = 2 * IMPOSSIBLE
+    if image.has_none:
+        insert(boxes, scores, image.weight * box_cost(image.truth, 0, 0, 0, 0) - image.constant, 0, 0, 0, 0)
     node = heap.nodes[-1]
     height = image.positive.shape[0] - 1
     height_limit = image.smallest[0]
     set_node(node, 0, height, 0, height, height_limit)
     size = push(heap, 0, upper_bound(image, node))
     heap.counts[N_NODES] += 1
-    least = 2.0 * IMPOSSIBLE
+    least = max(scores[-1], least_weighty(scores, level))
     while size > 0 and heap.bounds[0] > least:
         size = pop(heap, size)
         top = node[TOP]
@@ -289,36 +293,6 @@ def search(image, heap, boxes, scores, level):
     count = 0
     while count < scores.size and scores[count] > 2 * IMPOSSIBLE and has_weight(scores, count, level):
         count += 1
+    for k in range(count):
+        scores[k] += image.constant
     return count
-
-
-@helper
-def sum_of_exponentials(image, top_score, corners):
-    """Sum exp(score - top_score) over all boxes, and the same times their costs.
-
-    Each term is also written to the four corners of its box: prefix sums of `corners` over rows and columns are then
-    the sums over the boxes that contain a cell.
-    """
-    for row in range(corners.shape[0]):
-        for column in range(corners.shape[1]):
-            corners[row, column] = 0
-    height = image.positive.shape[0] - 1
-    width = image.positive.shape[1]
-    total = 0.0
-    costs = 0.0
-    for top in range(height):
-        for bottom in range(top + image.smallest[0], height + 1):
-            sum_columns(image, top, bottom)
-            for left in range(width):
-                for right in range(left + image.smallest[1], width + 1):
-                    cost = box_cost(image.truth, top, left, bottom, right)
-                    gap = image.sums[0, right] - image.sums[0, left] + image.weight * cost - top_score
-                    if gap > NEGLIGIBLE:
-                        term = math.exp(min(gap, 0.0))  # above zero by rounding only
-                        total += term
-                        costs += term * cost
-                        corners[top, left] += term
-                        corners[bottom, left] -= term
-                        corners[top, right] -= term
-                        corners[bottom, right] += term
-    return total, costs

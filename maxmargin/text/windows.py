@@ -11,7 +11,10 @@ from maxmargin.estimator import Estimator
 from maxmargin.persist.registry import register
 from maxmargin.text.gazetteers import Gazetteers
 
+BLOCK = 2_000  # sentences whose words are looked up at once
 MOST_KEPT = 100_000  # words, or tags, whose features are remembered
+
+Code = Callable[[list[str]], list[Any]]  # what puts columns in the place of names, or leaves them
 
 
 @register
@@ -133,9 +136,13 @@ class Windows(Sequence):
     def __iter__(self) -> Iterator[list[list[str]]]:
         return map(self.extractor, self.sentences, range(len(self)))
 
-    def coded(self, columns: Mapping[str, int]) -> Iterator[list[list[int]]]:
+    def coded(self, columns: Any) -> Iterator[list[list[int]]]:
         """The same with the columns of the names in their place; faster, as most words and tags come again."""
-        return map(self.extractor.coded(columns), self.sentences, range(len(self)))
+        extractor = self.extractor.coded(columns)
+        for start in range(0, len(self), BLOCK):
+            block = self.sentences[start : start + BLOCK]
+            extractor.meet(block)
+            yield from map(extractor, block, range(start, start + len(block)))
 
 
 class Cache(dict):
@@ -154,6 +161,20 @@ class Cache(dict):
         return value
 
 
+class BlockCache(Cache):
+    """The same of a function of lists, which is faster for many keys at once."""
+
+    def __missing__(self, key: Any) -> Any:
+        self.meet([key])
+        return self[key]
+
+    def meet(self, keys: Sequence[Any]) -> None:
+        """Remember the values of keys."""
+        if len(self) + len(keys) > MOST_KEPT:
+            self.clear()
+        self.update(zip(keys, self.function(keys), strict=True))
+
+
 class Extractor:
     """Makes the features of the tokens of a sentence, with the arguments of `WindowFeatures`.
 
@@ -161,14 +182,14 @@ class Extractor:
     ----------
     options : these arguments
     gazetteers : indexed, if they are already
-    columns : what to put in place of names, if they are not to be names
+    columns : of which `codes` says what to put in place of names, if they are not to be names
     """
 
     def __init__(
         self,
         options: dict[str, Any],
         gazetteers: Gazetteers | None = None,
-        columns: Mapping[str, int] | None = None,
+        columns: Any = None,
     ) -> None:
         for name, least in (("window", 0), ("affixes", 0), ("word_ngrams", 1), ("tag_ngrams", 1)):
             check_count(name, options[name], least)
@@ -177,23 +198,34 @@ class Extractor:
         self.word_ngrams, self.tag_ngrams = options["word_ngrams"], options["tag_ngrams"]
         self.gazetteers = Gazetteers(options["gazetteers"] or {}) if gazetteers is None else gazetteers
         self.columns = columns
-        self.code: Callable[[str], Any] = str if columns is None else columns.__getitem__
-        code = self.code
-        self.own, self.shape = Cache(lambda word: [*map(code, self.word(word))]), Cache(shape)
-        self.neighbours = {
-            k: Cache(lambda word, k=k: [*map(code, self.neighbour(k, word))])  # type: ignore[misc]
-            for k in range(-self.window, self.window + 1)
-            if k
-        }
-        self.absent = Cache(lambda shift: code(f"none[{shift:+}]"))
-        self.tags = Cache(lambda title: Cache(lambda tags: code(f"{title}={tags}")))
+        code: Code = list if columns is None else columns.codes
+        self.code = code
+        # None of these refers to the extractor: what they remember is gone as soon as it is.
+        shapes = Cache(shape) if self.shapes else None
+        self.own = Cache(word_codes(code, self.affixes, shapes))
+        shifts = [k for k in range(-self.window, self.window + 1) if k]
+        self.neighbours = {k: BlockCache(neighbour_codes(code, k, shapes)) for k in shifts}
+        self.absent = Cache(lambda shift: code([f"none[{shift:+}]"]))
+        self.tags = Cache(lambda title: Cache(lambda tags: code([f"{title}={tags}"])))
         self._coded: Extractor | None = None
 
-    def coded(self, columns: Mapping[str, int]) -> Extractor:
-        """The same with columns in place of names."""
+    def coded(self, columns: Any) -> Extractor:
+        """The same with columns in place of names; it is remembered, unless the columns are those of a training."""
+        if getattr(columns, "grows", False):
+            return Extractor(self.options, self.gazetteers, columns)
         if self._coded is None or self._coded.columns is not columns:
             self._coded = Extractor(self.options, self.gazetteers, columns)
         return self._coded
+
+    def meet(self, sentences: Iterable[Any]) -> None:
+        """Look up the words of sentences at once; not while columns are added, as words are not in all places."""
+        if getattr(self.columns, "grows", False):
+            return
+        tokens = (token for sentence in sentences if isinstance(sentence, (list, tuple)) for token in sentence)
+        first = (token[0] if type(token) is tuple and token else token for token in tokens)
+        words = {word for word in first if type(word) is str}
+        for names in self.neighbours.values():
+            names.meet([word for word in words if word not in names])
 
     def __reduce__(self) -> Any:
         return Extractor, (self.options, self.gazetteers, self.columns)
@@ -206,46 +238,61 @@ class Extractor:
             for row, word in beside(rows, words, shift):
                 row += names[word]
             for row in rows[:-shift] if shift < 0 else rows[max(len(rows) - shift, 0) :]:
-                row.append(self.absent[shift])
+                row += self.absent[shift]
         for n in range(2, self.word_ngrams + 1):
             ngrams = joined(words, n)
             for shift in range(1 - n, 1):
                 title = f"words[{shift:+}]="
-                for row, ngram in beside(rows, ngrams, shift):
-                    row.append(code(title + ngram))
+                for row, ngram in beside(rows, code([title + ngram for ngram in ngrams]), shift):
+                    row.append(ngram)
         for k, tags in enumerate(columns, start=1):
             for n in range(1, min(self.tag_ngrams, 2 * self.window + 1) + 1):
                 ngrams = joined(tags, n)
                 for shift in range(-self.window, self.window - n + 2):
                     names = self.tags[f"tag{k}[{shift:+}]"]
                     for row, ngram in beside(rows, ngrams, shift):
-                        row.append(names[ngram])
+                        row += names[ngram]
         for start, end, titles in self.gazetteers.find(words):
             for t in range(start, end):
-                rows[t] += [code(f"{title}={'begin' if t == start else 'inside'}") for title in titles]
+                rows[t] += code([f"{title}={'begin' if t == start else 'inside'}" for title in titles])
         return rows
 
-    def word(self, word: str) -> list[str]:
-        """The features of a word."""
-        lengths = range(1, min(self.affixes, len(word)) + 1)
-        affixes = [name for n in lengths for name in (f"prefix={word[:n]}", f"suffix={word[-n:]}")]
-        shapes = [f"shape={self.shape[word]}"] if self.shapes else []
-        return [f"word={word}", f"lower={word.lower()}", *shapes, *affixes]
 
-    def neighbour(self, shift: int, word: str) -> list[str]:
-        """The features of a word somewhere beside a token."""
-        shapes = [f"shape[{shift:+}]={self.shape[word]}"] if self.shapes else []
-        return [f"lower[{shift:+}]={word.lower()}", *shapes]
+def word_codes(code: Code, affixes: int, shapes: Mapping[str, str] | None) -> Callable[[str], list[Any]]:
+    """What makes the features of a word."""
+
+    def codes(word: str) -> list[Any]:
+        names = [f"word={word}", f"lower={word.lower()}"]
+        if shapes is not None:
+            names.append(f"shape={shapes[word]}")
+        for n in range(1, min(affixes, len(word)) + 1):
+            names += (f"prefix={word[:n]}", f"suffix={word[-n:]}")
+        return code(names)
+
+    return codes
 
 
-def beside(rows: list[list[str]], values: Sequence[str], shift: int) -> Iterator[tuple[list[str], str]]:
+def neighbour_codes(
+    code: Code, shift: int, shapes: Mapping[str, str] | None
+) -> Callable[[list[str]], Iterable[tuple[Any, ...]]]:
+    """What makes the features of words that are somewhere beside a token."""
+    lower, shaped = f"lower[{shift:+}]=", f"shape[{shift:+}]="
+
+    def codes(words: list[str]) -> Iterable[tuple[Any, ...]]:
+        lowers = code([lower + word.lower() for word in words])
+        return zip(lowers, *([] if shapes is None else [code([shaped + shapes[word] for word in words])]), strict=True)
+
+    return codes
+
+
+def beside(rows: list[list[Any]], values: Sequence[Any], shift: int) -> Iterator[tuple[list[Any], Any]]:
     """Pairs of a row and the value that is `shift` places after it."""
     return zip(rows[max(0, -shift) :], values[max(0, shift) :], strict=False)
 
 
 def joined(values: Sequence[str], n: int) -> Sequence[str]:
     """All sequences of n values."""
-    return values if n == 1 else ["|".join(values[start : start + n]) for start in range(len(values) - n + 1)]
+    return values if n == 1 else [*map("|".join, zip(*(values[k:] for k in range(n)), strict=False))]
 
 
 def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[str, ...]]]:

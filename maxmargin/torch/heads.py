@@ -19,8 +19,8 @@ from maxmargin.losses import Loss, find_loss
 from maxmargin.solvers import Result, find_solver
 from maxmargin.solvers.lower_bound import LowerBound
 from maxmargin.solvers.objective import Certificate, Objective
+from maxmargin.torch.autograd import dtype_of
 from maxmargin.torch.choices import Candidates, GraphCuts, Matchings
-from maxmargin.torch.functions import _dtype_of
 from maxmargin.torch.labellings import Chains, Trees
 
 
@@ -35,7 +35,7 @@ class Head(nn.Module):
         """The library's problem of this layer, with the features that `forward` is given as they are."""
         with torch.no_grad():
             potentials = self(*inputs)
-        dtype = _dtype_of(potentials.flat) if dtype is None else dtype
+        dtype = dtype_of(potentials.flat) if dtype is None else dtype
         return self._with_features(potentials, potentials.problem(y, cost, dtype), dtype, *inputs)
 
     def _with_features(self, potentials: Any, problem: Any, dtype: Any, *inputs: Any) -> Any:
@@ -111,8 +111,30 @@ def _matrix(tensor: Tensor, offsets: np.ndarray) -> Rows:
     return Rows(tensor.detach().cpu().double().reshape(offsets[-1], -1).numpy(), offsets)
 
 
+def _with_rows(problem: Any, rows: Rows, dtype: Any, **options: Any) -> Any:
+    """A problem with these rows of features."""
+    return problem._replace(features=row_features(rows, dtype, **options), n_features=rows.matrix.shape[1])
+
+
+def _check_counts(**counts: Any) -> None:
+    for name, count in counts.items():
+        check_count(name, count)
+
+
 def _new(*shape: int) -> nn.Parameter:
     return nn.Parameter(torch.zeros(*shape))
+
+
+class ScoreHead(Head):
+    """Base of heads that give each row a score."""
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__()
+        _check_counts(n_features=n_features)
+        self.scores = nn.Linear(n_features, 1, bias=False)
+
+    def weights(self) -> list[Tensor]:
+        return [self.scores.weight]
 
 
 class ChainHead(Head):
@@ -136,8 +158,7 @@ class ChainHead(Head):
 
     def __init__(self, n_features: int, n_labels: int) -> None:
         super().__init__()
-        check_count("n_features", n_features)
-        check_count("n_labels", n_labels)
+        _check_counts(n_features=n_features, n_labels=n_labels)
         self.emissions = nn.Linear(n_features, n_labels)
         self.start, self.end, self.transitions = _new(n_labels), _new(n_labels), _new(n_labels, n_labels)
 
@@ -150,7 +171,7 @@ class ChainHead(Head):
 
     def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, lengths: Any = None) -> Any:
         rows = append_biases(_matrix(potentials.rows.pack(features), potentials.rows.offsets))
-        return problem._replace(features=row_features(rows, dtype, with_grams=True), n_features=rows.matrix.shape[1])
+        return _with_rows(problem, rows, dtype, with_grams=True)
 
 
 class TreeHead(Head):
@@ -173,8 +194,7 @@ class TreeHead(Head):
 
     def __init__(self, n_features: int, n_labels: int) -> None:
         super().__init__()
-        check_count("n_features", n_features)
-        check_count("n_labels", n_labels)
+        _check_counts(n_features=n_features, n_labels=n_labels)
         self.nodes, self.pairs = nn.Linear(n_features, n_labels), _new(n_labels, n_labels)
 
     def forward(self, features: Tensor, parents: Any, lengths: Any = None) -> Trees:
@@ -188,10 +208,10 @@ class TreeHead(Head):
         self, potentials: Any, problem: Any, dtype: Any, features: Tensor, parents: Any, lengths: Any = None
     ) -> Any:
         rows = append_constant(_matrix(potentials.rows.pack(features), potentials.rows.offsets))
-        return problem._replace(features=row_features(rows, dtype, with_grams=True), n_features=rows.matrix.shape[1])
+        return _with_rows(problem, rows, dtype, with_grams=True)
 
 
-class CandidateHead(Head):
+class CandidateHead(ScoreHead):
     """Linear scores of candidates: features to `Candidates`.
 
     Parameters
@@ -206,21 +226,13 @@ class CandidateHead(Head):
     torch.Size([2])
     """
 
-    def __init__(self, n_features: int) -> None:
-        super().__init__()
-        check_count("n_features", n_features)
-        self.scores = nn.Linear(n_features, 1, bias=False)
-
     def forward(self, features: Tensor, lengths: Any = None) -> Candidates:
         """The potentials of features, (B, K, F) padded or (N, F) packed."""
         return Candidates(self.scores(features).squeeze(-1), lengths)
 
-    def weights(self) -> list[Tensor]:
-        return [self.scores.weight]
-
     def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, lengths: Any = None) -> Any:
         rows = _matrix(potentials.rows.pack(features), potentials.rows.offsets)
-        return problem._replace(features=row_features(rows, dtype), n_features=rows.matrix.shape[1])
+        return _with_rows(problem, rows, dtype)
 
 
 class GraphCutHead(Head):
@@ -243,8 +255,7 @@ class GraphCutHead(Head):
 
     def __init__(self, n_features: int, n_edge_features: int = 1) -> None:
         super().__init__()
-        check_count("n_features", n_features)
-        check_count("n_edge_features", n_edge_features)
+        _check_counts(n_features=n_features, n_edge_features=n_edge_features)
         self.nodes = nn.Linear(n_features, 1)
         self.edges = nn.Parameter(torch.full((n_edge_features,), 0.1))
 
@@ -293,16 +304,12 @@ class GraphCutHead(Head):
         if potentials.rows.is_padded and edge_features.ndim == 2:  # shared by all graphs
             of_edges = of_edges.repeat(potentials.n, 1)
         nodes = append_constant(_matrix(potentials.rows.pack(features), problem.offsets))
-        rows = _matrix(of_edges, problem.edge_offsets)
-        return problem._replace(
-            features=row_features(nodes, dtype, with_grams=True),
-            edge_features=row_features(rows, dtype, with_grams=True),
-            n_features=nodes.matrix.shape[1],
-            n_edge_features=len(self.edges),
-        )
+        by_edge = row_features(_matrix(of_edges, problem.edge_offsets), dtype, with_grams=True)
+        problem = problem._replace(edge_features=by_edge, n_edge_features=len(self.edges))
+        return _with_rows(problem, nodes, dtype, with_grams=True)
 
 
-class MatchingHead(Head):
+class MatchingHead(ScoreHead):
     """Linear scores of links: features of pairs of nodes to `Matchings`.
 
     Parameters
@@ -317,19 +324,11 @@ class MatchingHead(Head):
     torch.Size([2, 4])
     """
 
-    def __init__(self, n_features: int) -> None:
-        super().__init__()
-        check_count("n_features", n_features)
-        self.scores = nn.Linear(n_features, 1, bias=False)
-
     def forward(self, features: Tensor, sizes: Any = None) -> Matchings:
         """The potentials of features, (B, n, m, F), of the pairs of left and right nodes."""
         return Matchings(self.scores(features).squeeze(-1), sizes)
 
-    def weights(self) -> list[Tensor]:
-        return [self.scores.weight]
-
     def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, sizes: Any = None) -> Any:
         pieces = [x[:n, :m].reshape(n * m, -1) for x, (n, m) in zip(features, potentials.sides.tolist(), strict=True)]
         rows = _matrix(torch.cat(pieces), problem.pair_offsets)
-        return problem._replace(features=row_features(rows, dtype), n_features=rows.matrix.shape[1])
+        return _with_rows(problem, rows, dtype)

@@ -41,6 +41,13 @@ def gather(flat, starts, sizes, i, theta):
 
 
 @helper
+def load(flat, starts, sizes, i, theta):
+    """As `gather`; return whether the potentials are within reach."""
+    gather(flat, starts, sizes, i, theta)
+    return not is_beyond_reach(theta)
+
+
+@helper
 def scatter(flat, starts, sizes, i, delta, scale):
     """Add scale * delta to the segments of example i."""
     at = 0
@@ -58,8 +65,7 @@ def attain_losses(problem, flat, loss, starts, sizes, is_relative, means, values
     for i in range(lo, hi):
         mu = means.values[means.start[i] : means.start[i + 1]]
         theta = scratch.theta[: mu.size]
-        gather(flat, starts, sizes, i, theta)
-        if is_beyond_reach(theta):
+        if not load(flat, starts, sizes, i, theta):
             return PROBLEMS * i + BEYOND_REACH
         truth = 0.0
         if is_relative:
@@ -140,8 +146,7 @@ def best(problem, flat, starts, sizes, n_parts, outputs, lo, hi, scratch):
     """The output of the highest score of every example."""
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
-        gather(flat, starts, sizes, i, theta)
-        if is_beyond_reach(theta):
+        if not load(flat, starts, sizes, i, theta):
             return PROBLEMS * i + BEYOND_REACH
         y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
         if max_oracle(problem, i, theta, y, scratch.work) < IMPOSSIBLE / 2:
@@ -155,8 +160,7 @@ def best_k(problem, flat, starts, sizes, n_parts, outputs, values, counts, lo, h
     k = values.shape[1]
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
-        gather(flat, starts, sizes, i, theta)
-        if is_beyond_reach(theta):
+        if not load(flat, starts, sizes, i, theta):
             return PROBLEMS * i + BEYOND_REACH
         rows = matrix(outputs.values, outputs.start[i], k, (outputs.start[i + 1] - outputs.start[i]) // k)
         count = topk_oracle(problem, i, theta, rows, values[i], EVERY, scratch.work)
@@ -174,8 +178,7 @@ def score_outputs(problem, flat, starts, sizes, n_parts, outputs, counts, values
     k = values.shape[1]
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
-        gather(flat, starts, sizes, i, theta)
-        if is_beyond_reach(theta):
+        if not load(flat, starts, sizes, i, theta):
             return PROBLEMS * i + BEYOND_REACH
         rows = matrix(outputs.values, outputs.start[i], k, (outputs.start[i + 1] - outputs.start[i]) // k)
         for j in range(counts[i]):

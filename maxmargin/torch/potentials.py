@@ -50,6 +50,16 @@ class Potentials:
         return flat if flat.dtype in FLOATS else flat.float()
 
 
+def checked(potentials: Any) -> Any:
+    """Raise unless these are potentials."""
+    if not isinstance(potentials, Potentials):
+        raise TypeError(
+            "potentials must be Chains, Trees, Candidates, GraphCuts, Matchings or Parts, "
+            f"not a {type(potentials).__name__}."
+        )
+    return potentials
+
+
 def check_tensors(**tensors: Any) -> None:
     """Raise unless all are tensors of real numbers on one device; those that are None are left out."""
     given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
@@ -201,4 +211,14 @@ class Parts(Potentials):
         return torch.as_tensor(np.concatenate(rows).astype(np.int64))
 
 
-__all__ = ["NOTHING", "Parts", "Potentials", "Rows", "as_integers", "check_labels", "check_tensors", "segments"]
+__all__ = [
+    "NOTHING",
+    "Parts",
+    "Potentials",
+    "Rows",
+    "as_integers",
+    "check_labels",
+    "check_tensors",
+    "checked",
+    "segments",
+]

@@ -11,8 +11,10 @@ from maxmargin.vision.proposals import (
     selective_search,
     sliding_boxes,
 )
+from maxmargin.vision.regression import BoxRegressor
 
 __all__ = [
+    "BoxRegressor",
     "Candidates",
     "SuperpixelGraph",
     "box_candidates",

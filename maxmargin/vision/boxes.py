@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import as_numbers, check_count, check_share
+from maxmargin.checks import as_numbers, check_count, check_number, check_share
 from maxmargin.metrics import iou
 
-__all__ = ["non_max_suppression", "to_cells", "to_pixels"]
+__all__ = ["as_boxes", "non_max_suppression", "to_cells", "to_pixels"]
 
 
 def to_cells(boxes: Any, cell: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -32,7 +32,7 @@ def to_cells(boxes: Any, cell: int, shape: tuple[int, ...]) -> np.ndarray:
     """
     check_count("cell", cell)
     height, width = shape[:2]
-    top, left, bottom, right = np.moveaxis(np.rint(_as_boxes(boxes) / cell).astype(np.int64), -1, 0)
+    top, left, bottom, right = np.moveaxis(np.rint(as_boxes(boxes) / cell).astype(np.int64), -1, 0)
     top, left = np.clip(top, 0, height - 1), np.clip(left, 0, width - 1)
     bottom, right = np.clip(bottom, top + 1, height), np.clip(right, left + 1, width)
     return np.stack([top, left, bottom, right], axis=-1)
@@ -54,7 +54,7 @@ def to_pixels(boxes: Any, cell: int, shape: tuple[int, ...] | None = None) -> np
     [[0, 16, 30, 48]]
     """
     check_count("cell", cell)
-    pixels = cell * _as_boxes(boxes)
+    pixels = cell * as_boxes(boxes)
     if shape is not None:
         pixels = np.minimum(pixels, [*shape[:2], *shape[:2]])
     return pixels.astype(np.int64)
@@ -88,6 +88,7 @@ def non_max_suppression(
     array([1, 2])
     """
     check_share("threshold", threshold)
+    check_number("min_score", min_score)
     if max_boxes is not None:
         check_count("max_boxes", max_boxes)
     values = as_numbers("scores", scores)
@@ -100,7 +101,7 @@ def non_max_suppression(
     kept: list[int] = []
     left = np.argsort(-values, kind="stable")
     left = left[values[left] >= min_score]
-    known = _as_boxes(boxes)
+    known = as_boxes(boxes)
     while left.size and (max_boxes is None or len(kept) < max_boxes):
         best, left = left[0], left[1:]
         kept.append(int(best))
@@ -108,7 +109,8 @@ def non_max_suppression(
     return np.array(kept, np.int64)
 
 
-def _as_boxes(boxes: Any) -> np.ndarray:
+def as_boxes(boxes: Any) -> np.ndarray:
+    """Boxes in float64; raises unless they have four numbers each."""
     array = as_numbers("boxes", boxes)
     if not array.ndim or array.shape[-1] != 4:
         raise ValueError(f"boxes must be (top, left, bottom, right), four numbers each, not of shape {array.shape}.")

@@ -161,7 +161,7 @@ def box_candidates(cells: np.ndarray, boxes: Any, true: Any, mean: bool = False)
     return Candidates(box_features(cells, all_boxes, mean), 1 - iou(all_boxes, truth), 0, all_boxes)
 
 
-def nearest_candidates(features: Any, boxes: Any, true: Any) -> Candidates:
+def nearest_candidates(features: Any, boxes: Any, true: Any, with_none: bool = False) -> Candidates:
     """Candidates to train on where the proposal nearest to the true box stands for it (*Smoother*, section 7.1.2).
 
     In contrast to `box_candidates`, a model sees only boxes that it is to choose among later, and features may be any.
@@ -170,7 +170,9 @@ def nearest_candidates(features: Any, boxes: Any, true: Any) -> Candidates:
     ----------
     features : (K, ...) features of the proposals; those of each are made flat
     boxes : (K, 4) proposals
-    true : the true box
+    true : the true box; with `with_none`, None for an image without an object
+    with_none : add "none" as the last candidate, with features and a box of zeros, so of score 0; let proposals have a
+        constant feature then
 
     Examples
     --------
@@ -183,8 +185,16 @@ def nearest_candidates(features: Any, boxes: Any, true: Any) -> Candidates:
     rows, proposals = np.asarray(features), np.asarray(boxes)
     if len(rows) != len(proposals) or not len(rows):
         raise ValueError(f"features and boxes must be as many, at least one, but are {len(rows)} and {len(proposals)}.")
-    best = int(np.argmax(iou(proposals, true)))
-    costs = 1 - iou(proposals, proposals[best])
-    is_same = (proposals == proposals[best]).all(axis=1)
-    costs[is_same] = 0
-    return Candidates(rows.reshape(len(rows), -1), costs, best, proposals)
+    rows = rows.reshape(len(rows), -1)
+    if true is None:
+        if not with_none:
+            raise ValueError("true must be a box: with_none=True is for images without an object.")
+        best, costs = len(rows), np.ones(len(rows))
+    else:
+        best = int(np.argmax(iou(proposals, true)))
+        costs = 1 - iou(proposals, proposals[best])
+        costs[(proposals == proposals[best]).all(axis=1)] = 0
+    if with_none:
+        rows, proposals = (np.concatenate([table, np.zeros_like(table[:1])]) for table in (rows, proposals))
+        costs = np.append(costs, float(best < len(costs)))
+    return Candidates(rows, costs, best, proposals)

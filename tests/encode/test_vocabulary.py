@@ -180,3 +180,12 @@ def test_numbers_for_a_model_of_names():
         ChainCRF().fit(X[0], ["D", "N"], lengths=[2])
     with pytest.raises(ValueError, match="X holds features by name: leave out lengths"):
         ChainCRF().fit(X, Y, lengths=[2, 2])
+
+
+@given(st.lists(st.text(st.characters(), max_size=3), unique=True, min_size=1, max_size=6))
+def test_packed_names_are_the_names(names):
+    vocabulary, _ = learn([[names]])
+    assert vocabulary._columns is None
+    assert (vocabulary.names, vocabulary.size) == (names, len(names))
+    assert [*vocabulary.columns.items()] == [(name, k) for k, name in enumerate(names)]
+    assert (vocabulary.names, vocabulary.size) == (names, len(names))

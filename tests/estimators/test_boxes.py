@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from maxmargin import BCFW, BoxSVM, Status, regularization_path
-from maxmargin.metrics import iou
+from maxmargin.metrics import average_precision, iou
+from maxmargin.vision import non_max_suppression
 from tests import naive
 
 
@@ -60,6 +61,56 @@ def test_predictions_are_the_best_boxes(model):
         for (t, left, b, r), share in zip(outputs, p / p.sum(), strict=True):
             expected[t:b, left:r] += share
         assert np.allclose(inside, expected)
+
+
+def test_decision_function_is_the_best_box_around_each_cell(model):
+    X, _ = make_images(3, seed=3)
+    for x, best, (_, top) in zip(X, model.decision_function(X), model.predict_topk(X, 1), strict=True):
+        cells = x @ model.coef_.cells + model.coef_.bias
+        expected = np.full(cells.shape, -np.inf)
+        for t, left, b, r in naive.boxes(*cells.shape):
+            expected[t:b, left:r] = np.maximum(expected[t:b, left:r], cells[t:b, left:r].sum())
+        assert np.allclose(best, expected)
+        assert np.isclose(best.max(), top[0])
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.3])
+def test_detections_are_those_among_all_boxes(model, threshold):
+    X, _ = make_images(4, seed=5)
+    for x, (found, scores) in zip(X, model.detect(X, 4, threshold, min_score=0.5), strict=True):
+        cells = x @ model.coef_.cells + model.coef_.bias
+        boxes = np.array(list(naive.boxes(*cells.shape)))
+        values = np.array([cells[t:b, left:r].sum() for t, left, b, r in boxes])
+        kept = non_max_suppression(boxes, values, threshold, min_score=0.5, max_boxes=4)
+        assert np.array_equal(found, boxes[kept])
+        assert np.allclose(scores, values[kept])
+    few = model.detect([-np.ones((3, 3, 2))], min_score=-np.inf)[0]
+    assert len(few[0]) == 9  # disjoint cells
+    assert len(model.detect([-np.ones((3, 3, 2))])[0][0]) == 0
+
+
+def test_several_objects_and_none():
+    X, y = make_images(20)
+    empty = [np.random.default_rng(k).normal(size=(6, 6, 2)) - 1 for k in range(10)]
+    model = BoxSVM(C=1.0, random_state=0, dtype="float64").fit(X + empty, y + [None] * 10)
+    assert model.coef_.box < 0
+    assert model.score(empty, [None] * 10) > 0.8
+    assert (model.predict(empty) == 0).all(axis=1).mean() == model.score(empty, [(0, 0, 0, 0)] * 10)
+    assert model.score(X, y) > 0.8
+    two = np.concatenate([X[0], np.full((X[0].shape[0], 1, 2), -3.0), X[0]], axis=1)
+    (boxes, scores), (none, _) = model.detect([two, np.full((5, 5, 2), -2.0)])
+    assert none.shape == (0, 4)
+    shift = np.array([0, 1, 0, 1]) * (X[0].shape[1] + 1)
+    truths = np.array([y[0], y[0] + shift])
+    assert average_precision([truths], [boxes], [scores]) == 1
+
+
+def test_held_out_images_stop_a_fit(images):
+    X_dev, y_dev = make_images(6, seed=7)
+    y_dev[0] = None  # an image without an object counts as 0, as this model always finds one
+    model = BoxSVM(random_state=0, patience=2, tol=1e-9).fit(*images, X_dev=X_dev, y_dev=y_dev)
+    assert model.status_ is Status.EARLY_STOPPED
+    assert model.score(X_dev, y_dev) <= 5 / 6
 
 
 def test_more_boxes_than_there_are(model):
@@ -156,6 +207,9 @@ def test_bad_parameters_and_new_images(model, images):
         BoxSVM(min_size=4).fit([CELLS], [(0, 0, 3, 4)])
     with pytest.raises(ValueError, match=r"y\[0\] = \(0, 0, 1, 1\) is smaller than min_size, 2 x 2"):
         BoxSVM(min_size=2).fit([CELLS], [(0, 0, 1, 1)])
+    for bad in ({"max_boxes": 0}, {"threshold": 2}, {"min_score": np.nan}):
+        with pytest.raises(ValueError, match=f"{next(iter(bad))} must be"):
+            model.detect(X, **bad)
     with pytest.raises(ValueError, match="X has 3 features, but the model was fitted with 2"):
         model.predict([np.zeros((2, 2, 3))])
     with pytest.raises(ValueError, match=r"X\[0\] is a word map, but the model was fitted on a feature array"):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin.encode.boxes import BoxEncoder
-from maxmargin.problem import max_oracle, part_sizes, score_output, topk_oracle, workspace
+from maxmargin.problem import max_marginals, max_oracle, part_sizes, score_output, topk_oracle, workspace
 from maxmargin.smoothing import EVERY
 from maxmargin.solvers import BCFW, LBFGS, FrankWolfe
 from maxmargin.structures.subwindow import Heap
@@ -16,23 +16,26 @@ def random_box(rng, height, width, smallest=(1, 1)):
     return list(naive.boxes(height, width, smallest))[rng.integers(len(list(naive.boxes(height, width, smallest))))]
 
 
-def make_problem(rng, shapes, dtype="float64", smallest=(1, 1), integer=False, words=False):
-    """Random images; `integer` features give many ties."""
+def make_problem(rng, shapes, dtype="float64", smallest=(1, 1), integer=False, words=False, none=False):
+    """Random images; `integer` features give many ties; with `none`, some have no box."""
     if words:
         X = [rng.integers(-1, 4, shape) for shape in shapes]
     else:
         X = [rng.integers(-1, 2, (*shape, 3)) if integer else rng.normal(size=(*shape, 3)) for shape in shapes]
     golds = [random_box(rng, *shape, smallest) for shape in shapes]
+    if none:
+        golds[-1] = None
     return BoxEncoder.learn(X, golds, dtype=dtype, fit_bias=False, min_size=smallest)[1]
 
 
 def all_boxes(problem):
-    return lambda i: naive.boxes(*problem.shapes[i], problem.smallest)
+    return lambda i: naive.boxes(*problem.shapes[i], problem.smallest, problem.has_none)
 
 
-@pytest.mark.parametrize(("dtype", "words"), [("float64", False), ("float32", True)])
-def test_oracles_equal_enumeration(dtype, words):
-    problem = make_problem(np.random.default_rng(0), [(1, 1), (3, 4), (1, 5), (4, 1)], dtype, words=words)
+@pytest.mark.parametrize(("dtype", "words", "none"), [("float64", False, False), ("float32", True, True)])
+def test_oracles_equal_enumeration(dtype, words, none):
+    shapes = [(1, 1), (3, 4), (1, 5), (4, 1)]
+    problem = make_problem(np.random.default_rng(0), shapes, dtype, words=words, none=none)
     check_structure(problem, all_boxes(problem), k=5)
 
 
@@ -42,11 +45,34 @@ def test_oracles_equal_enumeration(dtype, words):
     k=st.integers(1, 200),  # up to more than there are boxes
     integer=st.booleans(),
     tall=st.booleans(),
+    none=st.booleans(),
 )
-def test_random_images(seed, shape, k, integer, tall):
+def test_random_images(seed, shape, k, integer, tall, none):
     smallest = (min(2, shape[0]), 1) if tall else (1, 1)
-    problem = make_problem(np.random.default_rng(seed), [shape], smallest=smallest, integer=integer)
+    problem = make_problem(np.random.default_rng(seed), [shape] * 2, smallest=smallest, integer=integer, none=none)
     check_structure(problem, all_boxes(problem), random_state=seed, k=k)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    shape=st.tuples(st.integers(1, 4), st.integers(1, 5)),
+    integer=st.booleans(),
+    large=st.booleans(),
+    weight=st.sampled_from([0.0, 1.0, 7.0]),
+)
+def test_max_marginals_equal_enumeration(seed, shape, integer, large, weight):
+    smallest = (min(2, shape[0]), min(3, shape[1])) if large else (1, 1)
+    rng = np.random.default_rng(seed)
+    problem = make_problem(rng, [shape], smallest=smallest)
+    cells = rng.integers(-1, 2, shape).astype(float) if integer else rng.normal(size=shape)
+    theta, out = np.append(cells.ravel(), weight), np.zeros(cells.size + 1)
+    Caller(problem)(max_marginals, 0, theta, out, workspace(problem, 1))
+    boxes = list(all_boxes(problem)(0))
+    expected, values = np.full(shape, -np.inf), exhaustive(problem, theta, boxes)
+    for (top, left, bottom, right), value in zip(boxes, values, strict=True):
+        inside = expected[top:bottom, left:right]
+        np.maximum(inside, value, out=inside)
+    np.testing.assert_allclose(out[:-1].reshape(shape), expected, atol=1e-9)
 
 
 def search(problem, theta, k, work=None):
@@ -123,6 +149,14 @@ def small():
     golds = [random_box(rng, *x.shape[:2]) for x in X]
     _, problem = BoxEncoder.learn(X, golds, dtype="float64", fit_bias=False, min_size=1)
     return problem, naive.solve(naive.box_table(X, golds), C=0.7)[1]
+
+
+def test_images_without_a_box_are_trained_on():
+    rng = np.random.default_rng(4)
+    X, golds = [rng.normal(size=(*shape, 3)) for shape in [(2, 3), (3, 2), (2, 2)]], [(0, 1, 2, 2), None, (0, 0, 1, 2)]
+    problem = BoxEncoder.learn(X, golds, dtype="float64", fit_bias=False, min_size=1)[1]
+    blocks = naive.box_table(X, [(0, 0, 0, 0) if gold is None else gold for gold in golds], has_none=True)
+    check_solver(BCFW(steps="pairwise"), problem, naive.solve(blocks, C=0.7)[1], C=0.7, tol=1e-4)
 
 
 @pytest.mark.parametrize("steps", ["fw", "pairwise", "away"])

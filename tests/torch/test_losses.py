@@ -1,6 +1,8 @@
 """Losses, mean parts and outputs of potentials: against enumeration, and derivatives against differences."""
 
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -33,6 +35,7 @@ from tests.naive import labellings, matchings
 LENGTHS = [3, 1, 2]
 PARENTS = [[-1, 0, 0], [-1, 9, 9], [1, -1, 9]]  # what is beyond a length may be anything
 EDGES = [(0, 1), (1, 2), (0, 2)]
+PACKED_EDGES = [EDGES, [], EDGES[:1]]
 HINGE, SMOOTH, ENTROPY, LOG = Loss(), Loss("l2", mu=0.7), Loss("entropy", mu=0.5), Loss("entropy", margin=False)
 
 
@@ -46,11 +49,18 @@ def packed(tensor, lengths=LENGTHS):
 
 
 class Case:
-    """A batch of a structure: tensors, how potentials are made of them, true outputs, and scores by definition."""
+    """A batch of a structure: tensors, how potentials are made of them, true outputs, and scores by definition.
 
-    def __init__(self, make, tensors, y, outputs, score, cost, has_sums=True):
+    With `is_packed`, rows of the first tensor and of outputs of several labels are packed.
+    """
+
+    def __init__(self, make, tensors, y, outputs, score, cost, has_sums=True, is_packed=False):
         self.make, self.tensors, self.y, self.outputs, self.score, self.cost = make, tensors, y, outputs, score, cost
-        self.has_sums = has_sums
+        self.has_sums, self.is_packed = has_sums, is_packed
+
+    @property
+    def has_packed_outputs(self):
+        return self.is_packed and self.y.ndim == 2
 
     @property
     def potentials(self):
@@ -95,6 +105,13 @@ def cut_score(tensors, i, y):
     return sum(nodes[i, p] * label for p, label in enumerate(y)) - cut
 
 
+def packed_cut_score(tensors, i, y):
+    nodes, penalties = tensors
+    pairs = zip(PACKED_EDGES[i], torch.split(penalties, [len(edges) for edges in PACKED_EDGES])[i], strict=True)
+    cut = sum(penalty * (y[a] != y[b]) for (a, b), penalty in pairs)
+    return sum(nodes[i, p] * label for p, label in enumerate(y)) - cut
+
+
 def match_score(tensors, i, y):
     scores, unmatched = tensors
     return sum(unmatched[i, v] if z < 0 else scores[i, v, z] for v, z in enumerate(y))
@@ -113,6 +130,15 @@ def packed_chains(emissions, transitions):
     return Chains(packed(emissions), transitions, LENGTHS)
 
 
+def packed_trees(nodes, pairs):
+    return Trees(packed(nodes), packed(torch.tensor(PARENTS)), pairs, LENGTHS)
+
+
+def packed_cuts(nodes, penalties):
+    counts = [len(edges) for edges in PACKED_EDGES]
+    return GraphCuts(packed(nodes), [*itertools.chain(*PACKED_EDGES)], penalties, lengths=LENGTHS, edge_lengths=counts)
+
+
 LABELS = torch.tensor([[0, 1, 1], [1, 7, -7], [1, 0, 5]])  # of padding anything
 
 
@@ -125,7 +151,9 @@ CASES = {
     "chains": Case(
         chains, (random(3, 3, 2), random(2, 2), random(2), random(2, seed=1)), LABELS, of_length, chain_score, wrong
     ),
-    "packed chains": Case(packed_chains, (random(3, 3, 2), random(2, 2)), LABELS, of_length, chain_score, wrong),
+    "packed chains": Case(
+        packed_chains, (random(3, 3, 2), random(2, 2)), LABELS, of_length, chain_score, wrong, is_packed=True
+    ),
     "chains of own tables": Case(chains, (random(3, 3, 2), random(3, 2, 2)), LABELS, of_length, chain_score, wrong),
     "chains of steps": Case(chains, (random(3, 3, 2), random(3, 2, 2, 2)), LABELS, of_length, chain_score, wrong),
     "trees": Case(
@@ -135,6 +163,18 @@ CASES = {
     "trees of edges": Case(
         lambda nodes, pairs: Trees(nodes, PARENTS, pairs, LENGTHS),
         (random(3, 3, 2), random(3, 3, 2, 2)), LABELS, of_length, tree_score, wrong,
+    ),
+    "packed trees": Case(
+        packed_trees, (random(3, 3, 2), random(2, 2)), LABELS, of_length, tree_score, wrong, is_packed=True
+    ),
+    "packed candidates": Case(
+        lambda scores: Candidates(packed(scores), LENGTHS),
+        (random(3, 3),), torch.tensor([1, 0, 0]), lambda i: [(k,) for k in range(LENGTHS[i])],
+        lambda tensors, i, y: tensors[0][i, y[0]], wrong, is_packed=True,
+    ),
+    "packed cuts": Case(
+        packed_cuts, (random(3, 3), random(4).detach().abs().requires_grad_()), LABELS, of_length, packed_cut_score,
+        wrong, has_sums=False, is_packed=True,
     ),
     "candidates": Case(
         lambda scores: Candidates(scores, LENGTHS),
@@ -160,7 +200,12 @@ def case(request):
 
 
 def true_outputs(case):
-    return packed(case.y) if case.make is packed_chains else case.y
+    return packed(case.y) if case.has_packed_outputs else case.y
+
+
+def padded(row):
+    """Packed labels, one sequence in each row, -1 beyond its length."""
+    return torch.nn.utils.rnn.pad_sequence(torch.split(row, LENGTHS), batch_first=True, padding_value=-1)
 
 
 @pytest.mark.parametrize("loss", [HINGE, SMOOTH, ENTROPY, LOG], ids=lambda loss: f"{loss.smoothing}-{loss.margin}")
@@ -203,7 +248,7 @@ def test_marginals_and_their_derivatives(case):
         total = total + torch.logsumexp(case.table(i)[1], 0)
     expected = torch.autograd.grad(total, case.tensors[0])[0]
     found = means.tensors[0].detach()
-    assert torch.allclose(found, packed(expected) if case.make is packed_chains else expected)
+    assert torch.allclose(found, packed(expected) if case.is_packed else expected)
     assert [tensor.shape for tensor in means.tensors] == [tensor.shape for tensor in own.tensors]
 
     def mean_parts(*tensors):
@@ -225,12 +270,9 @@ def test_outputs_are_the_best_of_all(case):
     k = 3
     found, scores = topk(case.potentials, k)
     best = decode(case.potentials)
-    if case.make is packed_chains:
-        assert torch.equal(found[0], best)
-        found = torch.stack([Chains(torch.zeros(3, 3, 2), torch.zeros(2, 2), LENGTHS).rows.arrange(
-            np.split(row.numpy(), np.cumsum(LENGTHS)[:-1])) for row in found])  # fmt: skip
-        best = found[0]
     assert torch.equal(found[0], best)
+    if case.has_packed_outputs:
+        found = torch.stack([padded(row) for row in found])
     for i in range(3):
         outputs, all_scores, _, _ = case.table(i)
         order = torch.argsort(all_scores, descending=True)[:k]
@@ -362,6 +404,15 @@ def test_bad_input(call, message):
         call()
 
 
+def test_nan_is_found(case):
+    first, *others = (tensor.detach().clone() for tensor in case.tensors)
+    first[1].view(-1)[0] = torch.nan
+    with pytest.raises(ValueError, match="batch entry 1 contain NaN"):
+        decode(case.make(first, *others))
+    with pytest.raises(ValueError, match="batch entry 1 contain NaN"):
+        hinge_loss(case.make(first, *others), true_outputs(case))
+
+
 def test_wrong_types():
     with pytest.raises(TypeError, match=r"emissions must be a torch\.Tensor"):
         chain(emissions=np.zeros((2, 3, 2)))
@@ -373,12 +424,13 @@ def test_wrong_types():
         decode(torch.zeros(2, 3, 2))
 
 
-def test_packed_graphs():
-    nodes, penalties = random(5), random(3).detach().abs().requires_grad_()
-    edges, y = [(0, 1), (1, 2), (0, 1)], torch.tensor([0, 1, 1, 1, 0])
-    potentials = GraphCuts(nodes, edges, penalties, lengths=[3, 2], edge_lengths=[2, 1])
-    first = GraphCuts(nodes[None, :3], edges[:2], penalties[:2])
-    second = GraphCuts(nodes[None, 3:], edges[2:], penalties[2:])
-    apart = hinge_loss(first, y[None, :3]) + hinge_loss(second, y[None, 3:])
-    assert hinge_loss(potentials, y, reduction="sum").item() == pytest.approx(apart.item())
-    assert decode(potentials).tolist() == decode(first)[0].tolist() + decode(second)[0].tolist()
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("sys.modules['torch'] = None; import maxmargin.torch", "maxmargin.torch"),
+        ("from maxmargin.vision import *; sys.modules['torch'] = None; cnn_features([], [], None)", "cnn_features"),
+    ],
+)
+def test_the_extra_is_named_where_pytorch_is_missing(code, name):
+    found = subprocess.run([sys.executable, "-c", f"import sys; {code}"], capture_output=True, text=True, check=False)
+    assert f'{name} needs PyTorch: pip install "maxmargin[torch]"' in found.stderr

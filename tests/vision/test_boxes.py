@@ -54,12 +54,31 @@ def test_the_nearest_proposal_stands_for_the_truth_in_training():
     assert non_max_suppression(boxes, scores, max_boxes=1)[0] == model.predict([lists[0].features])[0]
 
 
+def test_no_object_is_a_candidate():
+    boxes = sliding_boxes((4, 4), [(2, 2)], step=2)
+    features = np.array([[0.0, 1.0], [3.0, 1.0], [0.0, 1.0], [1.0, 1.0]])  # the last one is a constant
+    some = nearest_candidates(features, boxes, boxes[1], with_none=True)
+    none = nearest_candidates(features[[0, 0, 2, 3]], boxes, None, with_none=True)
+    assert some.costs.tolist() == [1, 0, 1, 1, 1]
+    assert none.costs.tolist() == [1, 1, 1, 1, 0]
+    assert (some.best, none.best) == (1, 4)
+    assert not none.features[4].any()
+    assert none.boxes.shape == (5, 4)
+    lists = [some, none]
+    model = CandidateSVM(C=100.0, random_state=0).fit(
+        [one.features for one in lists], [one.best for one in lists], costs=[one.costs for one in lists]
+    )
+    assert model.predict([one.features for one in lists]).tolist() == [1, 4]
+
+
 def test_bad_input():
     for call, message in (
         (lambda: non_max_suppression([[0, 0, 1, 1]], [1, 2]), "scores must be 1, one per box"),
         (lambda: non_max_suppression([[0, 0, 1, 1]], [np.nan]), r"scores\[0\] is NaN"),
         (lambda: non_max_suppression([[0, 0, 1]], [1]), "four numbers each"),
         (lambda: non_max_suppression([[0, 0, 1, 1]], [1], threshold=2), "threshold must be a number from 0 to 1"),
+        (lambda: nearest_candidates(np.zeros((1, 2)), [[0, 0, 1, 1]], None), "with_none=True is for images without"),
+        (lambda: non_max_suppression([[0, 0, 1, 1]], [1], min_score=np.nan), "min_score must be a number"),
         (lambda: to_cells([[0, 0, 1, 1]], 0, (2, 2)), "cell must be an integer"),
         (lambda: nearest_candidates(np.zeros((0, 2)), np.zeros((0, 4)), (0, 0, 1, 1)), "at least one"),
     ):

@@ -1,0 +1,191 @@
+"""Batches of potentials as kernels take them, and what autograd needs to know of losses, mean parts and scores.
+
+All run in compiled kernels on the CPU, whatever the device of the potentials, on as many threads as PyTorch has. The
+gradient of a loss is made of the mean parts at which it is attained (`maxmargin.losses`), which the forward pass finds
+as well; the backward pass only puts them where the potentials lie. Second derivatives are derivatives of mean parts in
+a direction, taken by central differences of fourth order in float64: exact to about nine digits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from maxmargin.losses import Loss
+from maxmargin.problem import IMPOSSIBLE, ORACLES, REACH
+from maxmargin.runtime.blocks import Blocks, new_blocks
+from maxmargin.runtime.dispatch import supports
+from maxmargin.runtime.passes import Passes
+from maxmargin.torch import kernels
+from maxmargin.torch.potentials import Potentials, checked
+
+PARTS_PER_THREAD = 2**14  # fewer are not worth a thread
+STEPS = {np.dtype(np.float64): 2e-4, np.dtype(np.float32): 0.03}  # of central differences
+
+
+class Batch:
+    """Potentials with true outputs and costs, ready for kernels.
+
+    Parameters
+    ----------
+    potentials : of the examples
+    y, cost : true outputs, and what others cost
+    n_best : the most outputs that the top-K oracle is asked for
+    n_jobs : the number of threads, by default as many as PyTorch uses, or fewer where there is little to do
+    dtype : of the numbers, by default that of the potentials
+    """
+
+    def __init__(
+        self,
+        potentials: Potentials,
+        y: Any = None,
+        cost: Any = None,
+        n_best: int = 1,
+        n_jobs: int | None = None,
+        dtype: Any = None,
+    ) -> None:
+        self.args = checked(potentials), y, cost, n_best, n_jobs
+        self.flat, self.segments = potentials.flat, (potentials.starts, potentials.sizes)
+        if n_jobs is None:
+            n_jobs = min(torch.get_num_threads(), 1 + int(potentials.sizes.sum()) // PARTS_PER_THREAD)
+        problem = potentials.problem(y, cost, dtype_of(self.flat) if dtype is None else dtype)
+        self.passes = Passes(problem, n_jobs, n_best)
+        self.dtype = self.passes.dtype
+
+    def in_double(self) -> Batch:
+        """The same with numbers in float64, if it is not given by a problem."""
+        return Batch(*self.args, dtype=np.float64)
+
+    def need(self, oracle: str, what: str) -> None:
+        """Raise unless the structure has an oracle; `what` says what it cannot do then, or what to do instead."""
+        if not supports(ORACLES[oracle], self.passes.problem):
+            raise ValueError(f"{type(self.args[0]).__name__} have no {what}")
+
+    def array(self, flat: Tensor) -> np.ndarray:
+        """Flat numbers as kernels take them; minus infinity is an impossible part."""
+        return np.maximum(flat.detach().cpu().numpy().astype(self.dtype, copy=False), self.dtype.type(IMPOSSIBLE))
+
+    def run(self, function: Any, flat: np.ndarray, *args: Any) -> None:
+        """Call a kernel on all examples; raises where one is not sound."""
+        for code in self.passes.run(function, flat, *args):
+            if code != kernels.FINE:
+                i, what = divmod(code, kernels.PROBLEMS)
+                raise ValueError(self._complaint(i, what, flat))
+
+    def _complaint(self, i: int, what: int, flat: np.ndarray) -> str:
+        if what == kernels.NO_OUTPUT:
+            return f"Batch entry {i} has no possible output: minus infinity is on the way of all."
+        if what == kernels.NO_TRUTH:
+            return f"The true output of batch entry {i} is impossible: it has a potential of minus infinity."
+        pieces = [
+            flat[at : at + size] for at, size in zip(*(table[i] for table in self.segments), strict=True) if at >= 0
+        ]
+        if any(np.isnan(piece).any() for piece in pieces):
+            return f"The potentials of batch entry {i} contain NaN."
+        return f"The potentials of batch entry {i} are too large: they must be within {REACH:g}, or minus infinity."
+
+    def attain(self, flat: np.ndarray, loss: Loss, is_relative: bool) -> tuple[np.ndarray, Blocks]:
+        """The losses of all examples and the mean parts at which they are attained."""
+        means, values = new_blocks(self.passes.part_sizes, self.dtype), np.zeros(self.passes.n)
+        self.run(kernels.attain_losses, flat, loss, *self.segments, is_relative, means, values)
+        return values, means
+
+    def gather(self, function: Any, size: int, *args: Any) -> np.ndarray:
+        """Call a kernel that adds to an array of the size of the flat potentials, and return it."""
+        return self.passes.accumulate(function, *args, size=size)
+
+
+class Attained(Function):
+    """The losses of all examples, from flat potentials."""
+
+    @staticmethod
+    def forward(ctx: Any, flat: Tensor, batch: Batch, loss: Loss, is_relative: bool) -> Tensor:
+        values, means = batch.attain(batch.array(flat), loss, is_relative)
+        ctx.save_for_backward(flat)
+        ctx.known = batch, loss, means
+        return torch.as_tensor(values).to(flat)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        return Spread.apply(*ctx.saved_tensors, gradient, *ctx.known), None, None, None
+
+
+class Spread(Function):
+    """The sum of the mean parts of all examples, times a number each, where their potentials lie."""
+
+    @staticmethod
+    def forward(ctx: Any, flat: Tensor, scale: Tensor, batch: Batch, loss: Loss, means: Blocks) -> Tensor:
+        ctx.save_for_backward(flat, scale)
+        ctx.known = batch, loss, means
+        args = means, _float64(scale), *batch.segments
+        return torch.as_tensor(batch.gather(kernels.spread_means, flat.numel(), *args)).to(flat)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        batch, loss, means = ctx.known
+        for_flat, for_scale = Bent.apply(*ctx.saved_tensors, gradient, batch, loss, means, ctx.needs_input_grad[0])
+        return for_flat, for_scale, None, None, None
+
+
+class Bent(Function):
+    """The derivatives of `Spread` in a direction: that of its mean parts, if wanted, and that of the numbers."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        flat: Tensor,
+        scale: Tensor,
+        gradient: Tensor,
+        batch: Batch,
+        loss: Loss,
+        means: Blocks,
+        is_wanted: bool,
+    ) -> tuple[Tensor, Tensor]:
+        direction, values = gradient.detach().cpu().numpy(), np.zeros(batch.passes.n)
+        at = np.ascontiguousarray(direction, batch.dtype)
+        batch.passes.run(kernels.products, at, means, *batch.segments, values)
+        for_scale = torch.as_tensor(values).to(scale)
+        if not is_wanted or not loss.is_smooth:  # piecewise linear: zero wherever it is defined
+            return torch.zeros_like(flat), for_scale
+        fine = batch.in_double()
+        args = fine.array(flat), np.ascontiguousarray(direction, fine.dtype), _float64(scale), loss, *fine.segments
+        step = STEPS[fine.dtype] * (1.0 if loss.smoothing == "l2" else loss.mu)
+        found = fine.gather(kernels.mean_derivatives, flat.numel(), *args, fine.passes.part_sizes, step)
+        return torch.as_tensor(found).to(flat), for_scale
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        raise NotImplementedError("Losses of maxmargin.torch have two derivatives, marginals one: no more are known.")
+
+
+class Scored(Function):
+    """The scores of given outputs, (n, K)."""
+
+    @staticmethod
+    def forward(ctx: Any, flat: Tensor, batch: Batch, outputs: Blocks, counts: np.ndarray, k: int) -> Tensor:
+        values = np.full((batch.passes.n, k), -np.inf)
+        ctx.known = batch, outputs, counts, flat.numel()
+        args = *batch.segments, batch.passes.part_sizes, outputs, counts, values
+        batch.run(kernels.score_outputs, batch.array(flat), *args)
+        return torch.as_tensor(values).to(flat)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        batch, outputs, counts, size = ctx.known
+        args = outputs, counts, _float64(gradient), *batch.segments, batch.passes.part_sizes
+        return torch.as_tensor(batch.gather(kernels.spread_outputs, size, *args)).to(gradient), None, None, None, None
+
+
+def dtype_of(flat: Tensor) -> Any:
+    """The dtype of NumPy in which kernels take potentials."""
+    return np.float32 if flat.dtype == torch.float32 else np.float64
+
+
+def _float64(tensor: Tensor) -> np.ndarray:
+    return np.ascontiguousarray(tensor.detach().cpu().numpy(), np.float64)
