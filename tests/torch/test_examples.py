@@ -51,7 +51,7 @@ def test_the_parts_of_localization():
     backbone = example.Backbone(5)
     example.pretrain(backbone, [image], [boxes], [true], 1, np.random.default_rng(0))
     assert not any(parameter.requires_grad for parameter in backbone.parameters())
-    many, start = example.moved(true, image.shape, 200, np.random.default_rng(1)), true + [8, -8, 8, -8]
+    many, start = example.moved(true, image.shape, 200, np.random.default_rng(1)), true + np.array([8, -8, 8, -8])
     regressor = BoxRegressor().fit(example.describe([image], [many], backbone), [many], [true])
     *_, (rounds, (found,)) = example.refine([image], [start], backbone, regressor)
     assert rounds == example.ROUNDS
