@@ -26,8 +26,6 @@ from maxmargin.torch.kernels import score_outputs
 from maxmargin.torch.labellings import Chains, Labellings, Trees
 from maxmargin.torch.potentials import NOTHING, Parts, Potentials
 
-MOST_BYTES = 2**31  # of derivatives
-
 
 class ScoreMap:
     """The potentials of examples as functions of the parameters of a network.
@@ -96,14 +94,14 @@ class ScoreMap:
         potentials = torch.as_tensor(self.potentials().astype(np.float64))
         return float(structured_loss(Parts(self.problem, potentials), loss=loss, n_jobs=1))
 
-    def derivatives(self) -> np.ndarray:
+    def derivatives(self, max_bytes: float = np.inf) -> np.ndarray:
         """The derivatives of the potentials of all parts, (sum of parts, d), at the parameters of the network."""
         n_bytes = int(self.start[-1]) * self.n_weights * self.dtype.itemsize
-        if n_bytes > MOST_BYTES:
+        if n_bytes > max_bytes:
             raise ValueError(
                 f"The derivatives of {self.start[-1]} potentials by {self.n_weights} parameters would take "
-                f"{n_bytes / 2**30:.1f} GB, of {MOST_BYTES / 2**30:.0f} that are allowed: hold the parameters of "
-                "lower layers fixed, or take fewer examples."
+                f"{n_bytes:,} bytes, but max_bytes is {max_bytes:,.0f}: hold the parameters of lower layers fixed, "
+                "take fewer examples, or allow for more."
             )
         rows = np.zeros((int(self.start[-1]), self.n_weights), self.dtype)
         detached = {name: parameter.detach() for name, parameter in self.parameters.items()}

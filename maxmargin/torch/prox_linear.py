@@ -68,6 +68,7 @@ class ProxLinear:
     smoothness : L, of the default solver; estimated by default
     max_steps : stop after this many steps
     tol : stop where the bound of the stationarity falls below this
+    max_bytes : the most memory that the derivatives of all potentials may take, which are kept for the solver
 
     References
     ----------
@@ -97,13 +98,14 @@ class ProxLinear:
     smoothness: float | None = None
     max_steps: int = 20
     tol: float = 1e-4
+    max_bytes: float = 2**31
 
     def __post_init__(self) -> None:
         for name in ("eta", "mu", "smoothness"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name), allow_infinite=name == "eta")
-        for name in ("first_eta", "inner_passes", "inner_tol", "tol"):
-            check_positive(name, getattr(self, name))
+        for name in ("first_eta", "inner_passes", "inner_tol", "tol", "max_bytes"):
+            check_positive(name, getattr(self, name), allow_infinite=name == "max_bytes")
         check_choice("schedule", self.schedule, SCHEDULES)
         check_count("max_steps", self.max_steps)
 
@@ -151,7 +153,7 @@ class ProxLinear:
         run.note(value, verbose, **self._extras(np.nan, np.nan, np.nan, eta, True))
         for k in range(1, self.max_steps + 1):
             if found is None:
-                found = scores.derivatives(), scores.potentials().astype(np.float64)
+                found = scores.derivatives(self.max_bytes), scores.potentials().astype(np.float64)
             derivatives, potentials = found
             total = strength + 1 / eta
             if total == 0:

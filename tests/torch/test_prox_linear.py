@@ -192,6 +192,10 @@ def test_bad_input():
     head = CandidateHead(3).double()
     for call, message in (
         (lambda: ProxLinear(eta=0), "eta must be a positive number"),
+        (
+            lambda: ProxLinear(max_bytes=1000).solve(Network(CandidateHead(3)), LISTS, BEST),
+            "derivatives of 21 potentials by 15 parameters would take 2,520 bytes, but max_bytes is 1,000",
+        ),
         (lambda: ProxLinear(schedule="slow"), "schedule must be one of"),
         (lambda: StochasticSubgradient("fast"), "schedule must be one of"),
         (lambda: ProxLinear().solve(head, LISTS, BEST[:2]), "inputs and y must be as many"),
