@@ -210,8 +210,8 @@ class CRF(Estimator):
     def _check(self, algorithm: str) -> None:
         if algorithm == "arow":
             raise ValueError(
-                "algorithm='arow' has no counterpart here: use 'ap', which learns as fast, or 'lbfgs', whose models are "
-                "mostly better."
+                "algorithm='arow' has no counterpart here: use 'ap', which learns as fast, or 'lbfgs', which is mostly "
+                "better."
             )
         check_choice("algorithm", algorithm, ("lbfgs", "l2sgd", "ap", "pa"))
         for name in ("c1", "c2", "min_freq"):
@@ -225,8 +225,8 @@ class CRF(Estimator):
             raise ValueError(f"c1 needs algorithm='lbfgs', not {algorithm!r}.")
         if algorithm == "pa" and _or(self.pa_type, 1) != 1:
             raise ValueError(
-                f"pa_type must be 1, not {shown(self.pa_type)}: use 1 in place of 2, and 1 with a large c in place of 0, "
-                "which knows no limit of steps."
+                f"pa_type must be 1, not {shown(self.pa_type)}: use 1 in place of 2, and 1 with a large c in place of "
+                "0, which knows no limit of steps."
             )
         if algorithm == "pa" and not _or(self.error_sensitive, True):
             raise ValueError("error_sensitive must be True: leave it out, as margins grow with the number of errors.")
