@@ -11,7 +11,7 @@ from benchmarks.common import Bar, in_fresh_process, load_ocr, parse_arguments, 
 
 PASSES = 100
 ERROR = 0.129  # of python-crfsuite after 100 passes
-SHARE = 1 / 5
+SHARE = 1 / 8
 
 
 def fit_maxmargin() -> dict[str, Any]:

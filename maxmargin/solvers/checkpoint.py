@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import maxmargin
 from maxmargin.checks import check_positive, shown
@@ -59,12 +60,12 @@ class Checkpoint:
 
     def __init__(self, given: Any, solver: Any, run: Any, observer: Any, problem: Any) -> None:
         self.path, self.every = check_checkpoint(given)
-        if not solver.can_resume(run.objective):
-            within = " within bounds of the weights" if run.objective.bounds.which.size else ""
-            raise ValueError(f"checkpoint must be None: {solver.known_as}{within} keeps no state to go on from.")
-        self.run, self.observer = run, observer
+        if not solver.resumes:
+            raise ValueError(f"checkpoint must be None: {solver.known_as} keeps no state to go on from.")
+        self.run, self.observer, self.problem = run, observer, problem
         self.given = {"run": run, "objective": run.objective, "bounds": run.objective.bounds}
         self.fingerprint = fingerprint(solver, run, problem)
+        Writer(keeps_state=True)(self._seen(), "checkpoint: what the problem has seen")  # raises before training
         self.last = time.perf_counter()
 
     def resume(self) -> None:
@@ -86,8 +87,14 @@ class Checkpoint:
             raise ValueError(f"{name!r} cannot be resumed from: {error}; remove it, or give another path.") from None
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{name!r} cannot be resumed from: it holds no state of a run; remove it.") from error
+        if snapshot["problem"] is not None:
+            self.problem.restore(snapshot["problem"])
         self.run.restore(snapshot["run"])
         self.observer.restore(snapshot["observer"])
+
+    def _seen(self) -> Any:
+        """What a problem has come to know, if it is one that does: other than the rest, it is no mere data."""
+        return self.problem.snapshot() if hasattr(self.problem, "snapshot") else None
 
     def observe(self, certificate: Certificate) -> bool:
         """Show a certificate to the observer, and write the state if it is time; return whether to stop."""
@@ -101,7 +108,7 @@ class Checkpoint:
         """Write the state. Where that fails, as on a full disk, the run goes on, and says so."""
         began = time.perf_counter()
         writer = Writer(self.given, keeps_state=True)
-        snapshot = {"run": self.run.snapshot(), "observer": self.observer.snapshot()}
+        snapshot = {"run": self.run.snapshot(), "observer": self.observer.snapshot(), "problem": self._seen()}
         content = {"checkpoint": self.fingerprint, "state": writer(snapshot, "The state")}
         try:
             container.write(self.path, content, writer.arrays)
@@ -160,10 +167,17 @@ def _digest(value: Any, update: Callable[[Any], None]) -> None:
         update(np.ascontiguousarray(value).view(np.uint8).data if value.size else b"")
     elif value is None or isinstance(value, bool | int | float | str | np.generic | np.dtype):
         update(f"{type(value).__name__}:{value!r};".encode("utf-8", "surrogatepass"))
-    elif isinstance(value, tuple | list):
+    elif isinstance(value, tuple | list | dict | bytes):
         update(f"{type(value).__name__}{len(value)}".encode())
-        for item in value:
+        for item in value.items() if isinstance(value, dict) else [value.hex()] if isinstance(value, bytes) else value:
             _digest(item, update)
+    elif isinstance(value, set | frozenset):
+        _digest(sorted(map(digest, value)), update)
+    elif sp.issparse(value):
+        rows = value.tocsr()
+        _digest((*value.shape, rows.data, rows.indices, rows.indptr), update)
+    elif hasattr(value, "identity"):
+        _digest(value.identity(), update)
     elif is_dataclass(value):
         update(type(value).__name__.encode())
         for field in fields(value):

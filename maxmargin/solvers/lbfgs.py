@@ -3,7 +3,8 @@
 P(w) = F(w) + l1 ||w||_1, with F(w) = (l2/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w). A step follows the quasi-Newton
 direction of F from the steepest descent of P, as far as P falls enough. With an L1 term this is OWL-QN: within an
 orthant P is smooth, so a step starts from the pseudo-gradient, leaves out the coordinates that would go uphill, and
-stops at the faces of the orthant: weights there are exactly zero.
+stops at the faces of the orthant: weights there are exactly zero. With bounds a step leaves out the weights that are at
+a bound and would go beyond, and stops at the bounds; curvature is that among the others (two-metric projection).
 
 Every evaluation is a certificate: the mean parts at which the loss is attained are a dual point. Without L1 its value
 is F(w) - ||grad F(w)||^2 / (2 l2); `maxmargin.solvers.lower_bound` has the general case, and mixes these points.
@@ -11,7 +12,7 @@ is F(w) - ||grad F(w)||^2 / (2 l2); `maxmargin.solvers.lower_bound` has the gene
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,10 +21,10 @@ import numpy as np
 from maxmargin.checks import check_count
 from maxmargin.losses import Loss
 from maxmargin.persist.registry import kept
+from maxmargin.solvers.bounds import Bounds, project
 from maxmargin.solvers.curvature import Curvature
-from maxmargin.solvers.lbfgs_within_bounds import descend_within_bounds
 from maxmargin.solvers.lower_bound import ElasticBound, LowerBound, shrink
-from maxmargin.solvers.objective import Certificate, Evaluation, Objective
+from maxmargin.solvers.objective import Certificate, Evaluation
 from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
@@ -37,18 +38,18 @@ SHORTEST = 1e-10  # of the full step, tried before giving up
 class LBFGS(Solver):
     """Limited-memory BFGS for smooth losses, "log" and "smooth_hinge".
 
-    With L1 regularization it is OWL-QN; with bounds of the weights, SciPy's L-BFGS-B.
+    With L1 regularization it is OWL-QN; with bounds of the weights, steps are projected to them.
 
     Parameters
     ----------
     memory : the number of past steps that shape the next one; by default 100, fewer with so many weights that
-        they would take more than 80 MB, but no fewer than 10; 20 with bounds
+        they would take more than 80 MB, but no fewer than 10
 
     References
     ----------
     Nocedal (1980), Updating quasi-Newton matrices with limited storage.
     Andrew, Gao (2007), Scalable training of L1-regularized log-linear models.
-    Byrd, Lu, Nocedal, Zhu (1995), A limited memory algorithm for bound constrained optimization.
+    Gafni, Bertsekas (1984), Two-metric projection methods for constrained optimization.
     """
 
     memory: int | None = None
@@ -57,22 +58,11 @@ class LBFGS(Solver):
     takes_smooth: ClassVar[bool] = True
     needs_regularization: ClassVar[bool] = False
     takes_l1: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.memory is not None:
             check_count("memory", self.memory)
-
-    def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
-        objective = run.objective
-        if objective.bounds.which.size:
-            if objective.l1:
-                raise ValueError("LBFGS takes bounds of the weights or L1 regularization, not both.")
-            descend_within_bounds(run, observe, self.memory)
-            return
-        super().follow(run, observe)
-
-    def can_resume(self, objective: Objective) -> bool:
-        return not objective.bounds.which.size  # else the state is SciPy's
 
     def needs_norms(self, loss: Loss) -> bool:
         return False
@@ -92,14 +82,19 @@ class LBFGS(Solver):
             yield state.point.certificate(run, state.bound)
 
     def _begin(self, run: Run) -> State:
+        if run.objective.l1 and run.objective.bounds.which.size:
+            raise ValueError("LBFGS takes bounds of the weights or L1 regularization, not both.")
         bound = ElasticBound(run.objective) if run.objective.l1 else LowerBound(run.objective, limit=1)
         return State(bound=bound, curvature=Curvature(self._memory(run.w.size), run.w.size), point=None)
 
     def _moved(self, run: Run, point: _Point, curvature: Curvature) -> _Point | None:
         """The next point, of which the curvature takes note; None if none is low enough."""
-        l1 = run.objective.l1
+        l1, bounds = run.objective.l1, run.objective.bounds
         downhill = -point.steepest(l1)
+        held = held_back(point.w, downhill, bounds)
+        downhill[held] = 0
         direction = curvature.inverse_times(downhill)
+        direction[held] = 0
         if l1:
             direction[direction * downhill <= 0] = 0
         moved = self._search(run, point, downhill, direction, curvature)
@@ -107,7 +102,9 @@ class LBFGS(Solver):
             curvature.forget()
             moved = self._search(run, point, downhill, downhill.copy(), curvature)
         if moved is not None:
-            curvature.add(moved.w - point.w, moved.gradient - point.gradient)
+            step, change = moved.w - point.w, moved.gradient - point.gradient
+            change[bounds.which[step[bounds.which] == 0]] = 0  # what holds among the weights that move
+            curvature.add(step, change)
         return moved
 
     def _memory(self, n_weights: int) -> int:
@@ -126,8 +123,8 @@ class LBFGS(Solver):
             w = point.w + length * direction
             if orthant is not None:
                 w[w * orthant <= 0] = 0
-            moved = _Point(run, w)
-            promised = float(np.dot(downhill, w - point.w))
+            moved = _Point(run, project(w, run.objective.bounds))
+            promised = float(np.dot(downhill, moved.w - point.w))
             if promised <= 0:
                 return None
             if not moved.value > point.value - DECREASE * promised:  # NaN ends the search, too
@@ -135,6 +132,12 @@ class LBFGS(Solver):
             # the lowest point of the parabola through both values, with the slope at the first
             length *= min(max(0.5 * promised / (moved.value - point.value + promised), 0.1), 0.5)
         return None
+
+
+def held_back(w: np.ndarray, downhill: np.ndarray, bounds: Bounds) -> np.ndarray:
+    """The weights that are at a bound, beyond which the objective would fall."""
+    here, slope = w[bounds.which], downhill[bounds.which]
+    return bounds.which[((here <= bounds.lower) & (slope < 0)) | ((here >= bounds.upper) & (slope > 0))]
 
 
 @kept

@@ -70,10 +70,6 @@ class Solver:
         """Whether it asks for the norms of directions, which problems can be made to tell faster."""
         return True
 
-    def can_resume(self, objective: Objective) -> bool:
-        """Whether a run can be resumed from its state."""
-        return self.resumes
-
     def iterate(self, run: Run) -> Iterator[Certificate]:
         """Improve ``run.w`` and ``run.dual``, yielding a certificate now and then; the frame decides when to stop."""
         raise NotImplementedError

@@ -39,6 +39,8 @@ from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_logs import log_forward
 
+UNTIL_DRIFT = 64  # positions, over which rounding does not add up to much
+
 
 class SumTables(NamedTuple):
     """What sums over labellings of up to T labels work in, W >= L columns wide; at least two rows."""
@@ -151,6 +153,8 @@ def backward_shares(means, counts, tables):
     for c in range(0, width, LANES):
         store(backward, length - 1, c, splat(forward.dtype.type(1)))
     for t in range(length - 1, -1, -1):
+        if t % UNTIL_DRIFT == UNTIL_DRIFT - 1:
+            restore_total(forward, backward, t)
         for c in range(0, width, LANES):
             onward = fetch(backward, t, c)
             gain = fetch(gains, t, c)
@@ -160,6 +164,18 @@ def backward_shares(means, counts, tables):
         if t > 0:
             times_matrix(backward, t, transposed, n_labels, backward, t - 1)
     count_transitions(forward, backward, tables.factors[0], length, gains, counts)
+
+
+@helper
+def restore_total(forward, backward, t):
+    """Scale backward[t] so that the marginals at t add up to one again: rounding has moved them away."""
+    number = forward.dtype.type
+    sums = splat(number(0))
+    for c in range(0, forward.shape[1], LANES):
+        sums = plus(sums, times(fetch(forward, t, c), fetch(backward, t, c)))
+    inverse = number(1) / total(sums)
+    for c in range(0, forward.shape[1], LANES):
+        store(backward, t, c, times(inverse, fetch(backward, t, c)))
 
 
 @helper

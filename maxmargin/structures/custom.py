@@ -103,6 +103,23 @@ class CustomProblem:
         if self._can_enumerate and _key(y) not in self._enumerate(i).numbers:
             raise ValueError(f"y[{i}] is not among outputs(X[{i}]).")
 
+    # --- checkpoints ------------------------------------------------------------------------------------------------
+
+    def identity(self) -> tuple[Any, ...]:
+        """What tells it from other problems: the model, by its class and attributes, and the examples."""
+        kind = type(self.model)
+        return f"{kind.__module__}.{kind.__qualname__}", getattr(self.model, "__dict__", {}), self.X, self.Y
+
+    def snapshot(self) -> list[list[Any]]:
+        """The outputs that were seen so far, by number."""
+        return [seen.outputs for seen in self._seen]
+
+    def restore(self, snapshot: list[list[Any]]) -> None:
+        """Number outputs as they were."""
+        for i, outputs in enumerate(snapshot):
+            for y in outputs:
+                self.number(i, y)
+
     # --- outputs as numbers -----------------------------------------------------------------------------------------
 
     def number(self, i: int, y: Any) -> int:

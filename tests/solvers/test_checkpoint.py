@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import time
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ from maxmargin import (
     SoftBCFW,
     SoftSDCA,
     Status,
+    StructuredSVM,
 )
 from maxmargin.persist.container import PREFIX
 from maxmargin.solvers import Solver, all_solvers
@@ -62,6 +64,7 @@ SOLVERS = [
     (Casimir(schedule="constant", warm_start="extrapolation", stop="gradient", smoothing="entropy"), {}),
     (LBFGS(), {"loss": "log"}),
     (LBFGS(), {"loss": "log", "l1_ratio": 0.5}),
+    (LBFGS(), {"loss": "log", "lower": 0.0}),
     (ExponentiatedGradient(sampling="gap"), {"loss": "log"}),
     (ExponentiatedGradient(batch=True), {"loss": "log"}),
     (ExcessiveGap(), {}),
@@ -218,11 +221,11 @@ def test_what_cannot_be_kept_is_refused_before_training(words, path, tmp_path):
 
     with pytest.raises(ValueError, match="checkpoint must be None: Subgradient keeps no state to go on from"):
         Subgradient().solve(toy_chains(), checkpoint=path, callback=never)
-    with pytest.raises(ValueError, match="LBFGS within bounds of the weights keeps no state"):
-        LBFGS().solve(toy_chains(), loss="log", lower=0.0, checkpoint=path, callback=never)
     model, X, y, _ = make("StructuredSVM")
-    with pytest.raises(TypeError, match="checkpoint must be None: a CustomProblem is not data"):
+    model.model.log = print
+    with pytest.raises(TypeError, match="checkpoint must be None: a builtin_function_or_method is not data"):
         model.fit(X, y, checkpoint=path, callback=never)
+    del model.model.log
     for target, error in ((tmp_path, IsADirectoryError), (tmp_path / "no" / "where", FileNotFoundError)):
         with pytest.raises(error, match="cannot be written"):
             ChainCRF().fit(*words, checkpoint=target, callback=never)
@@ -265,7 +268,9 @@ def test_a_warm_start_is_part_of_it(words, path):
 KILLED = {
     "bcfw": lambda: ChainSVM(solver=BCFW(steps="pairwise", sampling="gap", gap_every=2), tol=1e-5, random_state=0),
     "crf": lambda: ChainCRF(tol=1e-7),
+    "bounds": lambda: ChainSVM(solver="lbfgs", loss="smooth_hinge", bounds={"transitions": (0, None)}, tol=1e-6),
     "sgd": lambda: ChainSVM(solver=SGD(gap_every=1), max_passes=25, tol=1e-9, random_state=0),
+    "python": lambda: StructuredSVM(Rankings(), solver=BCFW(steps="pairwise"), max_passes=15, tol=1e-9, random_state=0),
 }
 
 
@@ -278,7 +283,8 @@ def fit_and_tell(name, data, path, found):
 @pytest.mark.skipif(os.name != "posix", reason="there is no fork")
 @pytest.mark.parametrize("name", KILLED)
 def test_killed_at_any_moment(name, words, path):
-    data, found, rng = (words[0][:15], words[1][:15]), path.with_name("weights"), random.Random(0)
+    data = rankings(40) if name == "python" else (words[0][:15], words[1][:15])
+    found, rng = path.with_name("weights"), random.Random(0)
     began = time.perf_counter()
     expected = KILLED[name]().fit(*data)._w
     seconds = time.perf_counter() - began
@@ -301,7 +307,47 @@ def test_killed_at_any_moment(name, words, path):
         assert {*os.listdir(path.parent)} - {p.name for p in path.parent.glob(".*.part")} <= {"weights", path.name}
 
 
-@pytest.mark.parametrize("name", ["MulticlassSVM", "TreeCRF", "MatchingSVM", "GraphCutSVM", "DeformableSVM", "BoxSVM"])
+class Rankings:
+    """Orders of rows, with outputs, but for the true one, that only its oracle knows; its attributes are part of it."""
+
+    def __init__(self, shift=0.0):
+        self.shift = shift
+
+    def features(self, x, order):
+        return np.arange(len(order), 0, -1) @ x[list(order)] + self.shift
+
+    def cost(self, true, order):
+        return float(sum(a != b for a, b in zip(true, order, strict=True)))
+
+    def argmax(self, x, w, y_true=None):
+        return max(
+            permutations(range(len(x))),
+            key=lambda order: self.features(x, order) @ w + (0 if y_true is None else self.cost(y_true, order)),
+        )
+
+
+def rankings(n=12):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(3, 4)) for _ in range(n)]
+    return X, [tuple(np.argsort(x[:, 0] + 0.5 * rng.normal(size=3)).tolist()) for x in X]
+
+
+@pytest.mark.parametrize("solver", [BCFW(steps="pairwise", sampling="gap", cache=3), NSlack(), SGD(gap_every=1)])
+def test_structures_in_python_go_on_with_the_outputs_they_have_seen(solver, path):
+    X, y = rankings()
+    model = StructuredSVM(Rankings(), solver=solver, random_state=0, tol=1e-9, max_passes=10)
+    expected = model.fit(X, y)._w.copy()
+    _, copies = copies_of(path, lambda **others: model.fit(X, y, **others))
+    for copy in (copies[0], copies[-1]):
+        assert model.fit(X, y, checkpoint=copy)._w.tobytes() == expected.tobytes()
+    for other, data in ((Rankings(shift=1.0), (X, y)), (Rankings(), (X[::-1], y[::-1]))):
+        with pytest.raises(ValueError, match="it is of a run with other examples"):
+            StructuredSVM(**{**model.get_params(deep=False), "model": other}).fit(*data, checkpoint=copies[1])
+
+
+@pytest.mark.parametrize(
+    "name", ["MulticlassSVM", "TreeCRF", "MatchingSVM", "GraphCutSVM", "DeformableSVM", "BoxSVM", "StructuredSVM"]
+)
 def test_other_models_go_on(name, path):
     model, X, y, _ = make(name)
     model.set_params(tol=1e-9, max_passes=25)

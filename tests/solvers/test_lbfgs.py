@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import check_grad
+from scipy.optimize import check_grad, minimize
 
 from maxmargin.losses import find_loss
 from maxmargin.solvers import BCFW, LBFGS
@@ -65,9 +65,25 @@ def test_no_weights_where_the_penalty_is_strong(problem):
 
 def test_bounds_that_do_not_bind_change_nothing(problem):
     free = LBFGS().solve(problem, tol=1e-9)
-    bounded = LBFGS().solve(problem, tol=1e-9, lower=-1e6)  # by SciPy
+    bounded = LBFGS().solve(problem, tol=1e-9, lower=-1e6)
     assert np.isclose(free.trace.primal[-1], bounded.trace.primal[-1], rtol=1e-8)
     assert np.allclose(free.w, bounded.w, atol=1e-3)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, None), (-0.05, 0.02), (0.1, 0.1), (None, -0.01)])
+def test_bounds_against_scipy(problem, lower, upper, C):
+    objective = Objective(problem, C, loss=find_loss("log"))
+    bounds = np.tile([-np.inf if lower is None else lower, np.inf if upper is None else upper], (21, 1))
+    options = {"ftol": 0, "gtol": 1e-12, "maxiter": 5000}
+    at = np.clip(np.zeros(21), *bounds.T)
+    best = minimize(lambda w: log_loss(objective, w), at, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    result = LBFGS().solve(problem, C, lower=lower, upper=upper, tol=1e-9)
+    assert result.status is Status.OPTIMAL
+    assert np.isclose(result.trace.primal[-1], best.fun, rtol=1e-8)
+    assert result.trace.dual[-1] <= best.fun * (1 + 1e-12)
+    assert (result.w >= bounds[:, 0]).all()
+    assert (result.w <= bounds[:, 1]).all()
 
 
 def test_few_past_steps_and_many(problem):
