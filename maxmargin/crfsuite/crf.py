@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from maxmargin.checks import check_choice, check_cost, check_count, check_positive
+from maxmargin.checks import check_choice, check_cost, check_count, check_positive, shown
 from maxmargin.crfsuite.metrics import flat_accuracy_score
 from maxmargin.crfsuite.training import FrequentCRF, FrequentSVM, TrainingLog, flattens
 from maxmargin.estimator import Estimator
@@ -32,7 +32,7 @@ class CRF(Estimator):
     algorithm : {"lbfgs", "l2sgd", "ap", "pa"}, default="lbfgs"
         L-BFGS, or OWL-QN if ``c1`` is not 0; stochastic gradients; the averaged perceptron. "pa" trains the model that
         passive-aggressive steps approach, a structural SVM with C = ``c``, by block-coordinate Frank-Wolfe. "arow" is
-        refused: it has no counterpart.
+        refused, as it has no counterpart: use "ap", or "lbfgs".
     min_freq : float, default=0
         Leave out pairs of an attribute and a label, and of two labels, that occur less often.
     all_possible_states, all_possible_transitions : bool, default=False
@@ -50,7 +50,7 @@ class CRF(Estimator):
     c : float, default=1
         The C of "pa".
     pa_type, error_sensitive : default=1 and True
-        Other values are refused.
+        Other values are refused: use a large ``c`` in place of ``pa_type=0``.
     averaging : bool, default=True
         Whether "pa" returns the average of its iterates.
     linesearch, max_linesearch, calibration_eta, calibration_rate, calibration_samples, calibration_candidates,
@@ -209,7 +209,10 @@ class CRF(Estimator):
 
     def _check(self, algorithm: str) -> None:
         if algorithm == "arow":
-            raise ValueError("algorithm='arow' has no counterpart here: use 'pa', 'ap', 'lbfgs' or 'l2sgd'.")
+            raise ValueError(
+                "algorithm='arow' has no counterpart here: use 'ap', which learns as fast, or 'lbfgs', which is mostly "
+                "better."
+            )
         check_choice("algorithm", algorithm, ("lbfgs", "l2sgd", "ap", "pa"))
         for name in ("c1", "c2", "min_freq"):
             check_cost(name, _or(getattr(self, name), 0))
@@ -220,8 +223,13 @@ class CRF(Estimator):
         check_choice("linesearch", self.linesearch, (None, *LINE_SEARCHES))
         if self.c1 and algorithm != "lbfgs":
             raise ValueError(f"c1 needs algorithm='lbfgs', not {algorithm!r}.")
-        if algorithm == "pa" and not (_or(self.pa_type, 1) == 1 and _or(self.error_sensitive, True)):
-            raise ValueError("algorithm='pa' has a counterpart only for pa_type=1 with error_sensitive=True.")
+        if algorithm == "pa" and _or(self.pa_type, 1) != 1:
+            raise ValueError(
+                f"pa_type must be 1, not {shown(self.pa_type)}: use 1 in place of 2, and 1 with a large c in place of "
+                "0, which knows no limit of steps."
+            )
+        if algorithm == "pa" and not _or(self.error_sensitive, True):
+            raise ValueError("error_sensitive must be True: leave it out, as margins grow with the number of errors.")
         if self.trainer_cls is not None:
             raise ValueError("trainer_cls must be None: there is no pycrfsuite.Trainer.")
 

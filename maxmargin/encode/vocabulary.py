@@ -56,7 +56,8 @@ class HashedColumns(dict):
     def __missing__(self, name: Any) -> int:
         if not isinstance(name, str):
             raise TypeError
-        column = self[name] = self.hash(name, positive=True) % self.n_columns
+        encoded = name.encode("utf-8", "surrogatepass")  # any string may be a name
+        column = self[name] = self.hash(encoded, positive=True) % self.n_columns
         return column
 
 

@@ -51,7 +51,6 @@ from numba.core.typing.templates import (
     signature,
 )
 from numba.extending import NativeValue, lower_builtin, register_model, typeof_impl, unbox
-from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import from_dtype
 
 _WORD = ir.IntType(64)
@@ -232,6 +231,8 @@ def _load_address(builder: Any, base: Any, k: int) -> Any:
 
 def make_array(context: Any, builder: Any, kind: types.Array, address: Any, shape: Sequence[Any]) -> Any:
     """A C-contiguous array at an address, which owns nothing."""
+    from numba.np.arrayobj import populate_array  # slow to import, and only needed to compile
+
     array = context.make_array(kind)(context, builder)
     data_type = context.get_data_type(kind.dtype)
     itemsize = context.get_constant(types.intp, context.get_abi_sizeof(data_type))

@@ -28,6 +28,7 @@ import llvmlite
 import numba
 import numpy as np
 from numba.core import caching, config, serialize
+from numba.core.runtime.nrt import rtsys
 
 from maxmargin.runtime.abi import Interface, Stored
 
@@ -174,7 +175,7 @@ class KernelCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function of a signature, or None."""
-        target_context.refresh()
+        rtsys.initialize(target_context)  # what loaded code calls; Numba's own implementations take time and 40 MB
         with contextlib.suppress(Exception):  # a broken or unreadable entry only costs a compilation
             path = self._path(sig, target_context.codegen())
             if path is not None and path.exists():

@@ -10,7 +10,6 @@ import numpy as np
 from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
-from numba.np.linalg import dot_3_mm, ensure_blas
 
 from maxmargin.runtime.abi import make_array
 from maxmargin.runtime.dispatch import helper
@@ -49,12 +48,16 @@ def multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 @infer_global(multiply)
 class _Multiply(AbstractTemplate):
     def generic(self, args, kws):
+        from numba.np.linalg import ensure_blas  # slow to import, and only needed to compile
+
         ensure_blas()
         return signature(types.none, *args)
 
 
 @lower_builtin(multiply, types.Array, types.Array, types.Array)
 def _multiply(context, builder, sig, args):
+    from numba.np.linalg import dot_3_mm
+
     dot_3_mm(context, builder, signature(sig.args[2], *sig.args), args)
     return context.get_dummy_value()
 

@@ -22,8 +22,12 @@ def all_solvers() -> dict[str, Solver]:
     >>> all_solvers()["frank-wolfe"]
     FrankWolfe()
     """
-    names = [name for name, home in maxmargin._PUBLIC.items() if home.startswith(f"{__name__}.")]
-    return {_in_words(name): getattr(maxmargin, name)() for name in names}
+    return {name: getattr(maxmargin, cls)() for name, cls in _classes().items()}
+
+
+def _classes() -> dict[str, str]:
+    """The names of the classes of all solvers, which are not loaded, by the names that estimators know them by."""
+    return {_in_words(cls): cls for cls, home in maxmargin._PUBLIC.items() if home.startswith(f"{__name__}.")}
 
 
 def _in_words(name: str) -> str:
@@ -40,7 +44,8 @@ def find_solver(solver: Any, loss: Loss | None = None) -> Solver:
     >>> find_solver("frank-wolfe")
     FrankWolfe()
     """
-    found = all_solvers().get(solver) if isinstance(solver, str) else solver
+    is_known = isinstance(solver, str) and solver in _classes()
+    found = getattr(maxmargin, _classes()[solver])() if is_known else solver
     if not isinstance(found, Solver) or (loss is not None and not found.takes(loss)):
         fitting = [name for name, known in all_solvers().items() if loss is None or known.takes(loss)]
         kind = "Solver" if loss is None else f"Solver of the {loss.name} loss"

@@ -262,5 +262,5 @@ class BlockState:
             self.run.count(calls=exact.n)
         self.w[:] = v
         gain = cost * exact.loss.margin + self.t * float(exact.weight @ entropies) / exact.n
-        exponents = float(np.abs(theta, where=theta > IMPOSSIBLE / 2, out=np.zeros_like(theta)).max())
+        exponents = float(max(theta.max(), -theta.min(where=theta > IMPOSSIBLE / 2, initial=0)))
         return v, exact.dual_value(gain, v), exponents, self.point.means

@@ -65,9 +65,15 @@ def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
 
 
 @helper
+def epsilon(array):
+    """The distance from 1 to the next number of an array's dtype: ``np.finfo`` takes long to compile, and to load."""
+    return 2.0**-23 if array.itemsize == 4 else 2.0**-52
+
+
+@helper
 def set_means(problem, point, i, theta, mu, log_z):
     """Put the mean parts mu of the potentials theta, and their entropy, in place of those of block i."""
-    rounding = np.finfo(theta.dtype).eps * size_of_score(theta, mu, np.inf)
+    rounding = epsilon(theta) * size_of_score(theta, mu, np.inf)
     point.entropies[i] = max(log_z - inner(theta, mu) - rounding, 0.0)
     means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
     copy_into(means, mu)
@@ -84,7 +90,7 @@ def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, 
         copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
         entropies[i] = exp_oracle(problem, i, theta, mu, scratch.work)
         copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
-        rounding = np.finfo(theta.dtype).eps * size_of_score(theta, mu, np.inf)
+        rounding = epsilon(theta) * size_of_score(theta, mu, np.inf)
         entropies[i] = max(entropies[i] - inner(theta, mu) - rounding, 0.0)
         clear(theta)
         augment(problem, i, theta)
@@ -129,7 +135,7 @@ def exponentiated_steps(
             bend = temperature * a + q / eta
             gap = a / (2 * temperature * eta) if temperature > 0 else a
             size = 1 + size_of_score(slope, mu, np.inf)
-            rounding = np.finfo(theta.dtype).eps * size
+            rounding = epsilon(theta) * size
             best = LONGEST * eta
             if bend > 0 and a > rounding:
                 best = min(max(a / bend, SHORTEST * eta), best)

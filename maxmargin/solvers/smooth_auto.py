@@ -24,8 +24,8 @@ from maxmargin.trace import Status
 
 ENOUGH_PARTS = 1_000_000  # of all examples: with fewer, L-BFGS takes next to no time
 MOST_PARTS = 30_000_000  # two numbers of each are kept
-SLOW = 2.0  # the gap is to fall by this factor between certificates, which is about what L-BFGS would do
-FIRST = 2  # certificates whose gaps say little: those of the first passes
+SLOW = 2.0  # the gap is to fall by this factor in as many passes as there are between certificates, as L-BFGS's would
+FIRST = 2  # gaps that say little: those of the first passes
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ class SmoothAuto(LBFGS):
     def _begin(self, run: Run) -> State:
         if suits_single_steps(run.objective):
             certifier = Certifier(run)
-            return State(is_single=True, certifier=certifier, certificate=None, steps=None, gap=np.inf, n_before=0)
+            return State(
+                is_single=True, certifier=certifier, certificate=None, steps=None, gap=np.inf, n_before=0, at=0.0
+            )
         return State(**vars(super()._begin(run)), is_single=False, dual=0.0)
 
 
@@ -97,8 +99,9 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
                 break
         v, dual, exponents, _ = state.steps.rebuild()
         state.certificate = certificate = state.certifier.certify(v, dual, exponents)
-        state.gap_before, state.gap = state.gap, certificate.primal - certificate.dual
-        state.n_before += 1
+        if run.passes - state.at >= solver.gap_every:  # with held-out data, there are more certificates at first
+            state.gap_before, state.gap = state.gap, certificate.primal - certificate.dual
+            state.n_before, state.at = state.n_before + 1, run.passes
         yield certificate
     run.notes.append(
         f"Handed over to L-BFGS after {run.passes:.0f} passes, as the gap fell too slowly: steps went "

@@ -151,11 +151,12 @@ def test_other_algorithms_learn(sentences, algorithm, kind):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"algorithm": "arow"}, "no counterpart"),
+        ({"algorithm": "arow"}, "no counterpart here: use 'ap'"),
         ({"algorithm": "sgd"}, "algorithm must be one of lbfgs, l2sgd, ap, pa"),
         ({"c1": -1}, "c1 must be a number, 0 or more"),
         ({"c1": 0.1, "algorithm": "l2sgd"}, "c1 needs algorithm='lbfgs'"),
-        ({"algorithm": "pa", "pa_type": 2}, "pa_type=1"),
+        ({"algorithm": "pa", "pa_type": 2}, "pa_type must be 1, not 2: use 1 in place of 2"),
+        ({"algorithm": "pa", "error_sensitive": False}, "error_sensitive must be True"),
         ({"linesearch": "Armijo"}, "linesearch must be one of"),
         ({"max_iterations": 0}, "max_iterations must be an integer"),
         ({"min_freq": 1000}, "occurs 1000 times or more"),

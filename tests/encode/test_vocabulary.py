@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction import DictVectorizer
+from sklearn.utils import murmurhash3_32
 
 from maxmargin import ChainCRF, ChainSVM, Tree, TreeSVM
 from maxmargin.encode.vocabulary import learn_names
@@ -189,3 +190,10 @@ def test_packed_names_are_the_names(names):
     assert (vocabulary.names, vocabulary.size) == (names, len(names))
     assert [*vocabulary.columns.items()] == [(name, k) for k, name in enumerate(names)]
     assert (vocabulary.names, vocabulary.size) == (names, len(names))
+
+
+def test_any_string_is_hashed():
+    names = ["é", "\ud800", "", "a\0b"]
+    vocabulary, rows = learn([[names]], n_hashed=1000)
+    assert rows.matrix.sum() == len(names)
+    assert (vocabulary.rows([[["é"]]]).matrix.indices == murmurhash3_32("é", positive=True) % 1000).all()

@@ -7,6 +7,7 @@ from maxmargin import LBFGS, Auto
 from maxmargin.losses import NAMED, Loss
 from maxmargin.runtime.blocks import in_precision
 from maxmargin.solvers import smooth_auto
+from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.objective import Objective
 from maxmargin.testing import toy_chains
 
@@ -38,6 +39,17 @@ def test_it_hands_over_where_steps_are_short(begins_with_single_steps):
     assert handed_over.startswith("Handed over to L-BFGS after")
     assert result.status.name == "OPTIMAL"
     assert np.all(np.diff(result.trace.dual) >= 0)
+
+
+def test_more_certificates_for_held_out_data_do_not_end_the_steps_earlier(begins_with_single_steps):
+    problem = toy_chains(n=20, n_labels=9)
+    plain, watched = (
+        Auto().solve(problem, 1.0, loss="log", tol=1e-8, random_state=0, held_out=held_out)
+        for held_out in (None, HeldOut(lambda w: 0.0, patience=10**6))
+    )
+    assert len(watched.trace) > len(plain.trace)
+    for result in (plain, watched):
+        assert not any(note.startswith("Handed over") for note in result.trace.notes)
 
 
 def test_it_starts_from_weights_and_on_two_threads(begins_with_single_steps):
