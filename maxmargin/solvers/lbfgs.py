@@ -31,6 +31,7 @@ from maxmargin.trace import Status
 
 DECREASE = 1e-4  # the share of the decrease that the slope promises at which a step is long enough
 NUMBERS_KEPT = 10_000_000  # of past steps, by default
+MOST_WITH_L1 = 15  # past steps: older ones moved weights that are held at zero now
 SHORTEST = 1e-10  # of the full step, tried before giving up
 
 
@@ -43,7 +44,7 @@ class LBFGS(Solver):
     Parameters
     ----------
     memory : the number of past steps that shape the next one; by default 100, fewer with so many weights that
-        they would take more than 80 MB, but no fewer than 10
+        they would take more than 80 MB, but no fewer than 10; at most 15 with L1 regularization
 
     References
     ----------
@@ -85,7 +86,7 @@ class LBFGS(Solver):
         if run.objective.l1 and run.objective.bounds.which.size:
             raise ValueError("LBFGS takes bounds of the weights or L1 regularization, not both.")
         bound = ElasticBound(run.objective) if run.objective.l1 else LowerBound(run.objective, limit=1)
-        return State(bound=bound, curvature=Curvature(self._memory(run.w.size), run.w.size), point=None)
+        return State(bound=bound, curvature=Curvature(self._memory(run.objective), run.w.size), point=None)
 
     def _moved(self, run: Run, point: _Point, curvature: Curvature) -> _Point | None:
         """The next point, of which the curvature takes note; None if none is low enough."""
@@ -108,8 +109,9 @@ class LBFGS(Solver):
             curvature.add(step, change)
         return moved
 
-    def _memory(self, n_weights: int) -> int:
-        return self.memory or min(100, max(10, NUMBERS_KEPT // (2 * n_weights)))
+    def _memory(self, objective: Objective) -> int:
+        most = MOST_WITH_L1 if objective.l1 else 100
+        return self.memory or min(most, max(10, NUMBERS_KEPT // (2 * objective.n_weights)))
 
     @staticmethod
     def _search(
