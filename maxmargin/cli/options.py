@@ -72,7 +72,9 @@ def check_plot(path: Path | None) -> Path | None:
 
 TRAIN = typer.Argument(help="File of tagged sentences; - is standard input.", metavar="FILE", allow_dash=True)
 INPUT = typer.Argument(help="File of sentences; - is standard input.", metavar="FILE", allow_dash=True)
-MODEL = typer.Argument(help="File that `maxmargin train` or `path` has written.", exists=True, dir_okay=False)
+MODEL = typer.Argument(
+    help="File that `maxmargin train` or `path` has written.", exists=True, dir_okay=False, metavar="MODEL"
+)
 
 Train = Annotated[Path, TRAIN]
 Input = Annotated[Path, INPUT]

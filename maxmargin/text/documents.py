@@ -258,11 +258,10 @@ class _Reader:
         name, needs_tags, layout = self.lines.name, self.needs_tags, self.layout
 
         def choose(width: int, number: int) -> tuple[Any, int | None]:
-            whole = width if layout.width is None else layout.width
-            has_tags = width == whole
-            if not has_tags and (needs_tags or (width, layout.y) != (whole - 1, whole - 1)):
+            whole = layout.width or (width if needs_tags or width > 1 else 2)  # one column is that of words
+            has_tags, y = width == whole, _column(layout.y, whole, name)
+            if not has_tags and (needs_tags or (width, y) != (whole - 1, whole - 1)):
                 self.lines.fail(number, f"there are {width} columns, but {whole} were expected")
-            y = _column(layout.y, whole, name)
             x = _simplest([k for k in range(whole) if k != y]) if layout.x is None else layout.x
             if x == ():
                 raise ValueError(f"{name} has one column only: tokens need one, and tags another.")

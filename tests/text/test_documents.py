@@ -34,6 +34,14 @@ def test_a_layout_that_was_read_reads_others():
             read_document(io.StringIO(text), layout, needs_tags=needs_tags)
 
 
+def test_a_single_column_is_that_of_words():
+    document = read_document(io.StringIO("He\nran\n"), needs_tags=False)
+    assert (document.X, document.y, document.layout.width) == ([["He", "ran"]], None, 2)
+    assert [*document.tagged([["A", "B"]])] == ["He A", "ran B"]
+    with pytest.raises(ValueError, match="has one column only"):
+        read_document(io.StringIO("He\n"))
+
+
 def test_separators_stay():
     document = read_document(io.StringIO("New York\tO\n"), Layout(separator="\t"))
     assert document.X == [["New York"]]

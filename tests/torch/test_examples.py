@@ -8,7 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmargin[torch]"')
 
+from maxmargin.metrics import iou
 from maxmargin.torch import ProxLinear, crf_loss
+from maxmargin.vision import BoxRegressor
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -49,6 +51,11 @@ def test_the_parts_of_localization():
     backbone = example.Backbone(5)
     example.pretrain(backbone, [image], [boxes], [true], 1, np.random.default_rng(0))
     assert not any(parameter.requires_grad for parameter in backbone.parameters())
+    many, start = example.moved(true, image.shape, 200, np.random.default_rng(1)), true + np.array([8, -8, 8, -8])
+    regressor = BoxRegressor().fit(example.describe([image], [many], backbone), [many], [true])
+    *_, (rounds, (found,)) = example.refine([image], [start], backbone, regressor)
+    assert rounds == example.ROUNDS
+    assert iou(found, true) > iou(start, true)
     torch.manual_seed(0)
     assert example.Backbone(5)(torch.zeros(2, 3, example.CROP, example.CROP)).shape == (2, 5, 3, 3)
     lists = [torch.randn(1, 4, 5, 9) for _ in range(3)]
