@@ -99,6 +99,8 @@ def measure(kind: str, is_sparse: bool, n_features: int, solver: str) -> dict[st
     argmax = Watch()
     model.argmax = argmax(model.argmax)
     svm = StructuredSVM(model, C=1.0, solver=solver, max_passes=20, tol=1e-9, random_state=0)
+    svm.fit(X[:2], y[:2])  # loads what it takes to fit
+    argmax.seconds, argmax.calls = 0.0, 0
     began = time.process_time()
     svm.fit(X, y)
     spent = time.process_time() - began

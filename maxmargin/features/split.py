@@ -97,7 +97,8 @@ def _ranges(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def _entries(rows: Any, which: np.ndarray, indices: np.ndarray) -> Any:
     """The rows with some of their entries only, which have new indices."""
-    kept = rows._replace(indptr=np.concatenate([[0], np.cumsum(which)])[rows.indptr], indices=indices)
+    indptr = np.searchsorted(np.flatnonzero(which), rows.indptr)
+    kept = rows._replace(indptr=indptr, indices=indices)
     return kept._replace(values=rows.values[which]) if isinstance(rows, SparseFeatures) else kept
 
 

@@ -208,16 +208,16 @@ class CustomProblem:
 
     def score_output(self, i: int, theta: np.ndarray, y: Any) -> float:
         indices, values = self._seen[i].parts[y[0]]
-        return float(theta[indices] @ values)
+        return float(theta.take(indices) @ values)
 
     # --- oracles ----------------------------------------------------------------------------------------------------
 
     def _question(self, i: int, theta: np.ndarray) -> tuple[Any, ...]:
         """What to ask the model: potentials (w, c) rank outputs as the weights w/c with costs, or w without."""
-        weight = theta[-1]
+        w, weight = theta[:-1].copy(), theta[-1]
         if weight > 0:
-            return theta[:-1] / weight, self.Y[i]  # type: ignore[index]
-        return theta[:-1].copy(), None
+            return (w if weight == 1 else w / weight), self.Y[i]  # type: ignore[index]
+        return w, None
 
     def max_oracle(self, i: int, theta: np.ndarray, y: np.ndarray, work: Any) -> float:
         if hasattr(self.model, "argmax"):
@@ -305,7 +305,15 @@ def _squared_distances(table: sp.csr_array) -> np.ndarray:
 
 
 def _key(y: Any) -> Any:
-    """Something hashable that equal outputs share."""
+    """Something hashable that equal outputs share: themselves, if they are."""
+    try:
+        hash(y)
+    except TypeError:
+        return _key_of_unhashable(y)
+    return y
+
+
+def _key_of_unhashable(y: Any) -> Any:
     if isinstance(y, np.ndarray):
         return (y.shape, *y.ravel().tolist())
     if isinstance(y, (list, tuple)):
@@ -314,8 +322,4 @@ def _key(y: Any) -> Any:
         return frozenset((name, _key(value)) for name, value in y.items())
     if isinstance(y, set):
         return frozenset(y)
-    try:
-        hash(y)
-    except TypeError:
-        raise TypeError(f"Outputs must be hashable, but a {type(y).__name__} is not.") from None
-    return y
+    raise TypeError(f"Outputs must be hashable, but a {type(y).__name__} is not.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain, count, groupby, islice
 from typing import Any, Self
 
 from maxmargin.checks import check_count, shown
@@ -139,10 +139,10 @@ class Windows(Sequence):
     def coded(self, columns: Any) -> Iterator[list[list[int]]]:
         """The same with the columns of the names in their place; faster, as most words and tags come again."""
         extractor = self.extractor.coded(columns)
-        for start in range(0, len(self), BLOCK):
-            block = self.sentences[start : start + BLOCK]
+        sentences, numbers = iter(self.sentences), count()
+        while block := [*islice(sentences, BLOCK)]:
             extractor.meet(block)
-            yield from map(extractor, block, range(start, start + len(block)))
+            yield from map(extractor, block, numbers)
 
 
 class Cache(dict):

@@ -1,6 +1,7 @@
 """Features of tokens: those that their names say, made when asked for, in pipelines."""
 
 import pickle
+from collections import deque
 
 import pytest
 from sklearn.base import clone
@@ -8,6 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from maxmargin import ChainCRF
+from maxmargin.encode.vocabulary import Columns
 from maxmargin.text import WindowFeatures
 
 SENTENCES = [[("He", "PRP"), ("ran", "VBD"), ("home", "NN")], [("Stop", "VB")]]
@@ -54,6 +56,16 @@ def test_features_are_made_when_asked_for():
     assert len(rows) == 2
     assert rows[1] == rows[-1] == [*rows][1] == rows[1:][0] == pickle.loads(pickle.dumps(rows))[1]
     assert WindowFeatures().transform([[]])[0] == []
+
+
+def test_blocks_of_words_have_the_features_of_single_ones(monkeypatch):
+    sentences = deque([["He", "ran", "home"], ("ran", "Rome"), [("x",), ["ran"]], iter(["He"])])
+    names = [["He", "ran", "home"], ["ran", "Rome"], ["x", "ran"], ["He"]]
+    known = Columns({name for rows in WindowFeatures().transform(names[:2]) for row in rows for name in row})
+    monkeypatch.setattr("maxmargin.text.windows.BLOCK", 2)
+    monkeypatch.setattr("maxmargin.text.windows.MOST_KEPT", 2)
+    coded = [*WindowFeatures().transform(sentences).coded(known)]
+    assert coded == [[[known[name] for name in row] for row in rows] for rows in WindowFeatures().transform(names)]
 
 
 def test_in_a_pipeline(interpreted_kernels):
