@@ -157,6 +157,7 @@ def predict(
         typer.Option("--output", "-o", help="Where to write.", show_default="standard output", metavar="FILE"),
     ] = None,
     format: options.FileFormat = None,
+    encoding: options.SameEncoding = None,
     probabilities: Annotated[bool, typer.Option("--probabilities", "-p", help="Write those of the tags, too.")] = False,
 ) -> None:
     """Tag the sentences of a file: its lines with one more column, or field; CoNLL-U with the tags in their column.
@@ -165,7 +166,7 @@ def predict(
     """
     from maxmargin.cli.tagging import run_predict
 
-    run_predict(model, file, output, format and format.value, probabilities)
+    run_predict(model, file, output, format and format.value, encoding, probabilities)
 
 
 @app.command()
@@ -174,6 +175,7 @@ def evaluate(
     model: options.Model,
     file: options.Input = Path("-"),
     format: options.FileFormat = None,
+    encoding: options.SameEncoding = None,
     confusion: Annotated[bool, typer.Option("--confusion", help="Show which tags are taken for which.")] = False,
     calibration: Annotated[
         bool, typer.Option("--calibration", help="Show how far probabilities are from how often tags are right.")
@@ -183,7 +185,8 @@ def evaluate(
     """Score a tagger on a file of tagged sentences: entities as conlleval counts them, tags and sentences."""
     from maxmargin.cli.tagging import run_evaluate
 
-    run_evaluate(model, file, format and format.value, with_confusion=confusion, calibration=calibration, as_json=json)
+    shown = {"with_confusion": confusion, "calibration": calibration, "as_json": json}
+    run_evaluate(model, file, format and format.value, encoding, **shown)
 
 
 @app.command()
@@ -200,6 +203,7 @@ def inspect(
     tag: Annotated[str | None, typer.Option(help="Show the features of this tag only.")] = None,
     top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many features to show.")] = 10,
     format: options.FileFormat = None,
+    encoding: options.SameEncoding = None,
     json: options.Json = False,
 ) -> None:
     """Show what a tagger has learned: strongest features of each tag, and transitions; or why words got their tags."""
@@ -213,7 +217,7 @@ def inspect(
         "top": top,
         "as_json": json,
     }
-    run_inspect(model, file, format and format.value, **given)
+    run_inspect(model, file, format and format.value, encoding, **given)
 
 
 @app.command()

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
@@ -62,28 +63,39 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
 
 
-def read(path: Path, layout: Layout | None = None, *, format: str | None = None, needs_tags: bool = True) -> Document:
+def read(
+    path: Path,
+    layout: Layout | None = None,
+    *,
+    format: str | None = None,
+    encoding: str | None = None,
+    needs_tags: bool = True,
+) -> Document:
     """The sentences of a file, or of standard input if the path is "-"."""
     from maxmargin.text import read_document
 
-    source, layout, name = _input(path, layout, format)
+    source, layout, name = _input(path, layout, format, encoding)
     return read_document(source, layout, needs_tags=needs_tags, keeps_lines=False, name=name)
 
 
-def stream(path: Path, layout: Layout | None, format: str | None) -> Iterator[Document]:
+def stream(path: Path, layout: Layout | None, format: str | None, encoding: str | None) -> Iterator[Document]:
     """The sentences of a file, or of standard input, part by part, as they come."""
     from maxmargin.text import stream_documents
 
-    source, layout, name = _input(path, layout, format)
+    source, layout, name = _input(path, layout, format, encoding)
     return stream_documents(source, layout, most=BATCH, name=name)
 
 
-def _input(path: Path, layout: Layout | None, format: str | None) -> tuple[Any, Layout, str | None]:
+def _input(
+    path: Path, layout: Layout | None, format: str | None, encoding: str | None
+) -> tuple[Any, Layout, str | None]:
     """What to read from, where its sentences are, and what it is called."""
     from maxmargin.text import Layout, find_format
 
     if layout is None or (format is not None and format != layout.format):
         layout = Layout(format or find_format(path))
+    if encoding is not None:
+        layout = replace(layout, encoding=encoding)
     return (sys.stdin.buffer, layout, "standard input") if path == STDIN else (path, layout, None)
 
 

@@ -20,6 +20,7 @@ def run_inspect(
     model: Path,
     source: Path | None,
     format: str | None,
+    encoding: str | None,
     *,
     top: int,
     tag: str | None,
@@ -34,7 +35,7 @@ def run_inspect(
     if source is None:
         _show_weights(tagger, tag, top, console, as_json)
         return
-    document = read(source, tagger.layout, format=format, needs_tags=False)
+    document = read(source, tagger.layout, format=format, encoding=encoding, needs_tags=False)
     same_tokens(document, tagger)
     if sentence > len(document.X):
         raise ValueError(f"{document.name} has {len(document.X)} sentences, no sentence {sentence}.")

@@ -36,9 +36,9 @@ def split_columns(text: str | None) -> list[Any] | None:
     return [int(part) if part.lstrip("-").isdecimal() else part for part in parts]
 
 
-def _encoding(name: str) -> str:
+def _encoding(name: str | None) -> str | None:
     try:
-        "".encode(name)
+        "".encode(name or "utf-8")
     except LookupError:
         raise typer.BadParameter(f"'{name}' is no encoding that Python knows.") from None
     return name
@@ -130,6 +130,16 @@ Comments = Annotated[
 ]
 Encoding = Annotated[
     str, typer.Option("--encoding", rich_help_panel="Files", help="Encoding of the files.", callback=_encoding)
+]
+SameEncoding = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--encoding",
+        rich_help_panel="Files",
+        help="Encoding of the file.",
+        callback=_encoding,
+        show_default="that of the file it was trained on",
+    ),
 ]
 Type = Annotated[Kind, typer.Option("--type", help="Conditional random field, or structural SVM.")]
 Scheme = Annotated[

@@ -19,11 +19,13 @@ from maxmargin.metrics import (
 from maxmargin.tagger import Tagger
 
 
-def run_predict(model: Path, source: Path, output: Path | None, format: str | None, probabilities: bool) -> None:
+def run_predict(
+    model: Path, source: Path, output: Path | None, format: str | None, encoding: str | None, probabilities: bool
+) -> None:
     """Write the lines of a file with the tags that a tagger gives them, as they come."""
     tagger = load_tagger(model)
     with writing(output) as write:
-        for document in stream(source, tagger.layout, format):
+        for document in stream(source, tagger.layout, format, encoding):
             if probabilities and document.layout.format == "conllu":
                 raise ValueError("CoNLL-U has no column for probabilities.")
             if not document.X:
@@ -42,11 +44,18 @@ def _shares(tagger: Tagger, X: list[Any], y: list[list[Any]]) -> Iterator[list[f
 
 
 def run_evaluate(
-    model: Path, source: Path, format: str | None, *, with_confusion: bool, calibration: bool, as_json: bool
+    model: Path,
+    source: Path,
+    format: str | None,
+    encoding: str | None,
+    *,
+    with_confusion: bool,
+    calibration: bool,
+    as_json: bool,
 ) -> None:
     """Compare the tags that a tagger gives the sentences of a file with those in it."""
     tagger = load_tagger(model)
-    document = read(source, tagger.layout, format=format)
+    document = read(source, tagger.layout, format=format, encoding=encoding)
     same_tokens(document, tagger)
     truth, predicted = document.y, [*in_batches(document.X, tagger.predict)]
     found: dict[str, Any] = {

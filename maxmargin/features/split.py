@@ -97,7 +97,8 @@ def _ranges(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def _entries(rows: Any, which: np.ndarray, indices: np.ndarray) -> Any:
     """The rows with some of their entries only, which have new indices."""
-    kept = rows._replace(indptr=np.concatenate([[0], np.cumsum(which)])[rows.indptr], indices=indices)
+    indptr = np.searchsorted(np.flatnonzero(which), rows.indptr)
+    kept = rows._replace(indptr=indptr, indices=indices)
     return kept._replace(values=rows.values[which]) if isinstance(rows, SparseFeatures) else kept
 
 
@@ -114,15 +115,10 @@ def split_matrix(features, n_rows):
     return sp.hstack([as_matrix(features.frequent, n_rows), as_matrix(features.rare, n_rows)], format="csr")
 
 
-@helper
-def table_of(features, weights):
-    """The weights of frequent features, as a view."""
-    return matrix(weights, 0, features.is_observed.shape[0], features.is_observed.shape[1])
-
-
 @implements(score_rows, SplitFeatures)
 def score_split(features, weights, lo, hi, out):
-    score_rows(features.frequent, table_of(features, weights), lo, hi, out)
+    table = matrix(weights, 0, features.is_observed.shape[0], features.is_observed.shape[1])
+    score_rows(features.frequent, table, lo, hi, out)
     rows, ends, labels = features.rare.rows, features.rare.ends, features.rare.labels
     after = features.is_observed.size
     for t in range(lo, hi):
@@ -135,7 +131,7 @@ def score_split(features, weights, lo, hi, out):
 @implements(spread_rows, SplitFeatures)
 def spread_split(features, weights, lo, hi, delta, scale):
     rows, ends, labels = features.rare.rows, features.rare.ends, features.rare.labels
-    table = table_of(features, weights)
+    table = matrix(weights, 0, features.is_observed.shape[0], features.is_observed.shape[1])
     after = features.is_observed.size
     n_labels = delta.shape[1]
     step = weights.dtype.type(scale)
@@ -193,7 +189,7 @@ def squared_norm_split(features, i, lo, hi, delta, buffer):
         return gram_squared_norm(features.gram, i, hi - lo, delta)
     spread_rows(features, buffer, lo, hi, delta, 1.0)
     frequent, rare = features.frequent, features.rare
-    table = table_of(features, buffer)
+    table = matrix(buffer, 0, features.is_observed.shape[0], features.is_observed.shape[1])
     after = features.is_observed.size
     total = 0.0
     for p in range(frequent.indptr[lo], frequent.indptr[hi]):  # cleared as read: each weight counts once
@@ -215,7 +211,8 @@ def split_with_gram(features, offsets, width):
     is_short = lengths <= LONG
     ends = np.cumsum(np.where(is_short, lengths**2, 0))
     start = np.where(is_short, ends - lengths**2, -1)
-    values = [np.empty(int(ends[-1]), np.float32) for _ in range(2)]
-    fill_gram(features.frequent, offsets, start, values[0], len(features.is_observed))
-    fill_gram(features.rare.rows, offsets, start, values[1], features.rare.labels.size)
-    return features._replace(gram=Gram(values[0] + values[1], start))
+    values, more = (np.empty(int(ends[-1]), np.float32) for _ in range(2))
+    fill_gram(features.frequent, offsets, start, values, len(features.is_observed))
+    fill_gram(features.rare.rows, offsets, start, more, features.rare.labels.size)
+    values += more
+    return features._replace(gram=Gram(values, start))

@@ -24,7 +24,7 @@ from maxmargin.persist.registry import kept
 from maxmargin.solvers.bounds import Bounds, project
 from maxmargin.solvers.curvature import Curvature
 from maxmargin.solvers.lower_bound import ElasticBound, LowerBound, shrink
-from maxmargin.solvers.objective import Certificate, Evaluation
+from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.solvers.run import Run, State
 from maxmargin.solvers.solver import Solver
 from maxmargin.trace import Status
@@ -118,7 +118,7 @@ class LBFGS(Solver):
         run: Run, point: _Point, downhill: np.ndarray, direction: np.ndarray, curvature: Curvature
     ) -> _Point | None:
         """The first point along the direction, halfway and again, that is low enough; None if none is."""
-        l1 = run.objective.l1
+        l1, bounds = run.objective.l1, run.objective.bounds
         orthant = np.where(point.w != 0, np.sign(point.w), np.sign(downhill)) if l1 else None
         length = 1.0 if curvature.size else 1 / max(float(np.linalg.norm(direction)), 1e-300)
         shortest = SHORTEST * length
@@ -126,7 +126,7 @@ class LBFGS(Solver):
             w = point.w + length * direction
             if orthant is not None:
                 w[w * orthant <= 0] = 0
-            moved = _Point(run, project(w, run.objective.bounds))
+            moved = _Point(run, project(w, bounds) if bounds.which.size else w)
             promised = float(np.dot(downhill, moved.w - point.w))
             if promised <= 0:
                 return None

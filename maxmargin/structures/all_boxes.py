@@ -13,7 +13,7 @@ from maxmargin.runtime.blocks import new_blocks
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.passes import Passes
 from maxmargin.runtime.views import matrix
-from maxmargin.structures.subwindow import Image, box_cost, sum_columns, sum_from_top
+from maxmargin.structures.subwindow import Image, box_cost, meet, sum_columns, sum_from_top
 
 NEGLIGIBLE = -40.0  # the logarithm of a share that does not matter
 
@@ -89,7 +89,8 @@ def best_around_cells(image, best):
 def is_apart(found, count, threshold, top, left, bottom, right):
     """Whether a box overlaps none of those found by more than a threshold of the IoU."""
     for k in range(count):
-        if 1.0 - box_cost((found[k, 0], found[k, 1], found[k, 2], found[k, 3]), top, left, bottom, right) > threshold:
+        shared, joint = meet((found[k, 0], found[k, 1], found[k, 2], found[k, 3]), top, left, bottom, right)
+        if shared / joint > threshold:
             return False
     return True
 

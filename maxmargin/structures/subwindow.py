@@ -80,11 +80,17 @@ def area(box):
 
 
 @helper
+def meet(truth, top, left, bottom, right):
+    """How many cells two boxes have in common, and how many in all."""
+    shared = length_of_overlap(top, bottom, truth[0], truth[2]) * length_of_overlap(left, right, truth[1], truth[3])
+    return shared, (bottom - top) * (right - left) + area(truth) - shared
+
+
+@helper
 def box_cost(truth, top, left, bottom, right):
     """1 - IoU with the true box, or 0 if both are empty."""
-    shared = length_of_overlap(top, bottom, truth[0], truth[2]) * length_of_overlap(left, right, truth[1], truth[3])
-    joint = (bottom - top) * (right - left) + area(truth) - shared
-    return 1.0 - shared / joint if joint > 0 else 0.0
+    shared, joint = meet(truth, top, left, bottom, right)
+    return (joint - shared) / max(joint, 1)
 
 
 @helper

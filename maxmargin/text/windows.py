@@ -276,11 +276,12 @@ def neighbour_codes(
     code: Code, shift: int, shapes: Mapping[str, str] | None
 ) -> Callable[[list[str]], Iterable[tuple[Any, ...]]]:
     """What makes the features of words that are somewhere beside a token."""
-    lower, shaped = f"lower[{shift:+}]=", f"shape[{shift:+}]="
+    title = f"lower[{shift:+}]="
+    coded = Cache(lambda shape: code([f"shape[{shift:+}]={shape}"])[0])  # there are far fewer shapes than words
 
     def codes(words: list[str]) -> Iterable[tuple[Any, ...]]:
-        lowers = code([lower + word.lower() for word in words])
-        return zip(lowers, *([] if shapes is None else [code([shaped + shapes[word] for word in words])]), strict=True)
+        lowers = code([title + word.lower() for word in words])
+        return zip(lowers, *([] if shapes is None else [[coded[shapes[word]] for word in words]]), strict=True)
 
     return codes
 

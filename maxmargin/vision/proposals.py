@@ -165,6 +165,7 @@ def nearest_candidates(features: Any, boxes: Any, true: Any, with_none: bool = F
     """Candidates to train on where the proposal nearest to the true box stands for it (*Smoother*, section 7.1.2).
 
     In contrast to `box_candidates`, a model sees only boxes that it is to choose among later, and features may be any.
+    Where the true box is one of the proposals that you pass, it stands for itself.
 
     Parameters
     ----------

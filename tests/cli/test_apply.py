@@ -46,6 +46,15 @@ def test_files_are_written_as_a_whole_or_not_at_all(files, tmp_path):
     assert "its folder does not exist" in missing
 
 
+def test_files_in_another_encoding(files, tmp_path):
+    (tmp_path / "a.txt").write_bytes("Ann NNP B-PER\né . O\n".encode("latin-1"))
+    for command in ("predict", "evaluate", "inspect"):
+        message = input_error(command, files / "tagger.model", tmp_path / "a.txt")
+        assert "line 2: it is not utf-8: pass the encoding of the file" in message
+        assert run(command, files / "tagger.model", tmp_path / "a.txt", "--encoding", "latin-1").code == 0
+        assert "is no encoding" in usage_error(command, files / "tagger.model", "-", "--encoding", "x")
+
+
 def test_predictions_in_other_formats(files, tmp_path):
     lines = json.dumps({"id": 1, "tokens": [["Ann", "NNP"], ["left", "VB"]]})
     code, out, _ = run("predict", files / "tagger.model", "-", "--format", "json", "-p", text=lines)

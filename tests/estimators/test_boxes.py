@@ -74,7 +74,7 @@ def test_decision_function_is_the_best_box_around_each_cell(model):
         assert np.isclose(best.max(), top[0])
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.3])
+@pytest.mark.parametrize("threshold", [0.0, 0.31])  # which no IoU of so small grids equals
 def test_detections_are_those_among_all_boxes(model, threshold):
     X, _ = make_images(4, seed=5)
     for x, (found, scores) in zip(X, model.detect(X, 4, threshold, min_score=0.5), strict=True):

@@ -1,7 +1,9 @@
 """Features of tokens: those that their names say, made when asked for, in pipelines."""
 
+import gc
 import pickle
 from collections import deque
+from contextlib import nullcontext
 
 import pytest
 from sklearn.base import clone
@@ -9,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from maxmargin import ChainCRF
-from maxmargin.encode.vocabulary import Columns
+from maxmargin.encode.vocabulary import Columns, learn_names
 from maxmargin.text import WindowFeatures
 
 SENTENCES = [[("He", "PRP"), ("ran", "VBD"), ("home", "NN")], [("Stop", "VB")]]
@@ -94,3 +96,10 @@ def test_in_a_pipeline(interpreted_kernels):
 def test_bad_input(options, X, message):
     with pytest.raises((TypeError, ValueError), match=f"^{message}$"):
         [*WindowFeatures(**options).transform(X)]
+
+
+def test_the_collector_is_left_as_it_was():
+    for X in ([["a"]], [["a"], [3]]):
+        with nullcontext() if len(X) == 1 else pytest.raises(TypeError):
+            learn_names(WindowFeatures().transform(X), min_count=1, n_hashed=None)
+        assert gc.isenabled()
