@@ -172,12 +172,13 @@ class KernelCache:
         self.function = function
         self.options = options
         self._implementation = caching.CompileResultCacheImpl(function)
+        self._sought: dict[Any, Path | None] = {}  # where entries were looked for, and will be kept
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function of a signature, or None."""
         rtsys.initialize(target_context)  # what loaded code calls; Numba's own implementations take time and 40 MB
         with contextlib.suppress(Exception):  # a broken or unreadable entry only costs a compilation
-            path = self._path(sig, target_context.codegen())
+            path = self._sought[sig] = self._path(sig, target_context.codegen())
             if path is not None and path.exists():
                 found = self._implementation.rebuild(target_context, pickle.loads(path.read_bytes()))
                 loaded[self.function.__name__] += 1
@@ -188,7 +189,7 @@ class KernelCache:
     def save_overload(self, sig: Any, compiled: Any) -> None:
         """Keep a compiled function, in place of older ones of the same signature."""
         with contextlib.suppress(Exception):  # a full disk or a read-only folder only costs the next compilation
-            path = self._path(sig, compiled.codegen)
+            path = self._sought.pop(sig)
             if path is None or not self._implementation.check_cachable(compiled):
                 return
             self._implementation.locator.ensure_cache_path()
