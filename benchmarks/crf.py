@@ -67,6 +67,7 @@ def new_model(name: str, log: Log) -> Any:
         fit_bias=False,
         only_observed=setting.only_observed,
         tol=3e-4,
+        max_passes=3000,
         random_state=0,
         solver=solver,
     )

@@ -40,7 +40,7 @@ class Curvature:
     def add(self, step: np.ndarray, change: np.ndarray) -> None:
         """Take note of a step, unless rounding has eaten its curvature."""
         product = float(np.dot(step, change))
-        if _is_clear(product, step, change):
+        if product > 1e-12 * float(np.dot(step, step)) ** 0.5 * float(np.dot(change, change)) ** 0.5:
             self.newest = (self.newest + 1) % len(self.products)
             self.steps[self.newest], self.changes[self.newest] = step, change
             self.products[self.newest] = product
@@ -54,39 +54,18 @@ class Curvature:
         updated = self.diagonal + change**2 / product - pull**2 / float(np.dot(step, pull))
         self.diagonal = np.maximum(updated, 1e-10 * self.diagonal)  # positive but for rounding
 
-    def inverse_times(self, vector: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
-        """The two-loop recursion (Nocedal and Wright, Algorithm 7.4).
-
-        With `among`, the inverse of the block of the Hessian of these weights, as the others stay where they are.
-        """
+    def inverse_times(self, vector: np.ndarray) -> np.ndarray:
+        """The two-loop recursion (Nocedal and Wright, Algorithm 7.4)."""
         from scipy.linalg.blas import daxpy  # slow to import
 
-        pairs = self._pairs(among)
-        result = vector.copy() if among is None else vector[among]
-        shares = []
-        for step, change, product in pairs:
-            shares.append(np.dot(step, result) / product)
-            daxpy(change, result, a=-shares[-1])
-        result /= self.diagonal if among is None else self.diagonal[among]
-        for (step, change, product), share in zip(reversed(pairs), reversed(shares), strict=True):
-            daxpy(step, result, a=share - np.dot(change, result) / product)
-        if among is None:
-            return result
-        whole = np.zeros_like(vector)
-        whole[among] = result
-        return whole
-
-    def _pairs(self, among: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray, float]]:
-        """Steps, changes and their products, the newest first."""
+        result = vector.copy()
         newest_first = [(self.newest - k) % len(self.products) for k in range(self.size)]
-        if among is None:
-            return [(self.steps[k], self.changes[k], float(self.products[k])) for k in newest_first]
-        within = [(self.steps[k][among], self.changes[k][among]) for k in newest_first]
-        products = [float(np.dot(step, change)) for step, change in within]
-        pairs = [(*pair, product) for pair, product in zip(within, products, strict=True)]
-        return [(step, change, product) for step, change, product in pairs if _is_clear(product, step, change)]
-
-
-def _is_clear(product: float, step: np.ndarray, change: np.ndarray) -> bool:
-    """Whether the curvature along a step is more than rounding."""
-    return product > 1e-12 * float(np.dot(step, step)) ** 0.5 * float(np.dot(change, change)) ** 0.5
+        shares = np.zeros(len(self.products))
+        for k in newest_first:
+            shares[k] = np.dot(self.steps[k], result) / self.products[k]
+            daxpy(self.changes[k], result, a=-shares[k])
+        result /= self.diagonal
+        for k in reversed(newest_first):
+            back = np.dot(self.changes[k], result) / self.products[k]
+            daxpy(self.steps[k], result, a=shares[k] - back)
+        return result

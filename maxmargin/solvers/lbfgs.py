@@ -94,8 +94,7 @@ class LBFGS(Solver):
         downhill = -point.steepest(l1)
         held = held_back(point.w, downhill, bounds)
         downhill[held] = 0
-        free = np.flatnonzero((point.w != 0) | (downhill != 0)) if l1 else None  # the others stay at zero
-        direction = curvature.inverse_times(downhill, free)
+        direction = curvature.inverse_times(downhill)
         direction[held] = 0
         if l1:
             direction[direction * downhill <= 0] = 0
