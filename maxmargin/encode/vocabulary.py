@@ -7,10 +7,8 @@ value of a name, while a string becomes part of it, and so do names in a nested 
 
 from __future__ import annotations
 
-import gc
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import accumulate, chain, compress, count, islice, pairwise, repeat
 from numbers import Real
 from typing import Any
@@ -21,6 +19,7 @@ import scipy.sparse as sp
 from maxmargin.checks import check_count, shown
 from maxmargin.encode.rows import Rows
 from maxmargin.persist.registry import register
+from maxmargin.runtime.garbage import no_garbage_collection
 
 LISTS = (list, tuple, set, frozenset)
 MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
@@ -232,7 +231,7 @@ def read_rows(X: Iterable[Any], columns: Any, width: int | None = None) -> Rows:
     codes = Codes(columns)
     entries, ends, offsets = array("i"), array("q", [0]), [0]
     if hasattr(X, "coded"):  # it looks the columns up itself
-        with _no_collections():
+        with no_garbage_collection:
             for rows in X.coded(columns):
                 _check_length(rows, len(offsets) - 1)
                 entries.extend(chain.from_iterable(rows))
@@ -256,18 +255,6 @@ def read_rows(X: Iterable[Any], columns: Any, width: int | None = None) -> Rows:
         raise ValueError("X must hold at least one sequence, but it is empty.")
     matrix = codes.matrix(np.asarray(entries), np.asarray(ends), len(columns) if width is None else width)
     return Rows(matrix, np.array(offsets))
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Do not look for cycles: there are none in lists of columns, and to find that out takes a seventh of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _check_length(items: Sequence[Any], i: int) -> None:

@@ -1,3 +1,4 @@
+import gc
 import os
 import subprocess
 import sys
@@ -5,6 +6,7 @@ import textwrap
 
 import numpy as np
 
+from maxmargin.runtime.garbage import no_garbage_collection
 from maxmargin.runtime.threads import Ranges, aligned, count_threads, split_evenly
 
 
@@ -57,3 +59,19 @@ def test_libraries_that_are_loaded_later_are_kept_to_one_thread_too():
     """
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, env=environment)
+
+
+def test_garbage_is_looked_for_again_once_all_have_left():
+    assert gc.isenabled()
+    with no_garbage_collection:
+        with no_garbage_collection:
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with no_garbage_collection:
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
