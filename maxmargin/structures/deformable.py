@@ -29,6 +29,7 @@ from maxmargin.features.base import row_is_zero
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.vectors import first_best
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_dp import insert, list_best
 from maxmargin.structures.distance_transform import TransformWork, new_transform_work, transform_grid
@@ -279,16 +280,6 @@ def pass_upwards(problem, i, cells, edges, work):
             work.belief[p, t] += work.message[e, t]
 
 
-@helper
-def best_cell(belief, j, n_cells):
-    """The first best cell of joint j."""
-    best = 0
-    for t in range(1, n_cells):
-        if belief[j, t] > belief[j, best]:
-            best = t
-    return best
-
-
 @implements(generics.max_oracle, DeformableProblem)
 def max_pose(problem, i, theta, y, work):
     cells, edges = cells_and_edges(problem, i, theta)
@@ -303,7 +294,7 @@ def decode(problem, n_cells, n_joints, y, work):
     total = 0.0
     for r in range(problem.roots.size):
         j = problem.roots[r]
-        y[j] = best_cell(work.belief, j, n_cells)
+        y[j] = first_best(work.belief[j, :n_cells])
         total += work.belief[j, y[j]]
     for k in range(problem.upward.size - 1, -1, -1):
         e = problem.upward[k]
@@ -337,7 +328,7 @@ def topk_poses(problem, i, theta, outputs, values, level, work):
         for s in range(max(branch, 0), n_choices):
             if s < n_roots:
                 j = problem.roots[s]
-                choice = work.branches[k, 2] if s == branch else best_cell(work.belief, j, n_cells)
+                choice = work.branches[k, 2] if s == branch else first_best(work.belief[j, :n_cells])
                 outputs[k, j] = choice
                 if s > branch:
                     for t in range(n_cells):
@@ -371,10 +362,11 @@ def deformable_max_marginals(problem, i, theta, out, work):
     pass_upwards(problem, i, cells, edges, work)
     total = 0.0
     for r in range(problem.roots.size):
-        total += work.belief[problem.roots[r], best_cell(work.belief, problem.roots[r], n_cells)]
+        best_of_root = work.belief[problem.roots[r], :n_cells]
+        total += best_of_root[first_best(best_of_root)]
     for r in range(problem.roots.size):
         j = problem.roots[r]
-        other_trees = total - work.belief[j, best_cell(work.belief, j, n_cells)]
+        other_trees = total - work.belief[j, first_best(work.belief[j, :n_cells])]
         for t in range(n_cells):
             work.belief[j, t] += other_trees
     for k in range(problem.upward.size - 1, -1, -1):

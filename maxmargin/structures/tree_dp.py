@@ -16,6 +16,7 @@ import numpy as np
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
+from maxmargin.runtime.vectors import first_best
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_dp import exact, insert, list_best
 from maxmargin.structures.chain_logs import subtract_highest
@@ -63,16 +64,6 @@ def max_product(pairs, forest, belief, message):
 
 
 @exact
-def best_root_label(belief, c):
-    """The lowest best label of a root."""
-    label = 0
-    for b in range(1, belief.shape[1]):
-        if belief[c, b] > belief[c, label]:
-            label = b
-    return label
-
-
-@exact
 def best_child_label(table, belief, message, c, a):
     """The lowest best label of node c whose parent has label a."""
     b = 0
@@ -90,7 +81,7 @@ def decode(pairs, forest, belief, message, y):
         c = forest.order[s]
         p = forest.parent[c]
         if p < 0:
-            y[c] = best_root_label(belief, c)
+            y[c] = first_best(belief[c])
             total += belief[c, y[c]]
         else:
             y[c] = best_child_label(
@@ -130,7 +121,7 @@ def k_best(pairs, forest, belief, message, outputs, values, level, branches):
             c = forest.order[s]
             p = forest.parent[c]
             if p < 0:
-                label = best_root_label(belief, c)
+                label = first_best(belief[c])
                 for b in range(n_labels):
                     value = values[k] - (belief[c, label] - belief[c, b])
                     if b != label and value > max(values[last], least):
@@ -154,12 +145,12 @@ def max_marginals(pairs, forest, belief, message, best):
     total = 0.0
     for c in range(forest.parent.size):
         if forest.parent[c] < 0:
-            total += belief[c, best_root_label(belief, c)]
+            total += belief[c, first_best(belief[c])]
     for s in range(forest.order.size - 1, -1, -1):
         c = forest.order[s]
         p = forest.parent[c]
         if p < 0:
-            other_trees = total - belief[c, best_root_label(belief, c)]
+            other_trees = total - belief[c, first_best(belief[c])]
             for b in range(n_labels):
                 best[c, b] = belief[c, b] + other_trees
             continue
@@ -369,7 +360,7 @@ def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
         c = forest.order[s]
         p = forest.parent[c]
         if p < 0:
-            top = belief[c, best_root_label(belief, c)]
+            top = belief[c, first_best(belief[c])]
             total = 0.0
             for b in range(n_labels):
                 total += math.exp(belief[c, b] - top)
