@@ -52,9 +52,8 @@ from maxmargin.persist.registry import kept
 from maxmargin.problem import REACH, add_output, part_sizes
 from maxmargin.runtime.threads import aligned
 from maxmargin.solvers.entropies import gini, global_ends, oriented_trees
-from maxmargin.solvers.feasible import correct
 from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.relaxed_passes import ROUNDING, Layout, bound_losses, residuals, squared_norms, weigh
+from maxmargin.solvers.relaxed_passes import ROUNDING, Layout, bound_losses, correct, residuals, squared_norms, weigh
 from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.pairwise import PairwiseProblem
 
@@ -114,6 +113,7 @@ class Relaxation:
         is_gini = loss.entropy == "gini"
         node_entropy, edge_entropy = gini(problem) if is_gini else oriented_trees(problem, loss.trees)
         self.layout = Layout(
+            start=start.astype(np.int64),
             node_at=nodes.part + np.repeat(start[:-1], n_nodes),
             edge_at=edges.part + np.repeat(start[:-1], n_edges),
             node_weight=np.repeat(objective.weight, n_nodes),
@@ -154,7 +154,7 @@ class Relaxation:
     def truth(self) -> np.ndarray:
         """The mean parts of the true outputs."""
         mu = np.zeros(self.n_parts)
-        starts = np.concatenate([[0], np.cumsum(part_sizes(self.problem))])
+        starts = self.layout.start
         for i, (lo, hi) in enumerate(itertools.pairwise(self.problem.nodes.offsets)):
             add_output(self.problem, i, self.problem.labels[lo:hi], 1.0, mu[starts[i] : starts[i + 1]])
         return mu
