@@ -176,7 +176,8 @@ class KernelCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function of a signature, or None."""
-        rtsys.initialize(target_context)  # what loaded code calls; Numba's own implementations take time and 40 MB
+        if self.options.get("_nrt", True):  # what code that counts references calls; others save its 30 MB of memory
+            rtsys.initialize(target_context)
         with contextlib.suppress(Exception):  # a broken or unreadable entry only costs a compilation
             path = self._sought[sig] = self._path(sig, target_context.codegen())
             if path is not None and path.exists():
