@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 from numba.core import caching, config, serialize
@@ -139,6 +140,17 @@ def _codes(code: Any) -> Iterator[Any]:
             yield from _codes(constant)
 
 
+def _without_bitcode(reduced: tuple[Any, ...], library: Any) -> tuple[Any, ...]:
+    """What Numba keeps of a compiled function, without what only a caller that inlines it, or a reader, would need.
+
+    That is most of an entry and of the time of loading it. Of the code for inlining the names stay, which Numba looks up.
+    """
+    (name, kind, (machine_code, _)), *others = reduced
+    others = ["" if isinstance(item, str) else item for item in others]  # a listing of the types of variables
+    functions = [f'define void @"{function.name}"() {{ ret void }}' for function in library.get_defined_functions()]
+    return (name, kind, (machine_code, llvm.parse_assembly("\n".join(functions)).as_bitcode())), *others
+
+
 @functools.cache
 def _surroundings() -> str:
     """A hash of what all compiled code depends on: versions, settings, and the files that lay out memory."""
@@ -194,7 +206,7 @@ class KernelCache:
             if path is None or not self._implementation.check_cachable(compiled):
                 return
             self._implementation.locator.ensure_cache_path()
-            content = serialize.dumps(self._implementation.reduce(compiled))
+            content = serialize.dumps(_without_bitcode(self._implementation.reduce(compiled), compiled.library))
             handle, temporary = tempfile.mkstemp(dir=path.parent)
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
