@@ -22,7 +22,7 @@ import tempfile
 import types as python_types
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -140,15 +140,43 @@ def _codes(code: Any) -> Iterator[Any]:
             yield from _codes(constant)
 
 
-def _without_bitcode(reduced: tuple[Any, ...], library: Any) -> tuple[Any, ...]:
-    """What Numba keeps of a compiled function, without what only a caller that inlines it, or a reader, would need.
+class Entry(NamedTuple):
+    """What is on disk of a compiled function, after a checksum."""
 
-    That is most of an entry and of the time of loading it. Of the code for inlining the names stay, which Numba looks up.
-    """
-    (name, kind, (machine_code, _)), *others = reduced
-    others = ["" if isinstance(item, str) else item for item in others]  # a listing of the types of variables
-    functions = [f'define void @"{function.name}"() {{ ret void }}' for function in library.get_defined_functions()]
-    return (name, kind, (machine_code, llvm.parse_assembly("\n".join(functions)).as_bitcode())), *others
+    counts_references: bool  # then it calls Numba's runtime, which takes 20 MB of memory to set up
+    reduced: tuple[Any, ...]  # Numba's own form
+
+    @classmethod
+    def of(cls, compiled: Any) -> Entry:
+        """Without what only a caller that inlines it would need, or a reader: most of Numba's form.
+
+        Of the code for inlining the names of functions stay, which Numba looks up.
+        """
+        library = compiled.library
+        (name, kind, (machine_code, bitcode)), *others = compiled._reduce()
+        names = [function.name for function in library.get_defined_functions()]
+        outline = llvm.parse_assembly("\n".join(f'define void @"{name}"() {{ ret void }}' for name in names))
+        others = ["" if isinstance(item, str) else item for item in others]  # a listing of the types of variables
+        called = [function.name.lower() for function in llvm.parse_bitcode(bitcode).functions]
+        counts_references = any(name.startswith("nrt_") for name in called)
+        return cls(counts_references, ((name, kind, (machine_code, outline.as_bitcode())), *others))
+
+    def write(self, path: Path) -> None:
+        """Write the file whole or not at all."""
+        content = serialize.dumps(tuple(self))
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(content).digest() + content)
+        os.replace(temporary, path)
+
+    @classmethod
+    def read(cls, path: Path) -> Entry:
+        """Read a file that `write` has written, and nothing has changed."""
+        content = path.read_bytes()
+        size = hashlib.sha256().digest_size
+        if hashlib.sha256(content[size:]).digest() != content[:size]:
+            raise ValueError(f"{path} is damaged.")
+        return cls(*pickle.loads(content[size:]))
 
 
 @functools.cache
@@ -188,12 +216,13 @@ class KernelCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function of a signature, or None."""
-        if self.options.get("_nrt", True):  # what code that counts references calls; others save its 30 MB of memory
-            rtsys.initialize(target_context)
         with contextlib.suppress(Exception):  # a broken or unreadable entry only costs a compilation
             path = self._sought[sig] = self._path(sig, target_context.codegen())
             if path is not None and path.exists():
-                found = self._implementation.rebuild(target_context, pickle.loads(path.read_bytes()))
+                entry = Entry.read(path)
+                if entry.counts_references:  # of Numba's other parts loaded code needs none
+                    rtsys.initialize(target_context)
+                found = self._implementation.rebuild(target_context, entry.reduced)
                 loaded[self.function.__name__] += 1
                 return found
         compiled_anew[self.function.__name__] += 1
@@ -206,11 +235,7 @@ class KernelCache:
             if path is None or not self._implementation.check_cachable(compiled):
                 return
             self._implementation.locator.ensure_cache_path()
-            content = serialize.dumps(_without_bitcode(self._implementation.reduce(compiled), compiled.library))
-            handle, temporary = tempfile.mkstemp(dir=path.parent)
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.replace(temporary, path)
+            Entry.of(compiled).write(path)
             for old in path.parent.glob(f"{path.stem.rpartition('-')[0]}-*{path.suffix}"):
                 if old != path:
                     old.unlink(missing_ok=True)
