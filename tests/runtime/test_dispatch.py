@@ -357,8 +357,8 @@ def test_kernels_that_make_arrays_are_loaded_with_numba_s_runtime_and_others_wit
     report = REPORT + "    from numba.core.runtime.nrt import rtsys; print(rtsys._init)"
     assert run_python(report, project, NUMBA_CACHE_DIR=cache) == ["6.0", "0", "1", "True"]
     assert run_python(report, project, NUMBA_CACHE_DIR=cache) == ["6.0", "1", "0", "False"]
-    makes_array = HELPER.replace("{factor} * x", "np.full(int(x), 2.0).sum()").replace("numba\n", "numba, numpy as np\n")
-    (project / "helper.py").write_text(textwrap.dedent(makes_array))
+    sums = HELPER.replace("{factor} * x", "np.full(int(x), 2.0).sum()").replace("numba\n", "numba, numpy as np\n")
+    (project / "helper.py").write_text(textwrap.dedent(sums))
     compiles = "    import helper; helper.twice(3.0)  # by itself, so that it may make arrays" + report
     assert run_python(compiles, project, NUMBA_CACHE_DIR=cache) == ["6.0", "0", "1", "True"]
     assert run_python(report, project, NUMBA_CACHE_DIR=cache) == ["6.0", "1", "0", "True"]
