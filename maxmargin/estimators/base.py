@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from numbers import Integral
 from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
 from maxmargin import inference
-from maxmargin.checks import as_sample_weight, check_count, check_positive, shown
+from maxmargin.checks import as_sample_weight, check_count, check_flag, check_positive, shown
 from maxmargin.encode.base import Encoder, same
 from maxmargin.estimator import Estimator, check_is_fitted
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
@@ -171,6 +172,9 @@ class StructuredModel(Estimator):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
         check_count("patience", self.patience)
+        for argument in fields(self):
+            if argument.type == "bool":
+                check_flag(argument.name, getattr(self, argument.name))
         if self.scoring is not None:
             find_metric(self.scoring)
         if isinstance(self.random_state, str):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin.checks import check_positive
+from maxmargin.checks import check_positive, shown
 from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
 from maxmargin.persist.registry import register
 from maxmargin.problem import ORACLES
@@ -124,6 +124,8 @@ class Solver:
         for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
             if value is not None:
                 check_positive(name, value, allow_infinite=name != "tol")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be a function of a trace, not {shown(callback)}.")
         chosen = find_loss(loss or self.default_loss)
         self._check_loss(chosen)
         self._check_oracles(problem, chosen)
