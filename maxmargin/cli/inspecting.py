@@ -33,7 +33,7 @@ def run_inspect(
 ) -> None:
     """Show the strongest weights of a tagger or, of a sentence, why its words have their tags."""
     tagger = load_tagger(model)
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, emoji=False, soft_wrap=True)
     if source is None:
         if word is not None or rival is not None or sentence is not None:
             raise typer.BadParameter("--sentence, --word and --rival need a FILE of sentences.")
