@@ -18,10 +18,13 @@ from maxmargin.losses import Loss, find_loss
 from maxmargin.metrics.scoring import find_metric
 from maxmargin.persist import register, save
 from maxmargin.problem import n_examples, part_sizes
+from maxmargin.runtime.garbage import give_back
 from maxmargin.solvers import Solver, find_solver
 from maxmargin.solvers.checkpoint import check_checkpoint
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.trace import Certified, Status, Trace
+
+MANY_PARTS = 1_000_000  # of all examples: reading them leaves much free memory behind
 
 
 class Task(NamedTuple):
@@ -209,6 +212,8 @@ class StructuredModel(Estimator):
         """Check all arguments and training data, and put the optimization problem together."""
         self._check_parameters()
         encoder, problem = self._learn(X, y, **data)
+        if part_sizes(problem).sum() >= MANY_PARTS:
+            give_back()
         order = Arrangement(problem)
         lower, upper = encoder.limits(self._named_bounds(encoder), order.n_weights)
         return Task(encoder, problem, order, order.there(lower, -np.inf), order.there(upper, np.inf))

@@ -89,7 +89,7 @@ def split_features(rows: Any, pairs: Pairs, n_labels: int, n_examples: int, dtyp
         rare=rare_rows,
         n_met=met_from[rare_rows.indices],
         labels=labels,
-        place=place,
+        place=place.astype(np.uint32),
         gram=Gram(np.empty(0, np.float32), np.full(n_examples, -1, np.int64)),
     )
 

@@ -238,7 +238,7 @@ class BlockState:
 
         Where steps are less precise than the objective of the run, alpha is that of their potentials in its precision.
         """
-        objective, theta = self.run.objective, self.point.values
+        objective = self.run.objective
         costs, entropies = np.zeros((2, objective.n))
         arguments = self.point, objective.weight, objective.regularization, costs, entropies
         v = objective.passes.accumulate(assemble_gibbs, *arguments)
@@ -246,5 +246,10 @@ class BlockState:
         self.run.count(calls=objective.n)
         self.w[:] = v
         gain = float(costs.sum()) * objective.loss.margin + self.t * float(objective.weight @ entropies)
-        exponents = float(max(theta.max(), -theta.min(where=theta > IMPOSSIBLE / 2, initial=0)))
-        return v, objective.dual_value(gain / objective.n, v), exponents
+        return v, objective.dual_value(gain / objective.n, v), size_of_potentials(self.point.values)
+
+
+def size_of_potentials(theta: np.ndarray) -> float:
+    """The largest size of potentials of possible parts."""
+    pieces = np.array_split(theta, 1 + len(theta) // 100_000)  # less memory than all at once
+    return float(max(np.abs(piece[piece > IMPOSSIBLE / 2]).max(initial=0) for piece in pieces))

@@ -136,6 +136,7 @@ class Solver:
             kept.resume()
         with one_blas_thread(), Interruptible(run):
             self.follow(run, observer if kept is None else kept.observe)
+        run.state = None  # which refers to the run: both are gone at once, not when Python finds them
         result = observer.result()
         if kept is not None:
             kept.end(result.status)

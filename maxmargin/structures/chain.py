@@ -121,7 +121,7 @@ def chain_places(problem):
     n_labels = problem.penalty.shape[0]
     n_transitions = math.prod(weight_shape(problem.transitions, 1, n_labels**2))
     after, _ = weight_shape(problem.features, problem.n_features, n_labels)
-    return np.concatenate([problem.features.place, after + np.arange(n_transitions)])
+    return np.concatenate([problem.features.place, after + np.arange(n_transitions, dtype=np.uint32)])
 
 
 @implements(generics.prepared, ChainProblem)
