@@ -95,7 +95,7 @@ class PairwiseEncoder(LabellingEncoder):
             return row_features(rows, self.dtype, with_grams=with_grams)
         sparse = row_features(rows._replace(matrix=sp.csr_array(rows.matrix)), self.dtype)
         split = split_features(sparse, pairs, len(self.classes), len(rows.lengths), self.dtype) if may_split else None
-        return split or observed_features(sparse, pairs, sorts=not is_once)
+        return split or observed_features(sparse, pairs, is_once=is_once)
 
     def tables(self, w: np.ndarray, n_edge_features: int) -> tuple[Any, np.ndarray, np.ndarray]:
         """The weights of features (F, L), of biases, and of edges (F_edge, L, L).

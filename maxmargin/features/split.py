@@ -28,8 +28,8 @@ from maxmargin.features.base import (
     weight_shape,
     with_gram,
 )
-from maxmargin.features.observed import Pairs
-from maxmargin.features.sparse import SparseFeatures, entry
+from maxmargin.features.observed import Pairs, select_entries
+from maxmargin.features.sparse import entry
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.lanes import BLOCK, LANES, as_precise, fetch, fma, store, times, without_first
 from maxmargin.runtime.views import matrix
@@ -38,7 +38,7 @@ MANY = 1 / 4  # of all labels: features that meet more have a row of weights
 LONG = 100  # rows of an example: those with more have no Gram matrix
 ENOUGH_VISITS = 1_000_000  # of weights in a pass: with fewer there is little to gain
 MOST = 2**16  # features with a row of weights, and labels
-ENTRIES, ROWS = 500_000, 20_000  # looked at at once: less memory than all of them
+ENTRIES = 500_000  # looked at at once: less memory than all of them
 
 
 class SplitFeatures(NamedTuple):
@@ -82,9 +82,9 @@ def split_features(rows: Any, pairs: Pairs, n_labels: int, n_examples: int, dtyp
 
     met_from = np.zeros(len(labels) + 1, np.uint16)  # the number of weights of the feature that begins there
     met_from[begin[rare]] = n_met[rare]
-    rare_rows = _entries(rows, ~is_frequent & (n_met > 0), begin, times, n_met)
+    rare_rows = select_entries(rows, ~is_frequent & (n_met > 0), begin, n_met)
     return SplitFeatures(
-        frequent=_entries(rows, is_frequent, begin.astype(np.uint16), times),
+        frequent=select_entries(rows, is_frequent, begin.astype(np.uint16)),
         is_observed=is_observed,
         rare=rare_rows,
         n_met=met_from[rare_rows.indices],
@@ -107,32 +107,6 @@ def _uses(indices: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]
         times += np.bincount(part, minlength=n_features)
         first[part[::-1]] = np.arange(lo, lo + len(part))[::-1]
     return times, first
-
-
-def _entries(rows: Any, is_in: np.ndarray, numbers: np.ndarray, times: np.ndarray, n_met: Any = None) -> Any:
-    """The rows with their entries of some features only, which have new numbers; little by little.
-
-    The entries of a row are sorted by the number of weights that they meet, if it is given: then loops over these are
-    of similar length, and a pass takes a third less time.
-    """
-    n_rows, n_entries = len(rows.indptr) - 1, int(times[is_in].sum())
-    indptr, indices = np.zeros(n_rows + 1, np.int64), np.empty(n_entries, numbers.dtype)
-    values = np.empty(n_entries, rows.values.dtype) if isinstance(rows, SparseFeatures) else None
-    for lo in range(0, n_rows, ROWS):
-        starts = rows.indptr[lo : lo + ROWS + 1]
-        found = rows.indices[starts[0] : starts[-1]]
-        kept = np.flatnonzero(is_in[found])
-        ends = np.searchsorted(kept, starts - starts[0])
-        if n_met is not None:
-            row = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-            kept = kept[np.lexsort((n_met[found[kept]], row))]
-        ends += indptr[lo]
-        indptr[lo : lo + ROWS + 1] = ends
-        indices[ends[0] : ends[-1]] = numbers[found[kept]]
-        if values is not None:
-            values[ends[0] : ends[-1]] = rows.values[starts[0] + kept]
-    chosen = rows._replace(indptr=indptr, indices=indices)
-    return chosen if values is None else chosen._replace(values=values)
 
 
 @implements(weight_shape, SplitFeatures)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import ChainCRF, ChainSVM
-from maxmargin.features import SplitFeatures, split, with_gram
+from maxmargin.features import SplitFeatures, observed, split, with_gram
 from maxmargin.problem import (
     new_weights,
     part_sizes,
@@ -37,7 +37,7 @@ def test_the_same_map(n_labels, binary, dtype, monkeypatch):
     model, data = ChainCRF(only_observed=True, dtype=dtype), make_data(n_labels, binary)
     problem = model._encode(*data).problem
     monkeypatch.setattr(split, "ENOUGH_VISITS", 0)  # features are split however few they are
-    monkeypatch.setattr(split, "ROWS", 25)
+    monkeypatch.setattr(observed, "ROWS", 25)
     monkeypatch.setattr(split, "ENTRIES", 40)
     other = model._encode(*data).problem
     assert places(problem) is None
