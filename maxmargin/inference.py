@@ -28,7 +28,7 @@ from maxmargin.problem import (
     topk_oracle,
 )
 from maxmargin.runtime.blocks import Blocks, new_blocks
-from maxmargin.runtime.dispatch import kernel, supports
+from maxmargin.runtime.dispatch import helper, kernel, supports
 from maxmargin.runtime.passes import Passes
 from maxmargin.runtime.vectors import clear
 from maxmargin.runtime.views import matrix
@@ -162,6 +162,12 @@ def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndar
     return values
 
 
+def log_likelihoods(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """The logarithms of the probabilities of the true outputs under p(y) ~ exp(score(y))."""
+    _, log_partition = marginals(problem, w, n_jobs)
+    return scores_of(problem, w, n_jobs) - log_partition
+
+
 def costs_of(problem: Any, outputs: Blocks, n_jobs: int | None = None) -> np.ndarray:
     """What it costs to predict these outputs, one per example, in place of the true ones."""
     passes = Passes(problem, n_jobs)
@@ -183,12 +189,18 @@ def run(passes: Passes, function: Any, w: np.ndarray, *args: Any) -> None:
         )
 
 
+@helper
+def find_scores(problem, w, i, theta):
+    """Theta = B_i' w; return whether all of it is within reach."""
+    scores(problem, w, i, theta)
+    return not is_beyond_reach(theta)
+
+
 @kernel
 def _decode(problem, w, n_parts, outputs, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
-        scores(problem, w, i, theta)
-        if is_beyond_reach(theta):
+        if not find_scores(problem, w, i, theta):
             return i
         max_oracle(problem, i, theta, outputs.values[outputs.start[i] : outputs.start[i + 1]], scratch.work)
     return NONE
@@ -199,8 +211,7 @@ def _attain(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
         y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
-        scores(problem, w, i, theta)
-        if is_beyond_reach(theta):
+        if not find_scores(problem, w, i, theta):
             return i
         max_oracle(problem, i, theta, y, scratch.work)
         scores(problem, w, i, theta)  # some oracles change them
@@ -214,8 +225,7 @@ def _bound(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
         y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
-        scores(problem, w, i, theta)
-        if is_beyond_reach(theta):
+        if not find_scores(problem, w, i, theta):
             return i
         bound = bound_oracle(problem, i, theta, y, scratch.work)
         values[i] = score_output(problem, i, theta, y)
@@ -239,8 +249,7 @@ def _means(problem, w, means, is_exact, lo, hi, scratch):
     for i in range(lo, hi):
         mu = means.values[means.start[i] : means.start[i + 1]]
         theta = scratch.theta[: mu.size]
-        scores(problem, w, i, theta)
-        if is_beyond_reach(theta):
+        if not find_scores(problem, w, i, theta):
             return i
         is_exact[i] = mean_oracle(problem, i, theta, mu, scratch.work)
     return NONE
@@ -252,8 +261,7 @@ def _decode_k(problem, w, n_parts, outputs, values, counts, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
         size = (outputs.start[i + 1] - outputs.start[i]) // k
-        scores(problem, w, i, theta)
-        if is_beyond_reach(theta):
+        if not find_scores(problem, w, i, theta):
             return i
         best = matrix(outputs.values, outputs.start[i], k, size)
         counts[i] = topk_oracle(problem, i, theta, best, values[i], EVERY, scratch.work)
@@ -265,8 +273,7 @@ def _best_through(problem, w, best, lo, hi, scratch):
     for i in range(lo, hi):
         out = best.values[best.start[i] : best.start[i + 1]]
         theta = scratch.theta[: out.size]
-        scores(problem, w, i, theta)
-        if is_beyond_reach(theta):
+        if not find_scores(problem, w, i, theta):
             return i
         max_marginals(problem, i, theta, out, scratch.work)
     return NONE
@@ -277,8 +284,7 @@ def _marginals(problem, w, means, log_partition, lo, hi, scratch):
     for i in range(lo, hi):
         mu = means.values[means.start[i] : means.start[i + 1]]
         theta = scratch.theta[: mu.size]
-        scores(problem, w, i, theta)
-        if is_beyond_reach(theta):
+        if not find_scores(problem, w, i, theta):
             return i
         log_partition[i] = exp_oracle(problem, i, theta, mu, scratch.work)
     return NONE
@@ -288,8 +294,7 @@ def _marginals(problem, w, means, log_partition, lo, hi, scratch):
 def _sample(problem, w, n_parts, sizes, n_samples, draws, outputs, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
-        scores(problem, w, i, theta)
-        if is_beyond_reach(theta):
+        if not find_scores(problem, w, i, theta):
             return i
         rows = matrix(outputs.values, outputs.start[i], n_samples, sizes[i])
         sample_oracle(problem, i, theta, matrix(draws, outputs.start[i], n_samples, sizes[i]), rows, scratch.work)
@@ -309,8 +314,7 @@ def _cost(problem, n_parts, outputs, values, lo, hi, scratch):
 def _score_gold(problem, w, n_parts, values, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
-        scores(problem, w, i, theta)
-        if is_beyond_reach(theta):
+        if not find_scores(problem, w, i, theta):
             return i
         values[i] = score_output(problem, i, theta, gold(problem, i))
     return NONE

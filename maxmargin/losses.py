@@ -264,6 +264,12 @@ def attain_exp(loss, problem, i, theta, means, scratch):
 def potentials(problem, loss, w, i, theta):
     """Theta = B_i' w + margin * cost_i; return the score of the true output, which costs nothing."""
     scores(problem, w, i, theta)
+    return add_costs(problem, loss, i, theta)
+
+
+@helper
+def add_costs(problem, loss, i, theta):
+    """Theta += margin * cost_i; return the score of the true output."""
     truth = score_output(problem, i, theta, gold(problem, i))
     if loss.margin:
         augment(problem, i, theta)

@@ -41,7 +41,7 @@ class Example(NamedTuple):
 
 def run_demo(n_words: int, seed: int, plot: Path | None) -> None:
     """Train, compare, show an example and, on request, draw it all to a file."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     words = digit_words(n_train=n_words, random_state=seed)
     n_digits = sum(map(len, words.y_train))
     console.print(

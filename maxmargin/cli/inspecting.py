@@ -31,7 +31,7 @@ def run_inspect(
 ) -> None:
     """Show the strongest weights of a tagger or, of a sentence, why its words have their tags."""
     tagger = load_tagger(model)
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, emoji=False, soft_wrap=True)
     if source is None:
         _show_weights(tagger, tag, top, console, as_json)
         return

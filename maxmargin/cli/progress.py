@@ -26,7 +26,7 @@ class Progress:
 
     def __init__(self, score: str, *, is_quiet: bool) -> None:
         self.score, self.is_quiet = score, is_quiet
-        self.console = Console(stderr=True, highlight=False)
+        self.console = Console(stderr=True, highlight=False, emoji=False)
         self.spinner = Spinner("dots", " reading features")
         self.live = Live(self.spinner, console=self.console, transient=True, refresh_per_second=8)
         self.next, self.best = 0.0, -1.0

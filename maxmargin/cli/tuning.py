@@ -27,7 +27,7 @@ def run_path(choices: Choices, Cs: list[float], plot: File | None) -> None:
     tagger.set_params(layout=train.layout)
     X, y, X_dev, y_dev = _split(train, dev)
     score = "F1" if tagger.scheme is not None else "accuracy"
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True, highlight=False, emoji=False)
     is_live = console.is_terminal and not choices.quiet
     live = Live(console=console, auto_refresh=False, transient=True)
     if is_live:

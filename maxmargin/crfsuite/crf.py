@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ ITERATIONS = {"l2sgd": 1000, "ap": 100, "pa": 100}  # the defaults there; L-BFGS
 LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 
 
+@dataclass(eq=False, repr=False)
 class CRF(Estimator):
     """A drop-in for ``sklearn_crfsuite.CRF``: its arguments, methods and attributes.
 
@@ -79,65 +81,34 @@ class CRF(Estimator):
     [('word:bark', 'VERB'), ('word:dog', 'NOUN'), ('word:dogs', 'NOUN'), ('word:the', 'DET')]
     """
 
-    def __init__(
-        self,
-        algorithm: Any = None,
-        min_freq: Any = None,
-        all_possible_states: Any = None,
-        all_possible_transitions: Any = None,
-        c1: Any = None,
-        c2: Any = None,
-        max_iterations: Any = None,
-        num_memories: Any = None,
-        epsilon: Any = None,
-        period: Any = None,
-        delta: Any = None,
-        linesearch: Any = None,
-        max_linesearch: Any = None,
-        calibration_eta: Any = None,
-        calibration_rate: Any = None,
-        calibration_samples: Any = None,
-        calibration_candidates: Any = None,
-        calibration_max_trials: Any = None,
-        pa_type: Any = None,
-        c: Any = None,
-        error_sensitive: Any = None,
-        averaging: Any = None,
-        variance: Any = None,
-        gamma: Any = None,
-        verbose: Any = False,
-        model_filename: Any = None,
-        keep_tempfiles: Any = False,
-        trainer_cls: Any = None,
-    ) -> None:
-        self.algorithm = algorithm
-        self.min_freq = min_freq
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.c1 = c1
-        self.c2 = c2
-        self.max_iterations = max_iterations
-        self.num_memories = num_memories
-        self.epsilon = epsilon
-        self.period = period
-        self.delta = delta
-        self.linesearch = linesearch
-        self.max_linesearch = max_linesearch
-        self.calibration_eta = calibration_eta
-        self.calibration_rate = calibration_rate
-        self.calibration_samples = calibration_samples
-        self.calibration_candidates = calibration_candidates
-        self.calibration_max_trials = calibration_max_trials
-        self.pa_type = pa_type
-        self.c = c
-        self.error_sensitive = error_sensitive
-        self.averaging = averaging
-        self.variance = variance
-        self.gamma = gamma
-        self.verbose = verbose
-        self.model_filename = model_filename
-        self.keep_tempfiles = keep_tempfiles
-        self.trainer_cls = trainer_cls
+    algorithm: Any = None
+    min_freq: Any = None
+    all_possible_states: Any = None
+    all_possible_transitions: Any = None
+    c1: Any = None
+    c2: Any = None
+    max_iterations: Any = None
+    num_memories: Any = None
+    epsilon: Any = None
+    period: Any = None
+    delta: Any = None
+    linesearch: Any = None
+    max_linesearch: Any = None
+    calibration_eta: Any = None
+    calibration_rate: Any = None
+    calibration_samples: Any = None
+    calibration_candidates: Any = None
+    calibration_max_trials: Any = None
+    pa_type: Any = None
+    c: Any = None
+    error_sensitive: Any = None
+    averaging: Any = None
+    variance: Any = None
+    gamma: Any = None
+    verbose: Any = False
+    model_filename: Any = None
+    keep_tempfiles: Any = False
+    trainer_cls: Any = None
 
     # --- training -------------------------------------------------------------------------------------------------
 

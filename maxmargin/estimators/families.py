@@ -249,5 +249,4 @@ class LabelCRF(CRF, LabelModel):
         if is_unknown.any():
             example, place = locate(np.flatnonzero(is_unknown)[0], problem.offsets)
             raise ValueError(f"y[{example}] contains a label that was not seen in fit, at position {place}.")
-        _, log_partition = inference.marginals(problem, self._w, self.n_jobs)
-        return inference.scores_of(problem, self._w, self.n_jobs) - log_partition
+        return inference.log_likelihoods(problem, self._w, self.n_jobs)

@@ -172,5 +172,4 @@ class GraphCRF(RelaxableCRF, GraphModel):
         if (problem.labels < 0).any():
             example, place = locate(np.flatnonzero(problem.labels < 0)[0], problem.nodes.offsets)
             raise ValueError(f"y[{example}] contains a label that was not seen in fit, at node {place}.")
-        _, log_partition = inference.marginals(problem, self._w, self.n_jobs)
-        return inference.scores_of(problem, self._w, self.n_jobs) - log_partition
+        return inference.log_likelihoods(problem, self._w, self.n_jobs)

@@ -202,5 +202,4 @@ class MultiLabelCRF(RelaxableCRF, MultiLabelModel):
         """
         problem = self._problem_with_truth(X, y)
         check_treewidths(problem, "log_likelihood")
-        _, log_partition = inference.marginals(problem, self._w, self.n_jobs)
-        return inference.scores_of(problem, self._w, self.n_jobs) - log_partition
+        return inference.log_likelihoods(problem, self._w, self.n_jobs)

@@ -22,9 +22,10 @@ import tempfile
 import types as python_types
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 from numba.core import caching, config, serialize
@@ -139,6 +140,45 @@ def _codes(code: Any) -> Iterator[Any]:
             yield from _codes(constant)
 
 
+class Entry(NamedTuple):
+    """What is on disk of a compiled function, after a checksum."""
+
+    counts_references: bool  # then it calls Numba's runtime, which takes 20 MB of memory to set up
+    reduced: tuple[Any, ...]  # Numba's own form
+
+    @classmethod
+    def of(cls, compiled: Any) -> Entry:
+        """Without what only a caller that inlines it would need, or a reader: most of Numba's form.
+
+        Of the code for inlining the names of functions stay, which Numba looks up.
+        """
+        library = compiled.library
+        (name, kind, (machine_code, bitcode)), *others = compiled._reduce()
+        names = [function.name for function in library.get_defined_functions()]
+        outline = llvm.parse_assembly("\n".join(f'define void @"{name}"() {{ ret void }}' for name in names))
+        others = ["" if isinstance(item, str) else item for item in others]  # a listing of the types of variables
+        called = [function.name.lower() for function in llvm.parse_bitcode(bitcode).functions]
+        counts_references = any(name.startswith("nrt_") for name in called)
+        return cls(counts_references, ((name, kind, (machine_code, outline.as_bitcode())), *others))
+
+    def write(self, path: Path) -> None:
+        """Write the file whole or not at all."""
+        content = serialize.dumps(tuple(self))
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(content).digest() + content)
+        os.replace(temporary, path)
+
+    @classmethod
+    def read(cls, path: Path) -> Entry:
+        """Read a file that `write` has written, and nothing has changed."""
+        content = path.read_bytes()
+        size = hashlib.sha256().digest_size
+        if hashlib.sha256(content[size:]).digest() != content[:size]:
+            raise ValueError(f"{path} is damaged.")
+        return cls(*pickle.loads(content[size:]))
+
+
 @functools.cache
 def _surroundings() -> str:
     """A hash of what all compiled code depends on: versions, settings, and the files that lay out memory."""
@@ -176,11 +216,13 @@ class KernelCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function of a signature, or None."""
-        rtsys.initialize(target_context)  # what loaded code calls; Numba's own implementations take time and 40 MB
         with contextlib.suppress(Exception):  # a broken or unreadable entry only costs a compilation
             path = self._sought[sig] = self._path(sig, target_context.codegen())
             if path is not None and path.exists():
-                found = self._implementation.rebuild(target_context, pickle.loads(path.read_bytes()))
+                entry = Entry.read(path)
+                if entry.counts_references:  # of Numba's other parts loaded code needs none
+                    rtsys.initialize(target_context)
+                found = self._implementation.rebuild(target_context, entry.reduced)
                 loaded[self.function.__name__] += 1
                 return found
         compiled_anew[self.function.__name__] += 1
@@ -193,11 +235,7 @@ class KernelCache:
             if path is None or not self._implementation.check_cachable(compiled):
                 return
             self._implementation.locator.ensure_cache_path()
-            content = serialize.dumps(self._implementation.reduce(compiled))
-            handle, temporary = tempfile.mkstemp(dir=path.parent)
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.replace(temporary, path)
+            Entry.of(compiled).write(path)
             for old in path.parent.glob(f"{path.stem.rpartition('-')[0]}-*{path.suffix}"):
                 if old != path:
                     old.unlink(missing_ok=True)

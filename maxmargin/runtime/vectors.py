@@ -49,6 +49,22 @@ def is_same(a, b):
     return p == a.size
 
 
+def _first_best(values: np.ndarray) -> int:
+    return int(np.argmax(values))
+
+
+@helper(interpreted=_first_best)
+def first_best(values):
+    """The place of the largest number, the first of several."""
+    best = 0
+    top = values[0]
+    for p in range(1, values.size):
+        if values[p] > top:
+            best = p
+            top = values[p]
+    return best
+
+
 def _inner(a: np.ndarray, b: np.ndarray) -> float:
     if a.dtype != np.float64 or b.dtype != np.float64:
         return float(np.einsum("i,i", a, b, dtype=np.float64))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin.persist.registry import kept
+from maxmargin.runtime import kernel
+from maxmargin.runtime.vectors import add_scaled, inner
 
 
 @kept
@@ -56,16 +58,21 @@ class Curvature:
 
     def inverse_times(self, vector: np.ndarray) -> np.ndarray:
         """The two-loop recursion (Nocedal and Wright, Algorithm 7.4)."""
-        from scipy.linalg.blas import daxpy  # slow to import
-
-        result = vector.copy()
-        newest_first = [(self.newest - k) % len(self.products) for k in range(self.size)]
-        shares = np.zeros(len(self.products))
-        for k in newest_first:
-            shares[k] = np.dot(self.steps[k], result) / self.products[k]
-            daxpy(self.changes[k], result, a=-shares[k])
-        result /= self.diagonal
-        for k in reversed(newest_first):
-            back = np.dot(self.changes[k], result) / self.products[k]
-            daxpy(self.steps[k], result, a=shares[k] - back)
+        result, shares = vector.copy(), np.zeros(len(self.products))
+        two_loops(result, self.steps, self.changes, self.products, self.diagonal, shares, self.newest, self.size)
         return result
+
+
+@kernel
+def two_loops(vector, steps, changes, products, diagonal, shares, newest, size):
+    """Multiply a vector by the inverse Hessian, in place."""
+    memory = len(products)
+    for age in range(size):
+        k = (newest - age) % memory
+        shares[k] = inner(steps[k], vector) / products[k]
+        add_scaled(vector, changes[k], -shares[k])
+    for p in range(vector.size):
+        vector[p] /= diagonal[p]
+    for age in range(size - 1, -1, -1):
+        k = (newest - age) % memory
+        add_scaled(vector, steps[k], shares[k] - inner(changes[k], vector) / products[k])

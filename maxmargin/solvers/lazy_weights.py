@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import combine
+from maxmargin.losses import add_costs, combine
 from maxmargin.persist.registry import kept
-from maxmargin.problem import accumulate, augment, gold, score_output, scores, spread
+from maxmargin.problem import accumulate, scores, spread
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.vectors import add_scaled
 from maxmargin.runtime.vectors import scale as scale_by
@@ -76,10 +76,7 @@ def lazy_potentials(problem, loss, lazy, i, theta, other):
         combine(theta, a, other, b)
     elif a != 1:
         combine(theta, a, theta, 0.0)
-    truth = score_output(problem, i, theta, gold(problem, i))
-    if loss.margin:
-        augment(problem, i, theta)
-    return truth
+    return add_costs(problem, loss, i, theta)
 
 
 @helper

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import attain, combine, potentials
-from maxmargin.problem import add_output, augment, gold, score_output, scores, spread
+from maxmargin.losses import add_costs, attain, combine, potentials
+from maxmargin.problem import add_output, gold, scores, spread
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.runtime.vectors import copy_into, inner
 from maxmargin.solvers.objective import Objective
@@ -92,9 +92,7 @@ def bend(problem, loss, w, probe, order, sizes, searches, room, found, scratch):
         while not is_smooth and bound < 1e12:
             copy_into(theta, at)
             combine(theta, 1.0, along, -1 / bound)
-            truth = score_output(problem, i, theta, gold(problem, i))
-            if loss.margin:
-                augment(problem, i, theta)
+            truth = add_costs(problem, loss, i, theta)
             after = attain(loss, problem, i, theta, means, scratch)[0] - truth
             calls += 1
             is_smooth = after <= value - squared_norm / (2 * bound) + 1e-6 * (1 + abs(truth))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.inference import NONE, run
-from maxmargin.problem import IMPOSSIBLE, is_beyond_reach, scores
+from maxmargin.inference import NONE, find_scores, run
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import new_blocks
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.passes import Passes
@@ -132,8 +132,7 @@ def detect(image, threshold, least, boxes, values):
 def _detect(problem, w, n_parts, shapes, smallest, threshold, least, boxes, values, counts, room, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
-        scores(problem, w, i, theta)
-        if is_beyond_reach(theta):
+        if not find_scores(problem, w, i, theta):
             return i
         height, width = shapes[i]
         positive = matrix(room.values, room.start[i], height + 1, width)

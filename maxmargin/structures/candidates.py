@@ -16,6 +16,7 @@ from maxmargin import problem as generics
 from maxmargin.features import as_matrix, rows_of, score_parts, spread_parts, squared_norm_parts
 from maxmargin.runtime.dispatch import implements
 from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.vectors import first_best
 from maxmargin.smoothing import has_weight
 
 
@@ -103,7 +104,7 @@ def score_choice(problem, i, theta, y):
 
 @implements(generics.max_oracle, CandidateProblem)
 def best_choice(problem, i, theta, y, work):
-    y[0] = np.argmax(theta)
+    y[0] = first_best(theta)
     return theta[y[0]]
 
 
@@ -128,7 +129,7 @@ def best_k_choices(problem, i, theta, outputs, values, level, work):
 
 @implements(generics.exp_oracle, CandidateProblem)
 def softmax_of_choices(problem, i, theta, mu, work):
-    top = np.float64(theta[np.argmax(theta)])
+    top = np.float64(theta[first_best(theta)])
     total = 0.0
     for k in range(theta.size):
         mu[k] = math.exp(theta[k] - top)

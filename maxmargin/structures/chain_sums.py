@@ -36,6 +36,7 @@ from maxmargin.runtime.lanes import (
     where_below,
 )
 from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.vectors import first_best
 from maxmargin.runtime.views import matrix
 from maxmargin.structures.chain_logs import log_forward
 
@@ -201,7 +202,7 @@ def sample_paths(nodes, pairs, draws, outputs, tables):
                     else:
                         weights[0, a] += pairs[a, after]
             if not is_safe:
-                top = weights[0, np.argmax(weights[0, :n_labels])]
+                top = weights[0, first_best(weights[0, :n_labels])]
                 for a in range(n_labels):
                     weights[0, a] = math.exp(weights[0, a] - top)
             outputs[k, t] = draw_label(weights[0, :n_labels], draws[k, t])

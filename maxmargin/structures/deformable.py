@@ -26,12 +26,12 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.features import score_rows, spread_rows
 from maxmargin.features.base import row_is_zero
-from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
-from maxmargin.structures.chain_dp import insert, list_best
-from maxmargin.structures.distance_transform import TransformWork, new_transform_work, transform_grid
+from maxmargin.structures import deformable_dp
+from maxmargin.structures.deformable_dp import displacement, spring
+from maxmargin.structures.distance_transform import TransformWork, new_transform_work
 
 N_STATISTICS = 5  # of an edge and type: u^2, u, v^2, v, 1
 
@@ -85,23 +85,6 @@ def cell_and_edge_weights(problem, w):
     n_kinds = problem.anchor.shape[0] * problem.anchor.shape[1]
     edges = matrix(w, problem.n_features * n_joints, n_kinds, N_STATISTICS)
     return matrix(w, 0, problem.n_features, n_joints), edges
-
-
-@helper
-def displacement(problem, i, e, kind, parent_cell, child_cell):
-    """U and v of an edge and type between two cells."""
-    width = problem.width[i]
-    dx = child_cell % width - parent_cell % width
-    dy = child_cell // width - parent_cell // width
-    u = (dx - problem.anchor[e, kind, 0]) / problem.scale[e, 0]
-    return u, (dy - problem.anchor[e, kind, 1]) / problem.scale[e, 1]
-
-
-@helper
-def spring(row, edges, u, v):
-    """The score of an edge of the type in `row` of the edges' potentials."""
-    squares = edges[row, 0] * u * u + edges[row, 2] * v * v
-    return squares + edges[row, 1] * u + edges[row, 3] * v + edges[row, 4]
 
 
 @implements(generics.true_outputs, DeformableProblem)
@@ -231,160 +214,21 @@ def score_pose(problem, i, theta, y):
     return total
 
 
-@helper
-def pass_message(problem, i, edges, e, towards_parent, values, message, source, work):
-    """Message = the best of all types of edge e, by the cell of the receiving joint; from `values` of the other."""
-    n_cells = problem.offsets[i + 1] - problem.offsets[i]
-    n_types = problem.anchor.shape[1]
-    width = problem.width[i]
-    sign = 1.0 if towards_parent else -1.0  # the way from parent to child, seen from the other end
-    for kind in range(n_types):
-        row = e * n_types + kind
-        work.cost[0] = -edges[row, 0] / (problem.scale[e, 0] * problem.scale[e, 0])
-        work.cost[1] = -edges[row, 1] / problem.scale[e, 0] * sign
-        work.cost[2] = -edges[row, 2] / (problem.scale[e, 1] * problem.scale[e, 1])
-        work.cost[3] = -edges[row, 3] / problem.scale[e, 1] * sign
-        anchor_x = sign * problem.anchor[e, kind, 0]
-        anchor_y = sign * problem.anchor[e, kind, 1]
-        transform_grid(
-            values,
-            n_cells // width,
-            width,
-            work.cost,
-            anchor_x,
-            anchor_y,
-            work.candidate,
-            work.candidate_source,
-            work.transform,
-        )
-        for t in range(n_cells):
-            value = work.candidate[t] + edges[row, 4]
-            if kind == 0 or value > message[t]:
-                message[t] = value
-                source[t] = work.candidate_source[t] * n_types + kind
-
-
-@helper
-def pass_upwards(problem, i, cells, edges, work):
-    """Fill the tables of the best scores, from the leaves up."""
-    for t in range(cells.shape[0]):
-        for j in range(cells.shape[1]):
-            work.belief[j, t] = cells[t, j]
-    for k in range(problem.upward.size):
-        e = problem.upward[k]
-        p = problem.parent[e]
-        belief = work.belief[problem.child[e]]
-        pass_message(problem, i, edges, e, True, belief, work.message[e], work.source[e], work)
-        for t in range(cells.shape[0]):
-            work.belief[p, t] += work.message[e, t]
-
-
-@helper
-def best_cell(belief, j, n_cells):
-    """The first best cell of joint j."""
-    best = 0
-    for t in range(1, n_cells):
-        if belief[j, t] > belief[j, best]:
-            best = t
-    return best
-
-
 @implements(generics.max_oracle, DeformableProblem)
 def max_pose(problem, i, theta, y, work):
     cells, edges = cells_and_edges(problem, i, theta)
-    pass_upwards(problem, i, cells, edges, work)
-    return decode(problem, cells.shape[0], cells.shape[1], y, work)
-
-
-@helper
-def decode(problem, n_cells, n_joints, y, work):
-    """Write the best output into `y`, from the roots down; return its score."""
-    n_types = problem.anchor.shape[1]
-    total = 0.0
-    for r in range(problem.roots.size):
-        j = problem.roots[r]
-        y[j] = best_cell(work.belief, j, n_cells)
-        total += work.belief[j, y[j]]
-    for k in range(problem.upward.size - 1, -1, -1):
-        e = problem.upward[k]
-        source = work.source[e, y[problem.parent[e]]]
-        y[problem.child[e]] = source // n_types
-        y[n_joints + e] = source % n_types
-    return total
+    deformable_dp.pass_upwards(problem, i, cells, edges, work)
+    return deformable_dp.decode(problem, cells.shape[0], cells.shape[1], y, work)
 
 
 @implements(generics.topk_oracle, DeformableProblem)
 def topk_poses(problem, i, theta, outputs, values, level, work):
-    """As `tree_dp.k_best`: choices are made for the roots, then along the edges from the roots down."""
     cells, edges = cells_and_edges(problem, i, theta)
-    n_cells, n_joints = cells.shape
-    n_types = problem.anchor.shape[1]
-    n_roots = problem.roots.size
-    n_choices = n_roots + problem.upward.size
-    last = values.size - 1
-    pass_upwards(problem, i, cells, edges, work)
-    list_best(values, work.branches, decode(problem, n_cells, n_joints, outputs[0], work), -1)
-    least = IMPOSSIBLE / 2
-    total = 0.0
-    for k in range(values.size):
-        if values[k] <= least:
-            return k
-        total += values[k]
-        least = max(least, (total - level) / (k + 1))
-        branch = work.branches[k, 1]
-        for at in range(outputs.shape[1]):  # choices after the branch are made again
-            outputs[k, at] = outputs[work.branches[k, 0], at]
-        for s in range(max(branch, 0), n_choices):
-            if s < n_roots:
-                j = problem.roots[s]
-                choice = work.branches[k, 2] if s == branch else best_cell(work.belief, j, n_cells)
-                outputs[k, j] = choice
-                if s > branch:
-                    for t in range(n_cells):
-                        value = values[k] - (work.belief[j, choice] - work.belief[j, t])
-                        if t != choice and value > max(values[last], least):
-                            insert(values, work.branches, k + 1, value, k, s, t)
-                continue
-            e = problem.upward[n_choices - 1 - s]
-            c = problem.child[e]
-            a = outputs[k, problem.parent[e]]
-            choice = work.branches[k, 2] if s == branch else work.source[e, a]
-            outputs[k, c] = choice // n_types
-            outputs[k, n_joints + e] = choice % n_types
-            if s > branch:
-                for other in range(n_cells * n_types):
-                    t = other // n_types
-                    kind = other % n_types
-                    u, v = displacement(problem, i, e, kind, a, t)
-                    reached = work.belief[c, t] + spring(e * n_types + kind, edges, u, v)
-                    value = values[k] - max(work.message[e, a] - reached, 0.0)
-                    if other != choice and value > max(values[last], least):
-                        insert(values, work.branches, k + 1, value, k, s, other)
-    return values.size
+    return deformable_dp.k_best(problem, i, cells, edges, outputs, values, level, work)
 
 
 @implements(generics.max_marginals, DeformableProblem)
 def deformable_max_marginals(problem, i, theta, out, work):
     cells, edges = cells_and_edges(problem, i, theta)
     best, _ = cells_and_edges(problem, i, out)
-    n_cells = cells.shape[0]
-    pass_upwards(problem, i, cells, edges, work)
-    total = 0.0
-    for r in range(problem.roots.size):
-        total += work.belief[problem.roots[r], best_cell(work.belief, problem.roots[r], n_cells)]
-    for r in range(problem.roots.size):
-        j = problem.roots[r]
-        other_trees = total - work.belief[j, best_cell(work.belief, j, n_cells)]
-        for t in range(n_cells):
-            work.belief[j, t] += other_trees
-    for k in range(problem.upward.size - 1, -1, -1):
-        e = problem.upward[k]
-        c = problem.child[e]
-        for t in range(n_cells):
-            work.rest[t] = work.belief[problem.parent[e], t] - work.message[e, t]
-        pass_message(problem, i, edges, e, False, work.rest, work.message[e], work.source[e], work)
-        for t in range(n_cells):
-            work.belief[c, t] += work.message[e, t]
-    for t in range(n_cells):
-        for j in range(cells.shape[1]):
-            best[t, j] = work.belief[j, t]
+    deformable_dp.max_marginals(problem, i, cells, edges, best, work)

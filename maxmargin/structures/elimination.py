@@ -21,6 +21,7 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
 from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.vectors import first_best
 from maxmargin.structures.chain_dp import insert, list_best
 from maxmargin.structures.elimination_plan import NONE, Plan
 
@@ -195,40 +196,44 @@ def collect_all(plan, t, tables, out, takes_sum):
 
 @helper
 def row_of(plan, t, y):
-    """The row of the table of step t that the labels of later nodes choose: where it begins."""
+    """The row of the table of step t that the labels of later nodes choose: where it begins and ends."""
     row = 0
     last = plan.scope_first[t + 1] - 1
     for d in range(plan.scope_first[t], last):
         row = row * plan.states[d] + y[plan.scope[d]]
-    return plan.table[t] + row * plan.states[last]
-
-
-@helper
-def best_in_row(values, begin, n_states):
-    """The lowest best state."""
-    best = 0
-    for x in range(1, n_states):
-        if values[begin + x] > values[begin + best]:
-            best = x
-    return best
+    begin = plan.table[t] + row * plan.states[last]
+    return begin, begin + plan.states[last]
 
 
 # --- the oracles ----------------------------------------------------------------------------------------------------
 
 
 @helper
-def max_product(plan, i, theta, tables):
-    """Fill the tables and messages of the best scores; return the best of all."""
+def eliminate(plan, i, theta, tables, takes_sum):
+    """Fill the tables and messages of the best scores; return the best of all.
+
+    If it takes sums, the tables have the probabilities of a node's labels given those of later ones, messages are the
+    logarithms of sums, and so is what it returns: the log-partition function.
+    """
     total = 0.0
     for t in range(plan.first[plan.which[i]], plan.first[plan.which[i] + 1]):
         fill_table(plan, t, theta, tables)
         n_states = plan.states[plan.scope_first[t + 1] - 1]
         for k in range(plan.n_rows[t]):
             row = tables.values[plan.table[t] + k * n_states : plan.table[t] + (k + 1) * n_states]
-            top = row[0]
+            message = row[0]
             for x in range(1, n_states):
-                top = max(top, row[x])
-            tables.messages[plan.message[t] + k] = top
+                message = max(message, row[x])
+            if takes_sum:
+                shares = 0.0
+                for x in range(n_states):
+                    row[x] = fast_exp(row[x] - message)
+                    shares += row[x]
+                scale = 1 / shares
+                for x in range(n_states):
+                    row[x] *= scale
+                message += math.log(shares)
+            tables.messages[plan.message[t] + k] = message
         if plan.parent[t] == NONE:
             total += tables.messages[plan.message[t]]
     return total
@@ -238,7 +243,8 @@ def max_product(plan, i, theta, tables):
 def decode(plan, i, tables, y):
     """Write the best labels into `y`, from the last step to the first, low labels first."""
     for t in range(plan.first[plan.which[i] + 1] - 1, plan.first[plan.which[i]] - 1, -1):
-        y[plan.node[t]] = best_in_row(tables.values, row_of(plan, t, y), plan.states[plan.scope_first[t + 1] - 1])
+        begin, end = row_of(plan, t, y)
+        y[plan.node[t]] = first_best(tables.values[begin:end])
 
 
 @helper
@@ -266,11 +272,11 @@ def k_best(plan, i, best, tables, outputs, values, level, branches):
         if branch < end:
             outputs[k, plan.node[branch]] = branches[k, 2]
         for t in range(branch - 1, first - 1, -1):
-            n_states = plan.states[plan.scope_first[t + 1] - 1]
-            begin = row_of(plan, t, outputs[k])
-            label = best_in_row(tables.values, begin, n_states)
-            for x in range(n_states):
-                value = values[k] - (tables.values[begin + label] - tables.values[begin + x])
+            row_begin, row_end = row_of(plan, t, outputs[k])
+            row = tables.values[row_begin:row_end]
+            label = first_best(row)
+            for x in range(row.size):
+                value = values[k] - (row[label] - row[x])
                 if x != label and value > max(values[last], least):
                     insert(values, branches, k + 1, value, k, t, x)
             outputs[k, plan.node[t]] = label
@@ -295,33 +301,8 @@ def max_marginals(plan, i, total, tables, out):
 
 
 @helper
-def sum_product(plan, i, theta, tables):
-    """Fill the tables with the probabilities of a node's labels given those of later ones; return log-partition."""
-    log_z = 0.0
-    for t in range(plan.first[plan.which[i]], plan.first[plan.which[i] + 1]):
-        fill_table(plan, t, theta, tables)
-        n_states = plan.states[plan.scope_first[t + 1] - 1]
-        for k in range(plan.n_rows[t]):
-            row = tables.values[plan.table[t] + k * n_states : plan.table[t] + (k + 1) * n_states]
-            top = row[0]
-            for x in range(1, n_states):
-                top = max(top, row[x])
-            total = 0.0
-            for x in range(n_states):
-                row[x] = fast_exp(row[x] - top)
-                total += row[x]
-            scale = 1 / total
-            for x in range(n_states):
-                row[x] *= scale
-            tables.messages[plan.message[t] + k] = top + math.log(total)
-        if plan.parent[t] == NONE:
-            log_z += tables.messages[plan.message[t]]
-    return log_z
-
-
-@helper
 def marginals(plan, i, tables, mu):
-    """The probability of each potential, after `sum_product`; the tables become those of whole scopes."""
+    """The probability of each potential, after `eliminate`; the tables become those of whole scopes."""
     for p in range(mu.size):
         mu[p] = 0
     for t in range(plan.first[plan.which[i] + 1] - 1, plan.first[plan.which[i]] - 1, -1):
@@ -337,13 +318,13 @@ def marginals(plan, i, tables, mu):
 
 @helper
 def sample(plan, i, tables, draws, y):
-    """Draw labels after `sum_product`, by one number of [0, 1) for each node."""
+    """Draw labels after `eliminate`, by one number of [0, 1) for each node."""
     for t in range(plan.first[plan.which[i] + 1] - 1, plan.first[plan.which[i]] - 1, -1):
-        last = plan.states[plan.scope_first[t + 1] - 1] - 1
-        begin = row_of(plan, t, y)
+        begin, end = row_of(plan, t, y)
+        row = tables.values[begin:end]
         rest = draws[plan.node[t]]
         x = 0
-        while x < last and rest >= tables.values[begin + x]:
-            rest -= tables.values[begin + x]
+        while x < row.size - 1 and rest >= row[x]:
+            rest -= row[x]
             x += 1
         y[plan.node[t]] = x

@@ -158,7 +158,7 @@ def loopy_max(problem, i, theta, y, work):
 def loopy_bound(problem, i, theta, y, work):
     if problem.plan.which[i] != NONE:
         work.method[i] = ELIMINATION
-        elimination.max_product(problem.plan, i, theta, work.tables)
+        elimination.eliminate(problem.plan, i, theta, work.tables, False)
         elimination.decode(problem.plan, i, work.tables, y)
         return score_output(problem, i, theta, y)
     exact = work.theta[: theta.size]
@@ -227,7 +227,7 @@ def loopy_relaxation(problem, i, theta, mu, work):
 def loopy_means(problem, i, theta, mu, work):
     """By elimination or, with Gini's entropy in place of Shannon's, over the local polytope."""
     if problem.plan.which[i] != NONE:
-        elimination.sum_product(problem.plan, i, theta, work.tables)
+        elimination.eliminate(problem.plan, i, theta, work.tables, True)
         elimination.marginals(problem.plan, i, work.tables, mu)
         return True
     relax(problem, i, theta, 1.0, mu, work)

@@ -17,6 +17,7 @@ from maxmargin.problem import max_oracle, score_output
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
+from maxmargin.runtime.vectors import first_best
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import has_weight
 from maxmargin.structures.assignment import (
@@ -177,7 +178,7 @@ def best_k_matchings(problem, i, theta, outputs, values, level, work):
     state.tail[0] = -1
     find_runner_up(cost, outputs[0], 0, values[0], state)
     for k in range(1, values.size):
-        split = np.argmax(state.runner_up_score[:k])
+        split = first_best(state.runner_up_score[:k])
         if state.runner_up_score[split] == -FORBIDDEN:
             return k
         last_rule = state.tail[split]

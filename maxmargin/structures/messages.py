@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
+from maxmargin.runtime.vectors import first_best
 
 MOST_VISITS = 20  # to each node, when labels are improved one by one
 
@@ -134,16 +135,6 @@ def tilt_node(problem, i, theta, delta, c, out):
 
 
 @helper
-def best_of(values, size):
-    """The lowest best state."""
-    best = 0
-    for x in range(1, size):
-        if values[x] > values[best]:
-            best = x
-    return best
-
-
-@helper
 def add_given(problem, i, theta, a, label, size, sums):
     """Add the scores of the edge along arc a for each state of the node that it leaves, given the label at its head."""
     nodes = problem.nodes
@@ -177,7 +168,7 @@ def read_labels(problem, i, theta, delta, y, sums):
                 at = multipliers_at(problem, i, a)
                 for x in range(size):
                     sums[x] += delta[at + x]
-        y[c - lo] = best_of(sums, size)
+        y[c - lo] = first_best(sums[:size])
 
 
 @helper
@@ -195,7 +186,7 @@ def improve_nodes(problem, i, theta, y, sums):
             for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
                 a = out[k]
                 add_given(problem, i, theta, a, y[head(problem, i, a)], size, sums)
-            best = best_of(sums, size)
+            best = first_best(sums[:size])
             if sums[best] > sums[y[c - lo]]:
                 y[c - lo] = best
                 has_changed = True

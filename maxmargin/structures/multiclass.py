@@ -13,6 +13,7 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.features import score_rows, spread_rows
 from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.vectors import first_best
 from maxmargin.runtime.views import matrix
 from maxmargin.structures import candidates
 
@@ -82,10 +83,7 @@ def best_mixture(problem, i, theta, curvature, mu, delta, work):
     """
     label = problem.labels[i]
     bend = curvature * problem.squared_norms[i]
-    best = 0
-    for k in range(theta.size):
-        if theta[k] > theta[best]:
-            best = k
+    best = first_best(theta)
     top = np.float64(theta[best])
     inverse = 1 / bend if bend > 0 else 0.0
     highest = -np.inf

@@ -298,32 +298,32 @@ def share_generics(cls: type, *functions: Any) -> None:
 
 @implements(generics.max_oracle, EliminationProblem)
 def max_states(problem, i, theta, y, work):
-    total = elimination.max_product(problem.plan, i, theta, work.tables)
+    total = elimination.eliminate(problem.plan, i, theta, work.tables, False)
     elimination.decode(problem.plan, i, work.tables, y)
     return total
 
 
 @implements(generics.topk_oracle, EliminationProblem)
 def topk_states(problem, i, theta, outputs, values, level, work):
-    best = elimination.max_product(problem.plan, i, theta, work.tables)
+    best = elimination.eliminate(problem.plan, i, theta, work.tables, False)
     return elimination.k_best(problem.plan, i, best, work.tables, outputs, values, level, work.branches)
 
 
 @implements(generics.exp_oracle, EliminationProblem)
 def exp_states(problem, i, theta, mu, work):
-    log_z = elimination.sum_product(problem.plan, i, theta, work.tables)
+    log_z = elimination.eliminate(problem.plan, i, theta, work.tables, True)
     elimination.marginals(problem.plan, i, work.tables, mu)
     return log_z
 
 
 @implements(generics.sample_oracle, EliminationProblem)
 def sample_states(problem, i, theta, draws, outputs, work):
-    elimination.sum_product(problem.plan, i, theta, work.tables)
+    elimination.eliminate(problem.plan, i, theta, work.tables, True)
     for k in range(outputs.shape[0]):
         elimination.sample(problem.plan, i, work.tables, draws[k], outputs[k])
 
 
 @implements(generics.max_marginals, EliminationProblem)
 def pairwise_max_marginals(problem, i, theta, out, work):
-    total = elimination.max_product(problem.plan, i, theta, work.tables)
+    total = elimination.eliminate(problem.plan, i, theta, work.tables, False)
     elimination.max_marginals(problem.plan, i, total, work.tables, out)

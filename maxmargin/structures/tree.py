@@ -30,7 +30,7 @@ from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
-from maxmargin.structures import tree_dp
+from maxmargin.structures import tree_dp, tree_sums
 from maxmargin.structures.tree_dp import Forest
 
 
@@ -256,7 +256,7 @@ def exp_tree(problem, i, theta, mu, work):
     means, counts = nodes_and_pairs(problem, i, mu)
     forest = forest_of(problem, i)
     belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
-    return tree_dp.sum_product(nodes, pairs, forest, means, counts, belief, work.message, work.factors, work.extents)
+    return tree_sums.sum_product(nodes, pairs, forest, means, counts, belief, work.message, work.factors, work.extents)
 
 
 @implements(generics.max_marginals, TreeProblem)

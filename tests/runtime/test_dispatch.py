@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import maxmargin
 from maxmargin import problem as generics
 from maxmargin.inference import best_k_outputs, best_outputs
 from maxmargin.runtime import dispatch, generic, implements, interpreted, kernel, supports
@@ -178,7 +179,8 @@ REPORT = """
 
 def run_python(code, folder, **environment):
     """Run code in a new process in `folder`; return what it printed."""
-    environment = {**os.environ, "PYTHONPATH": str(folder), **{k: str(v) for k, v in environment.items()}}
+    path = os.pathsep.join([str(folder), str(Path(maxmargin.__file__).parents[1])])  # this one, not an installed one
+    environment = {**os.environ, "PYTHONPATH": path, **{k: str(v) for k, v in environment.items()}}
     command = [sys.executable, "-c", textwrap.dedent(code)]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -342,8 +344,24 @@ def test_a_broken_entry_costs_only_compilation(project):
     cache = project / "cache"
     run_python(REPORT, project, NUMBA_CACHE_DIR=cache)
     (entry,) = cache.rglob("user.run-*")
-    entry.write_bytes(entry.read_bytes()[:100])
+    content = bytearray(entry.read_bytes())
+    entry.write_bytes(content[:100])
     assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["6.0", "0", "1"]
+    content[content.index(b"ELF" if b"ELF" in content else b"user") + 200] ^= 1  # which would still load, and crash
+    entry.write_bytes(content)
+    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["6.0", "0", "1"]
+
+
+def test_kernels_that_make_arrays_are_loaded_with_numba_s_runtime_and_others_without(project):
+    cache = project / "cache"
+    report = REPORT + "    from numba.core.runtime.nrt import rtsys; print(rtsys._init)"
+    assert run_python(report, project, NUMBA_CACHE_DIR=cache) == ["6.0", "0", "1", "True"]
+    assert run_python(report, project, NUMBA_CACHE_DIR=cache) == ["6.0", "1", "0", "False"]
+    sums = HELPER.replace("{factor} * x", "np.full(int(x), 2.0).sum()").replace("numba\n", "numba, numpy as np\n")
+    (project / "helper.py").write_text(textwrap.dedent(sums))
+    compiles = "    import helper; helper.twice(3.0)  # by itself, so that it may make arrays" + report
+    assert run_python(compiles, project, NUMBA_CACHE_DIR=cache) == ["6.0", "0", "1", "True"]
+    assert run_python(report, project, NUMBA_CACHE_DIR=cache) == ["6.0", "1", "0", "True"]
 
 
 SHARED_KERNEL = """
