@@ -18,9 +18,20 @@ class Blocks(NamedTuple):
     start: np.ndarray
 
 
+def starts_of(sizes: Any) -> np.ndarray:
+    """Where blocks of the given sizes begin, one after the other, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+def places_in(sizes: np.ndarray) -> np.ndarray:
+    """0 to size - 1 for each of the sizes, one after the other."""
+    starts = starts_of(sizes)
+    return np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
+
+
 def new_blocks(sizes: np.ndarray, dtype: Any) -> Blocks:
     """Blocks of zeros of the given sizes."""
-    start = np.concatenate([[0], np.cumsum(sizes)])
+    start = starts_of(sizes)
     return Blocks(np.zeros(start[-1], dtype), start)
 
 
@@ -30,7 +41,7 @@ def as_blocks(arrays: Blocks | Sequence[Any], dtype: Any) -> Blocks:
         return Blocks(np.ascontiguousarray(arrays.values, dtype), np.ascontiguousarray(arrays.start, np.int64))
     if isinstance(arrays, np.ndarray) and arrays.ndim == 2:
         return Blocks(arrays.astype(dtype).ravel(), arrays.shape[1] * np.arange(len(arrays) + 1))
-    start = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
+    start = starts_of([len(array) for array in arrays])
     return Blocks(np.concatenate([*arrays, np.zeros(0, dtype)]).astype(dtype), start)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from maxmargin.losses import attain
 from maxmargin.persist.registry import kept
 from maxmargin.problem import add_output, gold, n_examples, score_output
-from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.blocks import Blocks, starts_of
 from maxmargin.runtime.dispatch import Bound, helper, implements, kernel
 from maxmargin.runtime.vectors import clear, copy_into, is_same, scale
 from maxmargin.runtime.views import matrix
@@ -58,7 +58,7 @@ class Carried(NamedTuple):
 
 def no_means(sizes: np.ndarray, dtype: Any) -> Blocks:
     """In place of mean parts of these sizes, where active sets say it all."""
-    return Blocks(np.zeros(0, dtype), np.concatenate([[0], np.cumsum(sizes)]))
+    return Blocks(np.zeros(0, dtype), starts_of(sizes))
 
 
 def copied(point: DualPoint, dtype: Any) -> DualPoint:
@@ -79,7 +79,7 @@ def sets_of(outputs: Blocks) -> ActiveSets:
     """Sets with one output of each example, which has the whole weight."""
     sizes = np.diff(outputs.start)
     n = len(sizes)
-    output_at = np.concatenate([[0], np.cumsum(FIRST_CAPACITY * sizes)])
+    output_at = starts_of(FIRST_CAPACITY * sizes)
     slots = FIRST_CAPACITY * n
     sets = ActiveSets(
         outputs=np.zeros(2 * output_at[-1], np.int32),

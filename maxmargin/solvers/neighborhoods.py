@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.runtime.blocks import places_in, starts_of
 from maxmargin.structures.pairwise import PairwiseProblem
 
 SIZE = 32  # cliques: with fewer, memory is waited for; with many, visits in turn are alike and the weights follow them
@@ -23,11 +24,10 @@ def find_neighborhoods(problem: PairwiseProblem) -> Neighborhoods:
     nodes, edges = problem.nodes, problem.edges
     n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
     n_sets = np.minimum(-(-(n_nodes + n_edges) // SIZE), n_nodes)
-    first_set = np.concatenate([[0], np.cumsum(n_sets)])
+    first_set = starts_of(n_sets)
     graph = np.repeat(np.arange(len(n_nodes)), n_nodes)
-    place = np.arange(len(graph)) - nodes.offsets[graph]
-    set_of_node = first_set[graph] + place * n_sets[graph] // n_nodes[graph]
+    set_of_node = first_set[graph] + places_in(n_nodes) * n_sets[graph] // n_nodes[graph]
     latest = problem.ends.max(axis=1, initial=0) + np.repeat(nodes.offsets[:-1], n_edges)
     sets = np.concatenate([set_of_node, set_of_node[latest]])
-    ends = np.cumsum(np.bincount(sets, minlength=first_set[-1]))
-    return Neighborhoods(np.concatenate([[0], ends]).astype(np.int64), np.argsort(sets, kind="stable").astype(np.int64))
+    counts = np.bincount(sets, minlength=first_set[-1])
+    return Neighborhoods(starts_of(counts), np.argsort(sets, kind="stable").astype(np.int64))

@@ -50,11 +50,11 @@ import numpy as np
 
 from maxmargin.persist.registry import kept
 from maxmargin.problem import REACH, add_output, part_sizes
+from maxmargin.runtime.blocks import places_in, starts_of
 from maxmargin.runtime.threads import aligned
 from maxmargin.solvers.entropies import gini, global_ends, oriented_trees
-from maxmargin.solvers.feasible import correct
 from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.relaxed_passes import ROUNDING, Layout, bound_losses, residuals, squared_norms, weigh
+from maxmargin.solvers.relaxed_passes import ROUNDING, Layout, bound_losses, correct, residuals, squared_norms, weigh
 from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.pairwise import PairwiseProblem
 
@@ -102,10 +102,10 @@ class Relaxation:
         self.strength = objective.regularization * objective.n
         self.n_weights, self.dtype = objective.n_weights, objective.passes.dtype
         nodes, edges = problem.nodes, problem.edges
-        start = np.concatenate([[0], np.cumsum(part_sizes(problem))])
+        start = starts_of(part_sizes(problem))
         n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
         ends = global_ends(problem)
-        ends_at = np.concatenate([[0], np.cumsum(nodes.n_parts[nodes.kind[ends]])]).astype(np.int64)
+        ends_at = starts_of(nodes.n_parts[nodes.kind[ends]])
         order = np.argsort(ends.ravel(), kind="stable")
         self.ends_at = ends_at[:-1].reshape(-1, 2)
         self.n_multipliers = int(ends_at[-1])
@@ -114,12 +114,13 @@ class Relaxation:
         is_gini = loss.entropy == "gini"
         node_entropy, edge_entropy = gini(problem) if is_gini else oriented_trees(problem, loss.trees)
         self.layout = Layout(
+            start=start,
             node_at=nodes.part + np.repeat(start[:-1], n_nodes),
             edge_at=edges.part + np.repeat(start[:-1], n_edges),
             node_weight=np.repeat(objective.weight, n_nodes),
             edge_weight=np.repeat(objective.weight, n_edges),
             ends_at=self.ends_at,
-            first=np.concatenate([[0], np.cumsum(self.degree)]).astype(np.int64),
+            first=starts_of(self.degree),
             incident=ends_at[:-1][order],
             stiffness=np.concatenate([_stiffness(nodes), _stiffness(edges)]),
             cost=np.where(loss.margin, problem.cost, 0).astype(np.float64),
@@ -138,7 +139,7 @@ class Relaxation:
         """The mean parts where every clique is uniform."""
         mu = np.zeros(self.n_parts)
         for at, sizes in self.places():
-            mu[np.repeat(at, sizes) + within(sizes)] = np.repeat(1 / sizes, sizes)
+            mu[np.repeat(at, sizes) + places_in(sizes)] = np.repeat(1 / sizes, sizes)
         return mu
 
     def places(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -154,7 +155,7 @@ class Relaxation:
     def truth(self) -> np.ndarray:
         """The mean parts of the true outputs."""
         mu = np.zeros(self.n_parts)
-        starts = np.concatenate([[0], np.cumsum(part_sizes(self.problem))])
+        starts = self.layout.start
         for i, (lo, hi) in enumerate(itertools.pairwise(self.problem.nodes.offsets)):
             add_output(self.problem, i, self.problem.labels[lo:hi], 1.0, mu[starts[i] : starts[i + 1]])
         return mu
@@ -220,12 +221,6 @@ class Relaxation:
 def _check_trees(trees: np.ndarray | None, problem: PairwiseProblem) -> None:
     if trees is not None and (np.shape(trees) != problem.ends.shape or not np.all(trees > 0)):
         raise ValueError(f"trees must hold two positive numbers for each of the {len(problem.ends)} edges.")
-
-
-def within(sizes: np.ndarray) -> np.ndarray:
-    """0 to size - 1 for each of the sizes, one after the other."""
-    ends = np.cumsum(sizes)
-    return np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
 
 
 def _stiffness(cliques: Cliques) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from maxmargin.features.base import add_row, clear_row
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.structures.cliques import score_clique, spread_clique
+from maxmargin.structures.local_polytope import make_consistent, peak
 from maxmargin.structures.margins import find_margins, project
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of what potentials are summed up from, relative to the largest
@@ -17,6 +18,7 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of what potentials are summed 
 class Layout(NamedTuple):
     """Where the cliques of all graphs have their mean parts and multipliers, one flat array of each."""
 
+    start: np.ndarray  # (n + 1,) those of graph i are start[i]:start[i + 1]
     node_at: np.ndarray  # (N,) the first mean part of each node
     edge_at: np.ndarray  # (M,)
     node_weight: np.ndarray  # (N,) the weight of its example
@@ -75,18 +77,6 @@ def true_pair(problem, i, e, n_second):
     """The part of edge e of graph i that the true labels have, counted from its first."""
     lo = problem.nodes.offsets[i]
     return problem.labels[lo + problem.ends[e, 0]] * n_second + problem.labels[lo + problem.ends[e, 1]]
-
-
-@helper
-def bound_node(theta, size, a, u):
-    """Max over the simplex of <theta, u> + a (1 - ||u||^2), attained at u."""
-    for p in range(size):
-        u[p] = theta[p] / (2 * a)
-    project(u, size)
-    value = a
-    for p in range(size):
-        value += (theta[p] - a * u[p]) * u[p]
-    return value
 
 
 @helper
@@ -169,7 +159,7 @@ def bound_losses(problem, layout, scratch, w, mu, delta, start, stop):
             size = tilt_node(problem, layout, c, w, delta, theta)
             truth = theta[problem.labels[c]]
             reach = largest(theta, size)
-            loss = bound_node(theta, size, layout.node_entropy[c], scratch[1]) - truth
+            loss = peak(theta, size, layout.node_entropy[c], scratch[1]) - truth
             total += layout.node_weight[c] * (max(loss, 0.0) + ROUNDING * reach)
             most = max(most, reach)
         for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
@@ -213,6 +203,15 @@ def leave(mu, at, size, truth, step):
         squares += mu[at + p] * mu[at + p]
     step[truth] += 1
     return squares
+
+
+@kernel
+def correct(problem, layout, scratch, mu, feasible, start, stop):
+    """Write a point of the local polytope near mu into `feasible`."""
+    for i in range(start, stop):
+        lo = layout.start[i]
+        hi = layout.start[i + 1]
+        make_consistent(problem, i, mu[lo:hi], feasible[lo:hi], scratch)
 
 
 @kernel

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from maxmargin.losses import RelaxedLoss
+from maxmargin.runtime.blocks import places_in
 from maxmargin.solvers.entropies import tightest_trees, uniform_trees
 from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.relaxed import Relaxation, within
+from maxmargin.solvers.relaxed import Relaxation
 
 
 def tighten(objective: Objective, means: np.ndarray, share: float) -> RelaxedLoss:
@@ -58,7 +59,7 @@ def tighten(objective: Objective, means: np.ndarray, share: float) -> RelaxedLos
     assert isinstance(loss, RelaxedLoss)
     feasible = relaxed.correct(means)
     node_squares, edge_squares = (
-        np.add.reduceat(feasible[np.repeat(at, sizes) + within(sizes)] ** 2, np.cumsum(sizes) - sizes)
+        np.add.reduceat(feasible[np.repeat(at, sizes) + places_in(sizes)] ** 2, np.cumsum(sizes) - sizes)
         for at, sizes in relaxed.places()
     )
     trees = uniform_trees(relaxed.problem) if loss.trees is None else loss.trees

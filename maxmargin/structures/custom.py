@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.runtime.blocks import starts_of
 from maxmargin.runtime.vectors import add_scaled, inner
 from maxmargin.smoothing import EVERY, has_weight
 
@@ -154,7 +155,7 @@ class CustomProblem:
             if not self._seen[i].outputs:
                 raise ValueError(f"outputs(X[{i}]) must yield at least one output.")
             indices, values = zip(*self._seen[i].parts, strict=True)
-            ends = np.concatenate([[0], np.cumsum([len(row) for row in indices])])
+            ends = starts_of([len(row) for row in indices])
             entries = np.concatenate(values), np.concatenate(indices), ends
             self._tables[i] = sp.csr_array(entries, (len(indices), self.n_features + 1))
         return self._seen[i]

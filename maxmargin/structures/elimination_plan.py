@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.runtime.blocks import starts_of
+
 LARGEST_TABLES = 2**22  # entries of all tables of a graph: 32 MB for each thread
 NONE = -1
 
@@ -61,7 +63,7 @@ def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = Fal
 
     steps = [step for plan in plans for step in plan]
     factors = [factor for step in steps for factor in step.factors]
-    before = np.repeat(_starts([len(plan) for plan in plans])[:-1], [len(plan) for plan in plans])
+    before = np.repeat(starts_of([len(plan) for plan in plans])[:-1], [len(plan) for plan in plans])
 
     def integers(values: Sequence[int]) -> np.ndarray:
         return np.array(values, np.int64)
@@ -71,20 +73,20 @@ def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = Fal
     of_factor = np.repeat(before, [len(step.factors) for step in steps])
     return Plan(
         which=integers(which),
-        first=_starts([len(plan) for plan in plans]),
+        first=starts_of([len(plan) for plan in plans]),
         node=integers([step.scope[-1] for step in steps]),
         parent=np.where(parent == NONE, NONE, parent + before),
         table=integers([step.table for step in steps]),
         n_rows=integers([step.n_rows for step in steps]),
         message=integers([step.message for step in steps]),
-        scope_first=_starts([len(step.scope) for step in steps]),
+        scope_first=starts_of([len(step.scope) for step in steps]),
         scope=integers([node for step in steps for node in step.scope]),
         states=integers([count for step in steps for count in step.states]),
-        factor_first=_starts([len(step.factors) for step in steps]),
-        own_end=_starts([len(step.factors) for step in steps])[:-1] + integers([step.n_own for step in steps]),
+        factor_first=starts_of([len(step.factors) for step in steps]),
+        own_end=starts_of([len(step.factors) for step in steps])[:-1] + integers([step.n_own for step in steps]),
         source=np.where(source == NONE, NONE, source + of_factor),
         base=integers([factor.base for factor in factors]),
-        stride_first=_starts([len(factor.strides) for factor in factors])[:-1],
+        stride_first=starts_of([len(factor.strides) for factor in factors])[:-1],
         stride=integers([stride for factor in factors for stride in factor.strides]),
     )
 
@@ -106,10 +108,6 @@ class _Step(NamedTuple):
     n_own: int
 
 
-def _starts(lengths: Sequence[int]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-
-
 def _strides(sizes: Sequence[int]) -> list[int]:
     """Those of a table whose last index runs fastest."""
     return [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
@@ -119,8 +117,8 @@ def _steps_of(i: int, n_states: list[int], ends: list[list[int]]) -> list[_Step]
     """The steps of graph i."""
     scopes = _eliminate(i, n_states, ends)
     place = {scope[-1]: t for t, scope in enumerate(scopes)}
-    node_part = _starts(n_states)
-    edge_part = node_part[-1] + _starts([n_states[a] * n_states[b] for a, b in ends])
+    node_part = starts_of(n_states)
+    edge_part = node_part[-1] + starts_of([n_states[a] * n_states[b] for a, b in ends])
     potentials: list[list[tuple[int, dict[int, int]]]] = [
         [(int(node_part[scope[-1]]), {scope[-1]: 1})] for scope in scopes
     ]

@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.problem import bound_oracle, score_output
-from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.blocks import Blocks, starts_of
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.structures.cliques import Cliques
@@ -67,7 +67,7 @@ share_generics(
 @implements(generics.true_outputs, FractionalProblem)
 def true_points(problem):
     nodes, edges = problem.nodes, problem.edges
-    start = np.concatenate([[0], np.cumsum(generics.part_sizes(problem))]).astype(np.int64)
+    start = starts_of(generics.part_sizes(problem))
     graph = np.repeat(np.arange(len(start) - 1), np.diff(edges.offsets))
     ends = problem.ends + nodes.offsets[graph][:, np.newaxis]
     pair = problem.labels[ends[:, 0]] * nodes.n_parts[nodes.kind[ends[:, 1]]] + problem.labels[ends[:, 1]]

@@ -25,6 +25,7 @@ from maxmargin.problem import (
     true_outputs,
     workspace,
 )
+from maxmargin.runtime.blocks import starts_of
 from maxmargin.runtime.dispatch import implements, supports
 from maxmargin.runtime.threads import aligned
 
@@ -54,7 +55,7 @@ BOTH = LinearizedProblem, LinearizedSumProblem
 
 def linearized(base: Any, derivatives: np.ndarray, offset: np.ndarray) -> Any:
     """A problem of the parts of `base`, given the derivatives of their potentials, (sum of parts, d), and offsets."""
-    start = np.concatenate([[0], np.cumsum(part_sizes(base))]).astype(np.int64)
+    start = starts_of(part_sizes(base))
     kind = LinearizedSumProblem if supports(exp_oracle, base) else LinearizedProblem
     no_grams = Gram(np.empty(0), np.zeros(len(start) - 1, np.int64))
     rows = DenseFeatures(np.require(derivatives, offset.dtype, ["C", "W"]), no_grams)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.runtime.blocks import starts_of
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import index
@@ -41,7 +42,7 @@ def make_arcs(offsets: np.ndarray, edge_offsets: np.ndarray, ends: np.ndarray) -
     tails = (ends + offsets[graph][:, np.newaxis]).ravel()
     out = np.argsort(tails, kind="stable")
     out -= 2 * edge_offsets[graph[out // 2]]
-    ends_of_rows = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=int(offsets[-1])))])
+    ends_of_rows = starts_of(np.bincount(tails, minlength=int(offsets[-1])))
     graph_of_row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets) + 1)
     first = ends_of_rows[np.arange(len(graph_of_row)) - graph_of_row] - 2 * edge_offsets[graph_of_row]
     return Arcs(first.astype(np.int32), out.astype(np.int32))

@@ -19,7 +19,7 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.problem import spread
-from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.blocks import Blocks, starts_of
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.structures import elimination
@@ -154,7 +154,7 @@ def _or_zeros(kinds: np.ndarray | None, count: int) -> np.ndarray:
 
 def _places(sizes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where blocks of the given sizes begin, counted in their graph, and where those of each graph end."""
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    starts = starts_of(sizes)
     at = starts[offsets]
     return starts[:-1] - np.repeat(at[:-1], np.diff(offsets)), np.diff(at)
 
@@ -207,7 +207,7 @@ def new_pairwise_weights(problem):
 def pairwise_part_sizes(problem):
     sizes = np.zeros(len(problem.nodes.offsets) - 1, np.int64)
     for cliques in (problem.nodes, problem.edges):
-        ends = np.concatenate([[0], np.cumsum(cliques.n_parts[cliques.kind])])
+        ends = starts_of(cliques.n_parts[cliques.kind])
         sizes += np.diff(ends[cliques.offsets])
     return sizes
 

@@ -11,6 +11,7 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.encode.chain import ChainEncoder
 from maxmargin.encode.rows import Rows
+from maxmargin.runtime.blocks import starts_of
 from maxmargin.runtime.dispatch import interpreted, runs_compiled, supports
 from maxmargin.smoothing import EVERY, has_weight
 from maxmargin.structures.chain import ChainProblem
@@ -29,7 +30,7 @@ def toy_chains(
 ) -> ChainProblem:
     """A small chain problem with Hamming costs and labels that follow the features, on which checks run fast."""
     rng = np.random.default_rng(random_state)
-    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, max_length + 1, n))])
+    offsets = starts_of(rng.integers(1, max_length + 1, n))
     n_tokens = int(offsets[-1])
     rows = Rows(rng.normal(size=(n_tokens, n_features)), offsets)
     signal = rows.matrix @ rng.normal(size=(n_features, n_labels))

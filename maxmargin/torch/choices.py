@@ -11,6 +11,7 @@ from torch import Tensor
 from maxmargin.checks import as_numbers
 from maxmargin.encode.edges import check_ends
 from maxmargin.features import ConstantFeatures
+from maxmargin.runtime.blocks import starts_of
 from maxmargin.structures.candidates import CandidateProblem
 from maxmargin.structures.graph_cut import GraphCutProblem
 from maxmargin.structures.matching import MatchingProblem
@@ -153,7 +154,7 @@ class GraphCuts(Potentials):
             self.ends = np.concatenate(
                 [check_ends(piece, f"batch entry {i}", size) for i, (piece, size) in enumerate(pieces)]
             )
-        self.edge_offsets = np.concatenate([[0], np.cumsum(counts)])
+        self.edge_offsets = starts_of(counts)
         self.edge_lengths = None if self.rows.is_padded else counts
         if bool((penalties < 0).any()):
             raise ValueError("penalties must not be negative: with other edges, the best labels are no minimum cut.")
@@ -277,7 +278,7 @@ class Matchings(Potentials):
         costs = np.concatenate(blocks) if y is not None else np.zeros(int((pairs + lefts).sum()))
         return MatchingProblem(
             features=ConstantFeatures(),
-            pair_offsets=np.concatenate([[0], np.cumsum(pairs)]),
+            pair_offsets=starts_of(pairs),
             left_offsets=offsets,
             n_right=np.ascontiguousarray(rights),
             matches=matches.astype(np.int32),

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from maxmargin.costs import labelling_costs
+from maxmargin.encode.checks import locate
 from maxmargin.encode.edges import children_first
 from maxmargin.features import ConstantFeatures
+from maxmargin.runtime.blocks import places_in, starts_of
 from maxmargin.structures.chain import ChainProblem
 from maxmargin.structures.tree import TreeProblem
 from maxmargin.torch.potentials import Potentials, Rows, check_labels, check_tensors, segments
@@ -136,10 +138,10 @@ class Chains(Labellings):
         labels, scales, matrix = self._labels_and_costs(y, cost, dtype)
         if self.has_steps:
             offsets, steps = self.rows.offsets, self.rows.lengths - 1
-            place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], self.rows.lengths)
+            place = places_in(self.rows.lengths)
             is_last = np.zeros(len(place), bool)
             is_last[offsets[1:] - 1] = True
-            kind_offsets = np.concatenate([[0], np.cumsum(steps)])
+            kind_offsets = starts_of(steps)
             parent, kind = np.where(is_last, -1, place + 1), np.where(is_last, -1, place)
             return make_trees(offsets, kind_offsets, parent, kind, place, labels, scales, matrix)
         return ChainProblem(
@@ -188,18 +190,17 @@ class Trees(Labellings):
         is_wrong = (self.parent < -1) | (self.parent >= limits)
         if is_wrong.any():
             at = int(np.flatnonzero(is_wrong)[0])
-            i = int(np.searchsorted(offsets, at, side="right")) - 1
+            i, node = locate(at, offsets)
             raise ValueError(
-                f"parents names {self.parent[at]} at node {at - offsets[i]} of batch entry {i}, "
-                f"which has {limits[at]} nodes."
+                f"parents names {self.parent[at]} at node {node} of batch entry {i}, which has {limits[at]} nodes."
             )
         self.order = children_first(self.parent, offsets, "batch entry {}").astype(np.int32)
         self.tensors = nodes, pairs.transpose(-1, -2)  # the library's tables are those of child and parent
         self._check_tables("pairs", pairs, self.rows.width)
         has_tables = pairs.ndim == 4
         n_tables = self.rows.lengths if has_tables else np.ones(self.n, np.int64)
-        self.kind_offsets = np.concatenate([[0], np.cumsum(n_tables)])
-        own = np.arange(offsets[-1]) - np.repeat(offsets[:-1], self.rows.lengths) if has_tables else 0
+        self.kind_offsets = starts_of(n_tables)
+        own = places_in(self.rows.lengths) if has_tables else 0
         self.kind = np.where(self.parent < 0, -1, own)
         self._lay_out(n_tables, (self.rows.width or 0) if has_tables else 1)
 

@@ -18,6 +18,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from maxmargin.losses import Loss
 from maxmargin.problem import part_sizes, truth_of
+from maxmargin.runtime.blocks import starts_of
 from maxmargin.runtime.passes import Passes
 from maxmargin.structures.linearized import linearized
 from maxmargin.torch.choices import Candidates, Matchings
@@ -61,7 +62,7 @@ class ScoreMap:
         joined, outputs, costs = join(examples, y, cost)
         self.problem = joined.problem(outputs, costs, self.dtype)
         self.counted = [_counted(example) for example in examples]
-        self.start = np.concatenate([[0], np.cumsum(part_sizes(self.problem))])
+        self.start = starts_of(part_sizes(self.problem))
         self.n_weights = sum(parameter.numel() for parameter in self.parameters.values())
 
     def _example(self, i: int, parameters: Any = None) -> Potentials:

@@ -8,7 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from maxmargin.encode.checks import locate
 from maxmargin.problem import part_sizes
+from maxmargin.runtime.blocks import starts_of
 from maxmargin.torch.kernels import NOTHING
 
 FLOATS = (torch.float32, torch.float64)
@@ -88,10 +90,8 @@ def check_labels(labels: np.ndarray, n_labels: int, offsets: np.ndarray) -> None
     is_missing = (labels < 0) | (labels >= n_labels)
     if is_missing.any():
         at = int(np.flatnonzero(is_missing)[0])
-        i = int(np.searchsorted(offsets, at, side="right")) - 1
-        raise ValueError(
-            f"y holds {labels[at]} at position {at - offsets[i]} of batch entry {i}, beyond 0 to {n_labels - 1}."
-        )
+        i, place = locate(at, offsets)
+        raise ValueError(f"y holds {labels[at]} at position {place} of batch entry {i}, beyond 0 to {n_labels - 1}.")
 
 
 class Rows:
@@ -126,7 +126,7 @@ class Rows:
         if is_wrong.any():
             i = int(np.flatnonzero(is_wrong)[0])
             raise ValueError(f"lengths[{i}] is {self.lengths[i]}, but must be 1 to {most}, the rows of {name}.")
-        self.offsets = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.offsets = starts_of(self.lengths)
         if not self.is_padded and self.offsets[-1] != most:
             raise ValueError(f"lengths add up to {self.offsets[-1]}, but {name} has {most} rows.")
         self.first = shape[1] * np.arange(n) if self.is_padded else self.offsets[:-1]  # rows, in the flat tensor
@@ -182,7 +182,8 @@ class Parts(Potentials):
     Examples
     --------
     >>> import torch
-    >>> from maxmargin.problem import part_sizes
+    >>> from maxmargin.encode.checks import locate
+    from maxmargin.problem import part_sizes
     >>> from maxmargin.testing import toy_chains
     >>> from maxmargin.torch import Parts, hinge_loss
     >>> problem = toy_chains()

@@ -12,13 +12,13 @@ from maxmargin.problem import new_weights
 from maxmargin.runtime import interpreted
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers import oriented_trees
-from maxmargin.solvers.feasible import correct
 from maxmargin.solvers.gdmm import GDMM
 from maxmargin.solvers.idal import IDAL
 from maxmargin.solvers.neighborhoods import find_neighborhoods
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.oriented_trees import heaviest_forest, tree_probabilities
 from maxmargin.solvers.relaxed import Relaxation
+from maxmargin.solvers.relaxed_passes import correct
 from maxmargin.solvers.soft import SoftBCFW, SoftSDCA
 from maxmargin.solvers.tighter_trees import tighten
 from maxmargin.structures.cliques import EdgeType
