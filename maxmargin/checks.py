@@ -15,9 +15,11 @@ __all__ = [
     "check_choice",
     "check_cost",
     "check_count",
+    "check_flag",
     "check_number",
     "check_positive",
     "check_share",
+    "counted",
     "shown",
 ]
 
@@ -65,6 +67,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
+def counted(n: int, noun: str) -> str:
+    """A number of things."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def as_numbers(name: str, values: Any) -> np.ndarray:
     """Values in float64; raises if they are no numbers that it can hold, or not all in rows of the same length."""
     try:
@@ -90,6 +97,12 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
     """Raise unless `value` is an integer of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer, at least {least}, not {value!r}.")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless `value` is True or False, or 1 or 0."""
+    if not isinstance(value, (Integral, np.bool_)) or value not in (0, 1):
+        raise ValueError(f"{name} must be True or False, not {shown(value)}.")
 
 
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:

@@ -6,11 +6,12 @@ the scales those of positions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import LARGEST, as_numbers
+from maxmargin.checks import LARGEST, as_numbers, shown
 
 COSTS = ("hamming", "normalized_hamming")
 
@@ -46,15 +47,16 @@ def label_costs(cost: Any, classes: np.ndarray, label_counts: np.ndarray, class_
             )
         if not ((matrix >= 0).all() and (matrix <= LARGEST).all() and (np.diag(matrix) == 0).all()):
             raise ValueError(f"cost must hold numbers from 0 to {LARGEST:g}, with zeros on its diagonal.")
-    return matrix * _class_weights(class_weight, classes, label_counts)[:, np.newaxis]
+    return matrix * class_weights(class_weight, classes, label_counts)[:, np.newaxis]
 
 
-def _class_weights(class_weight: Any, classes: np.ndarray, label_counts: np.ndarray) -> np.ndarray:
+def class_weights(class_weight: Any, classes: np.ndarray, label_counts: np.ndarray) -> np.ndarray:
+    """The weights of classes: None, a dict, or "balanced" (inversely to their counts)."""
     if class_weight is None:
         return np.ones(len(classes))
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ValueError(f'class_weight must be None, a dict or "balanced", not {class_weight!r}.')
+    if not isinstance(class_weight, Mapping):
+        if not (isinstance(class_weight, str) and class_weight == "balanced"):
+            raise ValueError(f'class_weight must be None, a dict or "balanced", not {shown(class_weight)}.')
         return label_counts.sum() / (len(classes) * label_counts)
     unknown = set(class_weight) - set(classes.tolist())
     if unknown:

@@ -303,6 +303,8 @@ def regularization_path(
         print(path.header(), flush=True)
     with Interruptible(path):
         for point in points:
+            if estimator is not None:
+                point = point._replace(w=task.order.back(point.w))
             path._append(point)
             if held_out is not None:
                 path.scores.append(held_out.score(point.w))

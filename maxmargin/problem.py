@@ -85,11 +85,11 @@ def squared_diameters(problem):
 
 
 @generic
-def arranged(problem):
-    """The same problem with its weights in another order, and perhaps more of them, in which solvers are faster.
+def places(problem):
+    """Where solvers have each weight of a model, or None if in the model's own order.
 
-    Return it with the new place of every weight, or None where there is nothing to gain; weights without an old place
-    stay zero. Where it is not implemented, nobody asks for it.
+    Some problems are solved faster with weights in another order, and perhaps more of them, which stay zero. Where it
+    is not implemented, nobody asks for it.
     """
 
 

@@ -14,7 +14,7 @@ from maxmargin.metrics import entity_f1, token_accuracy
 from maxmargin.path import Path, regularization_path
 from maxmargin.persist import register, save
 from maxmargin.text.documents import Layout
-from maxmargin.text.schemes import convert_tags, find_scheme, scheme_named
+from maxmargin.text.schemes import convert_tags, find_scheme, keeps_rules, scheme_named
 from maxmargin.text.windows import WindowFeatures
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # values of C to try
@@ -87,7 +87,7 @@ class Tagger(Estimator):
         model = ChainCRF(only_observed=True) if self.model is None else unfitted(self.model)
         scheme = _found_scheme(y) if self.scheme == "auto" else self.scheme and scheme_named(self.scheme)
         if scheme is not None:
-            y = y if self.scheme == "auto" else convert_tags(y, scheme)
+            y = y if self.scheme == "auto" or keeps_rules(y, scheme) else convert_tags(y, scheme)
             if model.constraints is None:
                 model.set_params(constraints=scheme.lower())
             if model.scoring is None:

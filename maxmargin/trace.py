@@ -50,7 +50,7 @@ class Certified(NamedTuple):
     >>> Certified(2.0, 1.5).gap
     0.5
     >>> print(Certified(2.0, 1.5))
-    objective 2, at most 0.5 (25 %) above the optimum
+    objective 2, at most 0.5 (25 % of it) above the optimum
     """
 
     primal: float
@@ -67,9 +67,8 @@ class Certified(NamedTuple):
         return self.gap / abs(self.primal) if self.primal else 0.0
 
     def __str__(self) -> str:
-        return (
-            f"objective {self.primal:.6g}, at most {self.gap:.2g} ({100 * self.relative_gap:.2g} %) above the optimum"
-        )
+        share = f"{100 * self.relative_gap:.3g} % of it"
+        return f"objective {self.primal:.6g}, at most {self.gap:.2g} ({share}) above the optimum"
 
 
 COLUMNS = ("passes", "oracle_calls", "seconds", "primal", "dual", "gap", "cache_hits", "cache_misses", "dev_score")

@@ -42,6 +42,14 @@ def test_odd_numbers_are_named(name, value):
             BCFW().solve(toy_chains(), **{name: value})
 
 
+def test_what_is_no_dictionary_or_function_is_named():
+    with pytest.raises(TypeError, match=r"bounds must be a dictionary of pairs by the names of weights, not 3\."):
+        ChainSVM(bounds=3).fit(X, Y)
+    for fit in (ChainSVM().fit, lambda *_, **options: BCFW().solve(toy_chains(), **options)):
+        with pytest.raises(TypeError, match=r"callback must be a function of a trace, not 3\."):
+            fit(X, Y, callback=3)
+
+
 @pytest.mark.parametrize("value", [Fraction(1, 2), np.float32(0.5), np.longdouble(0.5), True + 0.5])
 def test_numbers_of_other_types_work(value):
     model = ChainSVM(C=value, tol=value, time_limit=value * 100, random_state=0).fit(X, Y)

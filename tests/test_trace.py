@@ -3,7 +3,7 @@ import builtins
 import numpy as np
 import pytest
 
-from maxmargin.trace import COLUMNS, Trace
+from maxmargin.trace import COLUMNS, Certified, Trace
 
 
 def make_trace():
@@ -25,6 +25,11 @@ def test_a_gap_is_never_negative():
     trace = Trace()
     trace.append(passes=1, oracle_calls=1, seconds=0.0, primal=1.0, dual=1.0 + 1e-12)
     assert trace.gap.tolist() == [0.0]
+
+
+def test_certificates_are_told_as_shares_of_the_objective():
+    told = str(Certified(10.0, 0.002))  # that is 5,000 times the optimum, perhaps
+    assert told == "objective 10, at most 10 (100 % of it) above the optimum"
 
 
 def test_table_has_fixed_columns():

@@ -197,7 +197,9 @@ def inspect(
         Path | None,
         typer.Argument(help="File of sentences, one of which is explained; - is standard input.", allow_dash=True),
     ] = None,
-    sentence: Annotated[int, typer.Option("--sentence", "-s", min=1, help="Which sentence of the file.")] = 1,
+    sentence: Annotated[
+        int | None, typer.Option("--sentence", "-s", min=1, help="Which sentence of the file.", show_default="1")
+    ] = None,
     word: Annotated[int | None, typer.Option("--word", "-w", min=1, help="Which word of it; all by default.")] = None,
     rival: Annotated[str | None, typer.Option(help="The tag to compare with.", show_default="the runner-up")] = None,
     tag: Annotated[str | None, typer.Option(help="Show the features of this tag only.")] = None,
@@ -221,6 +223,7 @@ def inspect(
 
 
 @app.command()
+@reports_errors
 def demo(
     words: Annotated[int, typer.Option(min=20, help="Number of words to train on.")] = 200,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the words and of the training.")] = 0,

@@ -156,12 +156,16 @@ def load_tagger(path: Path) -> Tagger:
 
 def same_tokens(document: Document, tagger: Tagger) -> None:
     """Raise unless the tokens of a document have as many parts as those that a tagger was trained on."""
+    from maxmargin.checks import counted
+
     layout, token = tagger.layout, document.X[0][0]
     if layout is None or layout.format == "json":
         return
     wanted, found = (len(value) if isinstance(value, tuple) else 1 for value in (layout.x, token))
     if found != wanted:
-        raise ValueError(f"{document.where(0)}: tokens have {found} columns, but the tagger was trained on {wanted}.")
+        raise ValueError(
+            f"{document.where(0)}: tokens have {counted(found, 'column')}, but the tagger was trained on {wanted}."
+        )
 
 
 def in_batches(sentences: list[Any], tag: Callable[[list[Any]], list[Any]]) -> Iterator[Any]:

@@ -17,6 +17,7 @@ from sklearn.svm import LinearSVC
 
 from maxmargin import ChainSVM
 from maxmargin.datasets import Dataset, digit_words
+from maxmargin.trace import Status
 
 C = 0.1
 SIDE = 8  # pixels of a digit
@@ -50,7 +51,7 @@ def run_demo(n_words: int, seed: int, plot: Path | None) -> None:
     )
     with _note_if_slow(console, "Compiling for this machine: up to half a minute, only once ...\n"):
         _warm_up(words)
-    model = ChainSVM(C=C, tol=1e-3, random_state=seed, verbose=1).fit(words.X_train, words.y_train)
+    model = _fitted(ChainSVM(C=C, tol=1e-3, random_state=seed, verbose=1), words)
     relative_gap = model.trace_.gap[-1] / model.trace_.primal[-1]
     console.print(
         f"\nCertified in {model.trace_.seconds[-1]:.1f} s: no other weights lower the objective by more than "
@@ -85,9 +86,17 @@ def _note_if_slow(console: Console, note: str) -> Iterator[None]:
 
 def _warm_up(words: Dataset) -> None:
     """Compile, or load what an earlier run has compiled, so that the trace shows the time of training alone."""
-    model = ChainSVM(max_passes=1).fit(words.X_train, words.y_train)
+    model = _fitted(ChainSVM(max_passes=1), words)
     model.predict(words.X_test)
     model.predict_topk(words.X_test[:1], len(CHOICES))
+
+
+def _fitted(model: ChainSVM, words: Dataset) -> ChainSVM:
+    """The model, trained; Ctrl-C ends the demo, not just the training."""
+    model.fit(words.X_train, words.y_train)
+    if model.status_ is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return model
 
 
 def _n_wrong(truth: list[np.ndarray], readings: list[np.ndarray]) -> np.ndarray:

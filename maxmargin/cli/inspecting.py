@@ -6,11 +6,13 @@ import math
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from maxmargin.checks import counted
 from maxmargin.cli.common import load_tagger, print_json, read, same_tokens
 from maxmargin.inspection import strongest_features, strongest_transitions
 from maxmargin.tagger import Tagger
@@ -24,7 +26,7 @@ def run_inspect(
     *,
     top: int,
     tag: str | None,
-    sentence: int,
+    sentence: int | None,
     word: int | None,
     rival: str | None,
     as_json: bool,
@@ -33,18 +35,25 @@ def run_inspect(
     tagger = load_tagger(model)
     console = Console(highlight=False, emoji=False, soft_wrap=True)
     if source is None:
+        if word is not None or rival is not None or sentence is not None:
+            raise typer.BadParameter("--sentence, --word and --rival need a FILE of sentences.")
         _show_weights(tagger, tag, top, console, as_json)
         return
+    if tag is not None:
+        raise typer.BadParameter("--tag shows what was learned, without a FILE; with one, --rival is a tag to compare.")
     document = read(source, tagger.layout, format=format, encoding=encoding, needs_tags=False)
     same_tokens(document, tagger)
+    sentence = sentence or 1
     if sentence > len(document.X):
-        raise ValueError(f"{document.name} has {len(document.X)} sentences, no sentence {sentence}.")
+        raise ValueError(f"{document.name} has {counted(len(document.X), 'sentence')}, no sentence {sentence}.")
     tokens = document.X[sentence - 1]
     if word is None:
         _show_sentence(tagger, tokens, console, as_json)
         return
     if word > len(tokens):
-        raise ValueError(f"{document.where(sentence - 1)}: the sentence has {len(tokens)} words, no word {word}.")
+        raise ValueError(
+            f"{document.where(sentence - 1)}: the sentence has {counted(len(tokens), 'word')}, no word {word}."
+        )
     _show_word(tagger, tokens, word - 1, rival, top, console, as_json)
 
 

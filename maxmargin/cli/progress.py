@@ -80,9 +80,6 @@ class Progress:
 
 def summary(model: Any) -> str:
     """What a training has led to."""
-    certificate, trace = model.certificate_, model.trace_
-    return (
-        f"{trace.last('passes'):.0f} passes in {trace.last('seconds'):.1f} s: objective {certificate.primal:.6g}, "
-        f"at most {100 * certificate.relative_gap:.2g} % above the optimum "
-        f"({model.status_.name}: {model.status_.value})."
-    )
+    passes, seconds = (model.trace_.last(name) for name in ("passes", "seconds"))
+    why = f"{model.status_.name}: {model.status_.value}"
+    return f"{passes:.0f} passes in {seconds:.1f} s: {model.certificate_} ({why})."

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from errno import EISDIR
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
 
+from maxmargin.checks import counted
 from maxmargin.cli.common import INTERRUPTED, STDIN, located, print_json, read, say, told
 from maxmargin.cli.options import split_columns
 from maxmargin.cli.progress import Progress, summary
@@ -46,8 +48,13 @@ class Choices(NamedTuple):
         """Where to write the model; raises an error if that cannot be done."""
         if self.model is None and self.train == STDIN:
             raise typer.BadParameter("standard input has no name to call the model by: say where to write it, --model.")
+        if self.train.is_dir():
+            raise IsADirectoryError(EISDIR, "it is a folder, not a file", str(self.train))
         target = Path(self.train.name).with_suffix(".model") if self.model is None else self.model
-        writable(target)
+        found = writable(target)
+        for source in (self.train, self.dev):
+            if source is not None and source.exists() and found.exists() and source.samefile(found):
+                raise ValueError(f"The model would take the place of {source}: give it another name, --model.")
         return target
 
     def tagger(self, **options: Any) -> Tagger:
@@ -90,7 +97,8 @@ def describe(document: Document) -> str:
     """How much there is in a document."""
     y = document.y or []
     n_tags = len({tag for tags in y for tag in tags})
-    return f"{len(document.X):,} sentences, {sum(map(len, document.X)):,} tokens, {n_tags} tags"
+    n_tokens = sum(map(len, document.X))
+    return ", ".join([counted(len(document.X), "sentence"), counted(n_tokens, "token"), counted(n_tags, "tag")])
 
 
 def check_tags(tagger: Tagger, train: Document, dev: Document | None, *, is_quiet: bool) -> Tagger:

@@ -10,10 +10,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from maxmargin.checks import counted
 from maxmargin.cli.common import INTERRUPTED, located, print_json, say, told
 from maxmargin.cli.training import Choices, check_tags, figures
 from maxmargin.path import Path
 from maxmargin.text import Document
+from maxmargin.trace import Status
 
 BAR = 24  # characters of the longest bar, which fits in 80 columns
 HELD_OUT = 5  # where there is no held-out file, one sentence of so many is held out
@@ -51,9 +53,11 @@ def run_path(choices: Choices, Cs: list[float], plot: File | None) -> None:
     if dev is None and not is_cut:
         if not choices.quiet:
             say("Training on all sentences with it ...")
-        tagger.model_ = None
         tagger.model.set_params(C=path.best_C)
-        tagger.fit(train.X, train.y)
+        try:
+            is_cut = tagger.fit(train.X, train.y).status_ is Status.INTERRUPTED
+        except KeyboardInterrupt:  # before training: the tagger of those that were not held out stays
+            is_cut = True
     tagger.save(target)
     if not choices.quiet:
         say(f"The tagger is in {told(target)}.")
@@ -73,7 +77,7 @@ def run_path(choices: Choices, Cs: list[float], plot: File | None) -> None:
         ]
         print_json({**figures(tagger, target), "path": tried})
     if is_cut:
-        say("Interrupted: this is the best of those that were tried.")
+        say("Interrupted: this is the best model so far.")
         raise typer.Exit(INTERRUPTED)
 
 
@@ -83,7 +87,7 @@ def _split(train: Document, dev: Document | None) -> tuple[list, list, list, lis
     if dev is not None:
         return train.X, y, dev.X, dev.y or []
     if len(train.X) < HELD_OUT:
-        raise ValueError(f"{train.name} has {len(train.X)} sentences, too few to hold some out: give --dev.")
+        raise ValueError(f"{train.name} has {counted(len(train.X), 'sentence')}, too few to hold some out: give --dev.")
     is_held = [i % HELD_OUT == HELD_OUT - 1 for i in range(len(y))]
     kept, held = ([i for i, is_out in enumerate(is_held) if is_out == wanted] for wanted in (False, True))
     return [train.X[i] for i in kept], [y[i] for i in kept], [train.X[i] for i in held], [y[i] for i in held]
@@ -103,7 +107,7 @@ def curve(path: Path, score: str) -> Table:
         table.add_row(
             f"{C:g}",
             f"{primal:.4f}",
-            f"{100 * gap / primal:.2g} %" if primal > 0 else "0 %",
+            f"{100 * gap / primal:.3g} %" if primal > 0 else "0 %",
             f"{passes:.0f}",
             f"{100 * value:.2f}",
             "█" * (1 + round(share * (BAR - 1))),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
@@ -283,6 +285,15 @@ class CRF(Estimator):
         """The labels, in the order in which they occur."""
         self._fitted()
         return self._labels
+
+    @property
+    def size_(self) -> int:
+        """The bytes of the file that `save` writes."""
+        self._fitted()
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "crf.model")
+            self.save(path)
+            return path.stat().st_size
 
     @property
     def state_features_(self) -> dict[tuple[str, Any], float]:

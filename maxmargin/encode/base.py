@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import Any, ClassVar, Self, get_type_hints
@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, get_type_hints
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.checks import shown
 from maxmargin.encode.checks import find_labels, flatten_labels
 from maxmargin.encode.rows import Rows, as_stored
 from maxmargin.persist.registry import register
@@ -95,6 +96,8 @@ class Encoder:
         """The lower and upper bounds of all weights, from those of parts of them by their names; or None and None."""
         if bounds is None:
             return None, None
+        if not isinstance(bounds, Mapping):
+            raise TypeError(f"bounds must be a dictionary of pairs by the names of weights, not {shown(bounds)}.")
         limits = np.full(n_weights, -np.inf), np.full(n_weights, np.inf)
         parts = self.names(np.arange(1, n_weights + 1))  # numbers of weights, 0 where there is none
         for name, pair in bounds.items():

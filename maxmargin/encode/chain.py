@@ -82,7 +82,7 @@ class ChainEncoder(PairwiseEncoder):
             constant = sp.csr_array(np.ones((len(after), 1)))
             transitions = labels[after - 1] * len(classes) + labels[after]
             encoder = encoder.observing(only_observed, rows.matrix, labels, constant, transitions, least_observed)
-        return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams)
+        return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams, may_split=True)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
         rows = stack_rows(self.by_name(X), lengths, self.n_features_in)
@@ -97,13 +97,11 @@ class ChainEncoder(PairwiseEncoder):
         labels: np.ndarray,
         costs: np.ndarray,
         scales: np.ndarray,
-        *,
-        with_grams: bool = False,
-        is_once: bool = False,
+        **options: Any,
     ) -> ChainProblem:
-        """Put stored rows, true labels, costs of labels and weights of positions together."""
+        """Put stored rows, true labels, costs of labels and weights of positions together; see `features`."""
         return ChainProblem(
-            features=self.features(rows, self.node_pairs, with_grams=with_grams, is_once=is_once),
+            features=self.features(rows, self.node_pairs, **options),
             transitions=ConstantFeatures() if self.edge_pairs is None else self.features(ONE_ROW, self.edge_pairs),
             offsets=rows.offsets.astype(np.int64),
             labels=labels.astype(np.int32),

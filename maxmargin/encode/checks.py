@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import LARGEST, as_numbers
+from maxmargin.checks import LARGEST, as_numbers, counted
 
 
 def check_examples(X: Any, kind: str, noun: str) -> None:
@@ -78,7 +78,9 @@ def flatten_labels(y: Any, lengths: np.ndarray, noun: str, name: str = "y", *, i
     sequences = [_as_labels(labels, f"{name}[{i}]") for i, labels in enumerate(y)]
     for i, (labels, length) in enumerate(zip(sequences, lengths, strict=True)):
         if len(labels) != length:
-            raise ValueError(f"{name}[{i}] has {len(labels)} labels, but X[{i}] has {length} rows.")
+            raise ValueError(
+                f"{name}[{i}] has {counted(len(labels), 'label')}, but X[{i}] has {counted(length, 'row')}."
+            )
         if (labels.dtype.kind == "U") != (sequences[0].dtype.kind == "U"):
             raise TypeError(f"{name}[{i}] holds labels of another type than {name}[0].")
     return np.concatenate(sequences)

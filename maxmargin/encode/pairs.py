@@ -13,7 +13,7 @@ from maxmargin.checks import check_choice
 from maxmargin.encode.base import LabellingEncoder
 from maxmargin.encode.rows import Rows, row_features
 from maxmargin.encode.vocabulary import Vocabulary, have_names
-from maxmargin.features import Pairs, observed_features
+from maxmargin.features import Pairs, observed_features, split_features
 
 N_BIASES = 3
 
@@ -78,12 +78,24 @@ class PairwiseEncoder(LabellingEncoder):
             raise ValueError(f"No pair of a feature and a label, or of two labels, occurs {least:g} times or more.")
         return replace(self, node_pairs=node_pairs, edge_pairs=edge_pairs)
 
-    def features(self, rows: Rows, pairs: Pairs | None, *, with_grams: bool = False, is_once: bool = False) -> Any:
-        """Rows as features that have weights for all labels, or for these pairs; for one pass only, if said so."""
+    def features(
+        self,
+        rows: Rows,
+        pairs: Pairs | None,
+        *,
+        with_grams: bool = False,
+        may_split: bool = False,
+        is_once: bool = False,
+    ) -> Any:
+        """Rows as features that have weights for all labels, or for these pairs.
+
+        Those of pairs may be split in two parts, if said so, or be for one pass only.
+        """
         if pairs is None:
             return row_features(rows, self.dtype, with_grams=with_grams)
-        sparse = rows._replace(matrix=sp.csr_array(rows.matrix))
-        return observed_features(row_features(sparse, self.dtype), pairs, sorts=not is_once)
+        sparse = row_features(rows._replace(matrix=sp.csr_array(rows.matrix)), self.dtype)
+        split = split_features(sparse, pairs, len(self.classes), len(rows.lengths), self.dtype) if may_split else None
+        return split or observed_features(sparse, pairs, is_once=is_once)
 
     def tables(self, w: np.ndarray, n_edge_features: int) -> tuple[Any, np.ndarray, np.ndarray]:
         """The weights of features (F, L), of biases, and of edges (F_edge, L, L).

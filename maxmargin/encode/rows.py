@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.checks import LARGEST
+from maxmargin.checks import LARGEST, counted
 from maxmargin.encode.checks import check_examples, check_sparse, locate
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures, with_gram
 from maxmargin.features.base import Gram
@@ -53,7 +53,7 @@ def stack_rows(
         rows = _stack_list(X, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths)
     width = rows.matrix.shape[1]
     if n_features is not None and width != n_features:
-        raise ValueError(f"X has {width} features, but the model was fitted with {n_features}.")
+        raise ValueError(f"X has {counted(width, 'feature')}, but the model was fitted with {n_features}.")
     if width == 0:
         raise ValueError("X must have at least one feature, but its rows are empty.")
     check_finite(rows)
@@ -69,7 +69,7 @@ def _stack_list(X: Any, noun: str, may_be_empty: bool) -> Rows:
         if matrix.shape[0] == 0 and not may_be_empty:
             raise ValueError(f"X[{i}] is empty: every {noun} needs at least one row.")
         if matrix.shape[1] != matrices[0].shape[1]:
-            raise ValueError(f"X[{i}] has {matrix.shape[1]} features, but X[0] has {matrices[0].shape[1]}.")
+            raise ValueError(f"X[{i}] has {counted(matrix.shape[1], 'feature')}, but X[0] has {matrices[0].shape[1]}.")
     offsets = np.concatenate([[0], np.cumsum([matrix.shape[0] for matrix in matrices])])
     if any(sp.issparse(matrix) for matrix in matrices):
         return Rows(sp.csr_array(sp.vstack(matrices, format="csr")), offsets)
@@ -102,7 +102,7 @@ def _as_matrix(x: Any, name: str) -> Any:
     else:
         check_sparse(x, name)
     if x.ndim != 2:
-        dimensions = f"has {x.ndim} dimension{'s' if x.ndim != 1 else ''}" if x.size else "is empty"
+        dimensions = f"has {counted(x.ndim, 'dimension')}" if x.size else "is empty"
         raise ValueError(f"{name} must be a (T, F) matrix, but {dimensions}.")
     if x.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold numbers, but its dtype is {x.dtype}.")

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from numbers import Integral
 from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
 from maxmargin import inference
-from maxmargin.checks import as_sample_weight, check_count, check_positive, shown
+from maxmargin.checks import as_sample_weight, check_count, check_flag, check_positive, shown
 from maxmargin.encode.base import Encoder, same
 from maxmargin.estimator import Estimator, check_is_fitted
+from maxmargin.estimators.arrangement import Arrangement
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
 from maxmargin.metrics.scoring import find_metric
 from maxmargin.persist import register, save
-from maxmargin.problem import n_examples, new_weights, part_sizes
+from maxmargin.problem import n_examples, part_sizes
+from maxmargin.runtime.garbage import give_back
 from maxmargin.solvers import Solver, find_solver
 from maxmargin.solvers.checkpoint import check_checkpoint
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.trace import Certified, Status, Trace
 
+MANY_PARTS = 1_000_000  # of all examples: reading them leaves much free memory behind
+
 
 class Task(NamedTuple):
-    """Training data as a solver sees it, the bounds of its weights, and how to read other data."""
+    """Training data as a solver sees it, the bounds of its weights, and how to read them and other data."""
 
     encoder: Encoder
     problem: Any
+    order: Arrangement
     lower: np.ndarray | None
     upper: np.ndarray | None
 
@@ -134,14 +140,14 @@ class StructuredModel(Estimator):
         """Train on examples, of which `data` and `data_dev` say more; a fit that fails leaves the model as it was."""
         if checkpoint is not None:
             check_checkpoint(checkpoint)
-        encoder, problem, lower, upper = self._encode(X, y, **(data or {}))
+        encoder, problem, order, lower, upper = self._encode(X, y, **(data or {}))
         solver, loss = self._method(problem)
         result = solver.solve(
             problem,
             self.C,
             self._sample_weight(sample_weight, problem, y),
             loss=loss,
-            start=self._start(encoder, problem),
+            start=order.start(self._start(encoder, problem)),
             lower=lower,
             upper=upper,
             tol=self.tol,
@@ -152,9 +158,10 @@ class StructuredModel(Estimator):
             verbose=self.verbose,
             callback=callback,
             checkpoint=checkpoint,
-            held_out=self._held_out(encoder, X_dev, y_dev, data_dev or {}),
+            held_out=order.held_out(self._held_out(encoder, X_dev, y_dev, data_dev or {})),
             **self._solver_options(),
         )
+        result = result._replace(w=order.back(result.w))
         self._become(encoder, result.w)
         self.trace_ = result.trace
         self.status_ = result.status
@@ -171,6 +178,9 @@ class StructuredModel(Estimator):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
         check_count("patience", self.patience)
+        for argument in fields(self):
+            if argument.type == "bool":
+                check_flag(argument.name, getattr(self, argument.name))
         if self.scoring is not None:
             find_metric(self.scoring)
         if isinstance(self.random_state, str):
@@ -206,7 +216,11 @@ class StructuredModel(Estimator):
         """Check all arguments and training data, and put the optimization problem together."""
         self._check_parameters()
         encoder, problem = self._learn(X, y, **data)
-        return Task(encoder, problem, *encoder.limits(self._named_bounds(encoder), new_weights(problem).size))
+        if part_sizes(problem).sum() >= MANY_PARTS:
+            give_back()
+        order = Arrangement(problem)
+        lower, upper = encoder.limits(self._named_bounds(encoder), order.n_weights)
+        return Task(encoder, problem, order, order.there(lower, -np.inf), order.there(upper, np.inf))
 
     def _sample_weight(self, sample_weight: Any, problem: Any, y: Any) -> np.ndarray | None:
         return None if sample_weight is None else as_sample_weight(sample_weight, len(part_sizes(problem)))

@@ -6,6 +6,7 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
+from maxmargin.costs import class_weights
 from maxmargin.encode.multiclass import MulticlassEncoder
 from maxmargin.estimators.families import SVM, RowClassifier
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
@@ -74,9 +75,8 @@ class MulticlassSVM(SVM, RowClassifier):
         weights = super()._sample_weight(sample_weight, problem, y)
         if self.class_weight is None:
             return weights
-        from sklearn.utils import compute_sample_weight
-
-        return (1.0 if weights is None else weights) * compute_sample_weight(self.class_weight, y)
+        classes, labels, counts = np.unique(np.ravel(y), return_inverse=True, return_counts=True)
+        return (1.0 if weights is None else weights) * class_weights(self.class_weight, classes, counts)[labels]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores of the classes; for two classes, as in scikit-learn, how far the second is above the first.

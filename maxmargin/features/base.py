@@ -54,7 +54,7 @@ def clear_row(features, t, dense):
 
 @generic
 def fill_gram(features, offsets, start, values, width):
-    """Write the Gram matrix of each example i whose start[i] >= 0 from there on; called from Python only."""
+    """Add the folded Gram matrix of each example i whose start[i] >= 0 to what is there; called from Python only."""
 
 
 @generic
@@ -71,10 +71,20 @@ def as_matrix(features, n_rows):
 
 
 class Gram(NamedTuple):
-    """Gram matrices of the examples that have one, flat; `start` is -1 for the others."""
+    """Gram matrices of the examples that have one, folded and flat; `start` is -1 for the others."""
 
     values: np.ndarray
     start: np.ndarray
+
+
+def folded(matrix: np.ndarray) -> np.ndarray:
+    """The lower triangle of a symmetric matrix, row by row, with what stands above the diagonal added to it."""
+    return (matrix + np.tril(matrix, -1))[np.tril_indices(len(matrix))]
+
+
+def folded_size(n: Any) -> Any:
+    """The number of entries of folded matrices with n rows."""
+    return n * (n + 1) // 2
 
 
 @helper
@@ -93,29 +103,30 @@ def gram_squared_norm(gram, i, n, delta):
     In float32, products are exact for differences of two outputs, but rounded for others. Where the terms almost
     cancel, they are summed again in float64.
     """
-    start = gram.start[i]
+    p = gram.start[i]
     total = 0.0
     magnitude = 0.0
     for t in range(n):
-        if row_is_zero(delta, t):
-            continue
-        for u in range(t + 1):
-            entry = gram.values[start + t * n + u]
-            if entry != 0:
-                dot = delta.dtype.type(0)
-                for label in range(delta.shape[1]):
-                    dot += delta[t, label] * delta[u, label]
-                term = (1 if u == t else 2) * entry * dot
-                total += term
-                magnitude += abs(term)
+        if not row_is_zero(delta, t):
+            for u in range(t + 1):
+                entry = gram.values[p + u]
+                if entry != 0:
+                    dot = delta.dtype.type(0)
+                    for label in range(delta.shape[1]):
+                        dot += delta[t, label] * delta[u, label]
+                    total += entry * dot
+                    magnitude += abs(entry * dot)
+        p += t + 1
     if delta.itemsize == 4 and total < 1e-3 * magnitude:
         total = 0.0
+        p = gram.start[i]
         for t in range(n):
-            for u in range(n):
+            for u in range(t + 1):
                 dot64 = 0.0
                 for label in range(delta.shape[1]):
                     dot64 += np.float64(delta[t, label]) * np.float64(delta[u, label])
-                total += gram.values[start + t * n + u] * dot64
+                total += gram.values[p + u] * dot64
+            p += t + 1
     return max(total, 0.0)
 
 
@@ -169,9 +180,9 @@ def gram_blocks(features: Any, offsets: np.ndarray, n_entries: np.ndarray, width
     """
     lengths = np.diff(offsets)
     wanted = needs_gram(lengths, n_entries)
-    sizes = np.where(wanted, lengths**2, 0)
+    sizes = np.where(wanted, folded_size(lengths), 0)
     ends = np.cumsum(sizes)
     start = np.where(wanted, ends - sizes, -1)
-    values = np.empty(int(ends[-1]) if len(ends) else 0)
+    values = np.zeros(int(ends[-1]) if len(ends) else 0)
     fill_gram(features, offsets, start, values, width)
     return Gram(values, start)

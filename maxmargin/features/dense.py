@@ -13,6 +13,8 @@ from maxmargin.features.base import (
     clear_row,
     dot_row,
     fill_gram,
+    folded,
+    folded_size,
     full_table,
     gram_blocks,
     gram_squared_norm,
@@ -136,4 +138,4 @@ def dense_with_gram(features, offsets, width):
 def fill_dense_gram(features, offsets, start, values, width):
     for i in np.flatnonzero(start >= 0):
         rows = features.rows[offsets[i] : offsets[i + 1]].astype(np.float64)
-        values[start[i] : start[i] + len(rows) ** 2] = (rows @ rows.T).ravel()
+        values[start[i] : start[i] + folded_size(len(rows))] += folded(rows @ rows.T)

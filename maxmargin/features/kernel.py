@@ -23,6 +23,8 @@ import scipy.sparse as sp
 
 from maxmargin.features.base import (
     Gram,
+    folded,
+    folded_size,
     gram_squared_norm,
     row_is_zero,
     score_rows,
@@ -170,9 +172,9 @@ def whole_gram_features(gram: np.ndarray, extra: np.ndarray, offsets: np.ndarray
 
 
 def gram_of(blocks: list[np.ndarray]) -> Gram:
-    """The Gram matrices of all examples, flat."""
-    sizes = np.array([block.size for block in blocks])
-    return Gram(np.concatenate([block.ravel() for block in blocks]).astype(np.float64), np.cumsum(sizes) - sizes)
+    """The Gram matrices of all examples."""
+    sizes = folded_size(np.array([len(block) for block in blocks]))
+    return Gram(np.concatenate([folded(block.astype(np.float64)) for block in blocks]), np.cumsum(sizes) - sizes)
 
 
 def kernel_of(problem: Any) -> KernelFeatures | None:

@@ -24,6 +24,8 @@ from maxmargin.features.sparse import SparseFeatures, entry
 from maxmargin.persist.registry import register
 from maxmargin.runtime.dispatch import implements
 
+ROWS = 20_000  # looked at at once: less memory than all of them
+
 
 @register
 class Pairs(NamedTuple):
@@ -47,26 +49,36 @@ class ObservedFeatures(NamedTuple):
     labels: np.ndarray  # (P,) uint32
 
 
-def observed_features(rows: Any, pairs: Pairs, *, sorts: bool = True) -> ObservedFeatures:
-    """Sparse or binary rows with weights for these pairs.
-
-    The entries of a row are sorted by the number of their weights: then loops over these are of similar length, and a
-    pass takes a third less time. For a single pass that is not worth it.
-    """
-    starts, ends = pairs.start[rows.indices], pairs.start[1:][rows.indices]
-    if not sorts:
+def observed_features(rows: Any, pairs: Pairs, *, is_once: bool = False) -> ObservedFeatures:
+    """Sparse or binary rows with weights for these pairs; for a single pass, if said so, sorting is not worth it."""
+    if is_once:
+        starts, ends = pairs.start[rows.indices], pairs.start[1:][rows.indices]
         return ObservedFeatures(rows._replace(indices=starts), ends, pairs.labels)
-    arrays = [starts, ends]
-    if isinstance(rows, SparseFeatures):
-        rows = rows._replace(values=rows.values.copy())
-        arrays.append(rows.values)
-    for lo in range(0, len(starts), 500_000):  # less memory than all at once; a row that is cut is sorted in two parts
-        part = slice(lo, lo + 500_000)
-        row = np.searchsorted(rows.indptr, np.arange(lo, min(lo + 500_000, len(starts))), side="right")
-        order = np.lexsort((ends[part] - starts[part], row))
-        for array in arrays:
-            array[part] = array[part][order]
-    return ObservedFeatures(rows._replace(indices=starts), ends, pairs.labels)
+    n_met = np.diff(pairs.start)
+    rows = select_entries(rows, n_met > 0, pairs.start[:-1], n_met)
+    return ObservedFeatures(rows, pairs.start[np.searchsorted(pairs.start, rows.indices, side="right")], pairs.labels)
+
+
+def select_entries(rows: Any, is_in: np.ndarray, numbers: np.ndarray, n_met: np.ndarray | None = None) -> Any:
+    """The rows with their entries of some features only, which have new numbers.
+
+    The entries of a row are sorted by the number of weights that they meet, if that of each feature is given: then
+    loops over these are of similar length, and a pass takes a third less time.
+    """
+    lengths, indices, entries = [np.zeros(1, np.int64)], [], []
+    for lo in range(0, len(rows.indptr) - 1, ROWS):
+        starts = rows.indptr[lo : lo + ROWS + 1]
+        found = rows.indices[starts[0] : starts[-1]]
+        kept = np.flatnonzero(is_in[found])
+        lengths.append(np.diff(np.searchsorted(kept, starts - starts[0])))
+        if n_met is not None:
+            row = np.repeat(np.arange(len(lengths[-1])), lengths[-1])
+            kept = kept[np.lexsort((n_met[found[kept]], row))]
+        indices.append(numbers[found[kept]])
+        if isinstance(rows, SparseFeatures):
+            entries.append(rows.values[starts[0] + kept])
+    chosen = rows._replace(indptr=np.cumsum(np.concatenate(lengths)), indices=np.concatenate(indices))
+    return chosen._replace(values=np.concatenate(entries)) if entries else chosen
 
 
 @implements(weight_shape, ObservedFeatures)

@@ -243,10 +243,10 @@ def multiply_rows(features, offsets, start, values, dense):
     for i in range(start.size):
         if start[i] < 0:
             continue
-        lo = offsets[i]
-        n = offsets[i + 1] - lo
-        for t in range(n):
-            add_row(features, lo + t, 1.0, dense)
-            for u in range(n):
-                values[start[i] + t * n + u] = dot_row(features, lo + u, dense)
-            clear_row(features, lo + t, dense)
+        p = start[i]
+        for t in range(offsets[i], offsets[i + 1]):
+            add_row(features, t, 1.0, dense)
+            for u in range(offsets[i], t + 1):
+                values[p] += (1 if u == t else 2) * dot_row(features, u, dense)
+                p += 1
+            clear_row(features, t, dense)

@@ -17,6 +17,7 @@ from maxmargin.features.base import (
     Gram,
     as_matrix,
     fill_gram,
+    folded_size,
     gram_squared_norm,
     row_is_zero,
     score_rows,
@@ -27,8 +28,8 @@ from maxmargin.features.base import (
     weight_shape,
     with_gram,
 )
-from maxmargin.features.observed import ObservedFeatures
-from maxmargin.features.sparse import SparseFeatures, entry
+from maxmargin.features.observed import Pairs, select_entries
+from maxmargin.features.sparse import entry
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.lanes import BLOCK, LANES, as_precise, fetch, fma, store, times, without_first
 from maxmargin.runtime.views import matrix
@@ -36,75 +37,81 @@ from maxmargin.runtime.views import matrix
 MANY = 1 / 4  # of all labels: features that meet more have a row of weights
 LONG = 100  # rows of an example: those with more have no Gram matrix
 ENOUGH_VISITS = 1_000_000  # of weights in a pass: with fewer there is little to gain
+MOST = 2**16  # features with a row of weights, and labels
+ENTRIES = 500_000  # looked at at once: less memory than all of them
 
 
 class SplitFeatures(NamedTuple):
-    """Sparse or binary rows, in two parts: their entries of frequent features, and the others."""
+    """Sparse or binary rows, in two parts: their entries of frequent features, and the others.
+
+    An entry p of `rare` meets the weights from rare.indices[p] on, n_met[p] of them.
+    """
 
     frequent: Any
     is_observed: np.ndarray  # (F, L) which weights of frequent features there are, as numbers 0 and 1
-    rare: ObservedFeatures  # whose weights come after those of the frequent ones
+    rare: Any
+    n_met: np.ndarray  # uint16
+    labels: np.ndarray  # uint32, of the weights of rare features, which come after those of the frequent ones
+    place: np.ndarray  # (P,) where the weight of each pair is
     gram: Gram  # of all features, whatever pairs they have
 
 
-def split_features(
-    features: ObservedFeatures, n_labels: int, n_examples: int, dtype: Any
-) -> tuple[SplitFeatures, np.ndarray] | None:
-    """The features in two parts, and where each of their weights is then; None if that is not worth it."""
-    rows, starts, counts = features.rows, features.rows.indices, features.ends - features.rows.indices
-    if counts.sum() < ENOUGH_VISITS:
+def split_features(rows: Any, pairs: Pairs, n_labels: int, n_examples: int, dtype: Any) -> SplitFeatures | None:
+    """Sparse or binary rows with weights for these pairs, in two parts; None if that is not worth it."""
+    n_met, owner = np.diff(pairs.start), _owners(pairs)
+    times, first = _uses(rows.indices, len(n_met))
+    if times @ n_met < ENOUGH_VISITS or n_labels >= MOST:
         return None
-    n_weights = features.labels.size
-    is_frequent, is_rare = counts > MANY * n_labels, (counts > 0) & (counts <= MANY * n_labels)
-    place = np.full(n_weights, -1, np.int64)
+    frequent = np.flatnonzero((n_met > MANY * n_labels) & (times > 0))
+    frequent = frequent[np.argsort(-times[frequent], kind="stable")][:MOST]
+    is_frequent = np.zeros(len(n_met), bool)
+    is_frequent[frequent] = True
+    rare = np.flatnonzero(~is_frequent)
+    rare = rare[np.argsort(first[rare], kind="stable")]
+    begin = np.zeros(len(n_met), np.uint32)  # of the rows, or of the pairs
+    begin[frequent] = np.arange(len(frequent))
+    begin[rare] = np.cumsum(n_met[rare]) - n_met[rare]
 
-    often = np.bincount(starts[is_frequent], minlength=n_weights)
-    firsts = np.argsort(-often, kind="stable")[: np.count_nonzero(often)]  # the first weights of frequent features
-    number = np.zeros(n_weights, np.int32)
-    number[firsts] = np.arange(len(firsts))
-    lengths = np.zeros(n_weights, np.int64)
-    lengths[starts] = counts
-    owner, weights = _ranges(firsts, lengths[firsts])
-    is_observed = np.zeros((len(firsts), n_labels), dtype)
-    is_observed[owner, features.labels[weights]] = 1
-    place[weights] = owner * n_labels + features.labels[weights]
+    is_in_row, n_rows = is_frequent[owner], len(frequent) * n_labels
+    within = np.arange(len(owner)) - pairs.start[owner]
+    place = np.where(is_in_row, begin[owner].astype(np.int64) * n_labels + pairs.labels, n_rows + begin[owner] + within)
+    is_observed = np.zeros((len(frequent), n_labels), dtype)
+    is_observed.ravel()[place[is_in_row]] = 1
+    labels = np.empty(len(owner) - np.count_nonzero(is_in_row), np.uint32)
+    labels[place[~is_in_row] - n_rows] = pairs.labels[~is_in_row]
 
-    first_use = np.full(n_weights, -1, np.int64)
-    used = starts[is_rare]
-    first_use[used[::-1]] = np.arange(len(used))[::-1]
-    firsts = np.argsort(first_use, kind="stable")[np.count_nonzero(first_use < 0) :]
-    begin = np.zeros(n_weights, np.uint32)
-    begin[firsts] = np.cumsum(lengths[firsts]) - lengths[firsts]
-    _, weights = _ranges(firsts, lengths[firsts])
-    unused = np.setdiff1d(np.flatnonzero(place < 0), weights, assume_unique=True)
-    place[weights] = is_observed.size + np.arange(len(weights))
-    place[unused] = is_observed.size + len(weights) + np.arange(len(unused))
-
-    rare = _entries(rows, is_rare, begin[used])
-    labels = features.labels[np.concatenate([weights, unused])]
-    gram = Gram(np.empty(0, np.float32), np.full(n_examples, -1, np.int64))
-    frequent = _entries(rows, is_frequent, number[starts[is_frequent]])
-    rare_part = ObservedFeatures(rare, (rare.indices + counts[is_rare]).astype(np.uint32), labels)
-    return SplitFeatures(frequent, is_observed, rare_part, gram), place
+    met_from = np.zeros(len(labels) + 1, np.uint16)  # the number of weights of the feature that begins there
+    met_from[begin[rare]] = n_met[rare]
+    rare_rows = select_entries(rows, ~is_frequent & (n_met > 0), begin, n_met)
+    return SplitFeatures(
+        frequent=select_entries(rows, is_frequent, begin.astype(np.uint16)),
+        is_observed=is_observed,
+        rare=rare_rows,
+        n_met=met_from[rare_rows.indices],
+        labels=labels,
+        place=place.astype(np.uint32),
+        gram=Gram(np.empty(0, np.float32), np.full(n_examples, -1, np.int64)),
+    )
 
 
-def _ranges(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of ranges, each as often as it is long, and all that is in them."""
-    owner = np.repeat(np.arange(len(starts)), lengths)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return owner, starts[owner] + within
+def _owners(pairs: Pairs) -> np.ndarray:
+    """The feature of each pair."""
+    return np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
 
 
-def _entries(rows: Any, which: np.ndarray, indices: np.ndarray) -> Any:
-    """The rows with some of their entries only, which have new indices."""
-    indptr = np.searchsorted(np.flatnonzero(which), rows.indptr)
-    kept = rows._replace(indptr=indptr, indices=indices)
-    return kept._replace(values=rows.values[which]) if isinstance(rows, SparseFeatures) else kept
+def _uses(indices: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """How often each feature occurs, and its first entry, or one after all where it does not; little by little."""
+    times, first = np.zeros(n_features, np.int64), np.full(n_features, len(indices))
+    for lo in range(0, len(indices), ENTRIES)[::-1]:
+        part = indices[lo : lo + ENTRIES]
+        times += np.bincount(part, minlength=n_features)
+        first[part[::-1]] = np.arange(lo, lo + len(part))[::-1]
+    return times, first
 
 
 @implements(weight_shape, SplitFeatures)
 def table_and_column(features, n_features, n_labels):
-    return features.is_observed.size + features.rare.labels.size, 1
+    return features.is_observed.size + features.labels.size, 1
 
 
 implements(squared_sums, SplitFeatures)(squared_sums_of_rows)
@@ -119,18 +126,18 @@ def split_matrix(features, n_rows):
 def score_split(features, weights, lo, hi, out):
     table = matrix(weights, 0, features.is_observed.shape[0], features.is_observed.shape[1])
     score_rows(features.frequent, table, lo, hi, out)
-    rows, ends, labels = features.rare.rows, features.rare.ends, features.rare.labels
+    rare, n_met, labels = features.rare, features.n_met, features.labels
     after = features.is_observed.size
     for t in range(lo, hi):
-        for p in range(rows.indptr[t], rows.indptr[t + 1]):
-            x = entry(rows, p)
-            for k in range(rows.indices[p], ends[p]):
+        for p in range(rare.indptr[t], rare.indptr[t + 1]):
+            x = entry(rare, p)
+            for k in range(rare.indices[p], rare.indices[p] + n_met[p]):
                 out[t - lo, labels[k]] += x * weights[after + k, 0]
 
 
 @implements(spread_rows, SplitFeatures)
 def spread_split(features, weights, lo, hi, delta, scale):
-    rows, ends, labels = features.rare.rows, features.rare.ends, features.rare.labels
+    rare, n_met, labels = features.rare, features.n_met, features.labels
     table = matrix(weights, 0, features.is_observed.shape[0], features.is_observed.shape[1])
     after = features.is_observed.size
     n_labels = delta.shape[1]
@@ -149,9 +156,9 @@ def spread_split(features, weights, lo, hi, delta, scale):
                 x = entry(features.frequent, p) * step
                 for label in range(n_labels):
                     table[f, label] += x * features.is_observed[f, label] * delta[t - lo, label]
-        for p in range(rows.indptr[t], rows.indptr[t + 1]):
-            x = entry(rows, p) * step
-            for k in range(rows.indices[p], ends[p]):
+        for p in range(rare.indptr[t], rare.indptr[t + 1]):
+            x = entry(rare, p) * step
+            for k in range(rare.indices[p], rare.indices[p] + n_met[p]):
                 weights[after + k, 0] += x * delta[t - lo, labels[k]]
 
 
@@ -197,8 +204,8 @@ def squared_norm_split(features, i, lo, hi, delta, buffer):
         for label in range(table.shape[1]):
             total += table[f, label] * table[f, label]
             table[f, label] = 0
-    for p in range(rare.rows.indptr[lo], rare.rows.indptr[hi]):
-        for k in range(rare.rows.indices[p], rare.ends[p]):
+    for p in range(rare.indptr[lo], rare.indptr[hi]):
+        for k in range(rare.indices[p], rare.indices[p] + features.n_met[p]):
             total += buffer[after + k, 0] * buffer[after + k, 0]
             buffer[after + k, 0] = 0
     return total
@@ -208,11 +215,10 @@ def squared_norm_split(features, i, lo, hi, delta, buffer):
 def split_with_gram(features, offsets, width):
     """Of all examples: it is cheaper than the sums of both parts, but for very long ones."""
     lengths = np.diff(offsets)
-    is_short = lengths <= LONG
-    ends = np.cumsum(np.where(is_short, lengths**2, 0))
-    start = np.where(is_short, ends - lengths**2, -1)
-    values, more = (np.empty(int(ends[-1]), np.float32) for _ in range(2))
+    is_short, sizes = lengths <= LONG, folded_size(lengths)
+    ends = np.cumsum(np.where(is_short, sizes, 0))
+    start = np.where(is_short, ends - sizes, -1)
+    values = np.zeros(int(ends[-1]), np.float32)
     fill_gram(features.frequent, offsets, start, values, len(features.is_observed))
-    fill_gram(features.rare.rows, offsets, start, more, features.rare.labels.size)
-    values += more
+    fill_gram(features.rare, offsets, start, values, features.labels.size)
     return features._replace(gram=Gram(values, start))

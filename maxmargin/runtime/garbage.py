@@ -1,13 +1,18 @@
-"""Work without Python's search for garbage, which is in vain where many objects are made that all stay in use."""
+"""Memory that is no longer in use: when to look for it, and when to give it back."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
 import threading
 
 
 class _Pause:
-    """A context in which Python does not look for garbage: until the last thread has left it."""
+    """A context in which Python does not look for garbage: until the last thread has left it.
+
+    It does so in vain where many objects are made that all stay in use.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,3 +34,10 @@ class _Pause:
 
 
 no_garbage_collection = _Pause()
+
+
+def give_back() -> None:
+    """Give free memory back to the system: Python and the C library keep much of it, in case it is needed again."""
+    gc.collect()
+    with contextlib.suppress(AttributeError, OSError):  # there is no such function but in the GNU C library
+        ctypes.CDLL(None).malloc_trim(0)

@@ -23,9 +23,9 @@ from maxmargin.checks import check_choice, check_count, check_share
 from maxmargin.losses import Loss
 from maxmargin.persist.registry import kept
 from maxmargin.problem import IMPOSSIBLE
-from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.blocks import new_blocks
 from maxmargin.solvers import sum_tree
-from maxmargin.solvers.exponentiated_steps import GibbsPoint, assemble_gibbs, exponentiated_steps, place
+from maxmargin.solvers.exponentiated_steps import assemble_gibbs, exponentiated_steps, place
 from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
@@ -44,14 +44,14 @@ SHORTEST = 1e-12  # of the last step, tried before giving up
 class ExponentiatedGradient(Solver):
     """Exponentiated gradient on the dual, on single examples or in batch.
 
-    Good for conditional random fields at small and medium C: few passes to a tight gap. Single steps keep two numbers
-    per part of each example, batch steps nothing.
+    Good for conditional random fields at small and medium C: few passes to a tight gap. Single steps keep a number per
+    part of each example, batch steps nothing.
 
     Parameters
     ----------
     batch : take steps on all examples at once, on all threads, in place of one after the other
-    sampling : order of the examples: "permutation" visits each once per pass, "gap" draws in proportion to the block
-        gaps
+    sampling : order of the examples: "permutation" visits each once per pass, "gap" draws in proportion to what their
+        last steps tell of the block gaps
     uniform_share : the share of examples that gap sampling draws uniformly
     gap_every : passes between two certificates
 
@@ -107,9 +107,7 @@ class ExponentiatedGradient(Solver):
                 state.steps.make_pass(self)
                 if run.must_stop:
                     break
-            certificate = state.certifier.certify(*state.steps.rebuild())
-            state.steps.refresh(state.certifier.gaps)
-            yield certificate
+            yield state.certifier.certify(*state.steps.rebuild())
 
 
 def temperature_of(loss: Loss) -> float:
@@ -154,12 +152,9 @@ class BatchState:
             if self.eta < shortest:
                 run.verdict = Status.STALLED
 
-    def rebuild(self) -> tuple[np.ndarray, float, float, None]:
-        """w(alpha), D(alpha), the size of its exponents, and no mean parts."""
-        return self.point.v, self._value(self.point), self.point.exponents, None
-
-    def refresh(self, gaps: np.ndarray) -> None:
-        """Batch steps go without the gaps of blocks."""
+    def rebuild(self) -> tuple[np.ndarray, float, float]:
+        """w(alpha), D(alpha), and the size of its exponents."""
+        return self.point.v, self._value(self.point), self.point.exponents
 
 
 @kept
@@ -178,11 +173,11 @@ class BlockState:
         self.run, self.objective = run, objective
         self.w = np.zeros(objective.n_weights, objective.passes.dtype)
         self.t = temperature_of(objective.loss)
-        self.point = GibbsPoint(objective.gold_means(), objective.gold_means(), np.zeros(n))
+        self.point = new_blocks(objective.passes.part_sizes, objective.passes.dtype)  # potentials
         first = 1 / first_temperature(run, certificate)
         self.etas = np.full(n, FIRST_STEP * first)
         self.tree = sum_tree.new_tree(n)
-        self.room = np.zeros((2, int(objective.passes.part_sizes.max())), objective.passes.dtype)
+        self.room = np.zeros((3, int(objective.passes.part_sizes.max())), objective.passes.dtype)
         self.is_first = True
         self.w[:] = certificate.w
         if run.start is not None:
@@ -208,8 +203,7 @@ class BlockState:
         and the root of the second: from one pull they tell which is about the best.
         """
         self.objective.passes.run(place, self.point, self.objective.loss, self.w, scale, pull)
-        self.run.count(calls=self.objective.n)
-        v, dual, _, _ = self.rebuild()
+        v, dual, _ = self.rebuild()
         norm = 0.5 * self.objective.regularization * self.objective.squared_length(v)
         return dual + norm, norm
 
@@ -239,28 +233,23 @@ class BlockState:
             )
             run.count(calls=calls)
 
-    def refresh(self, gaps: np.ndarray) -> None:
-        """Take note of block gaps, but for their entropies."""
-        entropies = self.objective.weight * self.t * self.point.entropies / self.objective.n
-        sum_tree.leaves(self.tree, self.objective.n)[:] = np.maximum(gaps - entropies, 0)
-        sum_tree.sum_up(self.tree)
-
-    def rebuild(self) -> tuple[np.ndarray, float, float, Blocks]:
-        """w(alpha), recomputed in float64 against drift, D(alpha), the size of its exponents, and its mean parts.
+    def rebuild(self) -> tuple[np.ndarray, float, float]:
+        """w(alpha), recomputed in float64 against drift, D(alpha), and the size of its exponents.
 
         Where steps are less precise than the objective of the run, alpha is that of their potentials in its precision.
         """
-        objective, exact, theta = self.objective, self.run.objective, self.point.potentials.values
-        if objective is exact:
-            v, cost = objective.sums_of(self.point.means)
-            entropies = self.point.entropies
-        else:
-            costs, entropies = np.zeros(exact.n), np.zeros(exact.n)
-            arguments = self.point.potentials, exact.weight, exact.regularization, costs, entropies
-            v = exact.passes.accumulate(assemble_gibbs, *arguments)
-            cost = float(costs.sum()) / exact.n
-            self.run.count(calls=exact.n)
+        objective = self.run.objective
+        costs, entropies = np.zeros((2, objective.n))
+        arguments = self.point, objective.weight, objective.regularization, costs, entropies
+        v = objective.passes.accumulate(assemble_gibbs, *arguments)
+        objective.complete(v)
+        self.run.count(calls=objective.n)
         self.w[:] = v
-        gain = cost * exact.loss.margin + self.t * float(exact.weight @ entropies) / exact.n
-        exponents = float(max(theta.max(), -theta.min(where=theta > IMPOSSIBLE / 2, initial=0)))
-        return v, exact.dual_value(gain, v), exponents, self.point.means
+        gain = float(costs.sum()) * objective.loss.margin + self.t * float(objective.weight @ entropies)
+        return v, objective.dual_value(gain / objective.n, v), size_of_potentials(self.point.values)
+
+
+def size_of_potentials(theta: np.ndarray) -> float:
+    """The largest size of potentials of possible parts."""
+    pieces = np.array_split(theta, 1 + len(theta) // 100_000)  # less memory than all at once
+    return float(max(np.abs(piece[piece > IMPOSSIBLE / 2]).max(initial=0) for piece in pieces))

@@ -1,8 +1,9 @@
 """One step of exponentiated gradient on one block of the dual.
 
-Block i is a Gibbs distribution alpha_i ~ exp(<theta_i, s(y)>), kept as its potentials theta_i and its mean parts mu_i.
-At the temperature t of the loss (1 for the log loss, zero for the hinge loss), the slope of the dual in alpha_i has the
-potentials g = B_i'w + cost_i - t theta_i, so that a step is, with one call of the exp oracle,
+Block i is a Gibbs distribution alpha_i ~ exp(<theta_i, s(y)>), kept as its potentials theta_i: to find its mean parts
+mu_i again takes an eighth of the time of a step on text, to keep them as much memory as the potentials. At the
+temperature t of the loss (1 for the log loss, zero for the hinge loss), the slope of the dual in alpha_i has the
+potentials g = B_i'w + cost_i - t theta_i, so that a step is
 
     theta' = theta_i + eta g,   mu' = exp_oracle(theta'),   delta = mu' - mu_i,   w -= weight_i / (lambda n) B_i delta.
 
@@ -17,14 +18,10 @@ a / (t a + q / eta) is the best: that of the next step on the block.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from maxmargin.losses import combine, potentials
-from maxmargin.persist.registry import kept
 from maxmargin.problem import accumulate, add_output, augment, exp_oracle, gold, n_examples, spread, squared_norm
-from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, kernel
 from maxmargin.runtime.vectors import add_scaled, clear, copy_into, inner
 from maxmargin.solvers.loss_pass import size_of_score
@@ -35,33 +32,20 @@ LONGEST, SHORTEST = 2.0, 0.1  # times the last one
 FARTHEST = 100.0  # in exponents: further steps change nothing any more, until they are in the way
 
 
-@kept
-class GibbsPoint(NamedTuple):
-    """A dual point of Gibbs distributions."""
-
-    potentials: Blocks
-    means: Blocks  # less the parts of the true outputs
-    entropies: np.ndarray  # (n,) rounded down
-
-
 @kernel
 def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
-    """theta_i = scale (B_i'w + cost_i) + pull s_i(y_i) for the examples lo:hi, with its mean parts and entropies.
+    """theta_i = scale (B_i'w + cost_i) + pull s_i(y_i) for the examples lo:hi.
 
     Parts that the true output has several times are pulled once: else others that have them more often would win.
     """
     for i in range(lo, hi):
-        theta = point.potentials.values[point.potentials.start[i] : point.potentials.start[i + 1]]
+        theta = point.values[point.start[i] : point.start[i + 1]]
         potentials(problem, loss, w, i, theta)
         combine(theta, scale, theta, 0.0)
         add_output(problem, i, gold(problem, i), pull, theta)
         if pull > 0:
             for p in range(theta.size):
                 theta[p] = min(theta[p], theta.dtype.type(pull))
-        given = scratch.theta[: theta.size]
-        mu = scratch.delta[: theta.size]
-        copy_into(given, theta)
-        set_means(problem, point, i, theta, mu, exp_oracle(problem, i, given, mu, scratch.work))
 
 
 @helper
@@ -70,26 +54,16 @@ def epsilon(array):
     return 2.0**-23 if array.itemsize == 4 else 2.0**-52
 
 
-@helper
-def set_means(problem, point, i, theta, mu, log_z):
-    """Put the mean parts mu of the potentials theta, and their entropy, in place of those of block i."""
-    rounding = epsilon(theta) * size_of_score(theta, mu, np.inf)
-    point.entropies[i] = max(log_z - inner(theta, mu) - rounding, 0.0)
-    means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
-    copy_into(means, mu)
-    add_output(problem, i, gold(problem, i), -1.0, means)
-
-
 @kernel
-def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, lo, hi, scratch):
+def assemble_gibbs(problem, w, point, weight, regularization, costs, entropies, lo, hi, scratch):
     """As `maxmargin.solvers.loss_pass.assemble`, of the distributions of given potentials, and their entropies."""
     scale = 1.0 / (regularization * n_examples(problem))
     for i in range(lo, hi):
-        theta = scratch.theta[: given.start[i + 1] - given.start[i]]
+        theta = scratch.theta[: point.start[i + 1] - point.start[i]]
         mu = scratch.delta[: theta.size]
-        copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
+        copy_into(theta, point.values[point.start[i] : point.start[i + 1]])
         entropies[i] = exp_oracle(problem, i, theta, mu, scratch.work)
-        copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
+        copy_into(theta, point.values[point.start[i] : point.start[i + 1]])
         rounding = epsilon(theta) * size_of_score(theta, mu, np.inf)
         entropies[i] = max(entropies[i] - inner(theta, mu) - rounding, 0.0)
         clear(theta)
@@ -105,31 +79,32 @@ def exponentiated_steps(
 ):
     """A step on each example of `order`, or one drawn by the tree where it is negative; return the calls of the oracle.
 
-    `room` holds two rows for the parts of an example. The tree holds block gaps: those of the last certificate, or what
-    the last step on the block tells of them, t KL, which is about a / (2 t eta), or at least a where t is zero.
+    `room` holds three rows for the parts of an example. The tree holds what the last step on a block tells of its gap:
+    t KL, which is about a / (2 t eta), or at least a where t is zero.
     """
     n = n_examples(problem)
-    calls = 0
+    calls = order.size
     for k in range(order.size):
         i = order[k] if order[k] >= 0 else draw(tree, n, draws[k])
-        at = point.potentials.values[point.potentials.start[i] : point.potentials.start[i + 1]]
-        means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
+        at = point.values[point.start[i] : point.start[i + 1]]
         theta = scratch.theta[: at.size]
         mu = scratch.delta[: at.size]
         slope = room[0, : at.size]
         delta = room[1, : at.size]
+        before = room[2, : at.size]
         scale = weight[i] / (regularization * n)
+        copy_into(theta, at)
+        exp_oracle(problem, i, theta, before, scratch.work)
         potentials(problem, loss, w, i, slope)
         eta = etas[i]
         gap = 0.0
         for _ in range(MOST_TRIALS):
             copy_into(theta, at)
             combine(theta, 1 - eta * temperature, slope, eta)
-            log_z = exp_oracle(problem, i, theta, mu, scratch.work)
+            exp_oracle(problem, i, theta, mu, scratch.work)
             calls += 1
             copy_into(delta, mu)
-            add_scaled(delta, means, -1.0)
-            add_output(problem, i, gold(problem, i), -1.0, delta)
+            add_scaled(delta, before, -1.0)
             a = inner(slope, delta) - temperature * inner(at, delta)
             q = scale * squared_norm(problem, i, delta, scratch.work)
             bend = temperature * a + q / eta
@@ -142,7 +117,6 @@ def exponentiated_steps(
             if q <= (2 - temperature * eta) * a + rounding:
                 combine(at, 1 - eta * temperature, slope, eta)
                 spread(problem, w, i, delta, -scale)
-                set_means(problem, point, i, at, mu, log_z)
                 eta = min(best, 1 / temperature if temperature > 0 else FARTHEST / size)
                 break
             eta = min(eta / 2, best)

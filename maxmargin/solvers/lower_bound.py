@@ -19,7 +19,6 @@ import numpy as np
 
 from maxmargin.persist.registry import kept
 from maxmargin.problem import accumulate, add_output, augment, gold, n_examples
-from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.vectors import clear, inner
 from maxmargin.solvers.bundle import Bundle
@@ -83,7 +82,6 @@ class Certifier:
     def __init__(self, run: Run) -> None:
         self.run, self.bound = run, LowerBound(run.objective)
         self.is_rough = run.w.dtype == np.float32 and not run.objective.loss.is_smooth
-        self.gaps = np.zeros(run.objective.n)  # of the mean parts given last, but for their entropies
 
     def certify_start(self, state: State) -> Certificate:
         """The certificate of the weights to start from, which is kept as `first`; it counts as a pass."""
@@ -91,13 +89,12 @@ class Certifier:
         state.first = self.certify(self.run.start_weights(), 0.0)
         return state.first
 
-    def certify(self, w: np.ndarray, dual: float, exponents: float = 0.0, means: Blocks | None = None) -> Certificate:
+    def certify(self, w: np.ndarray, dual: float, exponents: float = 0.0) -> Certificate:
         """The objective at w by a pass of its oracle, and the highest dual value so far, given one.
 
-        `exponents` is the size of the scores in the exponents of its marginals, whose mean parts may be given.
+        `exponents` is the size of the scores in the exponents of its marginals.
         """
-        found = self.run.evaluate(w, point=means, with_gradient=self.is_rough)
-        self.gaps = found.gaps
+        found = self.run.evaluate(w, with_gradient=self.is_rough)
         if self.is_rough:
             self.bound.add(found.cost, found.gradient)
         else:

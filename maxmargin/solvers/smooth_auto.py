@@ -23,7 +23,7 @@ from maxmargin.solvers.run import Run, State
 from maxmargin.trace import Status
 
 ENOUGH_PARTS = 1_000_000  # of all examples: with fewer, L-BFGS takes next to no time
-MOST_PARTS = 30_000_000  # two numbers of each are kept
+MOST_PARTS = 60_000_000  # a number of each is kept
 SLOW = 2.0  # the gap is to fall by this factor in as many passes as there are between certificates, as L-BFGS's would
 FIRST = 2  # gaps that say little: those of the first passes
 
@@ -97,8 +97,7 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
             state.steps.make_pass(solver)
             if run.must_stop:
                 break
-        v, dual, exponents, _ = state.steps.rebuild()
-        state.certificate = certificate = state.certifier.certify(v, dual, exponents)
+        state.certificate = certificate = state.certifier.certify(*state.steps.rebuild())
         if run.passes - state.at >= solver.gap_every:  # with held-out data, there are more certificates at first
             state.gap_before, state.gap = state.gap, certificate.primal - certificate.dual
             state.n_before, state.at = state.n_before + 1, run.passes

@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin.checks import check_positive
+from maxmargin.checks import check_positive, shown
 from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
 from maxmargin.persist.registry import register
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.dispatch import supports
 from maxmargin.runtime.threads import one_blas_thread
-from maxmargin.solvers.arrangement import Arrangement
 from maxmargin.solvers.checkpoint import Checkpoint
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.interrupt import Interruptible
@@ -124,15 +123,14 @@ class Solver:
         for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
             if value is not None:
                 check_positive(name, value, allow_infinite=name != "tol")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be a function of a trace, not {shown(callback)}.")
         chosen = find_loss(loss or self.default_loss)
         self._check_loss(chosen)
         self._check_oracles(problem, chosen)
-        order = Arrangement(problem)
-        lower, upper = order.there(lower, -np.inf), order.there(upper, np.inf)
-        objective = Objective(order.problem, C, sample_weight, n_jobs, lower, upper, chosen, l1_ratio)
+        objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen, l1_ratio)
         self._check_objective(objective)
         most = self.default_passes if max_passes is None else max_passes
-        start, held_out = order.start(start), order.held_out(held_out)
         run = Run(objective, start, tol, abs_tol, most, time_limit, random_state, held_out)
         observer = Observer(run, self.returns_last, verbose, callback)
         kept = None if checkpoint is None else Checkpoint(checkpoint, self, run, observer, problem)
@@ -140,10 +138,11 @@ class Solver:
             kept.resume()
         with one_blas_thread(), Interruptible(run):
             self.follow(run, observer if kept is None else kept.observe)
+        run.state = None  # which refers to the run: both are gone at once, not when Python finds them
         result = observer.result()
         if kept is not None:
             kept.end(result.status)
-        return result._replace(w=order.back(result.w))
+        return result
 
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
         """Run until `observe`, which is shown every certificate, says to stop, or the objective is not finite."""

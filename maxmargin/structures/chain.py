@@ -16,11 +16,10 @@ import scipy.sparse as sp
 
 from maxmargin import problem as generics
 from maxmargin.features import (
-    ObservedFeatures,
+    SplitFeatures,
     norm_buffer,
     rows_of,
     score_rows,
-    split_features,
     spread_rows,
     squared_norm_rows,
     squared_sums,
@@ -115,18 +114,14 @@ def chain_squared_diameters(problem):
     return 2 * (emissions + squared_sums(problem.transitions, n_transitions))
 
 
-@implements(generics.arranged, ChainProblem)
-def arranged_chain(problem):
-    if not isinstance(problem.features, ObservedFeatures):
+@implements(generics.places, ChainProblem)
+def chain_places(problem):
+    if not isinstance(problem.features, SplitFeatures):
         return None
-    n_labels, n = problem.penalty.shape[0], len(problem.offsets) - 1
-    found = split_features(problem.features, n_labels, n, problem.penalty.dtype)
-    if found is None:
-        return None
-    features, place = found
-    n_pairs = new_chain_weights(problem).size - place.size
-    after, _ = weight_shape(features, problem.n_features, n_labels)
-    return problem._replace(features=features), np.concatenate([place, after + np.arange(n_pairs)])
+    n_labels = problem.penalty.shape[0]
+    n_transitions = math.prod(weight_shape(problem.transitions, 1, n_labels**2))
+    after, _ = weight_shape(problem.features, problem.n_features, n_labels)
+    return np.concatenate([problem.features.place, after + np.arange(n_transitions, dtype=np.uint32)])
 
 
 @implements(generics.prepared, ChainProblem)

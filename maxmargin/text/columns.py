@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from maxmargin.checks import shown
+from maxmargin.checks import counted, shown
 from maxmargin.text.files import Lines, Parsed, write_lines
 
 MOST_KEPT = 1_000_000  # strings and tokens that are remembered
@@ -93,7 +93,7 @@ def parse_columns(
             chosen, truth = choose(width, number)
             is_single = isinstance(chosen, int)
         if len(fields) != width:
-            lines.fail(number, f"there are {len(fields)} columns, but {width} in line {first}")
+            lines.fail(number, f"it has {counted(len(fields), 'column')}, but line {first} has {width}")
         if sentence is None:
             sentence = Parsed([], None if truth is None else [], array("i"))
         token = fields[chosen] if is_single else tuple([fields[k] for k in chosen])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, Self
 
+from maxmargin.checks import counted
 from maxmargin.text.files import Lines, write_lines
 
 
@@ -105,7 +106,8 @@ def parse_conllu(lines: Lines) -> Iterator[tuple[Sentence, list[int]] | None]:
             fields = line.split("\t")
             if len(fields) != len(Word._fields):
                 lines.fail(
-                    number, f"there are {len(fields)} columns, but CoNLL-U has {len(Word._fields)}, between tabs"
+                    number,
+                    f"it has {counted(len(fields), 'column')}, but CoNLL-U has {len(Word._fields)}, between tabs",
                 )
             if fields[0].isdecimal():
                 places.append(number)

@@ -9,7 +9,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
-from maxmargin.checks import check_choice, shown
+from maxmargin.checks import check_choice, counted, shown
 from maxmargin.persist.registry import register
 from maxmargin.text.columns import parse_columns
 from maxmargin.text.conllu import Word, parse_conllu
@@ -261,7 +261,8 @@ class _Reader:
             whole = layout.width or (width if needs_tags or width > 1 else 2)  # one column is that of words
             has_tags, y = width == whole, _column(layout.y, whole, name)
             if not has_tags and (needs_tags or (width, y) != (whole - 1, whole - 1)):
-                self.lines.fail(number, f"there are {width} columns, but {whole} were expected")
+                expected = f"{whole}" if needs_tags or y != whole - 1 else f"{whole} or, without tags, {whole - 1}"
+                self.lines.fail(number, f"it has {counted(width, 'column')}, but {expected} were expected")
             x = _simplest([k for k in range(whole) if k != y]) if layout.x is None else layout.x
             if x == ():
                 raise ValueError(f"{name} has one column only: tokens need one, and tags another.")

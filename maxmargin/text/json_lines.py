@@ -46,7 +46,7 @@ def parse_json_lines(
     lines: Lines, x: str, y: str | None, needs_labels: bool
 ) -> Iterator[tuple[dict[str, Any], int] | None]:
     """The objects with the numbers of their lines, one by one; None where there may be none for some time."""
-    n_found = 0
+    n_found, kinds = 0, set[type]()
     for number, line in lines:
         if line is None:
             yield None
@@ -66,8 +66,11 @@ def parse_json_lines(
             lines.fail(number, f"{x!r} is empty")
         if labels is not None and len(labels) != len(items):
             lines.fail(number, f"{x!r} has {len(items)} entries, but {y!r} has {len(labels)}")
-        if labels is not None and not all(type(label) in (str, int) for label in labels):
+        kinds |= {type(label) for label in labels or ()}
+        if not kinds <= {str, int}:
             lines.fail(number, f"{y!r} must hold strings or integers, not {shown(labels)}")
+        if len(kinds) > 1:
+            lines.fail(number, f"{y!r} must hold strings in all lines or integers in all, not both: {shown(labels)}")
         n_found += 1
         yield record, number
     lines.check_any(n_found, "sequence")

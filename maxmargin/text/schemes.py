@@ -8,6 +8,7 @@ likewise.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -166,6 +167,11 @@ def violation(tagging: Tagging, scheme: str, name: str = "y") -> TagError | None
     return None
 
 
+def keeps_rules(y: Any, scheme: str) -> bool:
+    """Whether tags keep the rules of a scheme: then they are what `convert_tags` makes of them."""
+    return violation(read_tags(y), scheme_named(scheme)) is None
+
+
 def check_tags(y: Any, scheme: str) -> None:
     """Raise a ValueError that says where tags first break the rules of a scheme, if they do.
 
@@ -282,6 +288,6 @@ def convert_tags(y: Any, scheme: str) -> list[list[str]]:
             follows = before is not None and (before.end, before.type) == (entity.start, entity.type)
             is_followed = after is not None and (after.start, after.type) == (entity.end, entity.type)
             prefixes = spell(entity.end - entity.start, follows, is_followed)
-            row[entity.start : entity.end] = [f"{prefix}-{entity.type}".rstrip("-") for prefix in prefixes]
+            row[entity.start : entity.end] = [sys.intern(f"{prefix}-{entity.type}".rstrip("-")) for prefix in prefixes]
         converted.append(row)
     return converted

@@ -38,7 +38,9 @@ def test_files_are_written_as_a_whole_or_not_at_all(files, tmp_path):
     both.write_text("Ann NNP\n\n-DOCSTART-\n")
     assert run("predict", files / "tagger.model", both, "-o", both) == (0, "", "")
     assert both.read_text() == "Ann NNP B-PER\n\n-DOCSTART-\n"
-    assert "there are 4 columns" in input_error("predict", files / "tagger.model", "-", "-o", both, text="Ann a b c\n")
+    assert "it has 4 columns, but 3 or, without tags, 2 were expected" in input_error(
+        "predict", files / "tagger.model", "-", "-o", both, text="Ann a b c\n"
+    )
     assert both.read_text() == "Ann NNP B-PER\n\n-DOCSTART-\n"
     assert [path.name for path in tmp_path.iterdir()] == ["both.txt"]
     assert run("predict", files / "tagger.model", both, "-o", "/dev/null") == (0, "", "")
@@ -66,7 +68,7 @@ def test_predictions_in_other_formats(files, tmp_path):
     out = run("predict", files / "tagger.model", "-", "-f", "json", text=with_tags).out
     assert json.loads(out) == {"tokens": [["Ann", "NNP"]], "tags": ["O"], "predicted": ["B-PER"]}
     message = input_error("predict", files / "tagger.model", "-", "-f", "conllu", text="1\tAnn" + "\t_" * 8 + "\n")
-    assert "tokens have 1 columns, but the tagger was trained on 2" in message
+    assert "tokens have 1 column, but the tagger was trained on 2" in message
 
 
 def test_conllu_has_its_tags_in_their_column(tmp_path):
@@ -97,7 +99,7 @@ def test_evaluations(files):
     assert found["entities"]["overall"]["f1"] == 1
     assert found["token_accuracy"] == 1
     untagged = column_text([[token[:2] for token in sentence] for sentence in SENTENCES])
-    assert "there are 2 columns, but 3 were expected" in input_error("evaluate", files / "tagger.model", text=untagged)
+    assert "it has 2 columns, but 3 were expected" in input_error("evaluate", files / "tagger.model", text=untagged)
 
 
 def test_weights_are_shown(files):
@@ -124,6 +126,9 @@ def test_reasons_are_shown(files):
     assert sum(c["value"] for c in found["contributions"]) == pytest.approx(found["margin"])
     assert "no sentence 99" in input_error("inspect", files / "tagger.model", files / "dev.txt", "-s", "99")
     assert "no word 99" in input_error("inspect", files / "tagger.model", files / "dev.txt", "-w", "99")
+    for option in (["-s", "1"], ["-w", "1"], ["--rival", "O"]):
+        assert "need a FILE" in usage_error("inspect", files / "tagger.model", *option)
+    assert "without a FILE" in usage_error("inspect", files / "tagger.model", files / "dev.txt", "--tag", "O")
 
 
 def test_a_tagger_of_one_tag(tmp_path):

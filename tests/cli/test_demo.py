@@ -71,6 +71,14 @@ def test_demo_is_determined_by_its_seed():
     assert without_seconds("1") == without_seconds("1") != without_seconds("2")
 
 
+def test_ctrl_c_ends_the_demo(monkeypatch):
+    monkeypatch.setattr("maxmargin.cli.digits_demo._warm_up", lambda words: None)
+    fit = maxmargin.ChainSVM.fit
+    monkeypatch.setattr(maxmargin.ChainSVM, "fit", lambda *a: fit(*a, callback=lambda _: True))
+    result = run("demo", "--words", "20")
+    assert (result.exit_code, "Errors on" in result.output) == (130, False)
+
+
 def test_demo_writes_a_png(tmp_path):
     pytest.importorskip("matplotlib")
     path = tmp_path / "a [b].png"

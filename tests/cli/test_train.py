@@ -10,7 +10,7 @@ import time
 import pytest
 
 import maxmargin
-from maxmargin import ChainCRF, ChainSVM
+from maxmargin import ChainCRF, ChainSVM, Tagger
 from tests.cli.conftest import input_error, run, usage_error
 from tests.sentences import column_text, tagged_sentences
 
@@ -138,7 +138,7 @@ def test_path_holds_sentences_out_by_itself(files, tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a B-X\nb\n", "standard input, line 2: there are 1 columns, but 2 in line 1"),
+        ("a B-X\nb\n", "standard input, line 2: it has 1 column, but line 1 has 2"),
         ("", "holds no sentence"),
         ("\n\n", "holds no sentence"),
         ("word\n", "has one column only"),
@@ -166,13 +166,28 @@ def test_bad_tags_are_located(files, tmp_path):
     assert "dev.txt, line 2: the sentence has 'CITY'" in message
     (tmp_path / "dev.txt").write_text("Ann B-PER\n")
     message = input_error("train", files / "train.txt", *target, "--dev", tmp_path / "dev.txt")
-    assert "dev.txt, line 1: there are 2 columns, but 3 were expected" in message
+    assert "dev.txt, line 1: it has 2 columns, but 3 were expected" in message
 
 
 def test_targets_that_cannot_be_written_are_found_before_training(files, tmp_path):
     assert "its folder does not exist" in input_error("train", files / "train.txt", "-m", tmp_path / "no" / "a.model")
     assert "it is a folder" in input_error("train", files / "train.txt", "-m", tmp_path)
     assert "No such file" in input_error("train", tmp_path / "none.txt", "-m", tmp_path / "a.model")
+    assert input_error("train", tmp_path) == f"{tmp_path}: it is a folder, not a file."
+
+
+def test_a_model_never_takes_the_place_of_the_data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("data.model", "train.txt", "dev.txt"):
+        (tmp_path / name).write_text("a O\n")
+    for arguments in (
+        ["data.model"],
+        ["train.txt", "-m", "train.txt"],
+        ["train.txt", "--dev", "dev.txt", "-m", "dev.txt"],
+    ):
+        for command in ("train", "path"):
+            assert f"would take the place of {arguments[-1]}" in input_error(command, *arguments)
+        assert (tmp_path / arguments[-1]).read_text() == "a O\n"
 
 
 @pytest.mark.parametrize(
@@ -199,6 +214,23 @@ def test_wrong_options_of_models_and_columns(tmp_path):
     assert "Column 7 was asked for" in input_error("train", "-", *target, "--columns", "7", text="a O\n")
     assert "Columns must be numbers" in input_error("train", "-", *target, "--columns", "form", text="a O\n")
     assert "positive numbers with commas" in usage_error("path", "-", *target, "-C", "1,x", text="a O\n")
+
+
+@pytest.mark.parametrize("is_training", [False, True])
+def test_ctrl_c_after_a_path_keeps_what_was_found(files, tmp_path, monkeypatch, is_training):
+    fit = Tagger.fit
+
+    def interrupted(tagger, X, y):
+        if not is_training:
+            raise KeyboardInterrupt
+        return fit(tagger, X, y, callback=lambda _: True)
+
+    monkeypatch.setattr(Tagger, "fit", interrupted)
+    code, out, err = run("path", files / "train.txt", "-m", tmp_path / "a.model", "-C", "1", "--json")
+    assert code == 130
+    assert "Interrupted: this is the best model so far." in err
+    assert json.loads(out)["status"] == ("INTERRUPTED" if is_training else "OPTIMAL")
+    assert maxmargin.load(tmp_path / "a.model").model_.C == 1
 
 
 def test_ctrl_c_saves_the_best_model_so_far(tmp_path):

@@ -115,6 +115,8 @@ def test_the_tutorial_runs(capsys):
     assert rs.best_score_ > 0.5
     assert len(rs.cv_results_["mean_test_score"]) == 2
 
+    assert 1_000 < rs.best_estimator_.size_ < 100_000
+
     crf = rs.best_estimator_
     y_pred = crf.predict(X_test)
     assert len([*chain.from_iterable(y_pred)]) == sum(map(len, y_test))

@@ -99,7 +99,7 @@ GOOD = [[[1.0, 2.0], [0.0, 1.0]], [[1.0, 1.0]]]
             ValueError,
             r"X\[1\] is empty: every candidate set needs",
         ),
-        ([GOOD[0], [[1.0]]], [0, 0], {}, ValueError, r"X\[1\] has 1 features, but X\[0\] has 2"),
+        ([GOOD[0], [[1.0]]], [0, 0], {}, ValueError, r"X\[1\] has 1 feature, but X\[0\] has 2"),
         ([GOOD[0], [[1.0, np.nan]]], [0, 0], {}, ValueError, r"X\[1\] contains NaN or infinity, in row 0"),
         (np.eye(2), [0, 0], {}, ValueError, "X is one matrix: pass a list of matrices, one per candidate set"),
         (GOOD, [0, 1], {}, ValueError, r"y\[1\] is 1, but X\[1\] has only the candidates 0 to 0"),

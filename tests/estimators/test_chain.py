@@ -225,7 +225,7 @@ LABELS = [["a", "b"], ["b", "a"]]
     [
         ([], [], "X must hold at least one sequence, but it is empty."),
         (GOOD, LABELS[:1], "X has 2 sequences, but y has 1."),
-        (GOOD, [["a", "b"], ["a"]], r"y\[1\] has 1 labels, but X\[1\] has 2 rows."),
+        (GOOD, [["a", "b"], ["a"]], r"y\[1\] has 1 label, but X\[1\] has 2 rows."),
         ([np.eye(2), np.array([[0, np.nan], [1, 0]])], LABELS, r"X\[1\] contains NaN or infinity, in row 0."),
         ([np.eye(2), np.array([[0, 1], [np.inf, 0]])], LABELS, r"X\[1\] contains NaN or infinity, in row 1."),
         ([np.eye(2), sp.csr_array([[0, 0], [0, np.nan]])], LABELS, r"X\[1\] contains NaN or infinity, in row 1."),
@@ -278,6 +278,9 @@ def test_bad_data(X, y, message):
         ({"cost": np.ones((2, 2))}, r"cost must hold numbers from 0 to 1e\+12, with zeros on its diagonal."),
         ({"class_weight": {"z": 1}}, "class_weight names 'z', which is not a label in y."),
         ({"class_weight": "heavy"}, "class_weight must be None, a dict or \"balanced\", not 'heavy'."),
+        ({"class_weight": [1, 2]}, r"class_weight must be None, a dict or \"balanced\", not \[1, 2\]."),
+        ({"fit_bias": "no"}, "fit_bias must be True or False, not 'no'."),
+        ({"warm_start": 2}, "warm_start must be True or False, not 2."),
         ({"class_weight": {"a": -1}}, r"class_weight must hold numbers from 0 to 1e\+12."),
         ({"allowed_transitions": {("a", "z")}}, "allowed_transitions names 'z', which is not a label in y."),
         ({"allowed_transitions": np.ones((3, 3), bool)}, "allowed_transitions must be a boolean matrix of shape .*"),

@@ -281,7 +281,7 @@ def test_bad_held_out_data(words):
         model.fit(X, y, X_dev=X[:1], y_dev=[["z"] * len(X[0])])
     with pytest.raises(ValueError, match="X_dev and y_dev: X has 2 features, but the model was fitted with 3"):
         model.fit(X, y, X_dev=[np.zeros((2, 2))], y_dev=[["a", "b"]])
-    with pytest.raises(ValueError, match=r"y\[0\] has 1 labels, but X\[0\] has 2 rows"):
+    with pytest.raises(ValueError, match=r"y\[0\] has 1 label, but X\[0\] has 2 rows"):
         model.fit(X, y, X_dev=[np.zeros((2, 3))], y_dev=[["a"]])
     with pytest.raises(ValueError, match="X_dev and y_dev: lengths add up to 3, but X has 2 rows"):
         model.fit(X, y, X_dev=np.zeros((2, 3)), y_dev=["a", "b"], lengths_dev=[3])

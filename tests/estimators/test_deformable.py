@@ -102,7 +102,7 @@ POSE = np.zeros((3, 2), int)
         (None, [], r"X must be a list of \(H, W, F\) arrays, not a NoneType."),
         ([GRID, GRID[0]], [POSE] * 2, r"X\[1\] must be an \(H, W, F\) array of numbers, not one of shape .*"),
         ([GRID, GRID[:0]], [POSE] * 2, r"X\[1\] is empty: every image needs at least one row."),
-        ([GRID, GRID[:, :, :1]], [POSE] * 2, r"X\[1\] has 1 features, but X\[0\] has 2."),
+        ([GRID, GRID[:, :, :1]], [POSE] * 2, r"X\[1\] has 1 feature, but X\[0\] has 2."),
         ([GRID, GRID * np.nan], [POSE] * 2, r"X\[1\] contains NaN or infinity, in row 0."),
         ([GRID], [POSE] * 2, "X has 1 images, but y has 2."),
         ([GRID], None, r"y must be a list with one \(J, 2\) array of positions per image."),

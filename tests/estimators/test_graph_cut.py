@@ -241,7 +241,7 @@ def test_bad_options_leave_the_model_as_it_was(data):
         model.fit(X, y, node_weight=[labels == "no" for labels in y])
     with pytest.raises(ValueError, match=r"X\[0\] has 1 features per edge, but 2 are expected"):
         model.predict([(nodes, edges) for nodes, edges, _ in X])
-    with pytest.raises(ValueError, match="X has 1 features, but the model was fitted with 2"):
+    with pytest.raises(ValueError, match="X has 1 feature, but the model was fitted with 2"):
         model.predict([([[1.0]], [], [])])
     with pytest.raises(ValueError, match=r"y contains no label that was seen in fit: 'maybe' is none"):
         model.score(X[:1], [["maybe"] * len(y[0])])

@@ -226,7 +226,7 @@ def test_bad_edge_features(second, message):
         ([], [], "X must hold at least one tree, but it is empty."),
         (None, LABELS, "X must be a list of trees, not a NoneType."),
         (GOOD, LABELS[:1], "X has 2 trees, but y has 1."),
-        (GOOD, [["a", "b", "c"], ["a"]], r"y\[1\] has 1 labels, but X\[1\] has 2 rows."),
+        (GOOD, [["a", "b", "c"], ["a"]], r"y\[1\] has 1 label, but X\[1\] has 2 rows."),
         (GOOD, None, "y must be a list with one sequence of labels per tree of X."),
     ],
 )

@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import ChainCRF, ChainSVM
-from maxmargin.features import SplitFeatures, split, with_gram
+from maxmargin.features import SplitFeatures, observed, split, with_gram
 from maxmargin.problem import (
-    arranged,
     new_weights,
     part_sizes,
+    places,
     scores,
     spread,
     squared_diameters,
@@ -17,12 +17,6 @@ from maxmargin.problem import (
     workspace,
 )
 from maxmargin.testing import Caller
-
-
-@pytest.fixture
-def split_all(monkeypatch):
-    """Features are split however few they are."""
-    monkeypatch.setattr(split, "ENOUGH_VISITS", 0)
 
 
 def make_data(n_labels, binary, seed=0):
@@ -39,10 +33,16 @@ def make_data(n_labels, binary, seed=0):
 @pytest.mark.parametrize(
     ("n_labels", "binary", "dtype"), [(3, True, "float64"), (9, False, "float64"), (35, True, "float32")]
 )
-def test_the_same_map(n_labels, binary, dtype, split_all):
-    problem = ChainCRF(only_observed=True, dtype=dtype)._encode(*make_data(n_labels, binary)).problem
-    other, place = arranged(problem)
+def test_the_same_map(n_labels, binary, dtype, monkeypatch):
+    model, data = ChainCRF(only_observed=True, dtype=dtype), make_data(n_labels, binary)
+    problem = model._encode(*data).problem
+    monkeypatch.setattr(split, "ENOUGH_VISITS", 0)  # features are split however few they are
+    monkeypatch.setattr(observed, "ROWS", 25)
+    monkeypatch.setattr(split, "ENTRIES", 40)
+    other = model._encode(*data).problem
+    assert places(problem) is None
     assert isinstance(other.features, SplitFeatures)
+    place = places(other)
     assert len(np.unique(place)) == len(place) == new_weights(problem).size
     rng = np.random.default_rng(1)
     w = rng.normal(size=len(place)).astype(dtype)

@@ -102,7 +102,7 @@ def test_conllu_is_read_and_written():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: read_columns(file("a O\n\nb\n")), r"train.txt, line 3: there are 1 columns, but 2 in line 1\."),
+        (lambda: read_columns(file("a O\n\nb\n")), r"train.txt, line 3: it has 1 column, but line 1 has 2\."),
         (lambda: read_columns(file("\n\n")), r"train.txt holds no sentence\."),
         (lambda: read_columns(file("")), r"train.txt holds no sentence\."),
         (
@@ -125,7 +125,7 @@ def test_conllu_is_read_and_written():
         ),
         (lambda: write_columns(io.StringIO(), [["a"]], [["b", "c"]]), r"Sentence 0 has 1, 2 tokens in its columns\."),
         (lambda: write_columns(io.StringIO(), [["a"]], []), r"columns must be lists of the same number of sentences\."),
-        (lambda: read_conllu(file("1\ta\n")), r"train.txt, line 1: there are 2 columns, but CoNLL-U has 10, .*\."),
+        (lambda: read_conllu(file("1\ta\n")), r"train.txt, line 1: it has 2 columns, but CoNLL-U has 10, .*\."),
         (
             lambda: read_conllu(file(TREE.replace("\n2\t", "\n5\t"))),
             r"train.txt, line 5: the id is 5, but 2 comes next\.",
@@ -157,6 +157,16 @@ def test_conllu_is_read_and_written():
         (
             lambda: read_json_lines(file('{"tokens": ["a"], "tags": [true]}')),
             r"train.txt, line 1: 'tags' must hold strings or integers, not \[True\]\.",
+        ),
+        *(
+            (
+                lambda text=text: read_json_lines(file(text)),
+                r"train.txt, line .: 'tags' must hold strings in all .*",
+            )
+            for text in (
+                '{"tokens": ["a", "b"], "tags": ["O", 1]}',
+                '{"tokens": ["a"], "tags": ["O"]}\n{"tokens": ["b"], "tags": [1]}',
+            )
         ),
         (lambda: read_json_lines(file("")), r"train.txt holds no sequence\."),
         (lambda: write_json_lines(io.StringIO(), a=[[1]], b=[]), r"fields must be lists of the same number of .*\."),
