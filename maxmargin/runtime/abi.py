@@ -32,7 +32,7 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, register_model, typeof_impl, unbox
 from numba.np.numpy_support import from_dtype
 
-WORD = ir.IntType(64)
+_WORD = ir.IntType(64)
 
 
 # --- types ----------------------------------------------------------------------------------------------------------
@@ -176,9 +176,9 @@ taken_by_address(Opaque)
 # --- from blocks to compiled code -----------------------------------------------------------------------------------
 
 
-def load(builder: Any, base: Any, k: int, kind: Any = WORD) -> Any:
+def load(builder: Any, base: Any, k: int, kind: Any = _WORD) -> Any:
     """Word k after the address `base`."""
-    pointer = builder.gep(builder.bitcast(base, WORD.as_pointer()), [ir.Constant(ir.IntType(32), k)])
+    pointer = builder.gep(builder.bitcast(base, _WORD.as_pointer()), [ir.Constant(ir.IntType(32), k)])
     value = builder.load(builder.bitcast(pointer, kind.as_pointer()))
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
     return value
@@ -202,8 +202,8 @@ def make_array(context: Any, builder: Any, kind: types.Array, address: Any, shap
     populate_array(
         array,
         data=builder.inttoptr(address, data_type.as_pointer()),
-        shape=cgutils.pack_array(builder, shape, ty=WORD),
-        strides=cgutils.pack_array(builder, strides, ty=WORD),
+        shape=cgutils.pack_array(builder, shape, ty=_WORD),
+        strides=cgutils.pack_array(builder, strides, ty=_WORD),
         itemsize=itemsize,
         meminfo=None,
     )
@@ -222,7 +222,7 @@ class _StoredFields(AttributeTemplate):
 def _load_field(context, builder, stored, base, name):
     first, kind = stored.field(name)
     if isinstance(kind, Stored):
-        pointer = builder.gep(builder.bitcast(base, WORD.as_pointer()), [ir.Constant(ir.IntType(32), first)])
+        pointer = builder.gep(builder.bitcast(base, _WORD.as_pointer()), [ir.Constant(ir.IntType(32), first)])
         return builder.bitcast(pointer, cgutils.voidptr_t)
     if isinstance(kind, types.Array):
         address, *shape = (load(builder, base, first + k) for k in range(_n_words(kind)))

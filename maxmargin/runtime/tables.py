@@ -37,7 +37,6 @@ from numba.np.numpy_support import from_dtype
 
 from maxmargin.runtime.abi import (
     OPAQUE,
-    WORD,
     Packed,
     Stored,
     array_kind,
@@ -47,6 +46,7 @@ from maxmargin.runtime.abi import (
     taken_by_address,
 )
 
+_WORD = ir.IntType(64)
 BLOCK, FIRST_NUMBER, FIRST_FUNCTION = 0, 1, 4  # words of a table
 N_EXAMPLES, TRUE_OUTPUTS, TRUE_STARTS = 1, 2, 3  # of a problem
 MARGIN = 1  # of a loss
@@ -237,7 +237,7 @@ def read_from_tables(n_examples: Callable, gold: Callable) -> None:
 
     @lower_builtin(gold, Table, types.Integer)
     def _gold(context, builder, sig, args):
-        starts = builder.bitcast(load_address(builder, args[0], TRUE_STARTS), WORD.as_pointer())
-        begin, end = (builder.load(builder.gep(starts, [k])) for k in (args[1], builder.add(args[1], WORD(1))))
-        first = builder.add(load(builder, args[0], TRUE_OUTPUTS), builder.mul(begin, WORD(4)))
+        starts = builder.bitcast(load_address(builder, args[0], TRUE_STARTS), _WORD.as_pointer())
+        begin, end = (builder.load(builder.gep(starts, [k])) for k in (args[1], builder.add(args[1], _WORD(1))))
+        first = builder.add(load(builder, args[0], TRUE_OUTPUTS), builder.mul(begin, _WORD(4)))
         return make_array(context, builder, sig.return_type, first, [builder.sub(end, begin)])
