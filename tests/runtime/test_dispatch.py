@@ -1,5 +1,6 @@
 """Generics, kernels and the cache; what concerns several processes is run in several processes."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import maxmargin
 from maxmargin import problem as generics
 from maxmargin.inference import best_k_outputs, best_outputs
 from maxmargin.runtime import dispatch, generic, implements, interpreted, kernel, supports
+from maxmargin.runtime.cache import Reach
 from maxmargin.solvers import BCFW, FrankWolfe
 from maxmargin.solvers.objective import Objective
 from maxmargin.testing import toy_chains
@@ -207,86 +209,6 @@ def test_an_edit_in_another_file_is_noticed(project):
     assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["15.0", "0", "1"]
 
 
-def test_an_edit_behind_a_module_s_name_is_noticed(project):
-    cache = project / "cache"
-    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "6.0"
-    (project / "constants.py").write_text("FACTOR = 7")
-    (project / "helper.py").write_text(
-        "import numba\nfrom constants import FACTOR\n@numba.njit\ndef twice(x):\n    return FACTOR * x\n"
-    )
-    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "21.0"
-    (project / "constants.py").write_text("FACTOR = 8")
-    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "24.0"
-
-
-FAR_AWAY = {
-    "a dotted module": (
-        "import pack.far",
-        "pack.far.f(thing.x)",
-        "import numba\n@numba.njit\ndef f(x): return {k} * x",
-    ),
-    "a closure": (
-        "from pack.far import f",
-        "f(thing.x)",
-        "import numba\ndef make(k):\n    @numba.njit\n    def f(x): return k * x\n    return f\nf = make({k})",
-    ),
-    "an array": ("from pack.far import A", "A[0] * thing.x", "import numpy as np\nA = np.array([{k}.0])"),
-}
-
-
-@pytest.mark.parametrize("kind", FAR_AWAY)
-def test_an_edit_far_away_is_noticed(tmp_path, kind):
-    line, expression, far = FAR_AWAY[kind]
-    code = textwrap.dedent(USER_CODE).replace("import helper", line).replace("helper.twice(thing.x)", expression)
-    (tmp_path / "user.py").write_text(code)
-    (tmp_path / "pack").mkdir()
-    (tmp_path / "pack" / "__init__.py").touch()
-    for k in (2, 3):
-        (tmp_path / "pack" / "far.py").write_text(far.format(k=k))
-        assert run_python(REPORT, tmp_path, NUMBA_CACHE_DIR=tmp_path / "cache")[0] == f"{3.0 * k}"
-
-
-def test_an_edit_of_an_implementation_is_noticed(project):
-    cache = project / "cache"
-    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "6.0"
-    (project / "user.py").write_text(textwrap.dedent(USER_CODE).replace("helper.twice(thing.x)", "-thing.x"))
-    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == "-3.0"
-
-
-SWAPPED = {
-    "two globals": ("A, B = 1.0, 2.0", "A, B = 2.0, 1.0", "10 * A + B"),
-    "two cells": ("f = make(1.0, 2.0)", "f = make(2.0, 1.0)", "f(thing.x)"),
-    "two defaults": ("def f(x, a=1.0, b=2.0):", "def f(x, a=2.0, b=1.0):", "f(thing.x)"),
-    "a member of an Enum": ("class E(IntEnum): A = 12", "class E(IntEnum): A = 21", "E.A"),
-    "the middle of a tuple": ("T = (0.0, 12.0, 0.0)", "T = (0.0, 21.0, 0.0)", "T[1]"),
-}
-FUNCTIONS = """
-    from enum import IntEnum
-    from maxmargin.runtime import helper
-
-    def make(a, b):
-        @helper
-        def f(x):
-            return 10 * a + b
-        return f
-
-    {line}
-"""
-
-
-@pytest.mark.parametrize("kind", SWAPPED)
-def test_values_that_are_swapped_are_noticed(tmp_path, kind):
-    before, after, expression = SWAPPED[kind]
-    code = textwrap.dedent(USER_CODE).replace("import helper", "from far import *")
-    (tmp_path / "user.py").write_text(code.replace("helper.twice(thing.x)", expression))
-    for line, value in ((before, 12.0), (after, 21.0)):
-        far = textwrap.dedent(FUNCTIONS).format(line=line)
-        if line.startswith("def"):
-            far = far.replace(line, f"@helper\n{line}\n    return 10 * a + b\n")
-        (tmp_path / "far.py").write_text(far)
-        assert float(run_python(REPORT, tmp_path, NUMBA_CACHE_DIR=tmp_path / "cache")[0]) == value
-
-
 def test_kernels_of_a_factory_keep_their_entries(project):
     code = textwrap.dedent(USER_CODE) + textwrap.dedent("""
         def factory(k):
@@ -305,22 +227,6 @@ def test_kernels_of_a_factory_keep_their_entries(project):
     """
     assert run_python(report, project, NUMBA_CACHE_DIR=project / "cache") == ["6.0", "12.0", "0"]
     assert run_python(report, project, NUMBA_CACHE_DIR=project / "cache") == ["6.0", "12.0", "2"]
-
-
-UNRELATED = [
-    ("return value(thing)", '"""A new docstring."""\n    return value(thing)  # and a comment'),
-    ("import helper", "import helper\n\n\ndef unrelated():\n    return 3\n"),
-]
-
-
-@pytest.mark.parametrize(("old", "new"), UNRELATED)
-def test_an_unrelated_edit_recompiles_nothing(project, old, new):
-    cache = project / "cache"
-    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["6.0", "0", "1"]
-    code = textwrap.dedent(USER_CODE)
-    assert old in code
-    (project / "user.py").write_text(code.replace(old, new))
-    assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["6.0", "1", "0"]
 
 
 def test_a_field_that_moves_is_noticed(project):
@@ -422,30 +328,120 @@ def test_a_read_only_installation_runs(project):
 
 
 FIT = """
-    import numpy as np
-    from maxmargin.solvers import BCFW, FrankWolfe
+    from maxmargin.runtime.cache import loaded
+    from maxmargin.solvers import FrankWolfe
     from maxmargin.testing import toy_chains
-    from maxmargin.problem import max_oracle
-    for solver in (BCFW(), FrankWolfe()):
-        result = solver.solve(toy_chains(n=5), tol=1e-9, max_passes=5, random_state=0)
-        print(*(repr(float(x)) for x in result.w))
+    result = FrankWolfe().solve(toy_chains(n=5), tol=1e-9, max_passes=5)
+    print(*(repr(float(x)) for x in result.w), loaded["loss_pass"])
 """
 
 
 def test_kernels_are_cached_across_processes_and_agree_with_python(tmp_path):
-    code = (
-        FIT
-        + """
-    from maxmargin.runtime.cache import loaded
-    print(loaded["block_steps"])
-    """
-    )
     folder = Path(__file__).parents[1]
-    first = run_python(code, folder, NUMBA_CACHE_DIR=tmp_path)
-    second = run_python(code, folder, NUMBA_CACHE_DIR=tmp_path)
-    interpreted = run_python(code, folder, NUMBA_DISABLE_JIT=1)
+    first = run_python(FIT, folder, NUMBA_CACHE_DIR=tmp_path)
+    second = run_python(FIT, folder, NUMBA_CACHE_DIR=tmp_path)
+    interpreted = run_python(FIT, folder, NUMBA_DISABLE_JIT=1)
     assert [lines[-1] for lines in (first, second, interpreted)] == ["0", "1", "0"]
     compiled, again, python = (np.array(lines[:-1], float) for lines in (first, second, interpreted))
     assert compiled.any()
     assert np.allclose(compiled, again, rtol=1e-12)
     assert np.allclose(compiled, python, rtol=1e-10)
+
+
+# --- what an entry of the cache depends on: its stamp ---------------------------------------------------------------
+
+
+@pytest.fixture
+def stamp(tmp_path, monkeypatch):
+    """Makes `user.py` and other modules of texts, and returns the stamp of `user.run`, as a new process would."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # or edits within a second would not be seen
+    monkeypatch.setattr(sys, "modules", {**sys.modules})
+
+    def stamp(user, **texts):
+        texts = {"user": user, "helper": HELPER.format(factor=2), **texts}
+        (tmp_path / "pack").mkdir(exist_ok=True)
+        for name, text in texts.items():
+            (tmp_path / f"{name.replace('__', '/')}.py").write_text(textwrap.dedent(text))
+        for name in ("user", "helper", "far", "pack", "pack.far"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        module = importlib.import_module("user")
+        return Reach(module.run.interpreted, [module.Thing]).digest
+
+    return stamp
+
+
+FAR_AWAY = {
+    "a dotted module": (
+        "import pack.far",
+        "pack.far.f(thing.x)",
+        "import numba\n@numba.njit\ndef f(x): return {k} * x",
+    ),
+    "a closure": (
+        "from pack.far import f",
+        "f(thing.x)",
+        "import numba\ndef make(k):\n    @numba.njit\n    def f(x): return k * x\n    return f\nf = make({k})",
+    ),
+    "an array": ("from pack.far import A", "A[0] * thing.x", "import numpy as np\nA = np.array([{k}.0])"),
+}
+
+
+@pytest.mark.parametrize("kind", FAR_AWAY)
+def test_an_edit_far_away_is_noticed(stamp, kind):
+    line, expression, far = FAR_AWAY[kind]
+    code = textwrap.dedent(USER_CODE).replace("import helper", line).replace("helper.twice(thing.x)", expression)
+    first, again, other = (stamp(code, pack__far=far.format(k=k)) for k in (2, 2, 3))
+    assert first == again != other
+
+
+def test_an_edit_of_an_implementation_is_noticed(stamp):
+    assert stamp(USER_CODE) != stamp(USER_CODE.replace("helper.twice(thing.x)", "-thing.x"))
+
+
+SWAPPED = {
+    "two globals": ("A, B = 1.0, 2.0", "A, B = 2.0, 1.0", "10 * A + B"),
+    "two cells": ("f = make(1.0, 2.0)", "f = make(2.0, 1.0)", "f(thing.x)"),
+    "two defaults": ("def f(x, a=1.0, b=2.0):", "def f(x, a=2.0, b=1.0):", "f(thing.x)"),
+    "a member of an Enum": ("class E(IntEnum): A = 12", "class E(IntEnum): A = 21", "E.A"),
+    "the middle of a tuple": ("T = (0.0, 12.0, 0.0)", "T = (0.0, 21.0, 0.0)", "T[1]"),
+}
+FUNCTIONS = """
+    from enum import IntEnum
+    from maxmargin.runtime import helper
+
+    def make(a, b):
+        @helper
+        def f(x):
+            return 10 * a + b
+        return f
+
+    {line}
+"""
+
+
+@pytest.mark.parametrize("kind", SWAPPED)
+def test_values_that_are_swapped_are_noticed(stamp, kind):
+    before, after, expression = SWAPPED[kind]
+    code = textwrap.dedent(USER_CODE).replace("import helper", "from far import *")
+
+    def stamp_with(line):
+        far = textwrap.dedent(FUNCTIONS).format(line=line)
+        if line.startswith("def"):
+            far = far.replace(line, f"@helper\n{line}\n    return 10 * a + b\n")
+        return stamp(code.replace("helper.twice(thing.x)", expression), far=far)
+
+    assert stamp_with(before) == stamp_with(before) != stamp_with(after)
+
+
+UNRELATED = [
+    ("return value(thing)", '"""A new docstring."""\n    return value(thing)  # and a comment'),
+    ("import helper", "import helper\n\n\ndef unrelated():\n    return 3\n"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), UNRELATED)
+def test_an_unrelated_edit_changes_nothing(stamp, old, new):
+    code = textwrap.dedent(USER_CODE)
+    assert old in code
+    assert stamp(code) == stamp(code.replace(old, new))

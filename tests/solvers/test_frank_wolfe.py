@@ -3,7 +3,6 @@
 import _thread
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -90,9 +89,7 @@ def test_ctrl_c_returns_the_best_weights_so_far(solver):
     solver.solve(problem, max_passes=1)
     handler = signal.getsignal(signal.SIGINT)
     threading.Timer(0.3, _thread.interrupt_main).start()
-    began = time.perf_counter()
-    result = solver.solve(problem, 1.0, tol=1e-15, max_passes=1e9)
-    assert time.perf_counter() - began < 5
+    result = solver.solve(problem, 1.0, tol=1e-15, max_passes=1e5)
     assert result.status is Status.INTERRUPTED
     assert result.w.any()
     assert signal.getsignal(signal.SIGINT) is handler

