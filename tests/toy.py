@@ -17,7 +17,8 @@ METHODS = [
     for sampling in ("uniform", "permutation", "gap")
     for cache in (0, 3)
 ]
-STORAGES = [("dense", "float32"), ("sparse", "float32"), ("binary", "float32")]  # float64 is that of the random tests
+# One dtype of each storage: structures and storages are compiled together, but know nothing of each other.
+STORAGES = [("dense", "float32"), ("sparse", "float64"), ("binary", "float32")]
 
 
 class Candidates:

@@ -215,7 +215,7 @@ class StructuredModel(Estimator):
     def _encode(self, X: Any, y: Any, **data: Any) -> Task:
         """Check all arguments and training data, and put the optimization problem together."""
         self._check_parameters()
-        encoder, problem = self._learn(X, y, **data)
+        encoder, problem = self._learn(as_list(X), y, **data)
         if part_sizes(problem).sum() >= MANY_PARTS:
             give_back()
         order = Arrangement(problem)
@@ -242,7 +242,7 @@ class StructuredModel(Estimator):
             return None
         y = [*y] if isinstance(y, Iterator) else y
         try:
-            problem = encoder.problem(X, y, **data)
+            problem = encoder.problem(as_list(X), y, **data)
             if self.scoring is not None:
                 metric, truth = find_metric(self.scoring), self._outputs(y, data)
                 metric(truth, truth)  # raises, if it cannot judge such outputs, before training does
@@ -320,7 +320,7 @@ class StructuredModel(Estimator):
     def _problem(self, X: Any, **data: Any) -> Any:
         """The problem of new examples."""
         check_is_fitted(self)
-        return self._encoder.scored(self._encoder.problem(X, **data), self._w)
+        return self._encoder.scored(self._encoder.problem(as_list(X), **data), self._w)
 
     def _problem_with_truth(self, X: Any, y: Any, **data: Any) -> Any:
         """The problem of new examples whose true outputs are known."""
@@ -399,6 +399,11 @@ class StructuredModel(Estimator):
     def _score(self, problem: Any, sample_weight: Any) -> float:
         weights = None if sample_weight is None else as_sample_weight(sample_weight, len(part_sizes(problem)))
         return self._encoder.score(problem, inference.best_outputs(problem, self._w, self.n_jobs), weights)
+
+
+def as_list(X: Any) -> Any:
+    """Examples; those in a pandas Series, a column of a table, as a list."""
+    return X.tolist() if hasattr(X, "iloc") and X.ndim == 1 else X
 
 
 def as_seed(random_state: Any) -> Any:

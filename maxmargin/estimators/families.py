@@ -82,6 +82,21 @@ class WithMarginals(StructuredModel):
         return self._encoder.arrange(problem, inference.marginals(problem, self._w, self.n_jobs)[0])
 
 
+class WithNodeWeights(StructuredModel):
+    """A model of graphs whose nodes can have weights in scores."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, node_weight: Any = None) -> float:
+        """The share of nodes labelled right, by weight.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+        sample_weight : (n,) weights of the graphs
+        node_weight : list of (V_i,) weights of the nodes
+        """
+        return self._score(self._problem_with_truth(X, y, node_weight=node_weight), sample_weight)
+
+
 @estimator
 class RowClassifier(WithMaxMarginals, WithMarginals, ArrayModel):
     """A scikit-learn classifier of the rows of a matrix."""

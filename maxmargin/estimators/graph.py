@@ -9,13 +9,13 @@ import numpy as np
 from maxmargin import inference
 from maxmargin.encode.checks import locate
 from maxmargin.encode.graph import GraphEncoder
-from maxmargin.estimators.families import ArrayModel
+from maxmargin.estimators.families import ArrayModel, WithNodeWeights
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.estimators.relaxable import RelaxableCRF, RelaxableModel, RelaxableSVM, check_treewidths
 
 
 @estimator
-class GraphModel(RelaxableModel, ArrayModel):
+class GraphModel(RelaxableModel, WithNodeWeights, ArrayModel):
     """What the models of graphs share."""
 
     interaction: str = parameter(
@@ -34,17 +34,6 @@ class GraphModel(RelaxableModel, ArrayModel):
     def _decision_function(self, problem: Any) -> Any:
         check_treewidths(problem, "decision_function")
         return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs), -np.inf)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, node_weight: Any = None) -> float:
-        """The share of nodes labelled right, by weight.
-
-        Parameters
-        ----------
-        X, y : as in `fit`
-        sample_weight : (n,) weights of the graphs
-        node_weight : list of (V_i,) weights of the nodes
-        """
-        return self._score(self._problem_with_truth(X, y, node_weight=node_weight), sample_weight)
 
 
 @estimator

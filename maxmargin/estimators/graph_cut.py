@@ -8,12 +8,12 @@ import numpy as np
 
 from maxmargin import inference
 from maxmargin.encode.graph_cut import GraphCutEncoder
-from maxmargin.estimators.families import SVM, ArrayModel, WithMaxMarginals
+from maxmargin.estimators.families import SVM, ArrayModel, WithMaxMarginals, WithNodeWeights
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 
 
 @estimator
-class GraphCutSVM(SVM, WithMaxMarginals, ArrayModel):
+class GraphCutSVM(SVM, WithMaxMarginals, WithNodeWeights, ArrayModel):
     """Structural SVM for labelling the nodes of graphs with one of two labels, where edges favour equal labels.
 
     The score of a labelling is the sum of <nodes, features of p> + bias over the nodes p that have the second label,
@@ -94,17 +94,6 @@ class GraphCutSVM(SVM, WithMaxMarginals, ArrayModel):
 
     def _named_bounds(self, encoder: GraphCutEncoder) -> dict[str, Any]:
         return {"edges": (0, None)}
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, node_weight: Any = None) -> float:
-        """The share of nodes labelled right, by weight.
-
-        Parameters
-        ----------
-        X, y : as in `fit`
-        sample_weight : (n,) weights of the graphs
-        node_weight : list of (V_i,) weights of the nodes
-        """
-        return self._score(self._problem_with_truth(X, y, node_weight=node_weight), sample_weight)
 
 
 def graph_cut(potentials: Any, edges: Any, weights: Any) -> np.ndarray:

@@ -31,7 +31,8 @@ import numpy as np
 from numba.core import caching, config, serialize
 from numba.core.runtime.nrt import rtsys
 
-from maxmargin.runtime.abi import Interface, Stored
+from maxmargin.runtime.abi import Stored
+from maxmargin.runtime.tables import Interface
 
 _CONSTANTS = (int, float, complex, str, bytes, frozenset, type(None), type(Ellipsis), np.generic, np.dtype)
 
@@ -185,7 +186,7 @@ def _surroundings() -> str:
     digest = hashlib.sha256(repr((sys.version, numba.__version__, llvmlite.__version__, np.__version__)).encode())
     digest.update(repr([vars(config)[name] for name in ("BOUNDSCHECK", "OPT")]).encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem in ("abi", "dispatch", "inner", "lanes", "numeric", "views"):
+        if path.stem in ("abi", "dispatch", "inner", "lanes", "numeric", "tables", "views"):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -54,8 +54,7 @@ def weights_seen(problem):
     return seen
 
 
-@pytest.mark.parametrize("structure", ["chain", "tree"])
-@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize(("structure", "binary"), [("chain", True), ("tree", False)])
 def test_oracles_equal_enumeration(structure, binary):
     _, problem, _ = problems(structure, binary=binary)
     check_structure(problem, lambda i: naive.labellings(LENGTHS[i], 3), k=5)

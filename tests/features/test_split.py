@@ -31,7 +31,7 @@ def make_data(n_labels, binary, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("n_labels", "binary", "dtype"), [(3, True, "float64"), (9, False, "float64"), (35, True, "float32")]
+    ("n_labels", "binary", "dtype"), [(3, True, "float64"), (9, True, "float64"), (35, False, "float32")]
 )
 def test_the_same_map(n_labels, binary, dtype, monkeypatch):
     model, data = ChainCRF(only_observed=True, dtype=dtype), make_data(n_labels, binary)

@@ -48,9 +48,8 @@ def test_candidate_oracles_equal_enumeration(storage, dtype):
     check_structure(problem, choices([1, 4, 2]), k=3)
 
 
-@pytest.mark.parametrize(("storage", "dtype"), STORAGES)
-def test_class_oracles_equal_enumeration(storage, dtype):
-    problem = make_classes(np.random.default_rng(0), 5, 4, storage, dtype)
+def test_class_oracles_equal_enumeration():
+    problem = make_classes(np.random.default_rng(0), 5, 4, "sparse", "float32")
     check_structure(problem, choices([4] * 5), k=3)
 
 

@@ -8,7 +8,7 @@ from maxmargin.smoothing import EVERY
 from maxmargin.structures.chain_sums import forward_shares
 from maxmargin.testing import Caller, check_structure
 from tests import naive
-from tests.toy import random_chains
+from tests.toy import STORAGES, random_chains
 
 
 def all_labellings(problem, allowed=None):
@@ -16,7 +16,7 @@ def all_labellings(problem, allowed=None):
     return lambda i: naive.labellings(lengths[i], n_labels, allowed)
 
 
-@pytest.mark.parametrize(("storage", "dtype"), [("dense", "float32"), ("sparse", "float64"), ("binary", "float32")])
+@pytest.mark.parametrize(("storage", "dtype"), STORAGES)
 def test_oracles_equal_enumeration(storage, dtype):
     problem = random_chains(np.random.default_rng(0), [1, 2, 4, 3], 3, storage, dtype, with_bias=True)
     check_structure(problem, all_labellings(problem), k=5)
