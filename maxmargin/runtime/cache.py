@@ -202,6 +202,20 @@ def classes_of(kinds: Iterable[Any]) -> Iterator[type]:
 loaded: collections.Counter[str] = collections.Counter()  # how often each function came from disk
 compiled_anew: collections.Counter[str] = collections.Counter()
 
+COMPILING = "Compiling for this machine: some seconds, only once ..."
+_waiting: list[Callable[[], None]] = []  # to be told, once, that something has to be compiled
+
+
+@contextlib.contextmanager
+def before_compiling(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` before the first function that has to be compiled meanwhile, if there is any."""
+    _waiting.append(tell)
+    try:
+        yield
+    finally:
+        if tell in _waiting:
+            _waiting.remove(tell)
+
 
 class KernelCache:
     """The entries of one function, in the place of Numba's cache in its dispatcher.
@@ -227,6 +241,8 @@ class KernelCache:
                 loaded[self.function.__name__] += 1
                 return found
         compiled_anew[self.function.__name__] += 1
+        while _waiting:
+            _waiting.pop()()
         return None
 
     def save_overload(self, sig: Any, compiled: Any) -> None:
