@@ -6,12 +6,11 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from maxmargin import inference
 from maxmargin.encode.checks import check_array
 from maxmargin.encode.multilabel import INDICATORS, MultiLabelEncoder
 from maxmargin.estimators.families import RowClassifier
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
-from maxmargin.estimators.relaxable import RelaxableCRF, RelaxableModel, RelaxableSVM, check_treewidths
+from maxmargin.estimators.relaxable import RelaxableCRF, RelaxableModel, RelaxableSVM
 
 
 @estimator
@@ -190,18 +189,3 @@ class MultiLabelCRF(RelaxableCRF, MultiLabelModel):
         (n, L) array
         """
         return self.predict_marginals(X)
-
-    def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
-        """Log p(y_i | x_i) of the labels of each example.
-
-        Parameters
-        ----------
-        X, y : as in `fit`
-
-        Returns
-        -------
-        (n,) array
-        """
-        problem = self._problem_with_truth(X, y)
-        check_treewidths(problem, "log_likelihood")
-        return inference.log_likelihoods(problem, self._w, self.n_jobs)
