@@ -63,14 +63,18 @@ _PUBLIC = {
     "TreeSVM": "maxmargin.estimators.tree",
 }
 
+_PARTS = ("crfsuite", "datasets", "inspection", "metrics", "solvers", "testing", "text", "torch", "vision")
+
 __all__ = [*_PUBLIC]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PARTS:  # so that `import maxmargin` is enough
+        return importlib.import_module(f"maxmargin.{name}")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'maxmargin' has no attribute {name!r}")
     return getattr(importlib.import_module(_PUBLIC[name]), name)
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_PARTS]

@@ -67,6 +67,12 @@ def class_weights(class_weight: Any, classes: np.ndarray, label_counts: np.ndarr
     return weights
 
 
+def shares_of_graphs(weights: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Weights of nodes divided by those of all nodes of their graph."""
+    totals = np.add.reduceat(weights, np.cumsum(lengths) - lengths)
+    return weights / np.repeat(np.where(totals > 0, totals, 1), lengths)
+
+
 def labelling_costs(
     cost: Any,
     class_weight: Any,

@@ -88,7 +88,8 @@ def strongest_features(model: Any, label: Any, k: int = 10) -> list[Weight]:
     [('dog', True), ('the', False)]
     """
     check_count("k", k)
-    encoder = _encoder(model)
+    model = _chain(model)
+    encoder = model._encoder
     table = _node_weights(model)[:, [_number(encoder, label)]]
     column = (table.toarray() if sp.issparse(table) else np.asarray(table))[:, 0]
     order = np.argsort(-np.abs(column), kind="stable")[:k]
@@ -116,7 +117,8 @@ def strongest_transitions(model: Any, k: int | None = None) -> list[tuple[Any, A
     >>> strongest_transitions(model, 1)[0][:2]
     ('DET', 'NOUN')
     """
-    encoder, table = _encoder(model), model.coef_.transitions
+    model = _chain(model)
+    encoder, table = model._encoder, model.coef_.transitions
     rows, columns = np.nonzero((table != 0) & (encoder.penalty == 0))
     order = np.argsort(-np.abs(table[rows, columns]), kind="stable")[:k]
     classes = encoder.classes
@@ -154,7 +156,8 @@ def explain(model: Any, x: Any, position: int, rival: Any = None) -> Explanation
     >>> "the" in [contribution.of for contribution in found.contributions if contribution.value > 0]
     True
     """
-    encoder = _encoder(model)
+    model = _chain(model)
+    encoder = model._encoder
     rows = encoder.stored(stack_rows(encoder.by_name([x]), None, encoder.n_features_in), append_biases)
     length, classes = rows.matrix.shape[0], encoder.classes
     if not (isinstance(position, (int, np.integer)) and 0 <= position < length):
@@ -189,11 +192,13 @@ def explain(model: Any, x: Any, position: int, rival: Any = None) -> Explanation
     )
 
 
-def _encoder(model: Any) -> ChainEncoder:
+def _chain(model: Any) -> Any:
+    """A model of chains that was fitted; that of a `Tagger`, or of a `crfsuite.CRF`, is within."""
+    model = getattr(model, "model_", model)
     check_is_fitted(model)
     if not isinstance(getattr(model, "_encoder", None), ChainEncoder):
         raise TypeError(f"model must be a ChainSVM or a ChainCRF, not a {type(model).__name__}.")
-    return model._encoder
+    return model
 
 
 def _number(encoder: ChainEncoder, label: Any) -> int:

@@ -34,8 +34,8 @@ from maxmargin.problem import (
     scores,
     topk_oracle,
 )
-from maxmargin.runtime.abi import Attained, Problem, Reals, Scratch
 from maxmargin.runtime.dispatch import LOSS, generic, helper, implements, supports
+from maxmargin.runtime.tables import Attained, Problem, Reals, Scratch
 from maxmargin.runtime.vectors import add_scaled, clear, inner
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted

@@ -150,6 +150,8 @@ class Path:
     def __str__(self) -> str:
         return "\n".join([self.header(), *(self.line(k) for k in range(len(self)))])
 
+    __repr__ = __str__
+
     def plot(self, ax: Any = None) -> Any:
         """Plot the bounds of the objective and, if there are any, the scores against C.
 
@@ -253,6 +255,8 @@ def regularization_path(
     >>> bool(path.model_at(path.best_lambda).score(X, y) == path.scores.max())
     True
     """
+    if isinstance(model, type):
+        raise TypeError(f"model must be an estimator or a problem, not a class: {model.__name__}().")
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
     kappa = {"heuristic": 0.8}.get(method, 0.9) if kappa is None else kappa

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.runtime.abi import Draws, Output, Outputs, Reals, Sums, Work, read_from_tables
 from maxmargin.runtime.blocks import Blocks, as_blocks
 from maxmargin.runtime.dispatch import PROBLEM, Bound, generic, helper
+from maxmargin.runtime.tables import Draws, Output, Outputs, Reals, Sums, Work, read_from_tables
 
 # Potentials of impossible parts: finite, so that 0 * IMPOSSIBLE = 0, and below every score that can occur: those of
 # possible parts must be within REACH.

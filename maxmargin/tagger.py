@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from maxmargin.checks import as_numbers, shown
 from maxmargin.estimator import Estimator, check_is_fitted, unfitted
 from maxmargin.estimators.chain import ChainCRF, ChainModel
 from maxmargin.inspection import Explanation, explain
@@ -83,6 +84,10 @@ class Tagger(Estimator):
         ----------
         y : list of lists of tags
         """
+        if not (self.model is None or isinstance(self.model, ChainModel)):
+            raise TypeError(f"model must be a ChainCRF or a ChainSVM, not {shown(self.model)}.")
+        if not (self.features is None or hasattr(self.features, "transform")):
+            raise TypeError(f"features must be a transformer, such as WindowFeatures(), not {shown(self.features)}.")
         features = WindowFeatures() if self.features is None else unfitted(self.features)
         model = ChainCRF(only_observed=True) if self.model is None else unfitted(self.model)
         scheme = _found_scheme(y) if self.scheme == "auto" else self.scheme and scheme_named(self.scheme)
@@ -134,9 +139,12 @@ class Tagger(Estimator):
         Path
             With the scores; the tagger itself has the model of the best one.
         """
+        grid = as_numbers("Cs", Cs)
+        if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < np.inf)).all():
+            raise ValueError(f"Cs must be a list of positive numbers, not {shown(Cs)}.")
         chosen, tags = self.prepared([*y] if isinstance(y, Iterator) else y)
         features, rows = chosen.features.fit(X, tags), chosen.features.transform(X)
-        lambdas = 1.0 / (len(rows) * np.asarray(Cs, np.float64))
+        lambdas = 1.0 / (len(rows) * grid)
         held_out = {"X_dev": features.transform(X_dev), "y_dev": y_dev}
         path = regularization_path(
             chosen.model, rows, tags, method="grid", lambdas=lambdas, eps=eps, callback=callback, **held_out

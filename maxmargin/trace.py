@@ -75,7 +75,7 @@ COLUMNS = ("passes", "oracle_calls", "seconds", "primal", "dual", "gap", "cache_
 
 
 @register
-@dataclass
+@dataclass(repr=False)
 class Trace:
     """One row per certificate.
 
@@ -173,6 +173,8 @@ class Trace:
 
     def __str__(self) -> str:
         return "\n".join([self.header(), *(self.line(k) for k in range(len(self))), *self.notes])
+
+    __repr__ = __str__
 
     def to_frame(self) -> pd.DataFrame:
         """The trace as a pandas DataFrame (pandas is not a dependency of the library)."""

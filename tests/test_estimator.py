@@ -74,3 +74,9 @@ def test_weights_of_examples_are_routed(interpreted_kernels):
     with sklearn.config_context(enable_metadata_routing=True):
         cross_validate(Weighted(), X, y, cv=2, params={"sample_weight": weights}, error_score="raise")
     assert sorted(np.concatenate(given)) == weights.tolist()
+
+
+def test_parts_of_the_package_are_there_once_it_is_imported():
+    code = "import maxmargin; print(maxmargin.datasets.__name__, maxmargin.text.__name__, 'metrics' in dir(maxmargin))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["maxmargin.datasets", "maxmargin.text", "True"]

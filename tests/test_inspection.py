@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin import ChainCRF, ChainSVM, MulticlassSVM
+from maxmargin import ChainCRF, ChainSVM, MulticlassSVM, Tagger
+from maxmargin.crfsuite import CRF
 from maxmargin.inspection import explain, strongest_features, strongest_transitions
 
 X = [[["a", "b"], ["b"], ["c"]], [["c"], ["a"]], [["b"], ["a", "c"], ["a"], ["b"]]]
@@ -98,3 +99,12 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="k must be an integer"):
         strongest_features(model, "B", 0)
     assert str(explain(model, X[0], 0, rival="O")).startswith("B and not O: by ")
+
+
+def test_models_within_others_are_inspected():
+    words = [["He", "ran"], ["She", "sat"]]
+    tagger = Tagger().fit(words, [["P", "V"]] * 2)
+    assert strongest_features(tagger, "V", 3) == strongest_features(tagger.model_, "V", 3)
+    assert strongest_transitions(tagger, 1) == strongest_transitions(tagger.model_, 1)
+    crf = CRF().fit(X, Y)
+    assert explain(crf, X[0], 1) == explain(crf.model_, X[0], 1)

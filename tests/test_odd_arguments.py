@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from maxmargin import BCFW, SGD, CandidateSVM, ChainSVM
+from maxmargin import BCFW, SGD, CandidateSVM, ChainSVM, regularization_path
 from maxmargin.testing import toy_chains
 
 pytestmark = pytest.mark.usefixtures("interpreted_kernels")
@@ -79,3 +79,16 @@ def test_odd_lists_of_numbers_are_named(value):
 def test_odd_seeds_are_named(value):
     with pytest.raises(ValueError, match="random_state must be a seed or a generator"):
         BCFW().solve(toy_chains(), random_state=value)
+
+
+def test_columns_of_tables_are_lists():
+    pd = pytest.importorskip("pandas")
+    column = pd.Series(X * 3, index=range(6)[::-1])  # by place, not by label
+    model = ChainSVM(random_state=0).fit(column, pd.Series(Y * 3), X_dev=column, y_dev=Y * 3)
+    assert model.score(column, Y * 3) == 1
+    assert [labels.tolist() for labels in model.predict(column)] == Y * 3
+
+
+def test_a_class_is_no_model():
+    with pytest.raises(TypeError, match=r"model must be an estimator or a problem, not a class: ChainSVM\(\)"):
+        regularization_path(ChainSVM, X, Y)

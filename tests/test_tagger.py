@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import maxmargin
-from maxmargin import ChainCRF, ChainSVM, Status, Tagger
+from maxmargin import ChainCRF, ChainSVM, GraphSVM, Status, Tagger
 from maxmargin.text import Layout, WindowFeatures, convert_tags
 from tests.sentences import tagged_sentences
 
@@ -87,3 +87,29 @@ def test_it_is_cloned_pickled_and_saved(fitted, tmp_path):
     svm = Tagger(model=ChainSVM(random_state=0), features=WindowFeatures(gazetteers={"city": ["Rome"]})).fit(X, Y)
     svm.save(tmp_path / "c.model")
     assert maxmargin.load(tmp_path / "c.model").predict(X) == svm.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"model": "crf"}, "model must be a ChainCRF or a ChainSVM, not 'crf'"),
+        ({"model": GraphSVM()}, r"model must be a ChainCRF or a ChainSVM, not GraphSVM\(\)"),
+        ({"features": "window"}, r"features must be a transformer, such as WindowFeatures\(\), not 'window'"),
+    ],
+)
+def test_parts_of_other_kinds_are_named(arguments, problem):
+    with pytest.raises(TypeError, match=problem):
+        Tagger(**arguments).fit(X, Y)
+
+
+@pytest.mark.parametrize("Cs", [1.0, [], [1.0, 0.0], [np.nan]])
+def test_strengths_to_try_are_named(Cs):
+    with pytest.raises(ValueError, match="Cs must be a list of positive numbers"):
+        Tagger().tune(X, Y, X, Y, Cs=Cs)
+
+
+def test_sentences_that_are_not_there(fitted):
+    with pytest.raises(ValueError, match="X must hold at least one sequence, but it is empty"):
+        fitted.predict([])
+    with pytest.raises(ValueError, match=r"X\[0\] is empty: every example needs at least one item"):
+        fitted.predict([[], X[0]])

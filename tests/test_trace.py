@@ -83,3 +83,8 @@ def test_missing_packages_are_named(monkeypatch, method, package):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=f"needs {package}: pip install"):
         getattr(make_trace(), method)()
+
+
+def test_a_trace_is_shown_as_its_table():
+    trace = make_trace()
+    assert repr(trace) == str(trace)

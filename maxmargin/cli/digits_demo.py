@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from threading import Timer
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +15,7 @@ from sklearn.svm import LinearSVC
 
 from maxmargin import ChainSVM
 from maxmargin.datasets import Dataset, digit_words
+from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.trace import Status
 
 C = 0.1
@@ -49,7 +48,7 @@ def run_demo(n_words: int, seed: int, plot: Path | None) -> None:
         f"\nTraining a ChainSVM on {n_words} words of {n_digits} noisy handwritten digits. "
         "Which digit can follow which is a rule that it has to find out from the words.\n"
     )
-    with _note_if_slow(console, "Compiling for this machine: up to half a minute, only once ...\n"):
+    with before_compiling(partial(console.print, f"{COMPILING}\n")):
         _warm_up(words)
     model = _fitted(ChainSVM(C=C, tol=1e-3, random_state=seed, verbose=1), words)
     relative_gap = model.trace_.gap[-1] / model.trace_.primal[-1]
@@ -72,16 +71,6 @@ def run_demo(n_words: int, seed: int, plot: Path | None) -> None:
     if plot is not None:
         _write_plot(model, example, plot)
         console.print(f"\nThe plot is in {plot}.", markup=False, soft_wrap=True)
-
-
-@contextmanager
-def _note_if_slow(console: Console, note: str) -> Iterator[None]:
-    timer = Timer(2.0, console.print, [note])
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _warm_up(words: Dataset) -> None:

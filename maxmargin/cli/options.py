@@ -44,6 +44,10 @@ def _encoding(name: str | None) -> str | None:
     return name
 
 
+def _separator(text: str | None) -> str | None:
+    return text and text.replace("\\t", "\t")  # as few shells let users type a tab
+
+
 def _checked_columns(text: str | None) -> str | None:
     split_columns(text)
     return text
@@ -116,7 +120,11 @@ Tags = Annotated[
 Separator = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
-        "--separator", rich_help_panel="Files", help="What separates columns.", show_default="spaces and tabs"
+        "--separator",
+        rich_help_panel="Files",
+        callback=_separator,
+        help="What separates columns; \\t is a tab.",
+        show_default="spaces and tabs",
     ),
 ]
 Comments = Annotated[

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
 
+from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.trace import Trace
 
 INTERVAL = 5.0  # seconds between two lines that are not in a terminal; each is a tenth longer than the one before
@@ -29,9 +30,11 @@ class Progress:
         self.console = Console(stderr=True, highlight=False, emoji=False)
         self.spinner = Spinner("dots", " reading features")
         self.live = Live(self.spinner, console=self.console, transient=True, refresh_per_second=8)
+        self.compiling = before_compiling(self._tell_of_compiling)
         self.next, self.best = 0.0, -1.0
 
     def __enter__(self) -> Self:
+        self.compiling.__enter__()
         if self.is_live:
             self.live.start()
         return self
@@ -39,8 +42,13 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, where: TracebackType | None
     ) -> None:
+        self.compiling.__exit__(None, None, None)
         if self.is_live:
             self.live.stop()
+
+    def _tell_of_compiling(self) -> None:
+        if not self.is_quiet:
+            self.console.print(COMPILING)
 
     @property
     def is_live(self) -> bool:

@@ -18,7 +18,7 @@ from maxmargin.encode.bunch import Bunch
 from maxmargin.encode.checks import check_array, check_examples, check_truths
 from maxmargin.encode.rows import Rows, append_constant, row_features, stack_grids
 from maxmargin.metrics import iou
-from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.blocks import Blocks, starts_of
 from maxmargin.structures.boxes import BoxProblem
 
 
@@ -125,9 +125,9 @@ def _stack_words(grids: list[np.ndarray], n_words: int | None) -> Rows:
     if most == 0:
         raise ValueError("X must contain at least one word, but all its cells are -1.")
     words = np.concatenate([grid.ravel() for grid in grids]).astype(np.int64)
-    indptr, known = np.concatenate([[0], np.cumsum(words >= 0)]), words[words >= 0]
+    indptr, known = starts_of(words >= 0), words[words >= 0]
     matrix = sp.csr_array((np.ones(len(known)), known, indptr), shape=(len(words), most))
-    return Rows(matrix, np.concatenate([[0], np.cumsum(sizes)]))
+    return Rows(matrix, starts_of(sizes))
 
 
 def check_min_size(min_size: Any, shapes: np.ndarray) -> np.ndarray:

@@ -51,8 +51,8 @@ class CandidateEncoder(RowEncoder):
     def layout(self, problem: CandidateProblem) -> tuple[Any, ...]:
         return (problem.offsets,)
 
-    def decode(self, problem: Any, i: int, rows: np.ndarray) -> list[int]:
-        return rows[:, 0].tolist()
+    def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
+        return rows[:, 0]
 
     def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
         return outputs.values

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from maxmargin.checks import LARGEST
 from maxmargin.encode.checks import check_array, check_sparse, locate
 from maxmargin.encode.rows import Rows, stack_rows
+from maxmargin.runtime.blocks import starts_of
 
 
 class Graphs(NamedTuple):
@@ -49,7 +50,7 @@ def join_graphs(
             tables.append(table)
         pairs.append(ends)
     matrix = np.concatenate(tables) if tables else np.zeros((0, int(with_constant) if width is None else width))
-    offsets = np.concatenate([[0], np.cumsum([len(ends) for ends in pairs])])
+    offsets = starts_of([len(ends) for ends in pairs])
     return Graphs(nodes, np.concatenate(pairs), Rows(matrix, offsets))
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.checks import check_choice
-from maxmargin.costs import COSTS, label_costs
+from maxmargin.costs import COSTS, label_costs, shares_of_graphs
 from maxmargin.encode.base import LabellingEncoder
 from maxmargin.encode.bunch import Bunch
 from maxmargin.encode.checks import check_examples, find_labels, flatten_labels, flatten_weights, locate
@@ -284,6 +284,5 @@ def node_costs(
     if not by_class.all() and isinstance(class_weight, str):
         raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
     if cost == "normalized_hamming":
-        totals = np.add.reduceat(scales, np.cumsum(lengths) - lengths)
-        scales = scales / np.repeat(np.where(totals > 0, totals, 1), lengths)
+        scales = shares_of_graphs(scales, lengths)
     return scales * label_costs(cost, classes, by_class, class_weight).max(axis=1)[labels]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.costs import label_costs
+from maxmargin.costs import label_costs, shares_of_graphs
 from maxmargin.encode.base import LabellingEncoder, by_row
 from maxmargin.encode.bunch import Bunch
 from maxmargin.encode.checks import check_examples, flatten_labels, flatten_weights, locate
@@ -51,8 +51,7 @@ class GraphCutEncoder(LabellingEncoder):
             raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
         costs = label_costs(cost, classes, by_class, class_weight)
         if isinstance(cost, str) and cost == "normalized_hamming":
-            totals = np.add.reduceat(scales, nodes.offsets[:-1])
-            scales = scales / np.repeat(np.where(totals > 0, totals, 1), nodes.lengths)
+            scales = shares_of_graphs(scales, nodes.lengths)
         width = graphs.edges.matrix.shape[1]
         encoder = cls.of(nodes, dtype, has_bias=fit_bias, classes=classes, n_edge_features_in=width)
         return encoder, encoder.assemble(graphs, labels, scales * costs[labels, 1 - labels], with_grams=True)

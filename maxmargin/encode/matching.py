@@ -12,7 +12,7 @@ from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.edges import first_repeated
 from maxmargin.encode.rows import Rows, row_features, stack_rows
-from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.blocks import Blocks, starts_of
 from maxmargin.structures.matching import MatchingProblem
 
 
@@ -48,7 +48,7 @@ class MatchingEncoder(RowEncoder):
         return MatchingProblem(
             features=row_features(self.stored(rows), self.dtype),
             pair_offsets=rows.offsets.astype(np.int64),
-            left_offsets=np.concatenate([[0], np.cumsum(sides[:, 0])]),
+            left_offsets=starts_of(sides[:, 0]),
             n_right=np.ascontiguousarray(sides[:, 1]),
             matches=np.concatenate(matches).astype(np.int32),
             costs=costs.astype(self.dtype),

@@ -132,11 +132,13 @@ class MultiLabelEncoder(RowEncoder):
         return (outputs.values == problem.labels).reshape(-1, self.n_labels).all(axis=1), 1
 
 
+INDICATORS = "a matrix of 0 and 1, a row per example and a column per label, as MultiLabelBinarizer makes it"
+
+
 def check_indicators(y: Any, n: int, n_labels: int | None = None) -> np.ndarray:
     """Check the labels of n examples, rows of 0 and 1, as many as in training."""
-    kind = "a matrix of 0 and 1, a row per example and a column per label"
-    labels = check_array(y.toarray() if sp.issparse(y) else y, "y", kind, (None, None))
-    check_truths(labels, n, kind, "row")
+    labels = check_array(y.toarray() if sp.issparse(y) else y, "y", INDICATORS, (None, None))
+    check_truths(labels, n, INDICATORS, "row")
     if n_labels is not None and labels.shape[1] != n_labels:
         raise ValueError(f"y has {labels.shape[1]} labels, but the model was fitted with {n_labels}.")
     is_wrong = (labels != 0) & (labels != 1)

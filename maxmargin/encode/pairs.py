@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from maxmargin.checks import check_choice
 from maxmargin.encode.base import LabellingEncoder
+from maxmargin.encode.checks import check_examples
 from maxmargin.encode.rows import Rows, row_features
 from maxmargin.encode.vocabulary import Vocabulary, have_names
 from maxmargin.features import Pairs, observed_features, split_features
@@ -57,6 +58,9 @@ class PairwiseEncoder(LabellingEncoder):
         if self.vocabulary is None:
             return X
         if not are_named:
+            check_examples(X, "sequences of items", "sequence")
+            if isinstance(X[0], Sequence) and not len(X[0]):
+                raise ValueError("X[0] is empty: every example needs at least one item.")
             raise TypeError("X must hold features by name, dictionaries or lists of strings, as in fit.")
         return self.vocabulary.rows(X)
 

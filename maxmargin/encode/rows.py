@@ -13,6 +13,7 @@ from maxmargin.checks import LARGEST, counted
 from maxmargin.encode.checks import check_examples, check_sparse, locate
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures, with_gram
 from maxmargin.features.base import Gram
+from maxmargin.runtime.blocks import starts_of
 
 WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all kernels anew
 
@@ -70,7 +71,7 @@ def _stack_list(X: Any, noun: str, may_be_empty: bool) -> Rows:
             raise ValueError(f"X[{i}] is empty: every {noun} needs at least one row.")
         if matrix.shape[1] != matrices[0].shape[1]:
             raise ValueError(f"X[{i}] has {counted(matrix.shape[1], 'feature')}, but X[0] has {matrices[0].shape[1]}.")
-    offsets = np.concatenate([[0], np.cumsum([matrix.shape[0] for matrix in matrices])])
+    offsets = starts_of([matrix.shape[0] for matrix in matrices])
     if any(sp.issparse(matrix) for matrix in matrices):
         return Rows(sp.csr_array(sp.vstack(matrices, format="csr")), offsets)
     return Rows(np.concatenate(matrices), offsets)
@@ -85,7 +86,7 @@ def _cut_matrix(X: Any, lengths: Any) -> Rows:
         raise ValueError("lengths must be a list of positive integers, one per sequence.")
     if counts.sum() != matrix.shape[0]:
         raise ValueError(f"lengths add up to {counts.sum()}, but X has {matrix.shape[0]} rows.")
-    return Rows(matrix, np.concatenate([[0], np.cumsum(counts)]))
+    return Rows(matrix, starts_of(counts))
 
 
 def _as_matrix(x: Any, name: str) -> Any:

@@ -7,7 +7,6 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from maxmargin import inference
-from maxmargin.encode.checks import locate
 from maxmargin.encode.graph import GraphEncoder
 from maxmargin.estimators.families import ArrayModel, WithNodeWeights
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
@@ -144,21 +143,3 @@ class GraphCRF(RelaxableCRF, GraphModel):
         y : list of (V_i,) labels, integers or strings
         """
         return self._fit(X, y, sample_weight, **options)
-
-    def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
-        """Log p(y_i | x_i) of a labelling of each graph, where the treewidths allow.
-
-        Parameters
-        ----------
-        X, y : as in `fit`
-
-        Returns
-        -------
-        (n,) array
-        """
-        problem = self._problem_with_truth(X, y)
-        check_treewidths(problem, "log_likelihood")
-        if (problem.labels < 0).any():
-            example, place = locate(np.flatnonzero(problem.labels < 0)[0], problem.nodes.offsets)
-            raise ValueError(f"y[{example}] contains a label that was not seen in fit, at node {place}.")
-        return inference.log_likelihoods(problem, self._w, self.n_jobs)

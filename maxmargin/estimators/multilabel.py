@@ -6,11 +6,11 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from maxmargin import inference
-from maxmargin.encode.multilabel import MultiLabelEncoder
+from maxmargin.encode.checks import check_array
+from maxmargin.encode.multilabel import INDICATORS, MultiLabelEncoder
 from maxmargin.estimators.families import RowClassifier
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
-from maxmargin.estimators.relaxable import RelaxableCRF, RelaxableModel, RelaxableSVM, check_treewidths
+from maxmargin.estimators.relaxable import RelaxableCRF, RelaxableModel, RelaxableSVM
 
 
 @estimator
@@ -45,6 +45,7 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
         return self._fit(X, y, sample_weight, **options)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MultiLabelEncoder, Any]:
+        y = check_array(y, "y", INDICATORS, (None, None)) if isinstance(y, (list, tuple)) else y
         X, y, names = self._checked_to_train(X, y, multi_output=True)
         options = {"dtype": self.dtype, "fit_intercept": self.fit_intercept, "graph": self.graph}
         return MultiLabelEncoder.learn(X, y, feature_names=names, **options, **data)
@@ -188,18 +189,3 @@ class MultiLabelCRF(RelaxableCRF, MultiLabelModel):
         (n, L) array
         """
         return self.predict_marginals(X)
-
-    def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
-        """Log p(y_i | x_i) of the labels of each example.
-
-        Parameters
-        ----------
-        X, y : as in `fit`
-
-        Returns
-        -------
-        (n,) array
-        """
-        problem = self._problem_with_truth(X, y)
-        check_treewidths(problem, "log_likelihood")
-        return inference.log_likelihoods(problem, self._w, self.n_jobs)

@@ -8,6 +8,7 @@ import numpy as np
 
 from maxmargin import inference
 from maxmargin.checks import check_choice
+from maxmargin.encode.checks import locate
 from maxmargin.estimators.families import CRF, SVM, WithMarginals, WithMaxMarginals
 from maxmargin.estimators.parameters import estimator, parameter
 from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
@@ -92,7 +93,7 @@ class RelaxableSVM(SVM):
 
 
 @estimator
-class RelaxableCRF(CRF):
+class RelaxableCRF(CRF, RelaxableModel):
     """What conditional random fields on graphs have in common."""
 
     _relaxed: ClassVar[Loss] = RelaxedLoss(margin=False)
@@ -105,6 +106,24 @@ class RelaxableCRF(CRF):
         default="auto",
     )
     solver: Any = "auto"
+
+    def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
+        """Log p(y_i | x_i) of the labels of each example, where the treewidths of graphs allow.
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+
+        Returns
+        -------
+        (n,) array
+        """
+        problem = self._problem_with_truth(X, y)
+        check_treewidths(problem, "log_likelihood")
+        if (problem.labels < 0).any():
+            example, place = locate(np.flatnonzero(problem.labels < 0)[0], problem.nodes.offsets)
+            raise ValueError(f"y[{example}] contains a label that was not seen in fit, at node {place}.")
+        return inference.log_likelihoods(problem, self._w, self.n_jobs)
 
 
 def check_treewidths(problem: Any, method: str) -> None:

@@ -58,20 +58,21 @@ class SplitFeatures(NamedTuple):
 
 def split_features(rows: Any, pairs: Pairs, n_labels: int, n_examples: int, dtype: Any) -> SplitFeatures | None:
     """Sparse or binary rows with weights for these pairs, in two parts; None if that is not worth it."""
-    n_met, owner = np.diff(pairs.start), _owners(pairs)
-    times, first = _uses(rows.indices, len(n_met))
-    if times @ n_met < ENOUGH_VISITS or n_labels >= MOST:
+    n_met = np.diff(pairs.start)
+    n_uses, first_use = _uses(rows.indices, len(n_met))
+    if n_uses @ n_met < ENOUGH_VISITS or n_labels >= MOST:
         return None
-    frequent = np.flatnonzero((n_met > MANY * n_labels) & (times > 0))
-    frequent = frequent[np.argsort(-times[frequent], kind="stable")][:MOST]
+    frequent = np.flatnonzero((n_met > MANY * n_labels) & (n_uses > 0))
+    frequent = frequent[np.argsort(-n_uses[frequent], kind="stable")][:MOST]
     is_frequent = np.zeros(len(n_met), bool)
     is_frequent[frequent] = True
     rare = np.flatnonzero(~is_frequent)
-    rare = rare[np.argsort(first[rare], kind="stable")]
+    rare = rare[np.argsort(first_use[rare], kind="stable")]
     begin = np.zeros(len(n_met), np.uint32)  # of the rows, or of the pairs
     begin[frequent] = np.arange(len(frequent))
     begin[rare] = np.cumsum(n_met[rare]) - n_met[rare]
 
+    owner = np.repeat(np.arange(len(n_met)), n_met)  # the feature of each pair
     is_in_row, n_rows = is_frequent[owner], len(frequent) * n_labels
     within = np.arange(len(owner)) - pairs.start[owner]
     place = np.where(is_in_row, begin[owner].astype(np.int64) * n_labels + pairs.labels, n_rows + begin[owner] + within)
@@ -94,19 +95,14 @@ def split_features(rows: Any, pairs: Pairs, n_labels: int, n_examples: int, dtyp
     )
 
 
-def _owners(pairs: Pairs) -> np.ndarray:
-    """The feature of each pair."""
-    return np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
-
-
 def _uses(indices: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     """How often each feature occurs, and its first entry, or one after all where it does not; little by little."""
-    times, first = np.zeros(n_features, np.int64), np.full(n_features, len(indices))
+    n_uses, first_use = np.zeros(n_features, np.int64), np.full(n_features, len(indices))
     for lo in range(0, len(indices), ENTRIES)[::-1]:
         part = indices[lo : lo + ENTRIES]
-        times += np.bincount(part, minlength=n_features)
-        first[part[::-1]] = np.arange(lo, lo + len(part))[::-1]
-    return times, first
+        n_uses += np.bincount(part, minlength=n_features)
+        first_use[part[::-1]] = np.arange(lo, lo + len(part))[::-1]
+    return n_uses, first_use
 
 
 @implements(weight_shape, SplitFeatures)

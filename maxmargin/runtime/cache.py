@@ -31,7 +31,8 @@ import numpy as np
 from numba.core import caching, config, serialize
 from numba.core.runtime.nrt import rtsys
 
-from maxmargin.runtime.abi import Interface, Stored
+from maxmargin.runtime.abi import Stored
+from maxmargin.runtime.tables import Interface
 
 _CONSTANTS = (int, float, complex, str, bytes, frozenset, type(None), type(Ellipsis), np.generic, np.dtype)
 
@@ -185,7 +186,7 @@ def _surroundings() -> str:
     digest = hashlib.sha256(repr((sys.version, numba.__version__, llvmlite.__version__, np.__version__)).encode())
     digest.update(repr([vars(config)[name] for name in ("BOUNDSCHECK", "OPT")]).encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem in ("abi", "dispatch", "inner", "lanes", "numeric", "views"):
+        if path.stem in ("abi", "dispatch", "inner", "lanes", "numeric", "tables", "views"):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -200,6 +201,20 @@ def classes_of(kinds: Iterable[Any]) -> Iterator[type]:
 
 loaded: collections.Counter[str] = collections.Counter()  # how often each function came from disk
 compiled_anew: collections.Counter[str] = collections.Counter()
+
+COMPILING = "Compiling for this machine: some seconds, only once ..."
+_waiting: list[Callable[[], None]] = []  # to be told, once, that something has to be compiled
+
+
+@contextlib.contextmanager
+def before_compiling(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` before the first function that has to be compiled meanwhile, if there is any."""
+    _waiting.append(tell)
+    try:
+        yield
+    finally:
+        if tell in _waiting:
+            _waiting.remove(tell)
 
 
 class KernelCache:
@@ -226,6 +241,8 @@ class KernelCache:
                 loaded[self.function.__name__] += 1
                 return found
         compiled_anew[self.function.__name__] += 1
+        while _waiting:
+            _waiting.pop()()
         return None
 
     def save_overload(self, sig: Any, compiled: Any) -> None:

@@ -6,8 +6,8 @@ interpreted on a user's own class.
 
 Compiled, a generic is resolved in one of two ways. Those of an `Interface`, which kernels call on problems and losses,
 are called by address: kernels are compiled once for all structures, structures once for all kernels, and only what a
-kernel reaches is compiled at all (`maxmargin.runtime.abi`). The others, such as those of features, are resolved while
-the structure that calls them is compiled, and inlined.
+kernel reaches is compiled at all (`maxmargin.runtime.tables`). The others, such as those of features, are resolved
+while the structure that calls them is compiled, and inlined.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ import numpy as np
 from numba.core import config, errors
 from numba.extending import overload, register_jitable
 
-from maxmargin.runtime.abi import OPAQUE, FunctionTable, Interface, Packed, kind_of
+from maxmargin.runtime.abi import OPAQUE, Packed
 from maxmargin.runtime.cache import KernelCache, Reach
 from maxmargin.runtime.garbage import no_garbage_collection
 from maxmargin.runtime.inner import InnerCompiler, KernelCompiler
+from maxmargin.runtime.tables import FunctionTable, Interface, kind_of
 
 __all__ = ["generic", "helper", "implements", "interpreted", "kernel", "supports"]
 

@@ -10,8 +10,9 @@ import numpy as np
 from numba import types
 
 from maxmargin.problem import new_weights, part_sizes, truth_of, workspace
-from maxmargin.runtime.abi import OPAQUE, SCRATCH, Stored
+from maxmargin.runtime.abi import OPAQUE, Stored
 from maxmargin.runtime.dispatch import Bound
+from maxmargin.runtime.tables import SCRATCH
 from maxmargin.runtime.threads import Ranges, aligned, count_threads
 
 

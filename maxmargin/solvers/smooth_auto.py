@@ -25,6 +25,7 @@ from maxmargin.trace import Status
 ENOUGH_PARTS = 1_000_000  # of all examples: with fewer, L-BFGS takes next to no time
 MOST_PARTS = 60_000_000  # a number of each is kept
 SLOW = 2.0  # the gap is to fall by this factor in as many passes as there are between certificates, as L-BFGS's would
+CAUTION = 1.1  # times the passes that seem to be needed
 FIRST = 2  # gaps that say little: those of the first passes
 
 
@@ -70,7 +71,14 @@ class SmoothAuto(LBFGS):
         if suits_single_steps(run.objective):
             certifier = Certifier(run)
             return State(
-                is_single=True, certifier=certifier, certificate=None, steps=None, gap=np.inf, n_before=0, at=0.0
+                is_single=True,
+                certifier=certifier,
+                certificate=None,
+                steps=None,
+                gap=np.inf,
+                gap_before=np.inf,
+                n_before=0,
+                at=0.0,
             )
         return State(**vars(super()._begin(run)), is_single=False, dual=0.0)
 
@@ -93,7 +101,7 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
         state.steps = BlockState(run, run.objective.prepared(np.float32), state.certificate)
         run.notes.append("Began with steps of exponentiated gradient on single examples.")
     while state.n_before <= FIRST or state.gap <= state.gap_before / SLOW:
-        for _ in range(run.passes_to_go(solver.gap_every)):
+        for _ in range(run.passes_to_go(passes_needed(run, state, solver.gap_every))):
             state.steps.make_pass(solver)
             if run.must_stop:
                 break
@@ -106,3 +114,12 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
         f"Handed over to L-BFGS after {run.passes:.0f} passes, as the gap fell too slowly: steps went "
         f"{state.steps.etas.mean():.2g} of the way on average."
     )
+
+
+def passes_needed(run: Run, state: State, most: int) -> int:
+    """The passes after which the gap is at its target, if it goes on falling as it did, and a few more; or `most`."""
+    if not state.gap < state.gap_before < np.inf:
+        return most
+    _, primal, dual, _ = state.certificate
+    needed = most * np.log((primal - dual) / run.target(primal)) / np.log(state.gap_before / state.gap)
+    return int(np.clip(np.ceil(CAUTION * needed), 1, most))

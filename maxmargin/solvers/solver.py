@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +14,7 @@ from maxmargin.checks import check_positive, shown
 from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
 from maxmargin.persist.registry import register
 from maxmargin.problem import ORACLES
+from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.runtime.dispatch import supports
 from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solvers.checkpoint import Checkpoint
@@ -136,7 +139,8 @@ class Solver:
         kept = None if checkpoint is None else Checkpoint(checkpoint, self, run, observer, problem)
         if kept is not None:
             kept.resume()
-        with one_blas_thread(), Interruptible(run):
+        told = before_compiling(partial(print, COMPILING, flush=True)) if verbose else nullcontext()
+        with one_blas_thread(), Interruptible(run), told:
             self.follow(run, observer if kept is None else kept.observe)
         run.state = None  # which refers to the run: both are gone at once, not when Python finds them
         result = observer.result()

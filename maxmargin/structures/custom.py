@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.checks import shown
 from maxmargin.runtime.blocks import starts_of
 from maxmargin.runtime.vectors import add_scaled, inner
 from maxmargin.smoothing import EVERY, has_weight
@@ -84,6 +85,8 @@ class CustomProblem:
                 self._gold[i] = self.number(i, y)
 
     def _check_methods(self) -> None:
+        if isinstance(self.model, type):
+            raise TypeError(f"model must be an object, not a class: {self.model.__name__}().")
         for name in ("features", "cost", *(() if self._can_enumerate else ("argmax",))):
             if not callable(getattr(self.model, name, None)):
                 also = " or outputs(x)" if name == "argmax" else ""
@@ -102,7 +105,7 @@ class CustomProblem:
         if cost != 0:
             raise ValueError(f"cost(y[{i}], y[{i}]) must be 0, but it is {cost:g}.")
         if self._can_enumerate and _key(y) not in self._enumerate(i).numbers:
-            raise ValueError(f"y[{i}] is not among outputs(X[{i}]).")
+            raise ValueError(f"y[{i}], {shown(y)}, is not among outputs(X[{i}]).")
 
     # --- checkpoints ------------------------------------------------------------------------------------------------
 

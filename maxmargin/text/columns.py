@@ -102,6 +102,8 @@ def parse_columns(
         sentence.tokens.append(kept[token])
         sentence.numbers.append(number)
         if truth is not None:
+            if not fields[truth]:
+                lines.fail(number, f"the tag, column {truth}, is empty")
             sentence.tags.append(kept.setdefault(fields[truth], fields[truth]))
     lines.check_any(first, "sentence")
     if sentence is not None:
@@ -130,7 +132,10 @@ def _choose(x: Any, y: Any, width: int, name: str) -> tuple[int | list[int], int
         if not others:
             raise ValueError(f"{name} has one column, of tags: pass y=None if it is one of words.")
         return others[0] if len(others) == 1 else others, truth
-    return column(x, "x") if isinstance(x, int) else [column(k, "x") for k in x], truth
+    chosen = column(x, "x") if isinstance(x, int) else [column(k, "x") for k in x]
+    if truth in (chosen if isinstance(chosen, list) else [chosen]):
+        raise ValueError(f"x names the column {truth} of {name}, which is y, that of the tags.")
+    return chosen, truth
 
 
 def write_columns(target: Any, *columns: Any, separator: str = " ") -> None:

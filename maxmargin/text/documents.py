@@ -65,6 +65,8 @@ class Layout:
             raise ValueError(
                 f"Columns must be {kinds['json']}, not {shown(self.y if self.format != 'json' else self.x)}."
             )
+        if self.y in _several(self.x):
+            raise ValueError(f"The tags, {shown(self.y)}, cannot be part of the tokens: leave them out of the columns.")
 
 
 def _simplest(value: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.checks import check_count, shown
 from maxmargin.encode.checks import check_array
 
 RADII = 0, 1, 2  # features of a superpixel alone, with its neighbours, and with theirs
@@ -155,6 +156,9 @@ def superpixel_graph(
     except ImportError as error:
         raise ImportError("superpixel_graph needs scikit-image: pip install maxmargin[vision].") from error
 
+    check_count("n_segments", n_segments)
+    if np.asarray(image).dtype.kind not in "biuf":
+        raise TypeError(f"image must be an array of numbers, not {shown(image)}.")
     pixels = img_as_float(np.asarray(image))
     if pixels.ndim == 2:
         pixels = color.gray2rgb(pixels)

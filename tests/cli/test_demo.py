@@ -33,6 +33,13 @@ def test_version():
     assert (result.exit_code, result.output) == (0, f"maxmargin {maxmargin.__version__}\n")
 
 
+def test_the_package_is_a_program():
+    result = subprocess.run(
+        [sys.executable, "-m", "maxmargin", "--version"], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == f"maxmargin {maxmargin.__version__}\n"
+
+
 def test_demo_is_a_command_of_its_own():
     assert "demo" in run("--help").output
     assert "--words" not in run("--help").output

@@ -72,6 +72,12 @@ def test_standard_input_and_options(tmp_path):
     assert tagger.predict([["Ann", "lives", "in", "Rome", "."]]) == [["U-PER", "O", "O", "U-LOC", "O"]]
 
 
+def test_a_tab_can_be_typed(tmp_path):
+    target = tmp_path / "a.model"
+    assert run("train", "-", "-m", target, "--separator", r"\t", text="New York\tB-LOC\nfell\tO\n").code == 0
+    assert maxmargin.load(target).layout.separator == "\t"
+
+
 def test_conllu_and_json_lines(tmp_path):
     lines = [
         json.dumps({"tokens": [t[0] for t in s], "tags": [t[2] for t in s], "id": k}) for k, s in enumerate(SENTENCES)
@@ -212,6 +218,8 @@ def test_wrong_options_of_models_and_columns(tmp_path):
     assert "C must be a positive number" in input_error("train", "-", *target, "-C", "-1", text="a O\n")
     assert "scheme must be one of" in input_error("train", "-", *target, "--scheme", "xyz", text="a O\n")
     assert "Column 7 was asked for" in input_error("train", "-", *target, "--columns", "7", text="a O\n")
+    for columns in ("0,1", "0,-1"):
+        assert "cannot be part of the tokens" in input_error("train", "-", *target, "--columns", columns, text="a O\n")
     assert "Columns must be numbers" in input_error("train", "-", *target, "--columns", "form", text="a O\n")
     assert "positive numbers with commas" in usage_error("path", "-", *target, "-C", "1,x", text="a O\n")
 

@@ -47,7 +47,7 @@ def test_predictions(model, lists):
     assert all(np.allclose(a, b, atol=1e-5) for a, b in zip(scores, model.decision_function(X), strict=True))
     assert model.predict(X).tolist() == [int(np.argmax(s)) for s in scores]
     for s, (indices, values) in zip(scores, model.predict_topk(X, 3), strict=True):
-        assert indices == np.argsort(-s)[:3].tolist()
+        assert indices.tolist() == np.argsort(-s)[:3].tolist()
         assert np.allclose(values, np.sort(s)[::-1][:3], atol=1e-5)
     halves = [1.0] * 20 + [0.0] * 20
     assert np.isclose(model.score(X, y, halves), model.score(X[:20], y[:20]))

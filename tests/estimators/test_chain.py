@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from maxmargin import BCFW, ChainSVM, FrankWolfe, Status
+from maxmargin.runtime.cache import COMPILING, KernelCache
 from tests import naive
 
 
@@ -177,10 +178,19 @@ def test_float64_and_threads_agree_with_the_default(words):
 
 def test_verbose_prints_a_table(words, capsys):
     ChainSVM(C=0.01, verbose=1, random_state=0).fit(*words)
-    lines = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().out.removeprefix(f"{COMPILING}\n").splitlines()
     assert lines[0].startswith("Chose steps='pairwise'")
     assert lines[1].split() == ["passes", "oracle", "calls", "seconds", "primal", "dual", "gap", "relative"]
     assert lines[-1].startswith("OPTIMAL: ")
+
+
+def test_verbose_tells_of_compiling(words, capsys):
+    def compile_something(trace):
+        KernelCache(compile_something, {}).load_overload(None, None)  # which finds nothing
+
+    for verbose, times in ((0, 0), (1, 1)):
+        ChainSVM(C=0.01, verbose=verbose, random_state=0).fit(*words, callback=compile_something)
+        assert capsys.readouterr().out.count(COMPILING) == times
 
 
 # --- scikit-learn ---------------------------------------------------------------------------------------------------

@@ -245,6 +245,10 @@ def test_scikit_learn_checks():
         ([[0, 1], [1, 2], [0, 0]], r"y\[1, 1\] is 2, but labels must be 0 or 1"),
         ([[0, 1], [1, 0], [0.5, 0]], r"y\[2, 0\] is 0.5, but labels must be 0 or 1"),
         ([["a", "b"]] * 3, "y must be a matrix of 0 and 1"),
+        (
+            [["a"], ["a", "b"], []],
+            "y must be a matrix of 0 and 1, .* as MultiLabelBinarizer makes it, but its rows have",
+        ),
         ([[0, 1], [1, 0]], "inconsistent numbers of samples"),
         (np.zeros((3, 0), int), r"0 feature\(s\) \(shape=\(3, 0\)\)"),  # by scikit-learn
     ],

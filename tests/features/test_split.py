@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import ChainCRF, ChainSVM
+from maxmargin import ChainCRF, ChainSVM, regularization_path
 from maxmargin.features import SplitFeatures, observed, split, with_gram
 from maxmargin.problem import (
     new_weights,
@@ -86,3 +86,28 @@ def test_the_same_solution(model, monkeypatch):
     assert again.trace_.primal[0] <= again.trace_.primal[-1] * (1 + 2 * model.tol) + 1e-9
     if isinstance(model, ChainCRF):
         assert np.allclose(model._w, ChainCRF(C=2.0, tol=1e-8, only_observed=True).fit(X, y)._w, atol=1e-3)
+
+
+@pytest.mark.parametrize("model", [ChainSVM(), ChainCRF()], ids=["SVM", "CRF"])
+def test_paths_have_the_weights_of_models(model, monkeypatch, interpreted_kernels):
+    monkeypatch.setattr(split, "ENOUGH_VISITS", 0)
+    X, y = make_data(3, binary=True)
+    model.set_params(only_observed=True)
+    options = {"eps": 1.0, "lambdas": [1.0, 0.1], "random_state": 0}
+    path = regularization_path(model, X, y, method="grid", X_dev=X, y_dev=y, **options)
+    scores = [path.model_at(regularization).score(X, y) for regularization in path.lambdas]
+    assert np.array_equal(scores, path.scores)
+    assert len(path.weights(0)) == len(model.fit(X, y)._w)
+
+
+def test_bounds_of_split_features(monkeypatch, interpreted_kernels):
+    X, y = make_data(3, binary=True)
+    model = ChainSVM(C=0.1, only_observed=True, bounds={"emissions": (0, 0.5)}, dtype="float64", random_state=0)
+    primal = model.fit(X, y).certificate_.primal
+    monkeypatch.setattr(split, "ENOUGH_VISITS", 0)
+    model.fit(X, y)
+    emissions = model.coef_.emissions.toarray()
+    assert emissions.min() == 0
+    assert emissions.max() == 0.5
+    assert model.certificate_.dual <= primal
+    assert model.certificate_.primal == pytest.approx(primal, rel=2 * model.tol)

@@ -11,6 +11,8 @@ import random
 from collections import Counter
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from maxmargin import ChainCRF, Tagger
 from maxmargin.text import Layout, find_scheme, read_document
@@ -45,12 +47,14 @@ PIECES = [
 ]
 
 
-def random_edit(rng):
-    """A kind of edit, where, and what with."""
-    kind, place = rng.choice(["insert", "delete", "replace", "repeat", "cut"]), rng.randrange(10_000)
-    if kind == "insert":
-        return kind, place, rng.choice([*PIECES, rng.randbytes(rng.randint(1, 4))])
-    return kind, place, rng.randbytes(1) if kind == "replace" else rng.randint(0, 60)
+places, sizes = st.integers(0, 10_000), st.integers(0, 60)
+edits = st.one_of(
+    st.tuples(st.just("insert"), places, st.sampled_from(PIECES) | st.binary(min_size=1, max_size=4)),
+    st.tuples(st.just("delete"), places, sizes),
+    st.tuples(st.just("replace"), places, st.binary(min_size=1, max_size=1)),
+    st.tuples(st.just("repeat"), places, sizes),
+    st.tuples(st.just("cut"), places, st.none()),
+)
 
 
 def mutated(text, changes):
@@ -73,30 +77,33 @@ def mutated(text, changes):
 @pytest.mark.parametrize("format", TEXTS)
 def test_files_are_read_or_refused(format):
     counts = Counter()
-    for case in range(N_CASES):
+
+    @settings(max_examples=N_CASES, derandomize="MAXMARGIN_FUZZ" not in os.environ, database=None)
+    @given(
+        st.lists(edits, min_size=1, max_size=4),
+        st.sampled_from([None, "#"]),
+        st.sampled_from([None, " ", "\t"]),
+        st.booleans(),
+        st.integers(0, 2**32),
+    )
+    def meet(changes, comments, separator, needs_tags, seed):
+        counts["met"] += 1
+        layout = Layout(format, comments=comments, separator=separator) if format == "columns" else Layout(format)
+        data = mutated(TEXTS[format], changes)
         try:
-            meet(format, random.Random(case), counts)
-        except Exception as error:
-            error.add_note(f"In case {case}.")
-            raise
+            document = read_document(io.BytesIO(data), layout, needs_tags=needs_tags, name="the file")
+        except ValueError as error:
+            check_message(error, "the file")
+            return
+        counts["read"] += 1
+        check(document, random.Random(seed))
+        if document.y is not None and seed % 40 == 0:
+            counts["trained"] += train(document)
+
+    meet()
+    assert counts["met"] >= N_CASES
     assert counts["read"] > N_CASES / 20
     assert counts["trained"] > 0
-
-
-def meet(format, rng, counts):
-    layout = Layout(format)
-    if format == "columns":
-        layout = Layout(format, comments=rng.choice([None, "#"]), separator=rng.choice([None, " ", "\t"]))
-    data = mutated(TEXTS[format], [random_edit(rng) for _ in range(rng.randint(1, 4))])
-    try:
-        document = read_document(io.BytesIO(data), layout, needs_tags=rng.random() < 0.5, name="the file")
-    except ValueError as error:
-        check_message(error, "the file")
-        return
-    counts["read"] += 1
-    check(document, rng)
-    if document.y is not None and rng.random() < 0.1:
-        counts["trained"] += train(document)
 
 
 def check_message(error, names):

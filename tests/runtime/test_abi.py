@@ -11,9 +11,10 @@ from maxmargin import problem as generics
 from maxmargin.losses import Loss
 from maxmargin.problem import max_oracle, n_examples, scores, squared_norm
 from maxmargin.runtime import generic, helper, implements, kernel
-from maxmargin.runtime.abi import Interface, Packed
+from maxmargin.runtime.abi import Packed
 from maxmargin.runtime.dispatch import PROBLEM
 from maxmargin.runtime.passes import Passes, bind
+from maxmargin.runtime.tables import Interface
 from maxmargin.solvers import BCFW
 from maxmargin.solvers.objective import Objective
 from maxmargin.testing import Caller, toy_chains

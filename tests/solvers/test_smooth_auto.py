@@ -1,5 +1,7 @@
 """The choice of "auto" for smooth losses: the same optimum as L-BFGS alone, true certificates, and what it notes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from maxmargin.losses import NAMED, Loss
 from maxmargin.runtime.blocks import in_precision
 from maxmargin.solvers import smooth_auto
 from maxmargin.solvers.held_out import HeldOut
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.testing import toy_chains
 
 WEIGHT = np.array([1.0, 2.0, 0.5, 0.0, 1.5, 1.0])
@@ -50,6 +52,16 @@ def test_more_certificates_for_held_out_data_do_not_end_the_steps_earlier(begins
     assert len(watched.trace) > len(plain.trace)
     for result in (plain, watched):
         assert not any(note.startswith("Handed over") for note in result.trace.notes)
+
+
+@pytest.mark.parametrize(
+    ("before", "gap", "last", "passes"),
+    [(np.inf, 0.5, 0.5, 5), (0.5, 0.6, 0.6, 5), (1.0, 0.5, 0.5, 5), (0.2, 0.02, 0.02, 2), (0.2, 0.02, 0.0101, 1)],
+)
+def test_the_next_certificate_is_when_the_gap_seems_to_be_there(before, gap, last, passes):
+    run = SimpleNamespace(target=lambda primal: 0.01 * primal)
+    state = SimpleNamespace(gap_before=before, gap=gap, certificate=Certificate(np.zeros(1), 1.0, 1.0 - last))
+    assert smooth_auto.passes_needed(run, state, 5) == passes
 
 
 def test_it_starts_from_weights_and_on_two_threads(begins_with_single_steps):

@@ -100,13 +100,14 @@ def broken(**methods):
 @pytest.mark.parametrize(
     ("model", "X", "Y", "sentence"),
     [
+        (type(broken()), [1.0], [0], r"model must be an object, not a class: Broken\(\)"),
         (broken(), [1.0], [0], r"Broken needs a method argmax or outputs\(x\)"),
         (broken(features=None, outputs=lambda self, x: [0]), [1.0], [0], "Broken needs a method features"),
         (broken(outputs=lambda self, x: [0, 1]), [], [], "X must hold at least one example"),
         (broken(outputs=lambda self, x: [0, 1]), 3, [0], "X must be a list of examples, not a int"),
         (broken(outputs=lambda self, x: [0, 1]), [1.0], 7, "y must be a list of outputs, not a int"),
         (broken(outputs=lambda self, x: [0, 1]), [1.0], [0, 1], "X has 1 examples, but y has 2"),
-        (broken(outputs=lambda self, x: [0, 1]), [1.0, 2.0], [0, 3], r"y\[1\] is not among outputs\(X\[1\]\)"),
+        (broken(outputs=lambda self, x: [0, 1]), [1.0, 2.0], [0, 3], r"y\[1\], 3, is not among outputs\(X\[1\]\)"),
         (broken(outputs=lambda self, x: []), [1.0], [0], r"outputs\(X\[0\]\) must yield at least one"),
         (broken(outputs=lambda self, x: [0, 1]), [1.0, np.nan], [0, 1], r"features\(X\[1\], 0\) .* holds NaN"),
         (

@@ -102,6 +102,12 @@ def test_conllu_is_read_and_written():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (
+            lambda: read_columns(file("a\tO\nb\t\n"), separator="\t"),
+            r"train.txt, line 2: the tag, column 1, is empty\.",
+        ),
+        (lambda: read_columns(file("a N O\n"), x=[0, 2]), r"x names the column 2 of train.txt, which is y, .*\."),
+        (lambda: read_columns(file("a N O\n"), x=-1), r"x names the column 2 of train.txt, which is y, .*\."),
         (lambda: read_columns(file("a O\n\nb\n")), r"train.txt, line 3: it has 1 column, but line 1 has 2\."),
         (lambda: read_columns(file("\n\n")), r"train.txt holds no sentence\."),
         (lambda: read_columns(file("")), r"train.txt holds no sentence\."),

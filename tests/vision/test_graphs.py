@@ -122,3 +122,10 @@ def test_horses(data_folder, tmp_path):
     for image, mask in zip(horses.X_test, horses.y_test, strict=True):
         assert image.shape == (*mask.shape, 3)
         assert set(np.unique(mask)) == {0, 1}
+
+
+def test_what_is_no_image_is_named():
+    with pytest.raises(TypeError, match=r"image must be an array of numbers, not 'photo\.png'"):
+        superpixel_graph("photo.png")
+    with pytest.raises(ValueError, match="n_segments must be an integer, at least 1, not 0"):
+        superpixel_graph(np.zeros((4, 4)), n_segments=0)

@@ -1,0 +1,243 @@
+"""Functions by address: how kernels call what structures and losses implement.
+
+A kernel knows nothing of a problem, or of a loss, but its table (`FunctionTable`), of the type `Table`:
+
+    word 0            the address of its block
+    words 1, 2, 3     numbers that kernels read: of a problem the number of examples and the addresses of its true
+                      outputs and of their starts; of a loss whether it has a margin
+    words 4, ...      the addresses of the compiled functions that implement the generics of its interface, in the
+                      order in which these were declared; zero where nobody has asked for one
+
+A generic of an `Interface` has one signature per dtype, that of its declaration (`KINDS`), and a call of it on a table
+is a call by address, in Numba's own calling convention: implementations need no wrapper, and errors are passed on. On
+a `Stored` it is a direct call, which LLVM can inline. The cache stamps all code with this file and with `abi.py`, the
+interfaces and the layouts, so code that was compiled for other ones is never called (`maxmargin.runtime.cache`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, errors
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    AttributeTemplate,
+    builtin_registry,
+    infer_getattr,
+    infer_global,
+    signature,
+)
+from numba.extending import lower_builtin
+from numba.np.numpy_support import from_dtype
+
+from maxmargin.runtime.abi import (
+    OPAQUE,
+    Packed,
+    Stored,
+    array_kind,
+    load,
+    load_address,
+    make_array,
+    taken_by_address,
+)
+
+_WORD = ir.IntType(64)
+BLOCK, FIRST_NUMBER, FIRST_FUNCTION = 0, 1, 4  # words of a table
+N_EXAMPLES, TRUE_OUTPUTS, TRUE_STARTS = 1, 2, 3  # of a problem
+MARGIN = 1  # of a loss
+
+
+class Table(types.Type):
+    """The address of the table of a problem or a loss, for numbers of a dtype."""
+
+    def __init__(self, interface: str, dtype: types.Type) -> None:
+        self.interface = interface
+        self.dtype = dtype
+        super().__init__(f"Table({interface}, {dtype})")
+
+
+taken_by_address(Table)
+
+
+# What the annotations of a generic's arguments and result mean, for numbers of a dtype.
+KINDS: dict[str, Callable[[types.Type], types.Type]] = {
+    "Reals": lambda dtype: types.Array(dtype, 1, "C"),
+    "Sums": lambda dtype: types.Array(types.float64, 1, "C"),
+    "Draws": lambda dtype: types.Array(types.float64, 2, "C"),
+    "Output": lambda dtype: types.Array(types.int32, 1, "C"),
+    "Outputs": lambda dtype: types.Array(types.int32, 2, "C"),
+    "int": lambda dtype: types.int64,
+    "float": lambda dtype: types.float64,
+    "bool": lambda dtype: types.boolean,
+    "None": lambda dtype: types.none,
+    "Attained": lambda dtype: types.UniTuple(types.float64, 4),
+    "Problem": lambda dtype: Table("problem", dtype),
+    "Work": lambda dtype: OPAQUE,
+    "Scratch": lambda dtype: SCRATCH[dtype],
+}
+SCRATCH: dict[types.Type, Stored] = {}  # the layouts of the scratch space of kernels (`maxmargin.runtime.passes`)
+
+# What they are in Python.
+Reals: TypeAlias = np.ndarray
+Sums: TypeAlias = np.ndarray
+Draws: TypeAlias = np.ndarray
+Output: TypeAlias = np.ndarray
+Outputs: TypeAlias = np.ndarray
+Attained: TypeAlias = tuple[float, float, float, float]
+Problem: TypeAlias = Any
+Work: TypeAlias = Any
+Scratch: TypeAlias = Any
+
+
+class Interface:
+    """The generics that kernels call by address on a problem, or on a loss, in the order of their declaration."""
+
+    named: ClassVar[dict[str, Interface]] = {}
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.generics: list[Any] = []
+        self.named[name] = self
+
+    def add(self, function: Any) -> None:
+        """Let compiled code call `function` on tables of this interface."""
+        slot = FIRST_FUNCTION + len(self.generics)
+        annotations = {name: getattr(kind, "__name__", str(kind)) for name, kind in function.__annotations__.items()}
+        result = annotations.pop("return")
+        arguments = [KINDS[annotation] for annotation in annotations.values()]
+        function.arguments, function.result, function.slot = arguments, KINDS[result], slot
+        function.signature = f"{function.__name__}{(*annotations.values(), result)}"
+        self.generics.append(function)
+
+        class _OnTable(AbstractTemplate):
+            key = function
+
+            def generic(self, args, kws):
+                if not args or not isinstance(args[0], Table):
+                    return None
+                kinds = [kind(args[0].dtype) for kind in arguments]
+                if len(args) != 1 + len(kinds) or kws:
+                    raise errors.TypingError(f"{function.signature} takes {1 + len(kinds)} arguments, in this order.")
+                for found, kind in zip(args[1:], kinds, strict=True):
+                    if isinstance(kind, types.Array) and found != kind and found != kind.copy(readonly=True):
+                        raise errors.TypingError(f"{function.signature} takes a {kind}, not a {found}.")
+                return signature(function.result(args[0].dtype), args[0], *kinds)
+
+        builtin_registry.register_global(function, types.Function(_OnTable))
+
+        @lower_builtin(function, Table, types.VarArg(types.Any))
+        def _call(context, builder, sig, args):
+            kinds = [OPAQUE, *sig.args[1:]]
+            pointer = context.call_conv.get_function_type(sig.return_type, kinds).as_pointer()
+            address = load(builder, args[0], slot)
+            with cgutils.if_unlikely(builder, cgutils.is_null(builder, address)):
+                message = f"{function.__name__} is not in the table: the kernel calls it by a name that was not found."
+                context.call_conv.return_user_exc(builder, RuntimeError, (message,))
+            callee = builder.inttoptr(address, pointer)
+            values = [load_address(builder, args[0], BLOCK), *args[1:]]
+            status, value = context.call_conv.call_function(builder, callee, sig.return_type, kinds, values)
+            with cgutils.if_unlikely(builder, status.is_error):
+                context.call_conv.return_status_propagate(builder, status)
+            return value
+
+    @property
+    def description(self) -> str:
+        """What code that was compiled for this interface depends on."""
+        return f"{self.name}: {', '.join(function.signature for function in self.generics)}"
+
+
+class FunctionTable:
+    """A problem or a loss with the table of its compiled functions, which takes its place as an argument of kernels.
+
+    Parameters
+    ----------
+    target : the problem or the loss
+    interface : its generics
+    dtype : of its numbers
+    numbers : the words of the table that kernels read
+    kept : what these are addresses of
+    """
+
+    def __init__(self, target: Any, interface: Interface, dtype: Any, numbers: Sequence[int], *kept: Any) -> None:
+        self.target = target
+        self.interface = interface
+        self.packed = Packed(target)
+        self.work: types.Type = OPAQUE  # the type of its workspace, once there is one
+        self.loss: FunctionTable | None = None  # the loss that kernels were last called with on this problem
+        self.dtype = np.dtype(dtype)
+        self.kind = Table(interface.name, from_dtype(self.dtype))
+        self._kept = kept
+        self._table = np.zeros(FIRST_FUNCTION + len(interface.generics), np.int64)
+        self._table[BLOCK] = self.packed.address
+        self._table[FIRST_NUMBER : FIRST_NUMBER + len(numbers)] = numbers
+        self.address = self._table.ctypes.data
+
+    def has(self, function: Any) -> bool:
+        """Whether the address of a generic's implementation is in the table."""
+        return bool(self._table[function.slot])
+
+    def signature_of(self, function: Any) -> Any:
+        """The signature that an implementation of a generic is to be compiled for."""
+        kinds = [kind(self.kind.dtype) for kind in function.arguments]
+        return function.result(self.kind.dtype)(self.packed.kind, *(self.work if k is OPAQUE else k for k in kinds))
+
+    def put(self, function: Any, compiled: Any) -> None:
+        """Put the address of an implementation into the table."""
+        address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+        self._table[function.slot] = address
+
+
+def kind_of(value: Any) -> types.Type:
+    """The type of an argument of a kernel."""
+    if isinstance(value, np.ndarray):
+        return array_kind(value, "an argument of a kernel")
+    if isinstance(value, (Packed, FunctionTable)):
+        return value.kind
+    if isinstance(value, (bool, np.bool_)):
+        return types.boolean
+    return types.int64 if isinstance(value, (int, np.integer)) else types.float64
+
+
+@infer_getattr
+class _TableNumbers(AttributeTemplate):
+    key = Table
+
+    def resolve_margin(self, table):
+        return types.boolean if table.interface == "loss" else None
+
+
+@lower_getattr_generic(Table)
+def _load_margin(context, builder, table, base, name):
+    return builder.trunc(load(builder, base, MARGIN), ir.IntType(1))
+
+
+def read_from_tables(n_examples: Callable, gold: Callable) -> None:
+    """Let compiled code read the number of examples and the true outputs from the table of a problem."""
+
+    @infer_global(n_examples)
+    @infer_global(gold)
+    class _FromTable(AbstractTemplate):
+        key = gold
+
+        def generic(self, args, kws):
+            if not args or not isinstance(args[0], Table):
+                return None
+            if len(args) == 1:
+                return signature(types.int64, args[0])
+            return signature(types.Array(types.int32, 1, "C"), args[0], types.int64)
+
+    @lower_builtin(n_examples, Table)
+    def _n_examples(context, builder, sig, args):
+        return load(builder, args[0], N_EXAMPLES)
+
+    @lower_builtin(gold, Table, types.Integer)
+    def _gold(context, builder, sig, args):
+        starts = builder.bitcast(load_address(builder, args[0], TRUE_STARTS), _WORD.as_pointer())
+        begin, end = (builder.load(builder.gep(starts, [k])) for k in (args[1], builder.add(args[1], _WORD(1))))
+        first = builder.add(load(builder, args[0], TRUE_OUTPUTS), builder.mul(begin, _WORD(4)))
+        return make_array(context, builder, sig.return_type, first, [builder.sub(end, begin)])
