@@ -191,23 +191,24 @@ def load_address(builder: Any, base: Any, k: int) -> Any:
 
 def make_array(context: Any, builder: Any, kind: types.Array, address: Any, shape: Sequence[Any]) -> Any:
     """A C-contiguous array at an address, which owns nothing."""
-    from numba.np.arrayobj import populate_array  # slow to import, and only needed to compile
-
-    array = context.make_array(kind)(context, builder)
     data_type = context.get_data_type(kind.dtype)
-    itemsize = context.get_constant(types.intp, context.get_abi_sizeof(data_type))
-    strides = [itemsize]
+    itemsize = _WORD(context.get_abi_sizeof(data_type))
+    n_items, strides = shape[0], [itemsize]
     for size in shape[:0:-1]:
+        n_items = builder.mul(n_items, size)
         strides.insert(0, builder.mul(strides[0], size))
-    populate_array(
-        array,
-        data=builder.inttoptr(address, data_type.as_pointer()),
-        shape=cgutils.pack_array(builder, shape, ty=_WORD),
-        strides=cgutils.pack_array(builder, strides, ty=_WORD),
-        itemsize=itemsize,
-        meminfo=None,
-    )
-    return array._getvalue()
+    fields = {
+        "nitems": n_items,
+        "itemsize": itemsize,
+        "data": builder.inttoptr(address, data_type.as_pointer()),
+        "shape": cgutils.pack_array(builder, shape, ty=_WORD),
+        "strides": cgutils.pack_array(builder, strides, ty=_WORD),
+    }
+    model = context.data_model_manager[kind]
+    array = ir.Constant(model.get_value_type(), None)  # zeros: nothing to count
+    for name, value in fields.items():
+        array = model.set(builder, array, value, name)
+    return array
 
 
 @infer_getattr

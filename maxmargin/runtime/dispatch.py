@@ -27,7 +27,7 @@ from numba.extending import overload, register_jitable
 from maxmargin.runtime.abi import OPAQUE, Packed
 from maxmargin.runtime.cache import KernelCache, Reach
 from maxmargin.runtime.garbage import no_garbage_collection
-from maxmargin.runtime.inner import InnerCompiler
+from maxmargin.runtime.inner import InnerCompiler, KernelCompiler
 from maxmargin.runtime.tables import FunctionTable, Interface, kind_of
 
 __all__ = ["generic", "helper", "implements", "interpreted", "kernel", "supports"]
@@ -40,6 +40,7 @@ _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "fastmath": {"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"},
     "no_cfunc_wrapper": True,
+    "pipeline_class": KernelCompiler,
 }
 # Implementations are called by address, and need no way in from Python.
 _BY_ADDRESS = {**_OPTIONS, "no_cpython_wrapper": True}
