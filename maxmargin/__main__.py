@@ -2,4 +2,5 @@
 
 from maxmargin.cli import app
 
-app(prog_name="maxmargin")
+if __name__ == "__main__":
+    app(prog_name="maxmargin")

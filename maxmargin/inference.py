@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.problem import (
+    IMPOSSIBLE,
     METHODS,
     REACH,
     augment,
@@ -113,10 +114,11 @@ def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = Non
 
 
 def best_through_parts(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
-    """For every example the max-marginals of its parts."""
+    """For every example the max-marginals of its parts, minus infinity for those that no output has."""
     passes = Passes(problem, n_jobs)
     best = new_blocks(passes.part_sizes, passes.dtype)
     run(passes, _best_through, w, best)
+    best.values[best.values < IMPOSSIBLE / 2] = -np.inf
     return best
 
 
@@ -165,7 +167,8 @@ def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndar
 def log_likelihoods(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """The logarithms of the probabilities of the true outputs under p(y) ~ exp(score(y))."""
     _, log_partition = marginals(problem, w, n_jobs)
-    return scores_of(problem, w, n_jobs) - log_partition
+    values = scores_of(problem, w, n_jobs)
+    return np.where(values < IMPOSSIBLE / 2, -np.inf, values - log_partition)
 
 
 def costs_of(problem: Any, outputs: Blocks, n_jobs: int | None = None) -> np.ndarray:

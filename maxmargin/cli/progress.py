@@ -47,7 +47,9 @@ class Progress:
             self.live.stop()
 
     def _tell_of_compiling(self) -> None:
-        if not self.is_quiet:
+        if self.is_live:
+            self.spinner.update(text=f" {COMPILING}")
+        elif not self.is_quiet:
             self.console.print(COMPILING)
 
     @property

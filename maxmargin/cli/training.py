@@ -113,7 +113,11 @@ def check_tags(tagger: Tagger, train: Document, dev: Document | None, *, is_quie
         _tell_of_broken_rules(train)
     if dev is not None and dev.y is not None and train.y is not None:
         known = {tag for tags in train.y for tag in tags}
-        unknown = {tag: (i, t) for i, tags in enumerate(dev.y) for t, tag in enumerate(tags) if tag not in known}
+        unknown: dict[Any, tuple[int, int]] = {}  # where each is for the first time
+        for i, tags in enumerate(dev.y):
+            for t, tag in enumerate(tags):
+                if tag not in known:
+                    unknown.setdefault(tag, (i, t))
         for tag, (i, t) in unknown.items():
             say(f"Warning: {dev.where(i, t)}: {tag!r} is not among the tags of {train.name}, and is never predicted.")
     return chosen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path as File
 
 import typer
@@ -14,6 +16,7 @@ from maxmargin.checks import counted
 from maxmargin.cli.common import INTERRUPTED, located, print_json, say, told
 from maxmargin.cli.training import Choices, check_tags, figures
 from maxmargin.path import Path
+from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.text import Document
 from maxmargin.trace import Status
 
@@ -42,7 +45,8 @@ def run_path(choices: Choices, Cs: list[float], plot: File | None) -> None:
             say(f"C {path.Cs[-1]:g}: held-out {score} {100 * path.scores[-1]:.2f}")
 
     try:
-        with located(train if dev is None else dev):
+        notice = nullcontext() if choices.quiet else before_compiling(partial(say, COMPILING))
+        with located(train if dev is None else dev), notice:
             path = tagger.tune(X, y, X_dev, y_dev, Cs=Cs, callback=show)
     finally:
         live.stop()

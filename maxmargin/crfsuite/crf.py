@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -128,6 +128,9 @@ class CRF(Estimator):
         model = self._new_model()
         if self.model_filename is not None:
             writable(self.model_filename)  # or an error, before training
+        for name, value in (("X", X), ("y", y)):
+            if not isinstance(value, Iterable):
+                raise TypeError(f"{name} must be a list of sequences, not {shown(value)}.")
         X, y = [*X], [*y]
         is_empty = [not len(sequence) for sequence in X]
         if len(X) == len(y) and any(is_empty):  # which CRFsuite takes

@@ -62,7 +62,9 @@ class StructuredModel(FittedModel):
         "Passes over the examples after which to stop: by default 20 of the perceptron, else 1,000.",
         default=None,
     )
-    time_limit: float | None = parameter("float", "Seconds after which to stop.", default=None)
+    time_limit: float | None = parameter(
+        "float", "Seconds after which to stop, those of a first compilation included.", default=None
+    )
     patience: int = parameter(
         "int",
         "With held-out data, the number of certificates without a better score there after which `fit` stops. They "

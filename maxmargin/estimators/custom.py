@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self, Unpack
 
+import numpy as np
+
 from maxmargin.encode.base import Encoder
 from maxmargin.encode.custom import CustomEncoder, ProblemEncoder
 from maxmargin.estimators.base import StructuredModel
 from maxmargin.estimators.families import SVM
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
+from maxmargin.problem import topk_oracle
+from maxmargin.runtime.dispatch import supports
 
 
 class OwnStructure(StructuredModel):
@@ -40,6 +44,12 @@ class OwnStructure(StructuredModel):
     def _structure(self) -> dict[str, Any]:
         """The arguments that say what the structure is."""
         raise NotImplementedError
+
+    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
+        if not supports(topk_oracle, problem):
+            needed = "a method k_best or outputs of the model, or topk_oracle of a problem"
+            raise TypeError(f"predict_topk needs the K best outputs: {needed}.")
+        return super()._predict_topk(problem, k)
 
 
 @estimator

@@ -43,7 +43,7 @@ class WithMaxMarginals(StructuredModel):
         """Max-marginals: for each part that an output may have, the score of the best output that has it.
 
         The parts of the prediction have the highest ones, up to ties; differences say how much score it takes to change
-        it.
+        it. What no output may have, such as a label that is ruled out, has minus infinity.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class LabelCRF(CRF, LabelModel):
     """What conditional random fields of labels have in common."""
 
     def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
-        """Log p(y_i | x_i) of a labelling of each example.
+        """Log p(y_i | x_i) of a labelling of each example, minus infinity of one that is ruled out.
 
         Parameters
         ----------

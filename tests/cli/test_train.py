@@ -163,7 +163,7 @@ def test_bad_tags_are_located(files, tmp_path):
     code, _, err = run("train", "-", *target, text="a O\nb I-PER\nc B-PER\n\nd B-PER\ne O\n")
     assert code == 0
     assert "Warning: standard input, line 2: the sentence goes from 'O' to 'I-PER'" in err
-    (tmp_path / "dev.txt").write_text("Ann NNP B-PER\n\nParis NNP B-CITY\n")
+    (tmp_path / "dev.txt").write_text("Ann NNP B-PER\n\nParis NNP B-CITY\n\nRome NNP B-CITY\n")
     code, _, err = run("train", files / "train.txt", *target, "--dev", tmp_path / "dev.txt")
     assert code == 0
     assert "dev.txt, line 3: 'B-CITY' is not among the tags of" in err

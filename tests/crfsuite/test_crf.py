@@ -183,3 +183,9 @@ def test_metrics():
     assert metrics.flat_fbeta_score(true, predicted, beta=1, pos_label="b") == pytest.approx(2 / 3)
     assert metrics.flat_f1_score(true, predicted, average="weighted", labels=["b"]) == pytest.approx(2 / 3)
     assert "precision" in metrics.flat_classification_report(true, predicted, labels=["a", "b"], digits=3)
+
+
+def test_what_is_no_list_is_named(sentences):
+    for X, y, name in ((None, sentences[1], "X"), (sentences[0], 3, "y")):
+        with pytest.raises(TypeError, match=f"{name} must be a list of sequences, not (None|3)"):
+            CRF().fit(X, y)

@@ -73,6 +73,19 @@ def test_the_margin_is_that_of_valid_labellings(tagged, solver):
     check_tags(model.predict(X), "IOB2")
 
 
+def test_what_is_ruled_out_has_minus_infinity(tagged):
+    X, y = tagged
+    for model in (ChainCRF(constraints="bio"), ChainSVM(constraints="bio", random_state=0)):
+        decision = model.fit(X, y).decision_function(X)
+        is_inside = np.char.startswith(model.classes_, "I-")
+        for table in decision:
+            assert (np.isneginf(table[0]) == is_inside).all()
+            assert np.isfinite(table[1:]).all()
+    crf = ChainCRF(constraints="bio").fit(X, y)
+    assert crf.log_likelihood(X[:2], [["I-X"] * len(row) for row in y[:2]]).tolist() == [-np.inf, -np.inf]
+    assert np.isfinite(crf.log_likelihood(X, y)).all()
+
+
 def test_constraints_join_allowed_transitions(tagged):
     X, y = tagged
     classes = np.unique(np.concatenate(y))

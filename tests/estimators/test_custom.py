@@ -23,6 +23,22 @@ def test_learns_and_predicts(svm):
     assert len(svm.predict_topk(X[:1], 30)[0][0]) == 8
 
 
+def test_the_k_best_need_an_oracle():
+    class Sign:
+        def features(self, x, y):
+            return [x * y]
+
+        def cost(self, true, y):
+            return float(true != y)
+
+        def argmax(self, x, w, y_true=None):
+            return max((-1, 1), key=lambda y: w[0] * x * y + (y_true is not None and y != y_true))
+
+    svm = StructuredSVM(Sign(), random_state=0).fit([1.0, -2.0], [1, -1])
+    with pytest.raises(TypeError, match="predict_topk needs the K best outputs: a method k_best or outputs"):
+        svm.predict_topk([1.0], 2)
+
+
 def test_a_warm_start_goes_on(svm):
     X, y = label_data(20)
     model = StructuredSVM(Labels(), C=10.0, random_state=0, warm_start=True, solver=BCFW(steps="pairwise")).fit(X, y)
