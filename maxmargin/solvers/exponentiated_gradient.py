@@ -25,7 +25,7 @@ from maxmargin.persist.registry import kept
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.blocks import new_blocks
 from maxmargin.solvers import sum_tree
-from maxmargin.solvers.exponentiated_steps import assemble_gibbs, exponentiated_steps, place
+from maxmargin.solvers.exponentiated_steps import GibbsPoint, assemble_gibbs, exponentiated_steps, place
 from maxmargin.solvers.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
@@ -35,6 +35,7 @@ from maxmargin.trace import Status
 
 SAMPLINGS = ("permutation", "gap")
 PULL, PULLS = 10.0, (3.0, 20.0)  # of the true outputs' potentials, at which blocks begin: one to try, and the range
+MOST_KEPT = 2**23  # mean parts of all examples, 32 MB in float32: more are found again in every step
 FIRST_STEP = 0.5  # of the way to where the loss is attained
 RELAXED = 0.5  # the share of the best step that batch steps take: with the whole, they go to and fro
 SHORTEST = 1e-12  # of the last step, tried before giving up
@@ -45,7 +46,7 @@ class ExponentiatedGradient(Solver):
     """Exponentiated gradient on the dual, on single examples or in batch.
 
     Good for conditional random fields at small and medium C: few passes to a tight gap. Single steps keep a number per
-    part of each example, batch steps nothing.
+    part of each example, or two where these are few, batch steps nothing.
 
     Parameters
     ----------
@@ -173,7 +174,9 @@ class BlockState:
         self.run, self.objective = run, objective
         self.w = np.zeros(objective.n_weights, objective.passes.dtype)
         self.t = temperature_of(objective.loss)
-        self.point = new_blocks(objective.passes.part_sizes, objective.passes.dtype)  # potentials
+        sizes, dtype = objective.passes.part_sizes, objective.passes.dtype
+        keeps_means = sizes.sum() <= MOST_KEPT
+        self.point = GibbsPoint(new_blocks(sizes, dtype), new_blocks(keeps_means * sizes, dtype))
         first = 1 / first_temperature(run, certificate)
         self.etas = np.full(n, FIRST_STEP * first)
         self.tree = sum_tree.new_tree(n)
@@ -240,13 +243,13 @@ class BlockState:
         """
         objective = self.run.objective
         costs, entropies = np.zeros((2, objective.n))
-        arguments = self.point, objective.weight, objective.regularization, costs, entropies
+        arguments = self.point.potentials, objective.weight, objective.regularization, costs, entropies
         v = objective.passes.accumulate(assemble_gibbs, *arguments)
         objective.complete(v)
         self.run.count(calls=objective.n)
         self.w[:] = v
         gain = float(costs.sum()) * objective.loss.margin + self.t * float(objective.weight @ entropies)
-        return v, objective.dual_value(gain / objective.n, v), size_of_potentials(self.point.values)
+        return v, objective.dual_value(gain / objective.n, v), size_of_potentials(self.point.potentials.values)
 
 
 def size_of_potentials(theta: np.ndarray) -> float:

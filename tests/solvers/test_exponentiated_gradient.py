@@ -1,11 +1,13 @@
 """Exponentiated gradient on every loss it takes: reference optima, certificates by enumeration, what it refuses."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from maxmargin import CustomProblem
 from maxmargin.losses import Loss, find_loss
-from maxmargin.solvers import LBFGS, ExponentiatedGradient
+from maxmargin.solvers import LBFGS, ExponentiatedGradient, exponentiated_gradient
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
@@ -71,6 +73,17 @@ def test_a_start_of_a_smooth_loss_is_gone_on_from(solver, interpreted_kernels):
     warm = solver.solve(problem, 3.0, loss="log", tol=1e-6, start=cold, random_state=0)
     assert warm.trace.primal[0] == cold.certificate.primal
     assert warm.trace.passes[-1] < cold.trace.passes[-1]
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_mean_parts_that_are_not_kept_are_found_again(loss, monkeypatch, interpreted_kernels):
+    problem = toy_chains(n=6, n_labels=3)
+    solve = partial(ExponentiatedGradient().solve, problem, 1.0, loss=loss, max_passes=11, tol=1e-9, random_state=0)
+    kept = solve()
+    monkeypatch.setattr(exponentiated_gradient, "MOST_KEPT", 0)
+    found = solve()
+    assert np.allclose(found.w, kept.w, atol=1e-9)
+    assert found.trace.oracle_calls[-1] > kept.trace.oracle_calls[-1]
 
 
 def test_structures_of_ones_own(interpreted_kernels):
