@@ -182,8 +182,7 @@ class Parts(Potentials):
     Examples
     --------
     >>> import torch
-    >>> from maxmargin.encode.checks import locate
-    from maxmargin.problem import part_sizes
+    >>> from maxmargin.problem import part_sizes
     >>> from maxmargin.testing import toy_chains
     >>> from maxmargin.torch import Parts, hinge_loss
     >>> problem = toy_chains()
