@@ -107,7 +107,7 @@ def fit_maxmargin(name: str, objective: float) -> dict[str, Any]:
         "notes": trace.notes,
         "objective": float(trace.primal[-1]) * n,
         "lower_bound": float(trace.dual[-1]) * n,
-        "weights": int(log.result.w.size),
+        "weights": int(model._w.size),
         "megabytes": peak,
         "megabytes_before": before,
         **measure(name, model.predict(X_test), y_test),
