@@ -10,6 +10,7 @@ from maxmargin.features import DenseFeatures, kernel_of
 from maxmargin.features.base import Gram
 from maxmargin.features.kernel import complete, tables
 from maxmargin.problem import IMPOSSIBLE, n_examples, new_weights, part_sizes
+from maxmargin.runtime.blocks import in_precision
 from maxmargin.solvers.bounds import make_bounds, project
 from maxmargin.solvers.objective import Objective
 from tests import naive
@@ -115,21 +116,21 @@ def most_of_relaxed(w, problem, C, weight, loss):
     Gini's entropy of nodes and edges is at most 1 each. That of trees, where it is multiplied by the number of states,
     is at most as many.
     """
-    w, total = w.astype(new_weights(problem).dtype), 0.0
+    problem, w, total = in_precision(problem, np.float64), w.astype(float), 0.0
     for i, size in enumerate(part_sizes(problem)):
-        theta, truth = np.zeros((2, size), w.dtype)
+        theta, truth = np.zeros((2, size))
         generics.scores(problem, w, i, theta)
         generics.add_output(problem, i, generics.gold(problem, i), 1.0, truth)
-        score = theta.astype(float) @ truth
+        score = theta @ truth
         if loss.margin:
             generics.augment(problem, i, theta)
         A, right = local_polytope(problem, i)
         scale = float(np.abs(theta).max()) or 1.0
-        found = linprog(-theta.astype(float) / scale, A_eq=A, b_eq=right, bounds=(0, 1))
+        found = linprog(-theta / scale, A_eq=A, b_eq=right, bounds=(0, 1))
         n_cliques = np.count_nonzero(right) + (problem.edges.offsets[i + 1] - problem.edges.offsets[i])
         most = n_cliques * (1.0 if loss.entropy == "gini" else float(problem.nodes.n_parts.max()) ** 2)
         total += weight[i] * (loss.mu * most - found.fun * scale - score) / len(weight)
-    return total + w.astype(float) @ w.astype(float) / (2 * len(weight) * C)
+    return total + w @ w / (2 * len(weight) * C)
 
 
 def explicit(problem, *models):
