@@ -15,6 +15,7 @@ from maxmargin.encode.checks import check_examples
 from maxmargin.encode.rows import Rows, row_features
 from maxmargin.encode.vocabulary import Vocabulary, have_names
 from maxmargin.features import Pairs, observed_features, split_features
+from maxmargin.runtime.blocks import starts_of
 
 N_BIASES = 3
 
@@ -159,5 +160,4 @@ def all_pairs(matrix: Any, n_labels: int) -> Pairs:
 
 def pairs_of(is_pair: np.ndarray) -> Pairs:
     """The pairs of a table of features and labels."""
-    start = np.concatenate([[0], np.cumsum(is_pair.sum(axis=1))])
-    return Pairs(start.astype(np.uint32), np.nonzero(is_pair)[1].astype(np.uint32))
+    return Pairs(starts_of(is_pair.sum(axis=1)).astype(np.uint32), np.nonzero(is_pair)[1].astype(np.uint32))

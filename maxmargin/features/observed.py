@@ -22,6 +22,7 @@ from maxmargin.features.base import (
 )
 from maxmargin.features.sparse import SparseFeatures, entry
 from maxmargin.persist.registry import register
+from maxmargin.runtime.blocks import starts_of
 from maxmargin.runtime.dispatch import implements
 
 ROWS = 20_000  # looked at at once: less memory than all of them
@@ -65,7 +66,7 @@ def select_entries(rows: Any, is_in: np.ndarray, numbers: np.ndarray, n_met: np.
     The entries of a row are sorted by the number of weights that they meet, if that of each feature is given: then
     loops over these are of similar length, and a pass takes a third less time.
     """
-    lengths, indices, entries = [np.zeros(1, np.int64)], [], []
+    lengths, indices, entries = [], [], []
     for lo in range(0, len(rows.indptr) - 1, ROWS):
         starts = rows.indptr[lo : lo + ROWS + 1]
         found = rows.indices[starts[0] : starts[-1]]
@@ -77,7 +78,7 @@ def select_entries(rows: Any, is_in: np.ndarray, numbers: np.ndarray, n_met: np.
         indices.append(numbers[found[kept]])
         if isinstance(rows, SparseFeatures):
             entries.append(rows.values[starts[0] + kept])
-    chosen = rows._replace(indptr=np.cumsum(np.concatenate(lengths)), indices=np.concatenate(indices))
+    chosen = rows._replace(indptr=starts_of(np.concatenate(lengths)), indices=np.concatenate(indices))
     return chosen._replace(values=np.concatenate(entries)) if entries else chosen
 
 

@@ -30,6 +30,7 @@ from maxmargin.features.base import (
 )
 from maxmargin.features.observed import Pairs, select_entries
 from maxmargin.features.sparse import entry
+from maxmargin.runtime.blocks import places_in, starts_of
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.lanes import BLOCK, LANES, as_precise, fetch, fma, store, times, without_first
 from maxmargin.runtime.views import matrix
@@ -70,11 +71,11 @@ def split_features(rows: Any, pairs: Pairs, n_labels: int, n_examples: int, dtyp
     rare = rare[np.argsort(first_use[rare], kind="stable")]
     begin = np.zeros(len(n_met), np.uint32)  # of the rows, or of the pairs
     begin[frequent] = np.arange(len(frequent))
-    begin[rare] = np.cumsum(n_met[rare]) - n_met[rare]
+    begin[rare] = starts_of(n_met[rare])[:-1]
 
     owner = np.repeat(np.arange(len(n_met)), n_met)  # the feature of each pair
     is_in_row, n_rows = is_frequent[owner], len(frequent) * n_labels
-    within = np.arange(len(owner)) - pairs.start[owner]
+    within = places_in(n_met)
     place = np.where(is_in_row, begin[owner].astype(np.int64) * n_labels + pairs.labels, n_rows + begin[owner] + within)
     is_observed = np.zeros((len(frequent), n_labels), dtype)
     is_observed.ravel()[place[is_in_row]] = 1
