@@ -93,7 +93,7 @@ def time_pass(n_rounds: int) -> float:
     from maxmargin.solvers.objective import Objective
 
     X, y, _, _ = load_ocr("large")
-    problem = ChainCRF(fit_bias=False)._encode(X, y).problem
+    problem = ChainCRF(fit_intercept=False)._encode(X, y).problem
     objective = Objective(problem, loss=Loss("entropy", margin=False))
     w = 0.1 * np.random.default_rng(0).normal(size=objective.n_weights)
     return 1e3 * least_seconds(n_rounds, lambda: objective.evaluate(w))

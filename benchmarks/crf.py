@@ -64,7 +64,7 @@ def new_model(name: str, log: Log) -> Any:
     return ChainCRF(
         C=1 / strength,
         l1_ratio=setting.c1 / strength,
-        fit_bias=False,
+        fit_intercept=False,
         only_observed=setting.only_observed,
         tol=1e-4,
         max_passes=3000,

@@ -43,9 +43,9 @@ def load_problem(name: str, n: int) -> Any:
 
     if name == "ocr":
         X, y = load_ocr("small")[:2]
-        return ChainSVM(fit_bias=False, dtype="float64")._encode(X[:n], y[:n]).problem
+        return ChainSVM(fit_intercept=False, dtype="float64")._encode(X[:n], y[:n]).problem
     X, y = random_trees(min(n, 100), n_nodes=15, n_labels=5)
-    return TreeSVM(fit_bias=False, dtype="float64")._encode(X, y).problem
+    return TreeSVM(fit_intercept=False, dtype="float64")._encode(X, y).problem
 
 
 def random_trees(n_trees: int, n_nodes: int, n_labels: int) -> tuple[list, list]:

@@ -24,7 +24,7 @@ def ocr_problem(size: str) -> Any:
 
     X, y, _, _ = load_ocr(size)
     log = Log()
-    ChainSVM(C=C, fit_bias=False, max_passes=1, solver=watched("auto", log)).fit(X, y)
+    ChainSVM(C=C, fit_intercept=False, max_passes=1, solver=watched("auto", log)).fit(X, y)
     return log.problem
 
 

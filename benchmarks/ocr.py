@@ -33,7 +33,7 @@ def new_model(size: str, n: int, log: Log) -> Any:
     from maxmargin import ChainSVM
 
     tol = GAPS[-1] / (OPTIMUM[size][1] / (C * n) + GAPS[-1])  # a relative gap of tol is an absolute one <= GAPS[-1]
-    return ChainSVM(C=C, cost="hamming", fit_bias=False, tol=tol, random_state=0, solver=watched("auto", log))
+    return ChainSVM(C=C, cost="hamming", fit_intercept=False, tol=tol, random_state=0, solver=watched("auto", log))
 
 
 def warm_up(size: str) -> None:

@@ -57,7 +57,7 @@ def run_dataset(name: str, part: str, seconds: float, n_sentences: int | None) -
     X, y, X_test, y_test = load_hashed(name)
     X, y = X[:n_sentences], y[:n_sentences]
     X_test, y_test = X_test[:N_TEST], y_test[:N_TEST]
-    model = ChainSVM(C=C, fit_bias=False)
+    model = ChainSVM(C=C, fit_intercept=False)
     few = model._encode(X[:20], y[:20]).problem
     task = model._encode(X, y)
     model._encoder = task.encoder

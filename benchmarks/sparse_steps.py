@@ -40,7 +40,7 @@ def time_width(width: int) -> dict[str, float]:
     X = sp.csr_array((np.ones(len(columns), np.float32), columns, row_ends), (n_tokens, width))
     y = rng.integers(N_LABELS, size=n_tokens)
     lengths = np.full(N_SEQUENCES, LENGTH)
-    problem = ChainSVM(fit_bias=False)._encode(X, y, lengths=lengths).problem
+    problem = ChainSVM(fit_intercept=False)._encode(X, y, lengths=lengths).problem
     w = np.ones(width * N_LABELS, np.float32)
     began = time.process_time()
     for _ in range(20):

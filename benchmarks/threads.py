@@ -34,7 +34,7 @@ def time_passes(n_rounds: int) -> list[dict[str, Any]]:
 
     def trained(X: Any, y: Any) -> tuple[Any, Any]:
         log = Log()
-        ChainSVM(C=0.1, fit_bias=False, max_passes=3, random_state=0, solver=watched("auto", log)).fit(X, y)
+        ChainSVM(C=0.1, fit_intercept=False, max_passes=3, random_state=0, solver=watched("auto", log)).fit(X, y)
         return log.problem, log.result.w
 
     def oracle_pass(problem: Any, w: Any, n_threads: int) -> Callable[[], Any]:

@@ -29,7 +29,7 @@ def make_problems(n_labels: int, dtype: str) -> dict[str, Any]:
     rows = rng.normal(size=(N_CHAINS, LENGTH, 8))
     labels = rng.integers(0, n_labels, (N_CHAINS, LENGTH))
     labels.flat[:n_labels] = range(n_labels)  # every label occurs
-    options = {"dtype": dtype, "fit_bias": False, "with_grams": False, "cost": "hamming"}
+    options = {"dtype": dtype, "fit_intercept": False, "with_grams": False, "cost": "hamming"}
     chains = ChainEncoder.learn([*rows], [*labels], allowed_transitions=None, **options)[1]
     problems: dict[str, Any] = {"chain": chains}
     up = np.column_stack([np.arange(1, LENGTH), np.arange(LENGTH - 1)])

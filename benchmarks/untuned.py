@@ -51,7 +51,7 @@ def run_dataset(name: str, part: str, Cs: list[float], passes: list[float], seed
     from maxmargin import BCFW, ChainSVM
 
     X, y = (load_ocr("small") if name == "ocr" else load_hashed(name))[:2]
-    problem = ChainSVM(fit_bias=False)._encode(X[:n], y[:n]).problem
+    problem = ChainSVM(fit_intercept=False)._encode(X[:n], y[:n]).problem
     n = min(n, len(X))
 
     def follow(solver: Any, C: float, seed: int) -> Run:

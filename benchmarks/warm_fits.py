@@ -8,6 +8,7 @@ Usage: python warm_fits.py WORKLOAD
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 import time
@@ -27,12 +28,19 @@ def as_auto() -> Any:
     return BCFW(steps="pairwise", sampling="gap")
 
 
+def without_constant(model: Any, **arguments: Any) -> Any:
+    """A model without the features of biases, whatever their argument is called in a revision."""
+    known = inspect.signature(model).parameters
+    name = "fit_intercept" if "fit_intercept" in known else "fit_bias"
+    return model(**{name: False}, **arguments)
+
+
 def ocr(size: str) -> Work:
     from maxmargin import ChainSVM
     from maxmargin.datasets import load_ocr
 
     words = load_ocr(train_on_fold_zero=size == "small")
-    model = ChainSVM(C=0.1, cost="hamming", fit_bias=False, solver=as_auto(), tol=0.003, random_state=0)
+    model = without_constant(ChainSVM, C=0.1, cost="hamming", solver=as_auto(), tol=0.003, random_state=0)
     return model, words.X_train, words.y_train
 
 
@@ -41,7 +49,7 @@ def crf_ocr() -> Work:
     from maxmargin.datasets import load_ocr
 
     words = load_ocr(train_on_fold_zero=False)
-    return ChainCRF(C=0.5, fit_bias=False, tol=3e-4), words.X_train, words.y_train
+    return without_constant(ChainCRF, C=0.5, tol=3e-4), words.X_train, words.y_train
 
 
 def crf_conll() -> Work:
@@ -51,7 +59,7 @@ def crf_conll() -> Work:
     from chunking import load_chunking  # type: ignore[import-not-found]
 
     X, y, _, _ = load_chunking()
-    return ChainCRF(C=0.5, fit_bias=False, only_observed=True, tol=1e-9, max_passes=20), X, y
+    return without_constant(ChainCRF, C=0.5, only_observed=True, tol=1e-9, max_passes=20), X, y
 
 
 def matching() -> Work:

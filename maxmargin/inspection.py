@@ -83,7 +83,7 @@ def strongest_features(model: Any, label: Any, k: int = 10) -> list[Weight]:
     --------
     >>> from maxmargin import ChainCRF
     >>> from maxmargin.inspection import strongest_features
-    >>> model = ChainCRF(fit_bias=False).fit([[["the"], ["dog"]], [["dog"]]], [["DET", "NOUN"], ["NOUN"]])
+    >>> model = ChainCRF(fit_intercept=False).fit([[["the"], ["dog"]], [["dog"]]], [["DET", "NOUN"], ["NOUN"]])
     >>> [(found.of, found.weight > 0) for found in strongest_features(model, "NOUN")]
     [('dog', True), ('the', False)]
     """

@@ -16,7 +16,7 @@ Y = [["B", "I", "O"], ["O", "B"], ["B", "I", "I", "O"]]
 MODELS = {
     "crf": ChainCRF().fit(X, Y),
     "observed": ChainCRF(only_observed=True).fit(X, Y),
-    "svm": ChainSVM(random_state=0, fit_bias=False, dtype="float64").fit(X, Y),
+    "svm": ChainSVM(random_state=0, fit_intercept=False, dtype="float64").fit(X, Y),
     "rules": ChainCRF(constraints="bio").fit(X, Y),
     "hashed": ChainCRF(n_hashed=8).fit(X, Y),
 }

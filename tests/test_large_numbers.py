@@ -66,7 +66,7 @@ def test_weights_and_features_beyond_reach_are_refused(kind):
 @pytest.mark.parametrize("scale", [1e3, 1e9, 1e11])
 def test_forbidden_transitions_stay_forbidden(scale):
     allowed = {("a", "b"), ("b", "a"), ("b", "b")}
-    model = ChainSVM(allowed_transitions=allowed, fit_bias=False, random_state=0).fit(X, Y)
+    model = ChainSVM(allowed_transitions=allowed, fit_intercept=False, random_state=0).fit(X, Y)
     predicted = model.predict([scale * np.eye(2)[[0, 0, 0]], scale * np.eye(2)[[1, 0, 0, 1]]])
     assert all((a, b) in allowed for y in predicted for a, b in pairwise(y))
 

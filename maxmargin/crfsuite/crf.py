@@ -161,7 +161,7 @@ class CRF(Estimator):
         self._check(algorithm)
         min_freq = _or(self.min_freq, 0)
         options: dict[str, Any] = {
-            "fit_bias": False,
+            "fit_intercept": False,
             "only_observed": _observed(
                 # a pair that does not occur is less frequent than any positive `min_freq`
                 not self.all_possible_states or min_freq > 0,

@@ -40,13 +40,13 @@ class BoxEncoder(RowEncoder):
         return super().n_weights + self.has_none
 
     @classmethod
-    def learn(cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, min_size: Any) -> tuple[BoxEncoder, BoxProblem]:
+    def learn(cls, X: Any, y: Any, *, dtype: Any, fit_intercept: bool, min_size: Any) -> tuple[BoxEncoder, BoxProblem]:
         """The encoder and the problem of training images; arguments are those of `BoxSVM`."""
         rows, shapes = stack_cells(X)
         smallest = check_min_size(min_size, shapes)
         boxes = check_boxes(y, shapes, smallest)
         options = {"are_words": sp.issparse(rows.matrix), "smallest": smallest, "has_none": bool(is_none(boxes).any())}
-        encoder = cls.of(rows, dtype, has_bias=fit_bias, **options)
+        encoder = cls.of(rows, dtype, has_bias=fit_intercept, **options)
         return encoder, encoder.assemble(rows, shapes, boxes, with_grams=True)
 
     def problem(self, X: Any, y: Any = None) -> BoxProblem:

@@ -47,7 +47,7 @@ class ChainEncoder(PairwiseEncoder):
         y: Any,
         *,
         dtype: Any,
-        fit_bias: bool,
+        fit_intercept: bool,
         allowed_transitions: Any,
         constraints: Any = None,
         with_grams: bool,
@@ -71,7 +71,7 @@ class ChainEncoder(PairwiseEncoder):
         penalty = np.minimum(penalty, scheme_penalty)
         weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
         costs = labelling_costs(cost, class_weight, classes, labels, rows.lengths, weights)
-        known = {"has_bias": fit_bias, "classes": classes, "vocabulary": vocabulary}
+        known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary}
         known |= {"penalty": penalty, "end_penalty": end_penalty}
         encoder = cls.of(rows, dtype, stores_sparse=bool(only_observed), **known)
         rows = encoder.stored(rows, append_biases)

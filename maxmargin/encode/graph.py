@@ -109,7 +109,7 @@ class GraphEncoder(LabellingEncoder):
         y: Any,
         *,
         dtype: Any,
-        fit_bias: bool,
+        fit_intercept: bool,
         interaction: str,
         cost: Any = None,
         class_weight: Any = None,
@@ -128,7 +128,7 @@ class GraphEncoder(LabellingEncoder):
         encoder = cls.of(
             nodes,
             dtype,
-            has_bias=fit_bias,
+            has_bias=fit_intercept,
             classes=classes,
             n_edge_features_in=edges.matrix.shape[1],
             interaction=interaction,

@@ -37,7 +37,7 @@ class GraphCutEncoder(LabellingEncoder):
 
     @classmethod
     def learn(
-        cls, X: Any, y: Any, *, dtype: Any, fit_bias: bool, cost: Any, class_weight: Any, node_weight: Any = None
+        cls, X: Any, y: Any, *, dtype: Any, fit_intercept: bool, cost: Any, class_weight: Any, node_weight: Any = None
     ) -> tuple[GraphCutEncoder, GraphCutProblem]:
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
         graphs = stack_graphs(X)
@@ -53,7 +53,7 @@ class GraphCutEncoder(LabellingEncoder):
         if isinstance(cost, str) and cost == "normalized_hamming":
             scales = shares_of_graphs(scales, nodes.lengths)
         width = graphs.edges.matrix.shape[1]
-        encoder = cls.of(nodes, dtype, has_bias=fit_bias, classes=classes, n_edge_features_in=width)
+        encoder = cls.of(nodes, dtype, has_bias=fit_intercept, classes=classes, n_edge_features_in=width)
         return encoder, encoder.assemble(graphs, labels, scales * costs[labels, 1 - labels], with_grams=True)
 
     def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:

@@ -67,7 +67,7 @@ class TreeEncoder(PairwiseEncoder):
         y: Any,
         *,
         dtype: Any,
-        fit_bias: bool,
+        fit_intercept: bool,
         with_grams: bool,
         only_observed: bool | str,
         cost: Any = None,
@@ -90,7 +90,7 @@ class TreeEncoder(PairwiseEncoder):
             raise ValueError(f"y[{i}] has the label {label!r} at node {place}, which is not allowed there.")
         costs = labelling_costs(cost, class_weight, classes, labels, nodes.lengths)
         width = trees.edges.matrix.shape[1]
-        known = {"has_bias": fit_bias, "classes": classes, "vocabulary": vocabulary, "n_edge_features": width}
+        known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary, "n_edge_features": width}
         encoder = cls.of(nodes, dtype, stores_sparse=bool(only_observed), **known)
         trees = encoder.stored_trees(trees)
         if only_observed:

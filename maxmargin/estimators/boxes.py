@@ -32,7 +32,7 @@ class BoxSVM(SVM, WithMaxMarginals, WithMarginals, ArrayModel):
     Attributes
     ----------
     coef_ : Bunch
-        The weights: ``cells`` (F,), with `fit_bias` ``bias``, and ``box``, that of any box, if there may be none.
+        The weights: ``cells`` (F,), with `fit_intercept` ``bias``, and ``box``, that of any box, if there may be none.
     n_features_in_ : int
         The number of features F, or of words.
 
@@ -49,7 +49,7 @@ class BoxSVM(SVM, WithMaxMarginals, WithMarginals, ArrayModel):
     """
 
     min_size: Any = parameter("int or (height, width)", "The smallest box to consider, in cells.", default=1)
-    fit_bias: bool = parameter("bool", "Add a weight of every cell, whatever its features.", default=True)
+    fit_intercept: bool = parameter("bool", "Add a weight of every cell, whatever its features.", default=True)
 
     @documents_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
@@ -98,4 +98,4 @@ class BoxSVM(SVM, WithMaxMarginals, WithMarginals, ArrayModel):
         return detections(self._problem(X), self._w, max_boxes, threshold, min_score, self.n_jobs)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[BoxEncoder, Any]:
-        return BoxEncoder.learn(X, y, dtype=self.dtype, fit_bias=self.fit_bias, min_size=self.min_size)
+        return BoxEncoder.learn(X, y, dtype=self.dtype, fit_intercept=self.fit_intercept, min_size=self.min_size)

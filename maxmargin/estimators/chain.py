@@ -191,8 +191,8 @@ class ChainSVM(LinearSVM, SequenceSVM, ChainModel):
     classes_ : (L,) array
         The labels, sorted.
     coef_ : Bunch
-        The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_bias`, ``bias``, ``first`` and ``last``
-        (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
+        The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_intercept`, ``bias``, ``first`` and
+        ``last`` (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
     n_features_in_ : int
         The number of features F.
     feature_names_in_ : (F,) array

@@ -163,7 +163,7 @@ class CRF:
 class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
     """A model of labels, of positions in sequences or of nodes."""
 
-    fit_bias: bool = parameter(
+    fit_intercept: bool = parameter(
         "bool",
         "Add three weights per label: for every position, and for the first and the last of a sequence, or for roots "
         "and leaves of trees.",
@@ -175,7 +175,7 @@ class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
     def _learn(self, X: Any, y: Any, **data: Any) -> Any:
         loss = self._find_loss()
         with_grams = find_solver(self.solver, loss).needs_norms(loss)
-        options = {"dtype": self.dtype, "fit_bias": self.fit_bias}
+        options = {"dtype": self.dtype, "fit_intercept": self.fit_intercept}
         return self._encoder_type.learn(X, y, with_grams=with_grams, **options, **data)
 
 

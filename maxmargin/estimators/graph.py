@@ -24,10 +24,10 @@ class GraphModel(RelaxableModel, WithNodeWeights, ArrayModel):
         "equal labels. Edges between nodes of different types have all weights.",
         default="symmetric",
     )
-    fit_bias: bool = parameter("bool", "Add a constant to the features of nodes and edges.", default=True)
+    fit_intercept: bool = parameter("bool", "Add a constant to the features of nodes and edges.", default=True)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> Any:
-        options = {"dtype": self.dtype, "fit_bias": self.fit_bias, "interaction": self.interaction}
+        options = {"dtype": self.dtype, "fit_intercept": self.fit_intercept, "interaction": self.interaction}
         return GraphEncoder.learn(X, y, **options, **data)
 
     def _decision_function(self, problem: Any) -> Any:
@@ -48,8 +48,8 @@ class GraphSVM(RelaxableSVM, GraphModel):
         The labels, sorted.
     coef_ : Bunch
         The weights: ``nodes`` (F, L), ``edges`` (G, L, L), where those of symmetric interactions are in the upper
-        triangle, or (G,) of Potts interactions, and, with `fit_bias`, ``bias`` (L,); the constant is the last feature
-        of edges, and the only one if they have none. With several types, ``nodes[type]``, ``bias[type]`` and
+        triangle, or (G,) of Potts interactions, and, with `fit_intercept`, ``bias`` (L,); the constant is the last
+        feature of edges, and the only one if they have none. With several types, ``nodes[type]``, ``bias[type]`` and
         ``edges[type: type of one node, type of the other]``, with rows and columns for the labels of the types.
     n_features_in_, n_edge_features_in_ : int
         The numbers of features of nodes, F, and of edges, G.

@@ -29,7 +29,7 @@ class GraphCutSVM(SVM, WithMaxMarginals, WithNodeWeights, ArrayModel):
     classes_ : (2,) array
         The labels, sorted.
     coef_ : Bunch
-        The weights: ``nodes`` (F,), ``edges`` (G,) and, with `fit_bias`, ``bias`` (1,).
+        The weights: ``nodes`` (F,), ``edges`` (G,) and, with `fit_intercept`, ``bias`` (1,).
     n_features_in_, n_edge_features_in_ : int
         The numbers of features of nodes, F, and of edges, G.
 
@@ -61,7 +61,7 @@ class GraphCutSVM(SVM, WithMaxMarginals, WithNodeWeights, ArrayModel):
         'Factors of the cost by true label; "balanced" gives both classes the same share of the weight of all nodes.',
         default=None,
     )
-    fit_bias: bool = parameter("bool", "Add a constant to the features of the nodes.", default=True)
+    fit_intercept: bool = parameter("bool", "Add a constant to the features of the nodes.", default=True)
 
     @documents_fit
     def fit(
@@ -90,7 +90,7 @@ class GraphCutSVM(SVM, WithMaxMarginals, WithNodeWeights, ArrayModel):
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[GraphCutEncoder, Any]:
         costs = {"cost": self.cost, "class_weight": self.class_weight}
-        return GraphCutEncoder.learn(X, y, dtype=self.dtype, fit_bias=self.fit_bias, **costs, **data)
+        return GraphCutEncoder.learn(X, y, dtype=self.dtype, fit_intercept=self.fit_intercept, **costs, **data)
 
     def _named_bounds(self, encoder: GraphCutEncoder) -> dict[str, Any]:
         return {"edges": (0, None)}

@@ -40,7 +40,7 @@ class TreeSVM(LinearSVM, TreeModel):
         The labels, sorted.
     coef_ : Bunch
         The weights: ``emissions`` (F, L); ``transitions`` (L, L), from the parent's label (row) to the child's
-        (column); with edge features, ``edges`` (F_edge, L, L), the same for each of them; and, with `fit_bias`,
+        (column); with edge features, ``edges`` (F_edge, L, L), the same for each of them; and, with `fit_intercept`,
         ``bias``, ``root`` and ``leaf`` (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
     n_features_in_ : int
         The number of features F of a node.

@@ -31,7 +31,7 @@ def test_training_and_prediction_encode_alike(words, task):
 @pytest.mark.parametrize(
     "other",
     [
-        {"fit_bias": False},
+        {"fit_intercept": False},
         {"allowed_transitions": ~np.eye(3, k=2, dtype=bool)},
     ],
 )

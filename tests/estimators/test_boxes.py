@@ -133,8 +133,8 @@ def test_the_objective_is_the_documented_one():
 def test_visual_words_are_indicators(images):
     X, y = images
     words = words_of(X)
-    by_word = BoxSVM(random_state=0, dtype="float64", fit_bias=False, tol=1e-6).fit(words, y)
-    by_indicator = BoxSVM(random_state=0, dtype="float64", fit_bias=False, tol=1e-6).fit(
+    by_word = BoxSVM(random_state=0, dtype="float64", fit_intercept=False, tol=1e-6).fit(words, y)
+    by_indicator = BoxSVM(random_state=0, dtype="float64", fit_intercept=False, tol=1e-6).fit(
         [np.eye(4)[x] for x in words], y
     )
     assert np.allclose(by_word.coef_.cells, by_indicator.coef_.cells, atol=1e-3)
@@ -145,7 +145,7 @@ def test_visual_words_are_indicators(images):
 
 def test_min_size(model, images):
     X, y = images
-    tall = BoxSVM(random_state=0, dtype="float64", min_size=(2, 1), fit_bias=False).fit(X, y)
+    tall = BoxSVM(random_state=0, dtype="float64", min_size=(2, 1), fit_intercept=False).fit(X, y)
     boxes, _ = tall.predict_topk([-np.ones((3, 2, 2)) * np.sign(tall.coef_.cells)], 100)[0]
     assert len(boxes) == 3 * 3
     assert (boxes[:, 2] - boxes[:, 0] >= 2).all()

@@ -117,7 +117,7 @@ def test_costs_are_the_documented_ones(words, cost, class_weight):
     X, y = ([s for s in part if len(s) <= 4][:6] for part in words)
     rng = np.random.default_rng(0)
     position = [rng.random(len(x)) for x in X]
-    options = {"fit_bias": False, "dtype": "float64", "random_state": 0, "tol": 1e-3}
+    options = {"fit_intercept": False, "dtype": "float64", "random_state": 0, "tol": 1e-3}
     fitted = ChainSVM(C=1.0, cost=cost, class_weight=class_weight, **options)
     fitted.fit(X, y, position_weight=position)
     golds = [np.searchsorted(fitted.classes_, labels) for labels in y]
@@ -157,7 +157,7 @@ def test_warm_start_continues(words):
     fitted.fit(X[:10], y[:10])  # other sequences: starts afresh
     assert fitted.status_ is Status.OPTIMAL
     sums = ChainSVM(solver="sgd", warm_start=True, tol=0.1, random_state=0).fit(X, y)
-    assert sums.set_params(fit_bias=False).fit(X, y).status_ is Status.OPTIMAL  # fewer weights
+    assert sums.set_params(fit_intercept=False).fit(X, y).status_ is Status.OPTIMAL  # fewer weights
 
 
 @pytest.mark.parametrize("solver", ["auto", "bcfw", "frank-wolfe", BCFW(averaging=True), FrankWolfe()])
@@ -289,7 +289,7 @@ def test_bad_data(X, y, message):
         ({"class_weight": {"z": 1}}, "class_weight names 'z', which is not a label in y."),
         ({"class_weight": "heavy"}, "class_weight must be None, a dict or \"balanced\", not 'heavy'."),
         ({"class_weight": [1, 2]}, r"class_weight must be None, a dict or \"balanced\", not \[1, 2\]."),
-        ({"fit_bias": "no"}, "fit_bias must be True or False, not 'no'."),
+        ({"fit_intercept": "no"}, "fit_intercept must be True or False, not 'no'."),
         ({"warm_start": 2}, "warm_start must be True or False, not 2."),
         ({"class_weight": {"a": -1}}, r"class_weight must hold numbers from 0 to 1e\+12."),
         ({"allowed_transitions": {("a", "z")}}, "allowed_transitions names 'z', which is not a label in y."),
@@ -364,7 +364,7 @@ def test_ocr_brackets_the_known_optimum(data_folder, size, bracket):
     is_training = (letters["folds"] == 0) == (size == "small")
     lengths = np.diff(letters["offsets"])
     rows = np.repeat(is_training, lengths)
-    fitted = ChainSVM(C=0.1, fit_bias=False, tol=0.01, random_state=0)
+    fitted = ChainSVM(C=0.1, fit_intercept=False, tol=0.01, random_state=0)
     fitted.fit(letters["pixels"][rows], letters["labels"][rows], lengths=lengths[is_training])
     scale = is_training.sum() * 0.1
     assert fitted.trace_.primal[-1] * scale >= bracket[0]

@@ -14,7 +14,7 @@ from tests import naive
 
 @pytest.fixture(scope="module")
 def model(words):
-    return ChainCRF(C=1.0, fit_bias=False, tol=1e-6).fit(*words)
+    return ChainCRF(C=1.0, fit_intercept=False, tol=1e-6).fit(*words)
 
 
 def scores_of(model, x):
@@ -160,7 +160,7 @@ def sparse_words(words):
 
 def test_only_observed_minimises_over_the_observed_weights(sparse_words):
     X, y = sparse_words
-    fitted = ChainCRF(only_observed=True, fit_bias=False, tol=1e-7).fit(X, y)
+    fitted = ChainCRF(only_observed=True, fit_intercept=False, tol=1e-7).fit(X, y)
     codes = [np.searchsorted(["a", "b", "c"], s) for s in y]
     mask = sum(naive.chain_features(x.toarray(), s, 3) for x, s in zip(X, codes, strict=True)) > 0
     assert 0 < mask.sum() < mask.size
@@ -228,8 +228,8 @@ def test_objectives_of_crfsuite(sparse_words, tmp_path, c1, c2):
     info = tagger.info()
 
     total = c1 + 2 * c2
-    fitted = ChainCRF(C=1 / total, l1_ratio=c1 / total, only_observed=True, fit_bias=False, tol=1e-6).fit(X, y)
-    theirs = ChainCRF(fit_bias=False, tol=0.5).fit(X, y)
+    fitted = ChainCRF(C=1 / total, l1_ratio=c1 / total, only_observed=True, fit_intercept=False, tol=1e-6).fit(X, y)
+    theirs = ChainCRF(fit_intercept=False, tol=0.5).fit(X, y)
     w = np.zeros((9, 3))
     for (attribute, label), weight in info.state_features.items():
         w[int(attribute), "abc".index(label)] = weight

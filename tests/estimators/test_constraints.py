@@ -57,7 +57,7 @@ def test_probabilities_are_those_of_valid_labellings(tagged, constraints, scheme
 @pytest.mark.parametrize("solver", ["bcfw", "one-slack", "sgd"])
 def test_the_margin_is_that_of_valid_labellings(tagged, solver):
     X, y = tagged
-    model = ChainSVM(C=1.0, constraints="bio", fit_bias=False, dtype="float64", solver=solver, random_state=0)
+    model = ChainSVM(C=1.0, constraints="bio", fit_intercept=False, dtype="float64", solver=solver, random_state=0)
     model = model.set_params(max_passes=40).fit(X, y)
     w, n = model._w, len(X)
     losses = []

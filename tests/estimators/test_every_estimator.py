@@ -23,6 +23,12 @@ def test_estimator(name):
     check_estimator(*make(name))
 
 
+def test_a_constant_has_one_name():
+    arguments = {name: {*model.__dataclass_fields__} for name, model in all_estimators().items()}
+    assert not [name for name, known in arguments.items() if "fit_bias" in known]
+    assert all("fit_intercept" in arguments[name] for name in ("BoxSVM", "ChainCRF", "GraphSVM", "MultiLabelSVM"))
+
+
 class ChangesItsArguments(CandidateSVM):
     def fit(self, X, y, sample_weight=None, **options):
         self.n_jobs = 1

@@ -52,7 +52,7 @@ def test_a_chain_is_a_graph():
     rng = np.random.default_rng(1)
     y = [rng.integers(0, 3, length) for length in (4, 1, 3, 2)]
     X = [noisy(labels, rng) for labels in y]
-    options = {"C": 1.0, "tol": 1e-3, "fit_bias": False, "random_state": 0, "dtype": "float64"}
+    options = {"C": 1.0, "tol": 1e-3, "fit_intercept": False, "random_state": 0, "dtype": "float64"}
     chain = ChainSVM(**options).fit(X, y)
     graph = GraphSVM(interaction="full", **options).fit([(x, [(t - 1, t) for t in range(1, len(x))]) for x in X], y)
     assert chain.status_ is graph.status_ is Status.OPTIMAL
@@ -64,7 +64,7 @@ def test_a_tree_is_a_graph():
     rng = np.random.default_rng(2)
     y = [rng.integers(0, 2, 4) for _ in range(5)]
     X = [Tree(noisy(labels, rng, 2), [(0, 1), (0, 2), (2, 3)]) for labels in y]
-    options = {"C": 1.0, "tol": 1e-8, "fit_bias": False}
+    options = {"C": 1.0, "tol": 1e-8, "fit_intercept": False}
     tree, graph = TreeCRF(**options).fit(X, y), GraphCRF(interaction="full", **options).fit([x[:2] for x in X], y)
     assert np.allclose(tree.coef_.emissions, graph.coef_.nodes, atol=1e-3)
     assert np.allclose(tree.coef_.transitions, graph.coef_.edges[0], atol=1e-3)
@@ -157,7 +157,7 @@ def test_storage_and_edges_without_features(squares):
     options = {"C": 1.0, "max_passes": 3, "solver": "frank-wolfe", "random_state": 0}
     dense = GraphSVM(**options).fit([graph[:2] for graph in X], y)
     sparse = GraphSVM(**options).fit([(sp.csr_matrix(graph.features), np.array(SQUARE)) for graph in X], y)
-    constant = GraphSVM(**options, fit_bias=False).fit(
+    constant = GraphSVM(**options, fit_intercept=False).fit(
         [(np.column_stack([graph.features, np.ones(4)]), SQUARE, np.ones((4, 1))) for graph in X], y
     )
     assert dense.coef_.edges.shape == constant.coef_.edges.shape == (1, 3, 3)

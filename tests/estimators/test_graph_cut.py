@@ -96,7 +96,7 @@ def test_single_nodes_are_a_linear_svm():
     rows = rng.normal(size=(40, 3))
     labels = (rows[:, 0] + 0.5 * rng.normal(size=40) > 0).astype(int)
     X = [(row[None], []) for row in rows]
-    model = GraphCutSVM(C=0.5, fit_bias=False, tol=1e-4, random_state=0).fit(X, labels[:, None])
+    model = GraphCutSVM(C=0.5, fit_intercept=False, tol=1e-4, random_state=0).fit(X, labels[:, None])
     linear = LinearSVC(C=0.5, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=10**6).fit(rows, labels)
     w = linear.coef_[0]
     optimum = w @ w / (2 * 40 * 0.5) + np.maximum(1 - (2 * labels - 1) * (rows @ w), 0).mean()

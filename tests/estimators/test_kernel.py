@@ -71,15 +71,17 @@ def test_a_linear_kernel_is_the_linear_crf(words):
 
 
 @pytest.mark.usefixtures("interpreted_kernels")
-@pytest.mark.parametrize("fit_bias", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
-def test_the_optimum_of_a_dense_qp(tiny, kernel, fit_bias):
+def test_the_optimum_of_a_dense_qp(tiny, kernel, fit_intercept):
     X, y = tiny
-    model = KernelChainSVM(kernel=kernel, gamma=0.5, degree=2, C=2.0, fit_bias=fit_bias, solver=PAIRWISE, **EXACT)
+    model = KernelChainSVM(
+        kernel=kernel, gamma=0.5, degree=2, C=2.0, fit_intercept=fit_intercept, solver=PAIRWISE, **EXACT
+    )
     model.fit(X, y)
     rows = np.concatenate(X)
     gram = rbf_kernel(rows, gamma=0.5) if kernel == "rbf" else polynomial_kernel(rows, degree=2, gamma=0.5, coef0=1)
-    if fit_bias:
+    if fit_intercept:
         starts = np.cumsum([0, *map(len, X)])
         biases = np.zeros((len(rows), 3))
         biases[:, 0] = biases[starts[:-1], 1] = biases[starts[1:] - 1, 2] = 1
@@ -108,7 +110,7 @@ def test_solvers_that_take_kernels_reach_the_optimum(tiny, name):
             model.fit(X, y)
         return
     optimum = naive.solve(naive.table(explicit(rbf_kernel(np.concatenate(X), gamma=0.5), X), y, 2), 0.5)[1]
-    certificate = model.set_params(fit_bias=False).fit(X, y).certificate_
+    certificate = model.set_params(fit_intercept=False).fit(X, y).certificate_
     assert certificate.dual <= optimum * (1 + 1e-9)
     assert certificate.primal >= optimum * (1 - 1e-9)
     assert certificate.gap <= 0.01 * certificate.primal

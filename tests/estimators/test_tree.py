@@ -144,7 +144,7 @@ def test_plain_tuples_sparse_features_and_no_edge_features(trees):
     sparse = plain.predict([(sp.csr_array(x.features), x.edges.tolist()) for x in X])
     dense = plain.predict([(x.features, x.edges) for x in X])
     assert all(np.array_equal(a, b) for a, b in zip(sparse, dense, strict=True))
-    integers = TreeSVM(fit_bias=False, **options).fit(X, [np.searchsorted(NAMES, labels) for labels in y])
+    integers = TreeSVM(fit_intercept=False, **options).fit(X, [np.searchsorted(NAMES, labels) for labels in y])
     assert integers.predict(X[:1])[0].dtype.kind == "i"
     assert list(integers.coef_) == ["emissions", "transitions", "edges"]
 

@@ -118,7 +118,9 @@ def test_bounds_of_observed_weights(interpreted_kernels):
 @pytest.mark.parametrize("make", [ChainSVM, ChainCRF])
 def test_only_the_ones_may_be_those_observed(make):
     X, y = [[["a"], ["b"]], [["a"], ["c"]]], [["x", "y"], ["x", "z"]]
-    encoders = [make(only_observed=kind, fit_bias=False)._encode(X, y).encoder for kind in ("features", "transitions")]
+    encoders = [
+        make(only_observed=kind, fit_intercept=False)._encode(X, y).encoder for kind in ("features", "transitions")
+    ]
     sizes = [(encoder.node_pairs.labels.size, encoder.edge_pairs.labels.size) for encoder in encoders]
     assert sizes == [(3, 9), (9, 2)]
     with pytest.raises(ValueError, match="only_observed must be one of True, features, transitions"):
