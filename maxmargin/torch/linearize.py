@@ -67,7 +67,7 @@ class ScoreMap:
 
     def _example(self, i: int, parameters: Any = None) -> Potentials:
         """The potentials of example i."""
-        known = self.parameters if parameters is None else parameters
+        known: Any = self.parameters if parameters is None else parameters
         found = functional_call(self.module, known, self.inputs[i])
         if not isinstance(found, (Chains, Trees, Candidates, Matchings)) or found.n != 1:
             raise TypeError(f"module(*inputs[{i}]) must be Chains, Trees, Candidates or Matchings of one example.")
