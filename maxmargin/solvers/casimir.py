@@ -15,7 +15,7 @@ L/(10 n) is the better choice. In the adaptive schedule, where the paper leaves 
 smoothness L_k of the current level, which also slows the fall of the level as the losses get harder to minimise; the
 level waits where it is far below the certified gap. The level eps/(10 D) makes so short steps that nobody will wait for
 them: unless given, the constant level begins with a fiftieth of the objective at the start, and falls once the
-objective smoothed at it is solved.
+objective smoothed at it is solved. With `smoothing=None` (Figure 5b) there are no levels, and kappa stays.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Casimir(SmoothingSolver):
 
     Parameters
     ----------
-    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32
+    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run
+        on the hinge loss as it is, which nothing proves to converge
     mu : the level of smoothing, the first one of the adaptive schedule; by default set from the objective at the start.
         A constant level that is given bounds the accuracy; the default falls whenever the smoothed objective is solved
     max_k : the most outputs that l2 smoothing mixes
@@ -150,7 +151,7 @@ class Plan:
         self.is_constant = solver.schedule == "constant"
         self.k = 1
         self.mu = epochs.mu
-        self.is_free = solver.mu is None and epochs.is_hard  # to choose levels
+        self.is_free = solver.mu is None and epochs.is_smoothed  # to choose levels
         if self.is_constant and self.is_free:
             self.mu = epochs.level_of(CONSTANT_SHARE * (epochs.primal or 1.0))
 
@@ -193,6 +194,8 @@ class Plan:
         if self.strength == 0:
             self.mu = self.first_mu / self.k
             self.kappa = self.first_kappa * self.k
+            return
+        if epochs.is_hard and not epochs.is_smoothed:
             return
         if self.is_free and epochs.primal - epochs.bound.value > LAG * epochs.range * self.mu:
             return  # the level is ahead of the solution, as with few examples, where an epoch is short

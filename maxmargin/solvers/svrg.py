@@ -11,6 +11,10 @@ Nobody knows the best eta = 1/(L + lambda + kappa). Far from the solution it is 
 which a look at some examples tells, and near it by noise: steps that are too long make an epoch gain far less than the
 one before, steps that are too short make it gain about as much. So L doubles and falls by what epochs gain. A run
 without a start begins with a pass of SGD, as at zero many outputs tie.
+
+With `smoothing=None` the steps are taken on the hinge loss itself, where g_i is any subgradient (*Smoother*, Figure
+5b). No theorem covers this: g_i(w) - g_i(x) need not vanish as w and x meet, and no step size is short enough. The
+certificates hold as they always do.
 """
 
 from __future__ import annotations
@@ -50,13 +54,14 @@ class SmoothingSolver(Solver):
 
     Parameters
     ----------
-    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32
+    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run
+        on the hinge loss as it is, which nothing proves to converge
     mu : the level of smoothing
     max_k : the most outputs that l2 smoothing mixes
     smoothness : the constant L of the losses, for step sizes; estimated by default
     """
 
-    smoothing: str = "l2"
+    smoothing: str | None = "l2"
     mu: float | None = None
     max_k: int = 40
     smoothness: float | None = None
@@ -66,7 +71,9 @@ class SmoothingSolver(Solver):
     needs_regularization: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_choice("smoothing", self.smoothing, SMOOTHINGS)
+        check_choice("smoothing", self.smoothing, (None, *SMOOTHINGS))
+        if self.smoothing is None and self.mu is not None:
+            raise ValueError(f"mu is a level of smoothing, of which smoothing=None has none, not {self.mu!r}.")
         check_count("max_k", self.max_k)
         for name in ("mu", "smoothness"):
             if getattr(self, name) is not None:
@@ -76,8 +83,8 @@ class SmoothingSolver(Solver):
         return {loss.oracle, self.smooth(loss, 1.0).oracle}
 
     def smooth(self, loss: Loss, mu: float) -> Loss:
-        """The loss to minimise in place of a hinge loss; other losses are smooth themselves."""
-        return loss if loss.smoothing else Loss(self.smoothing, mu, loss.margin, self.max_k)
+        """The loss to minimise in place of a hinge loss, if it is to be smoothed; other losses are smooth themselves."""
+        return loss if loss.smoothing or not self.smoothing else Loss(self.smoothing, mu, loss.margin, self.max_k)
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,8 @@ class SVRG(SmoothingSolver):
 
     Parameters
     ----------
-    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32
+    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run
+        on the hinge loss as it is, which nothing proves to converge
     mu : the level of smoothing; by default it falls whenever the smoothed objective is solved
     max_k : the most outputs that l2 smoothing mixes
     smoothness : the constant L of a step size 1/(L + lambda); estimated by default
@@ -121,7 +129,8 @@ class Epochs:
     def __init__(self, solver: SmoothingSolver, run: Run) -> None:
         self.solver, self.run = solver, run
         self.is_hard = run.objective.loss.smoothing is None
-        self.range = self._range() if self.is_hard else 0.0
+        self.is_smoothed = self.is_hard and solver.smoothing is not None
+        self.range = self._range() if self.is_smoothed else 0.0
         self.bound = LowerBound(run.objective)
         self.means, self.spare = run.objective.gold_means(), run.objective.gold_means()
         self.smoothness = solver.smoothness or 0.0
@@ -164,7 +173,7 @@ class Epochs:
     def least_mu(self) -> float:
         """The level below which nothing is gained: the tolerance is met, or marginals lose their digits."""
         enough = self.level_of(SMALLEST_SHARE * self.run.target(self.primal))
-        if self.solver.smoothing == "l2":
+        if self.solver.smoothing != "entropy":
             return enough
         digits = DIGITS_LOST * float(np.finfo(self.run.w.dtype).eps)
         return max(enough, digits * self.first_mu / FIRST_SHARE, LEAST_TEMPERATURE)
@@ -184,7 +193,7 @@ class Epochs:
         self._smooth()
 
     def _smooth(self) -> None:
-        if self.is_hard:
+        if self.is_smoothed:
             self.objective = self.objective.with_loss(self.solver.smooth(self.run.objective.loss, self.mu))
 
     def snapshot(self, *candidates: np.ndarray) -> None:

@@ -176,7 +176,8 @@ def test_a_non_finite_objective_stops_the_run_with_the_last_good_weights(solver)
     [
         (lambda: SVRG(mu=0.0), "mu must be a positive number, not 0.0"),
         (lambda: Casimir(max_k=0), "max_k must be an integer, at least 1, not 0"),
-        (lambda: Casimir(smoothing="l1"), "smoothing must be one of l2, entropy, not 'l1'"),
+        (lambda: Casimir(smoothing="l1"), "smoothing must be one of None, l2, entropy, not 'l1'"),
+        (lambda: SVRG(smoothing=None, mu=1.0), "mu is a level of smoothing, of which smoothing=None has none, not 1.0"),
         (lambda: Casimir(schedule="fixed"), "schedule must be one of adaptive, constant, not 'fixed'"),
         (lambda: Casimir(kappa=-1.0), "kappa must be a positive number, not -1.0"),
         (lambda: Casimir(stop="now"), "stop must be one of budget, gradient, not 'now'"),
