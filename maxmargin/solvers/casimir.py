@@ -38,6 +38,7 @@ LAG = 2.0  # the certified gap beyond which the adaptive level does not fall, in
 CONSTANT_SHARE = 0.02  # of the objective at the start, that the constant level may add to it
 
 STOPS = ("budget", "gradient")
+INNER_METHODS = ("svrg", "saga")
 
 
 @dataclass(frozen=True)
@@ -56,22 +57,27 @@ class Casimir(SmoothingSolver):
     kappa : strength of the proximal term, the first one if it grows; set by the schedule by default
     warm_start : where subproblems start: at their "center", at the "previous" solution, or at its "extrapolation"
     stop : "budget" gives each subproblem one epoch; "gradient" as many as its accuracy takes
+    inner : the method for subproblems: "svrg", or "saga", whose steps replace the gradient that is kept of an example
+        by the one they meet; it begins every epoch with those of a full pass, which the certificate takes anyway
 
     References
     ----------
     Pillutla, Roulet, Kakade, Harchaoui (2019), A smoother way to train structured prediction models, Algorithm 4.
+    Defazio, Bach, Lacoste-Julien (2014), SAGA: a fast incremental gradient method.
     """
 
     schedule: str = "adaptive"
     kappa: float | None = None
     warm_start: str = "center"
     stop: str = "budget"
+    inner: str = "svrg"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("warm_start", self.warm_start, WARM_STARTS)
         check_choice("stop", self.stop, STOPS)
+        check_choice("inner", self.inner, INNER_METHODS)
         if self.kappa is not None:
             check_positive("kappa", self.kappa)
 
@@ -103,7 +109,7 @@ class Casimir(SmoothingSolver):
             state.kappa = state.plan.kappa
         elif self._is_solved(state):
             return False
-        state.w = state.epochs.run_epoch(state.kappa, state.z)
+        state.w = state.epochs.run_epoch(state.kappa, state.z, self.inner == "saga")
         return self.stop == "gradient"
 
     def _is_solved(self, state: State) -> bool:

@@ -98,6 +98,16 @@ def lazy_step(problem, lazy, bounds, i, delta, scale, shrink, drift, omega):
 
 
 @helper
+def turn(problem, lazy, i, delta, scale):
+    """R += scale B_i delta, leaving w and the average as they are."""
+    state = lazy.state
+    shift = -scale * state[B] / state[A]
+    spread(problem, lazy.r, i, delta, scale)
+    spread(problem, lazy.u, i, delta, shift)
+    accumulate(problem, lazy.lag, i, delta, state[SUM_A] * shift + state[SUM_B] * scale)
+
+
+@helper
 def rescale(lazy):
     """Make a = 1, leaving w and the average as they are; SUM_A would grow without bound, so the lag takes it over."""
     state = lazy.state

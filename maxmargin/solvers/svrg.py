@@ -28,11 +28,12 @@ import numpy as np
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import LEAST_TEMPERATURE, Loss, attain
 from maxmargin.persist.registry import kept
+from maxmargin.problem import n_examples
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.runtime.vectors import add_scaled
 from maxmargin.smoothing import SMOOTHINGS
 from maxmargin.solvers.bounds import project
-from maxmargin.solvers.lazy_weights import average, lazy_potentials, lazy_step, lazy_weights
+from maxmargin.solvers.lazy_weights import average, lazy_potentials, lazy_step, lazy_weights, turn
 from maxmargin.solvers.lower_bound import LowerBound, add_to_dual
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Run
@@ -258,10 +259,10 @@ class Epochs:
             self.set_level(self.mu / FALL)
         return self.mu < before
 
-    def run_epoch(self, kappa: float = 0.0, center: np.ndarray | None = None) -> np.ndarray:
+    def run_epoch(self, kappa: float = 0.0, center: np.ndarray | None = None, is_saga: bool = False) -> np.ndarray:
         """One step per example from the snapshot on the objective + (kappa/2) ||w - center||^2.
 
-        Returns the average of the iterates.
+        Returns the average of the iterates. With `is_saga`, gradients that are met take the place of the snapshot's.
         """
         run, objective = self.run, self.objective
         self.n_epochs += 1
@@ -271,13 +272,18 @@ class Epochs:
         lazy = lazy_weights(self.point, objective.passes.dtype, direction)
         order = run.rng.permutation(objective.n)
         gradient, gain, done = np.zeros(self.point.size), 0.0, 0
+        known = self.means
+        if is_saga:
+            known = self.spare  # the snapshot's are needed again if the epoch fails
+            known.values[:] = self.means.values
         for lo, hi in run.slices(objective.n):
             gain = svrg_steps(
                 objective.problem,
                 objective.loss,
                 lazy,
                 objective.bounds,
-                self.means,
+                known,
+                is_saga,
                 objective.weight,
                 order[lo:hi],
                 eta,
@@ -297,18 +303,21 @@ class Epochs:
 
 @kernel
 def svrg_steps(
-    problem, loss, lazy, bounds, means, weight, order, eta, strength, counts_entropy, gradient, gains, scratch
+    problem, loss, lazy, bounds, means, is_saga, weight, order, eta, strength, counts_entropy, gradient, gains, scratch
 ):
     """A step on each example of `order`; adds the gradients of the losses, divided by n; returns `gains` plus its."""
     for k in range(order.size):
         i = order[k]
-        snapshot = means.values[means.start[i] : means.start[i + 1]]
-        theta = scratch.theta[: snapshot.size]
-        delta = scratch.delta[: snapshot.size]
+        known = means.values[means.start[i] : means.start[i + 1]]
+        theta = scratch.theta[: known.size]
+        delta = scratch.delta[: known.size]
         lazy_potentials(problem, loss, lazy, i, theta, delta)
         h, _, mean, _ = attain(loss, problem, i, theta, delta, scratch)
         entropy = h - mean if counts_entropy else 0.0
         gains += add_to_dual(problem, loss, i, weight[i], entropy, theta, delta, gradient)
-        add_scaled(delta, snapshot, -1.0)
+        add_scaled(delta, known, -1.0)
         lazy_step(problem, lazy, bounds, i, delta, -eta * weight[i], 1 - eta * strength, -eta, 1.0)
+        if is_saga:
+            add_scaled(known, delta, 1.0)
+            turn(problem, lazy, i, delta, weight[i] / n_examples(problem))
     return gains

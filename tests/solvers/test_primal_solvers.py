@@ -26,6 +26,7 @@ HINGE_SOLVERS = [
     Casimir(smoothing="entropy", warm_start="previous"),
     Casimir(schedule="constant", warm_start="extrapolation"),
     Casimir(stop="gradient"),
+    Casimir(inner="saga"),
     OneSlack(),
     OneSlack(cache=0),
     NSlack(),
@@ -181,6 +182,7 @@ def test_a_non_finite_objective_stops_the_run_with_the_last_good_weights(solver)
         (lambda: Casimir(schedule="fixed"), "schedule must be one of adaptive, constant, not 'fixed'"),
         (lambda: Casimir(kappa=-1.0), "kappa must be a positive number, not -1.0"),
         (lambda: Casimir(stop="now"), "stop must be one of budget, gradient, not 'now'"),
+        (lambda: Casimir(inner="sgd"), "inner must be one of svrg, saga, not 'sgd'"),
         (lambda: Casimir(warm_start="zero"), "warm_start must be one of center, previous, extrapolation, not 'zero'"),
         (
             lambda: SGD(schedule="linear"),

@@ -1,4 +1,7 @@
-"""SVRG and Casimir on the hinge loss itself, as in Figure 5b of *Smoother*: the published steps, and certificates."""
+"""SVRG and Casimir, by SVRG and by SAGA, on the hinge loss itself: the published steps, and certificates.
+
+As no subgradient is smoothed, plain NumPy can follow them; this is Figure 5b of *Smoother*.
+"""
 
 import numpy as np
 import pytest
@@ -25,8 +28,8 @@ def problem():
     return toy_chains(n=N, n_labels=3, max_length=3)
 
 
-def published_steps(blocks, w, kappa, n_epochs):
-    """Outer iterates: an epoch of SVRG from the prox-center on subgradients, its average, and extrapolation."""
+def published_steps(blocks, w, kappa, n_epochs, is_saga):
+    """Prox-centers: an epoch of SVRG or SAGA from the last one on subgradients, its average, and extrapolation."""
     strength = 1 / (N * C)
     root = np.sqrt(strength / (strength + kappa)) if kappa else 1.0
     eta, beta = 1 / (L + strength + kappa), (1 - root) / (1 + root)
@@ -38,12 +41,14 @@ def published_steps(blocks, w, kappa, n_epochs):
     z, previous = w, w
     for _ in range(n_epochs):
         x, iterates = z, []
-        kept = np.array([subgradient(i, x) for i in range(N)])
+        known = np.array([subgradient(i, x) for i in range(N)])
         w = x
         for i in range(N):
-            g = subgradient(i, w) - kept[i] + kept.mean(axis=0)
-            w = w - eta * (g + strength * w + kappa * (w - z))
+            new = subgradient(i, w)
+            w = w - eta * (new - known[i] + known.mean(axis=0) + strength * w + kappa * (w - z))
             iterates.append(w)
+            if is_saga:
+                known[i] = new
         w = np.mean(iterates, axis=0)
         z, previous = w + beta * (w - previous), w
         yield z
@@ -55,6 +60,7 @@ def published_steps(blocks, w, kappa, n_epochs):
         (SVRG(smoothing=None, smoothness=L), 0.0),
         (Casimir(smoothing=None, smoothness=L, kappa=KAPPA), KAPPA),
         (Casimir(smoothing=None, smoothness=L, kappa=KAPPA, schedule="constant"), KAPPA),
+        (Casimir(smoothing=None, smoothness=L, kappa=KAPPA, inner="saga"), KAPPA),
     ],
     ids=str,
 )
@@ -62,7 +68,8 @@ def test_the_steps_are_the_published_ones(problem, solver, kappa):
     blocks, start, seen = blocks_of(problem), np.random.default_rng(0).normal(size=21), []
     options = {"start": start, "tol": 1e-12, "random_state": InOrder(np.random.PCG64(0))}
     solver.solve(problem, C, max_passes=5, callback=lambda trace: seen.append(trace.primal[-1]), **options)
-    expected = [naive.primal(w, blocks, C) for w in (start, *published_steps(blocks, start, kappa, 5))]
+    centers = published_steps(blocks, start, kappa, 5, getattr(solver, "inner", "svrg") == "saga")
+    expected = [naive.primal(w, blocks, C) for w in (start, *centers)]
     assert np.allclose(seen[:6], expected, rtol=1e-9)
 
 
