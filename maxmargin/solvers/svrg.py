@@ -84,7 +84,7 @@ class SmoothingSolver(Solver):
         return {loss.oracle, self.smooth(loss, 1.0).oracle}
 
     def smooth(self, loss: Loss, mu: float) -> Loss:
-        """The loss to minimise in place of a hinge loss, if it is to be smoothed; other losses are smooth themselves."""
+        """The loss to minimise in place of a hinge loss that is to be smoothed; other losses are smooth themselves."""
         return loss if loss.smoothing or not self.smoothing else Loss(self.smoothing, mu, loss.margin, self.max_k)
 
 
