@@ -14,11 +14,13 @@ from maxmargin.datasets import (
     digits,
     load_blood_cells,
     load_conll2000,
+    load_conll2003,
     load_emotions,
     load_lsp,
     load_msrc,
     load_ocr,
     load_scene,
+    load_voc,
     load_wnut17,
     load_word_alignment,
 )
@@ -94,7 +96,9 @@ def test_reading_whole_words_beats_reading_digit_by_digit():
     assert chain_error < linear_error / 2
 
 
-@pytest.mark.parametrize("load", [load_ocr, load_conll2000, load_wnut17, load_scene, load_emotions, load_msrc])
+@pytest.mark.parametrize(
+    "load", [load_ocr, load_conll2000, load_conll2003, load_wnut17, load_scene, load_emotions, load_msrc]
+)
 def test_missing_files_say_how_to_name_the_folder(load, tmp_path, monkeypatch):
     monkeypatch.delenv("MAXMARGIN_DATA", raising=False)
     ways = "was not found.*: pass folder=... or set the environment variable MAXMARGIN_DATA to the folder"
@@ -137,6 +141,23 @@ def test_columns_end_at_blank_lines_and_keep_unusual_characters(tmp_path):
     assert entities.y_train == entities.y_dev == [["O"], ["B-x"]]
     assert (entities.X_test, entities.y_test) == ([["d"]], [["O"]])
     assert repr(entities) == "Dataset(2 training, 2 development, 1 test examples)"
+
+
+@pytest.mark.parametrize(
+    "names", [("eng.train", "eng.testa", "eng.testb"), ("train.txt", "valid.txt", "test.txt")], ids=str
+)
+def test_entities_of_newswire_by_either_names(tmp_path, names):
+    """Documents begin with a line that is no token; tags are as in the file, IOB1."""
+    folder = tmp_path / "conll2003"
+    folder.mkdir()
+    start = "-DOCSTART- -X- -X- O\n\n"
+    sentences = "EU NNP I-NP I-ORG\nrejects VBZ I-VP O", "Bonn NNP I-NP I-LOC\nFrance NNP I-NP B-LOC", "No DT I-NP O"
+    for name, sentence in zip(names, sentences, strict=True):
+        (folder / name).write_text(f"{start}{sentence}\n\n")
+    news = load_conll2003(tmp_path)
+    assert (news.X_train, news.y_train) == ([[("EU", "NNP", "I-NP"), ("rejects", "VBZ", "I-VP")]], [["I-ORG", "O"]])
+    assert (news.X_dev, news.y_dev) == ([[("Bonn", "NNP", "I-NP"), ("France", "NNP", "I-NP")]], [["I-LOC", "B-LOC"]])
+    assert news.y_test == [["O"]]
 
 
 @needs_data
@@ -185,23 +206,68 @@ ANNOTATION = """<annotation>{}</annotation>"""
 OBJECT = "<object><name>{}</name><bndbox><xmin>{}</xmin><ymin>{}</ymin><xmax>{}</xmax><ymax>{}</ymax></bndbox></object>"
 
 
-def test_blood_cells_of_one_kind(tmp_path):
+def write_voc(root, objects, parts):
+    """A folder as that of VOC: the objects of images of 8 x 6 pixels by name, and the names of its parts."""
     image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-    root = tmp_path / "bccd"
     for name in ("ImageSets/Main", "Annotations", "JPEGImages"):
         (root / name).mkdir(parents=True)
-    one, other = OBJECT.format("WBC", 3, 2, 7, 5), OBJECT.format("RBC", 1, 1, 4, 4)
-    for name, objects in {"a": one + other, "b": one + one, "c": other}.items():
-        (root / "Annotations" / f"{name}.xml").write_text(ANNOTATION.format(objects))
+    for name, found in objects.items():
+        (root / "Annotations" / f"{name}.xml").write_text(ANNOTATION.format(found))
         image_module.new("RGB", (8, 6)).save(root / "JPEGImages" / f"{name}.jpg")
-    for part, names in {"train": "a\nb\n", "test": "c\n", "val": "a\nc\n"}.items():
-        (root / "ImageSets" / "Main" / f"{part}.txt").write_text(names)
+    for part, names in parts.items():
+        (root / "ImageSets" / "Main" / f"{part}.txt").write_text("\n".join(names))
+
+
+@pytest.mark.parametrize("place", ["VOCdevkit/VOC2007", "VOC2007"])
+def test_objects_of_one_class(tmp_path, place):
+    """Parts of objects have boxes, too, and sides may have decimals."""
+    head = "<part><name>cat</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>2</xmax><ymax>2</ymax></bndbox></part>"
+    cat = OBJECT.format("cat", 2, 1, "6.0", 5).replace("</object>", f"{head}</object>")
+    dog = OBJECT.format("dog", 1, 1, 8, 6)
+    objects = {"000001": cat + dog, "000002": cat + cat, "000003": dog, "000004": cat}
+    write_voc(tmp_path / place, objects, {"train": ["000001", "000002"], "val": ["000004"], "test": ["000003"]})
+    cats = load_voc("cat", folder=tmp_path)
+    assert (cats.y_train, cats.y_dev, cats.y_test) == ([(0, 1, 5, 6)], [(0, 1, 5, 6)], [])
+    assert cats.X_dev[0].shape == (6, 8, 3)
+    assert load_voc("dog", folder=tmp_path).y_test == [(0, 0, 6, 8)]
+    with pytest.raises(ValueError, match="kind must be one of cat, dog, not 'cow'"):
+        load_voc("cow", folder=tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"VOCdevkit/VOC2012/.*train.txt or VOC2012/.* not found"):
+        load_voc("cat", 2012, tmp_path)
+
+
+def test_years_of_voc_without_a_test_part(tmp_path):
+    cat = OBJECT.format("cat", 1, 1, 6, 5)
+    write_voc(tmp_path / "VOC2012", {"a": cat, "b": cat}, {"train": ["a"], "val": ["b"]})
+    cats = load_voc("cat", 2012, tmp_path)
+    assert (len(cats.X_train), len(cats.X_dev), len(cats.X_test)) == (1, 1, 0)
+
+
+def test_subtypes_of_white_cells(tmp_path):
+    cell = OBJECT.format("WBC", 3, 2, 7, 5)
+    names = [f"BloodImage_0000{k}" for k in range(4)]
+    write_voc(tmp_path / "bccd", dict.fromkeys(names, cell), {"train": names, "test": names[:1], "val": []})
+    with pytest.raises(FileNotFoundError, match=r"bccd/labels.csv was not found"):
+        load_blood_cells("LYMPHOCYTE", tmp_path)
+    (tmp_path / "bccd" / "labels.csv").write_text(
+        ',Image,Category\n,0,NEUTROPHIL\n,1,LYMPHOCYTE\n,2,"NEUTROPHIL, LYMPHOCYTE"\n,3,\n'
+    )
+    assert len(load_blood_cells("LYMPHOCYTE", tmp_path).X_train) == 1
+    neutrophils = load_blood_cells("NEUTROPHIL", tmp_path)
+    assert (len(neutrophils.X_train), len(neutrophils.X_test), neutrophils.X_dev) == (1, 1, [])
+    assert len(load_blood_cells("WBC", tmp_path).X_train) == 4
+
+
+def test_blood_cells_of_one_kind(tmp_path):
+    one, other = OBJECT.format("WBC", 3, 2, 7, 5), OBJECT.format("RBC", 1, 1, 4, 4)
+    objects = {"a": one + other, "b": one + one, "c": other}
+    write_voc(tmp_path / "bccd", objects, {"train": ["a", "b"], "test": ["c"], "val": ["a", "c"]})
     cells = load_blood_cells(folder=tmp_path)
     assert (len(cells.X_train), len(cells.X_test), len(cells.X_dev)) == (1, 0, 1)
     assert cells.X_train[0].shape == (6, 8, 3)
     assert cells.y_train == [(1, 2, 5, 7)]  # pixels 2 to 5 and 3 to 7, counted from 1
     assert load_blood_cells("RBC", tmp_path).y_test == [(0, 0, 4, 4)]
-    with pytest.raises(ValueError, match="kind must be WBC, RBC or Platelets"):
+    with pytest.raises(ValueError, match=r"kind must be one of WBC, .*, BASOPHIL, not 'cells'"):
         load_blood_cells("cells", tmp_path)
 
 

@@ -11,7 +11,8 @@ from maxmargin.datasets.lsp import load_lsp
 from maxmargin.datasets.msrc import MSRC_CLASSES, load_msrc
 from maxmargin.datasets.multilabel import load_emotions, load_scene
 from maxmargin.datasets.ocr import load_ocr
-from maxmargin.datasets.text import load_conll2000, load_wnut17
+from maxmargin.datasets.text import load_conll2000, load_conll2003, load_wnut17
+from maxmargin.datasets.voc import load_voc
 
 __all__ = [
     "MSRC_CLASSES",
@@ -20,12 +21,14 @@ __all__ = [
     "digit_words",
     "load_blood_cells",
     "load_conll2000",
+    "load_conll2003",
     "load_emotions",
     "load_horses",
     "load_lsp",
     "load_msrc",
     "load_ocr",
     "load_scene",
+    "load_voc",
     "load_wnut17",
     "load_word_alignment",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,15 +40,20 @@ class Dataset:
         return f"Dataset({len(self.X_train)} training,{dev} {len(self.X_test)} test examples)"
 
 
-def find_file(name: str, folder: str | Path | None) -> Path:
-    """The path of a data file below `folder`, by default below the folder that MAXMARGIN_DATA names."""
+def find_file(name: str | Sequence[str], folder: str | Path | None) -> Path:
+    """The path of a data file below `folder`, by default below the folder that MAXMARGIN_DATA names.
+
+    It may have one of several names.
+    """
+    names = [name] if isinstance(name, str) else name
     root = os.environ.get(FOLDER_VARIABLE) if folder is None else folder
-    if root and (Path(root) / name).is_file():
-        return Path(root) / name
+    for known in names:
+        if root and (Path(root) / known).is_file():
+            return Path(root) / known
     searched = f"not found in {str(root)!r}" if root else "not found"
     raise FileNotFoundError(
-        f"{name} was {searched}: pass folder=... or set the environment variable {FOLDER_VARIABLE} to the folder "
-        f"that contains {Path(name).parent}."
+        f"{' or '.join(names)} was {searched}: pass folder=... or set the environment variable {FOLDER_VARIABLE} to "
+        f"the folder that contains {Path(names[0]).parts[0]}."
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
-from xml.etree import ElementTree
 
-import numpy as np
-
+from maxmargin.checks import check_choice
 from maxmargin.datasets.base import Dataset, find_file
+from maxmargin.datasets.voc import read_part
 
 PARTS = ("train", "test", "val")
-SIDES = ("ymin", "xmin", "ymax", "xmax")
+KINDS = ("WBC", "RBC", "Platelets")
+WHITE_CELLS = ("NEUTROPHIL", "EOSINOPHIL", "LYMPHOCYTE", "MONOCYTE", "BASOPHIL")
 
 
 def load_blood_cells(kind: str = "WBC", folder: str | Path | None = None) -> Dataset:
@@ -18,8 +19,10 @@ def load_blood_cells(kind: str = "WBC", folder: str | Path | None = None) -> Dat
 
     Parameters
     ----------
-    kind : {"WBC", "RBC", "Platelets"}, default="WBC"
-        White or red blood cells, or platelets.
+    kind : {"WBC", "RBC", "Platelets"}, or a subtype of white blood cells, default="WBC"
+        White or red blood cells, or platelets. The images of a subtype, "NEUTROPHIL", "EOSINOPHIL", "LYMPHOCYTE",
+        "MONOCYTE" or "BASOPHIL", show one white blood cell, and ``bccd/labels.csv`` says that it is one of these: a
+        table of the ``Image`` numbers and their ``Category``.
     folder : path, default=None
         The folder that contains ``bccd``, with ``JPEGImages``, ``Annotations`` and ``ImageSets``, by default that of
         the environment variable MAXMARGIN_DATA.
@@ -31,7 +34,8 @@ def load_blood_cells(kind: str = "WBC", folder: str | Path | None = None) -> Dat
 
     References
     ----------
-    https://github.com/Shenggan/BCCD_Dataset, under the MIT licence. Reading the images takes Pillow (extra ``vision``).
+    https://github.com/Shenggan/BCCD_Dataset, under the MIT licence; the table of subtypes is that of
+    https://www.kaggle.com/datasets/paultimothymooney/blood-cells. Reading the images takes Pillow (extra ``vision``).
 
     Examples
     --------
@@ -40,29 +44,20 @@ def load_blood_cells(kind: str = "WBC", folder: str | Path | None = None) -> Dat
     >>> cells.X_train[0].shape, cells.y_train[0]  # doctest: +SKIP
     ((480, 640, 3), (314, 67, 480, 286))
     """
-    if kind not in ("WBC", "RBC", "Platelets"):
-        raise ValueError(f"kind must be WBC, RBC or Platelets, not {kind!r}.")
-    train, test, dev = (_read_part(find_file(f"bccd/ImageSets/Main/{part}.txt", folder), kind) for part in PARTS)
+    check_choice("kind", kind, (*KINDS, *WHITE_CELLS))
+    subtypes = {} if kind in KINDS else _read_subtypes(find_file("bccd/labels.csv", folder))
+    train, test, dev = (
+        read_part(
+            find_file(f"bccd/ImageSets/Main/{part}.txt", folder),
+            "WBC" if subtypes else kind,
+            lambda name: not subtypes or subtypes.get(name) == kind,
+        )
+        for part in PARTS
+    )
     return Dataset(*train, *test, *dev)
 
 
-def _read_part(path: Path, kind: str) -> tuple[list[np.ndarray], list[tuple[int, ...]]]:
-    from PIL import Image
-
-    root = path.parents[2]
-    X, y = [], []
-    for name in path.read_text().split():
-        boxes = _read_boxes(root / "Annotations" / f"{name}.xml", kind)
-        if len(boxes) == 1:
-            with Image.open(root / "JPEGImages" / f"{name}.jpg") as image:
-                X.append(np.asarray(image.convert("RGB")))
-            y.append(boxes[0])
-    return X, y
-
-
-def _read_boxes(path: Path, kind: str) -> list[tuple[int, ...]]:
-    """The boxes of one kind; their sides are given from 1, the last pixels included."""
-    objects = ElementTree.parse(path).getroot().findall("object")
-    found = [item.find("bndbox") for item in objects if item.findtext("name") == kind]
-    sides = [[int(box.findtext(side, "")) for side in SIDES] for box in found if box is not None]
-    return [(max(top - 1, 0), max(left - 1, 0), bottom, right) for top, left, bottom, right in sides]
+def _read_subtypes(path: Path) -> dict[str, str]:
+    """The categories of images, by name; of several cells, several."""
+    with open(path, newline="") as file:
+        return {f"BloodImage_{int(row['Image']):05d}": row["Category"].strip() for row in csv.DictReader(file)}

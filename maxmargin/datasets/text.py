@@ -43,6 +43,45 @@ def load_conll2000(folder: str | Path | None = None) -> Dataset:
     return Dataset(*train, *test)
 
 
+def load_conll2003(folder: str | Path | None = None) -> Dataset:
+    r"""Read the named entities of CoNLL-2003, English: 14,041 training, 3,250 development and 3,453 test sentences.
+
+    Parameters
+    ----------
+    folder : path, default=None
+        The folder that contains ``conll2003/eng.train``, ``eng.testa`` and ``eng.testb``, or ``conll2003/train.txt``,
+        ``valid.txt`` and ``test.txt``, by default that of the environment variable MAXMARGIN_DATA.
+
+    Returns
+    -------
+    Dataset
+        X: lists of sentences, lists of triples of a word, its part of speech and its chunk tag; y: lists of lists of
+        entity tags as they are in the files, in the scheme IOB1 where these are the original ones:
+        `maxmargin.text.convert_tags` makes others of them.
+
+    References
+    ----------
+    Tjong Kim Sang, De Meulder (2003), Introduction to the CoNLL-2003 shared task: language-independent named entity
+    recognition, https://www.clips.uantwerpen.be/conll2003/ner/.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from maxmargin.datasets import load_conll2003
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pathlib.Path(folder, "conll2003").mkdir()
+    ...     for name in "eng.train", "eng.testa", "eng.testb":
+    ...         path = pathlib.Path(folder, "conll2003", name)
+    ...         _ = path.write_text("-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\n\n")
+    ...     news = load_conll2003(folder)
+    >>> news.X_train, news.y_train
+    ([[('EU', 'NNP', 'I-NP')]], [['I-ORG']])
+    """
+    names = ("eng.train", "train.txt"), ("eng.testb", "test.txt"), ("eng.testa", "valid.txt")
+    train, test, dev = (read_columns(find_file([f"conll2003/{name}" for name in both], folder)) for both in names)
+    return Dataset(*train, *test, *dev)
+
+
 def load_wnut17(folder: str | Path | None = None) -> Dataset:
     r"""Read the emerging entities of WNUT-17: 3,394 training, 1,009 development and 1,287 test sentences, 13 tags.
 
