@@ -75,7 +75,7 @@ def read_part(
 
 def read_objects(root: Path, name: str) -> list[tuple[str, tuple[int, ...]]]:
     """The kinds and boxes of the objects in an image; sides are given from 1, the last pixels included."""
-    objects = []
+    objects: list[tuple[str, tuple[int, ...]]] = []
     for item in ElementTree.parse(root / "Annotations" / f"{name}.xml").getroot().findall("object"):
         box = item.find("bndbox")
         if box is not None:
