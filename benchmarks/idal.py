@@ -1,12 +1,12 @@
 """Learning on graphs with cycles: Figure 1 of *SDCA-powered inexact dual augmented Lagrangian method*, and its speed.
 
-Part "figure" runs IDAL with the paper's rho and with the adaptive one, SoftSDCA, SoftBCFW and GDMM on Potts grids,
-superpixels of MSRC and multi-label data. By CPU time, it shows the paper's two criteria as shares of the optimum P*,
-which IDAL certifies first: P_rho - D_rho + P_rho - P* for methods with multipliers, and P* - D_rho(mu, xi*), with the
-best multipliers, for all; ||A mu||^2; and test accuracy, by max-product. Part "speed" counts updates of cliques on
-grids of 5 states. Part "entropy" compares the entropies of conditional random fields on Potts grids whose treewidth is
-too large for exact sums: the test accuracy of labels and of marginals, and the Brier score of the latter. The time to
-measure criteria at xi* and accuracies is left out.
+Part "figure" runs IDAL with the paper's rho and with the adaptive one, IDAL as published, SoftSDCA, SoftBCFW and GDMM,
+among active parts and active factors, on Potts grids, superpixels of MSRC and multi-label data. By CPU time, it shows
+the paper's two criteria as shares of the optimum P*, which IDAL certifies first: P_rho - D_rho + P_rho - P* for methods
+with multipliers, and P* - D_rho(mu, xi*), with the best multipliers, for all; ||A mu||^2; and test accuracy, by
+max-product. Part "speed" counts updates of cliques on grids of 5 states. Part "entropy" compares the entropies of
+conditional random fields on Potts grids whose treewidth is too large for exact sums: the test accuracy of labels and of
+marginals, and the Brier score of the latter. The time to measure criteria at xi* and accuracies is left out.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ TITLES = {
     "segmentation": "superpixels of MSRC",
     "emotions": "labels of emotions",
     "scene": "labels of scene",
+    "yeast": "labels of yeast",
 }
 SIZES = {"one grid of 10 x 10": (1, 10), "fifty of 10 x 10": (50, 10), "one of 100 x 100": (1, 100)}
 GRIDS = 20, 10  # to compare entropies on: how many, and their sides
@@ -49,17 +50,17 @@ def run_task(name: str, seconds: float, n: int | None) -> list[Run]:
     folder = os.environ.get("MAXMARGIN_DATA")
     task = load_task(name, Path(folder) if folder else None, n)
     loss = RelaxedLoss(mu=task.temperature)
-    reference = IDAL().solve(
-        task.train, task.C, loss=loss, tol=1e-7, max_passes=10_000, time_limit=4 * seconds, random_state=1
-    )
+    reference = solve_reference(task.train, task.C, loss, 4 * seconds)
     optimum, best = reference.certificate.primal, reference.dual.multipliers
     relaxed = Relaxation(Objective(task.train, task.C, loss=loss))
     methods = {
         "IDAL": IDAL(gap_every=5),
         f"IDAL, rho = {task.rho:g}": IDAL(rho=task.rho, gap_every=5),
+        "IDAL, as published": IDAL(rho=task.rho, gap_every=5, order="uniform", multipliers="global"),
         "SoftSDCA": SoftSDCA(rho=task.rho, gap_every=5),
         "SoftBCFW": SoftBCFW(rho=task.rho, gap_every=5),
         "GDMM": GDMM(rho=task.rho, gap_every=5),
+        "GDMM, active factors": GDMM(rho=task.rho, gap_every=5, active="factors"),
     }
 
     def look(w: np.ndarray, means: np.ndarray) -> tuple[float, float]:
@@ -74,6 +75,20 @@ def run_task(name: str, seconds: float, n: int | None) -> list[Run]:
         run["criterion"] = (excess / optimum).tolist() if solver.has_multipliers else None
         runs.append({"task": name, "method": method, "optimum": optimum, "certified": reference.certificate.gap, **run})
     return runs
+
+
+def solve_reference(train: Any, C: float, loss: Any, seconds: float) -> Any:
+    """The optimum to compare with; kernels are compiled before the clock starts."""
+    from maxmargin.solvers.idal import IDAL
+
+    IDAL().solve(train, C, loss=loss, max_passes=1)
+    found = IDAL().solve(train, C, loss=loss, tol=1e-7, max_passes=10_000, time_limit=seconds, random_state=1)
+    if found.certificate.relative_gap > LEVEL / 10:
+        raise RuntimeError(
+            f"The reference has a relative gap of {found.certificate.relative_gap:.0e} after {seconds:g} s, but must "
+            f"have {LEVEL / 10:g} for comparisons at {LEVEL:g}: give more --seconds, or fewer graphs by --n."
+        )
+    return found
 
 
 def follow(solver: Any, look: Callable[..., tuple[float, float]], seconds: float, *args: Any, **options: Any) -> Run:
@@ -160,17 +175,20 @@ def show(title: str, runs: list[Run]) -> None:
 
 
 def bars_of(runs: list[Run]) -> list[Bar]:
-    """IDAL is the first to satisfy criterion and constraints."""
+    """IDAL is the first to satisfy criterion and constraints, and its accuracy is higher at the end."""
     ours, *_ = (reached(run) for run in runs)
     bars = []
     for run in runs:
-        if run["method"] in ("SoftBCFW", "GDMM"):
+        if run["method"] in ("SoftBCFW", "GDMM", "GDMM, active factors"):
             other = reached(run)
             holds = ours is not None and (other is None or ours[1] < other[1])
             took = [f"{at[1]:.2f} s" if at else "not reached" for at in (ours, other)]
             claim = f"{TITLES[run['task']]}: criterion and ||A mu||^2 of 1e-3 by IDAL before {run['method']}"
             bars.append(Bar(claim, f"{took[0]} and {took[1]}", holds))
-    return bars
+    last = {run["method"]: run["accuracy"][-1] for run in runs}
+    claim = f"{TITLES[runs[0]['task']]}: higher test accuracy of IDAL than of SoftBCFW, as the paper has it"
+    figure = f"{last['IDAL']:.2%}, SoftBCFW {last['SoftBCFW']:.2%}, SoftSDCA {last['SoftSDCA']:.2%}"
+    return [*bars, Bar(claim, figure, last["IDAL"] > last["SoftBCFW"])]
 
 
 def measure_speed(n: int, side: int, ties: str, n_updates: float) -> dict[str, float]:
@@ -269,7 +287,7 @@ def main() -> None:
     arguments = parse_arguments(
         __doc__,
         ("--part", {"nargs": "+", "choices": PARTS, "default": PARTS}),
-        ("--tasks", {"nargs": "+", "choices": list(TITLES), "default": list(TITLES)}),
+        ("--tasks", {"nargs": "+", "choices": list(TITLES), "default": [name for name in TITLES if name != "yeast"]}),
         ("--n", {"type": int, "help": "graphs to train on, and to test on, at most"}),
         ("--seconds", {"type": float, "default": 10.0, "help": "CPU seconds of a run"}),
         ("--updates", {"type": float, "default": 3e6, "help": "clique updates of a measurement of speed"}),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.datasets import load_emotions, load_mulan, load_scene
 from maxmargin.features import DenseFeatures
 from maxmargin.features.base import Gram
 from maxmargin.structures.cliques import Cliques, EdgeType
@@ -37,9 +38,8 @@ def load_task(name: str, data: Path | None = None, n: int | None = None) -> Task
     assert data is not None, "set MAXMARGIN_DATA to the folder of real data."
     if name == "segmentation":
         return Task(*(superpixels(data / "msrc_v2", half, n or 60) for half in (0, 1)), 0.1, 1.0, 10.0)
-    table = np.load(data / name / f"{name}.npz")
-    letter = "y" if "y_train" in table else "Y"
-    halves = [(table[f"X_{half}"][:n], table[f"{letter}_{half}"][:n]) for half in ("train", "test")]
+    sets = {"scene": load_scene, "emotions": load_emotions}[name](data) if name != "yeast" else load_mulan(name, data)
+    halves = [(X[:n], Y[:n]) for X, Y in ((sets.X_train, sets.y_train), (sets.X_test, sets.y_test))]
     mean, deviation = halves[0][0].mean(axis=0), halves[0][0].std(axis=0) + 1e-9
     return Task(*(label_sets((X - mean) / deviation, Y) for X, Y in halves), 1.0, 0.1, 1.0)
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin.checks import check_choice, check_count, check_positive
+from maxmargin.checks import check_choice, check_count, check_positive, check_share
 from maxmargin.persist.registry import register
 from maxmargin.problem import (
     IMPOSSIBLE,
@@ -163,6 +163,8 @@ class RelaxedLoss(Loss):
         to that of the graph
     trees : (M, 2) how often these trees have the first, or the second, end of each edge of all graphs, in the order of
         the problem's `ends`, as the child of the other; by default as often as all trees do, drawn alike
+    epsilon : of "oriented_trees", the share of a parent's entropy that is taken from that of a pair: with less than 1
+        the entropy is strongly concave in the table of every edge
 
     Examples
     --------
@@ -173,12 +175,14 @@ class RelaxedLoss(Loss):
 
     entropy: str = "gini"
     trees: np.ndarray | None = field(default=None, compare=False, repr=False)
+    epsilon: float = 1.0
 
     oracle = ""  # none: the maximum over the local polytope is never asked for
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("entropy", self.entropy, ENTROPIES)
+        check_share("epsilon", self.epsilon)
 
     @property
     def is_smooth(self) -> bool:

@@ -18,6 +18,7 @@ from maxmargin.datasets import (
     load_emotions,
     load_lsp,
     load_msrc,
+    load_mulan,
     load_ocr,
     load_scene,
     load_voc,
@@ -97,7 +98,7 @@ def test_reading_whole_words_beats_reading_digit_by_digit():
 
 
 @pytest.mark.parametrize(
-    "load", [load_ocr, load_conll2000, load_conll2003, load_wnut17, load_scene, load_emotions, load_msrc]
+    "load", [load_ocr, load_conll2000, load_conll2003, load_wnut17, load_scene, load_emotions, load_mulan, load_msrc]
 )
 def test_missing_files_say_how_to_name_the_folder(load, tmp_path, monkeypatch):
     monkeypatch.delenv("MAXMARGIN_DATA", raising=False)
@@ -301,6 +302,53 @@ def test_multi_label_counts(data_folder):
         assert (data.X_train.shape, data.X_test.shape) == ((n_train, n_features), (n_test, n_features))
         assert (data.y_train.shape, data.y_test.shape) == ((n_train, 6), (n_test, 6))
         assert set(np.unique(data.y_train)) == {0, 1}
+
+
+ARFF = """% a comment
+@RELATION genes
+
+@attribute Att1 numeric
+@attribute 'Class 2' {0,1}
+@attribute\tAtt2\treal
+@attribute Class1 {0,1}
+@DATA
+"""
+
+
+def write_mulan(folder, train, test):
+    root = folder / "genes"
+    root.mkdir()
+    xmlns = "http://mulan.sourceforge.net/labels"
+    (root / "genes.xml").write_text(f'<labels xmlns="{xmlns}"><label name="Class1"/><label name="Class 2"/></labels>')
+    for part, lines in (("train", train), ("test", test)):
+        (root / f"genes-{part}.arff").write_text(ARFF + lines)
+
+
+def test_files_of_mulan(tmp_path):
+    """Labels may stand anywhere, and rows may be sparse."""
+    write_mulan(tmp_path, "0.5,1,-2,0\n% and\n1e-3, 0, 3, 1\n", "{2 -7.5,3 1}\n{}\n{0 2}\n")
+    data = load_mulan("genes", tmp_path)
+    assert data.X_train.tolist() == [[0.5, -2.0], [1e-3, 3.0]]
+    assert data.y_train.tolist() == [[0, 1], [1, 0]]
+    assert data.X_test.tolist() == [[0.0, -7.5], [0.0, 0.0], [2.0, 0.0]]
+    assert data.y_test.tolist() == [[1, 0], [0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("line", ["1,2,3", "1,?,0,0", "{9 1}", "{1}"])
+def test_bad_lines_of_mulan(line, tmp_path):
+    write_mulan(tmp_path, "0,0,0,0\n", f"0,0,0,0\n{line}\n")
+    with pytest.raises(ValueError, match=r"genes-test.arff, line 10: expected 4 numbers, not "):
+        load_mulan("genes", tmp_path)
+
+
+def test_labels_that_mulan_lacks(tmp_path):
+    write_mulan(tmp_path, "0,0,0,0\n", "0,0,0,0\n")
+    path = tmp_path / "genes" / "genes.xml"
+    path.write_text(path.read_text().replace("Class1", "Class3"))
+    with pytest.raises(
+        ValueError, match=r"genes-train.arff must have all labels of genes.xml as attributes, but lacks 'Class3'"
+    ):
+        load_mulan("genes", tmp_path)
 
 
 def test_photographs_by_their_names(tmp_path):

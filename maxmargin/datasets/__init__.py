@@ -9,7 +9,7 @@ from maxmargin.datasets.digits import digit_words
 from maxmargin.datasets.horses import load_horses
 from maxmargin.datasets.lsp import load_lsp
 from maxmargin.datasets.msrc import MSRC_CLASSES, load_msrc
-from maxmargin.datasets.multilabel import load_emotions, load_scene
+from maxmargin.datasets.multilabel import load_emotions, load_mulan, load_scene
 from maxmargin.datasets.ocr import load_ocr
 from maxmargin.datasets.text import load_conll2000, load_conll2003, load_wnut17
 from maxmargin.datasets.voc import load_voc
@@ -26,6 +26,7 @@ __all__ = [
     "load_horses",
     "load_lsp",
     "load_msrc",
+    "load_mulan",
     "load_ocr",
     "load_scene",
     "load_voc",

@@ -12,7 +12,7 @@ from maxmargin.checks import check_cost, check_count, check_positive
 from maxmargin.losses import Loss, RelaxedLoss
 from maxmargin.persist.registry import kept
 from maxmargin.solvers.clique_steps import PROX, ascend
-from maxmargin.solvers.neighborhoods import find_neighborhoods
+from maxmargin.solvers.neighborhoods import Neighborhoods, find_neighborhoods
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.relaxed import Relaxation, Report
 from maxmargin.solvers.run import Result, Run, State
@@ -85,8 +85,8 @@ class CliqueAscent(Solver):
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         relaxed = Relaxation(run.objective)
-        sets = find_neighborhoods(relaxed.problem)
-        state = run.take_up(lambda: self._begin(run, relaxed))
+        sets = self.sets(relaxed)
+        state = run.take_up(lambda: self.begin(run, relaxed))
         mu, xi = run.dual
         while True:
             if state.found is not None:
@@ -97,7 +97,8 @@ class CliqueAscent(Solver):
                 run.verdict = Status.SURROGATE
             yield Certificate(found.w.astype(run.w.dtype), found.primal, found.dual, found.columns(state.pace.rho))
 
-    def _begin(self, run: Run, relaxed: Relaxation) -> State:
+    def begin(self, run: Run, relaxed: Relaxation) -> State:
+        """What goes from one certificate to the next."""
         run.dual = RelaxedPoint(*self._start(run, relaxed))
         return State(pace=self.first_pace(relaxed), n_visits=0, found=None)
 
@@ -107,12 +108,13 @@ class CliqueAscent(Solver):
         state.pace = pace = self.adapt(state.pace, found, relaxed)
         mu, xi = run.dual
         delta = xi - found.residual / pace.rho
-        fixed = relaxed.strength, pace.rho, relaxed.curvature(pace.rho), *self.rule, relaxed.scratch
+        curvature = relaxed.curvature(pace.rho)
         n_more = int(np.ceil(min(self.gap_every * n_sets, run.max_passes * n_sets - state.n_visits)))
-        visits = np.concatenate([run.rng.permutation(n_sets) for _ in range(-(-n_more // n_sets))])[:n_more]
-        often = self._multiplier_steps(pace.inner, np.arange(state.n_visits, state.n_visits + n_more) // n_sets)
+        visits = self.draw(run.rng, n_sets, n_more)
+        often = self.multiplier_steps(pace.inner, np.arange(state.n_visits, state.n_visits + n_more), n_sets)
         for lo, hi in run.slices(n_more):
-            ascend(relaxed.problem, relaxed.layout, sets, *fixed, visits[lo:hi], often[lo:hi], found.w, mu, delta, xi)
+            point = found.w, mu, delta, xi
+            self.visit(relaxed, sets, pace.rho, curvature, visits[lo:hi], often[lo:hi], state, *point)
             run.count(calls=int(np.diff(sets.start)[visits[lo:hi]].sum()))
             state.n_visits += hi - lo
         run.n_steps = -(-state.n_visits * relaxed.n // n_sets)
@@ -125,11 +127,34 @@ class CliqueAscent(Solver):
         """The pace until the next certificate."""
         return pace
 
-    def _multiplier_steps(self, inner: float, passes: np.ndarray) -> np.ndarray:
-        """How often to step the multipliers of a set in its visits in these passes."""
+    def sets(self, relaxed: Relaxation) -> Neighborhoods:
+        """The sets of cliques to visit."""
+        return find_neighborhoods(relaxed.problem)
+
+    def draw(self, rng: np.random.Generator, n_sets: int, n_more: int) -> np.ndarray:
+        """Which sets to visit next."""
+        return np.concatenate([rng.permutation(n_sets) for _ in range(-(-n_more // n_sets))])[:n_more]
+
+    def visit(
+        self,
+        relaxed: Relaxation,
+        sets: Neighborhoods,
+        rho: float,
+        curvature: np.ndarray,
+        visits: np.ndarray,
+        often: np.ndarray,
+        state: State,
+        *point: np.ndarray,
+    ) -> None:
+        """Move the cliques of these sets, and step multipliers as `multiplier_steps` has it."""
+        fixed = relaxed.strength, rho, curvature, *self.rule, relaxed.scratch
+        ascend(relaxed.problem, relaxed.layout, sets, *fixed, visits, often, *point)
+
+    def multiplier_steps(self, inner: float, visits: np.ndarray, n_sets: int) -> np.ndarray:
+        """How often to step the multipliers of a set in these visits, counted from the first of all."""
         if not self.has_multipliers:
-            return np.zeros(passes.size, np.int64)
-        return np.where((passes + 1) % max(1, round(inner)) == 0, max(1, round(1 / inner)), 0)
+            return np.zeros(visits.size, np.int64)
+        return np.where((visits // n_sets + 1) % max(1, round(inner)) == 0, max(1, round(1 / inner)), 0)
 
     def _is_enough(self, found: Report, run: Run) -> bool:
         """Whether D_rho is maximised, and A mu is zero, if that is what the multipliers are for."""

@@ -11,6 +11,7 @@ from maxmargin.structures.margins import find_margins, project
 PROX, CONJUGATE, VERTEX, GREEDY = range(4)
 SETTLED = 1e-4  # an edge is maximised when the squared length of a step is this share of the longest
 NEVER = -1e300
+ALL = -1  # steps of multipliers: one of all edges
 
 
 @kernel
@@ -21,7 +22,8 @@ def ascend(
 
     The multipliers of the edges of a set are stepped as often as said for each visit, in equal distances, the last time
     at its end. The gradient of max_mu D_rho in those of one edge is its own A mu, with a Lipschitz constant of at most
-    rho: these are steps of block coordinate descent, and need not wait for other edges.
+    rho: these are steps of block coordinate descent, and need not wait for other edges. After a visit with `ALL`, those
+    of all edges are stepped.
     """
     n_nodes = problem.labels.size
     for v in range(visits.size):
@@ -46,6 +48,64 @@ def ascend(
                 for other in range(lo, hi):
                     if sets.cliques[other] >= n_nodes:
                         step_multipliers(problem, layout, sets.cliques[other] - n_nodes, delta, xi)
+        if multiplier_steps[v] == ALL:
+            for e in range(layout.edge_at.size):
+                step_multipliers(problem, layout, e, delta, xi)
+
+
+@kernel
+def ascend_active(problem, layout, sets, strength, rho, curvature, scratch, visits, active, w, mu, delta, xi):
+    """Visit sets: their clique whose step raises D_rho most becomes active, and all active ones are moved.
+
+    The multipliers of the edges of a set are stepped at the end of its visit.
+    """
+    n_nodes = problem.labels.size
+    for v in range(visits.size):
+        lo = sets.start[visits[v]]
+        hi = sets.start[visits[v] + 1]
+        best = lo
+        most = -1.0
+        for k in range(lo, hi):
+            gain = find_gain(problem, layout, curvature, scratch, sets.cliques[k], w, mu, delta)
+            if gain > most and not active[sets.cliques[k]]:
+                best = k
+                most = gain
+        active[sets.cliques[best]] = True
+        for k in range(lo, hi):
+            c = sets.cliques[k]
+            if active[c] and c < n_nodes:
+                move_node(problem, layout, strength, rho, curvature, PROX, scratch, c, w, mu, delta)
+            elif active[c]:
+                move_edge(problem, layout, strength, rho, curvature, PROX, scratch, c - n_nodes, w, mu, delta)
+        for k in range(lo, hi):
+            if sets.cliques[k] >= n_nodes:
+                step_multipliers(problem, layout, sets.cliques[k] - n_nodes, delta, xi)
+
+
+@helper
+def find_gain(problem, layout, curvature, scratch, c, w, mu, delta):
+    """By how much the prox step on clique c raises D_rho at least."""
+    e = c - problem.labels.size
+    if e < 0:
+        at = layout.node_at[c]
+        a = layout.node_entropy[c]
+        size = tilt_node(problem, layout, c, w, delta, scratch[0])
+    else:
+        at = layout.edge_at[e]
+        a = layout.edge_entropy[e, 0]
+        size = tilt_whole_edge(problem, layout, e, w, mu, delta, scratch)
+    bend = curvature[c] + 2 * a
+    slope = find_step(scratch[0], mu, at, size, a, bend, PROX, scratch[3])
+    return slope - bend / 2 * dot(scratch[3], scratch[3], 0, size)
+
+
+@helper
+def tilt_whole_edge(problem, layout, e, w, mu, delta, scratch):
+    """Theta_e, with the slope of the entropy of the margins of edge e, in scratch[0]; return its size."""
+    n_first, n_second = tilt_edge(problem, layout, e, w, delta, scratch[0])
+    if layout.edge_entropy[e, 1] > 0:
+        add_slope_of_margins(layout, e, mu, n_first, n_second, scratch)
+    return n_first * n_second
 
 
 @helper
@@ -85,10 +145,8 @@ def move_edge(problem, layout, strength, rho, curvature, rule, scratch, e, w, mu
     c = problem.labels.size + e
     at = layout.edge_at[e]
     a = layout.edge_entropy[e, 0]
-    n_first, n_second = tilt_edge(problem, layout, e, w, delta, theta)
-    size = n_first * n_second
-    if layout.edge_entropy[e, 1] > 0:
-        add_slope_of_margins(layout, e, mu, n_first, n_second, scratch)
+    n_first, n_second = shape_of(problem, layout, e)
+    size = tilt_whole_edge(problem, layout, e, w, mu, delta, scratch)
     bend = concavity(layout, e, n_first, n_second) if rule == CONJUGATE else curvature[c] + 2 * a
     slope = find_step(theta, mu, at, size, a, bend, rule, step)
     find_margins(step, 0, n_first, n_second, rows, columns)

@@ -13,14 +13,17 @@ def gini(problem: PairwiseProblem) -> tuple[np.ndarray, np.ndarray]:
     return np.ones(len(problem.labels)), np.tile([1.0, 0.0, 0.0], (len(problem.ends), 1))
 
 
-def oriented_trees(problem: PairwiseProblem, child: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def oriented_trees(
+    problem: PairwiseProblem, child: np.ndarray | None = None, epsilon: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Those of the mean entropy of spanning trees: of the root, and of each node given its parent.
 
-    `child` holds how often each edge has its first, or its second, end as the child: by default in all trees alike.
+    `child` holds how often each edge has its first, or its second, end as the child: by default in all trees alike. Of
+    the entropy of a pair, the share `epsilon` of the parent's is taken away.
     """
     sizes, ends = problem.nodes.n_parts[problem.nodes.kind], global_ends(problem)
     child = uniform_trees(problem) if child is None else child
-    given = sizes[ends] * child[:, ::-1]  # k_i, and how often i is the parent
+    given = epsilon * sizes[ends] * child[:, ::-1]  # k_i, and how often i is the parent
     both = np.prod(sizes[ends], axis=1) * child.sum(axis=1)
     return sizes * root_probabilities(len(sizes), ends), np.column_stack([both, given])
 
@@ -38,14 +41,17 @@ def uniform_trees(problem: PairwiseProblem) -> np.ndarray:
     return np.concatenate(found)
 
 
-def tightest_trees(problem: PairwiseProblem, node_squares: np.ndarray, edge_squares: np.ndarray) -> np.ndarray:
+def tightest_trees(
+    problem: PairwiseProblem, node_squares: np.ndarray, edge_squares: np.ndarray, epsilon: float = 1.0
+) -> np.ndarray:
     """As `uniform_trees`, for the one tree of each graph with the lowest entropy at feasible mean parts.
 
-    Given are ||mu_c||^2. As A mu = 0, the entropy h_i + h_{j|i} of an edge is h_i + h_j less an information that is the
-    same in both directions: that of the tree, whatever its root is, is the sum of h_i less that of its edges.
+    Given are ||mu_c||^2. As A mu = 0, node i of a tree takes epsilon h_i away from each of its children, and it has as
+    many as edges, less one unless it is the root. So the mean entropy over all roots is a constant less the sum of
+    epsilon (h_i + h_j) - h_e over the edges of the tree.
     """
     sizes, ends = problem.nodes.n_parts[problem.nodes.kind], global_ends(problem)
-    entropy = sizes * (1 - node_squares)
+    entropy = epsilon * sizes * (1 - node_squares)
     information = entropy[ends].sum(axis=1) - np.prod(sizes[ends], axis=1) * (1 - edge_squares)
     chosen = heaviest_forest(len(sizes), ends, information)
     child = np.zeros(ends.shape)

@@ -9,7 +9,8 @@ import numpy as np
 
 from maxmargin.checks import check_choice, check_positive
 from maxmargin.solvers.clique_ascent import CliqueAscent, Pace
-from maxmargin.solvers.clique_steps import CONJUGATE, PROX
+from maxmargin.solvers.clique_steps import ALL, CONJUGATE, PROX
+from maxmargin.solvers.neighborhoods import Neighborhoods, single_cliques
 from maxmargin.solvers.relaxed import Relaxation, Report
 
 STEPS = {"prox": (PROX, 1), "exact": (PROX, 30), "line_search": (CONJUGATE, 1)}
@@ -42,6 +43,12 @@ class IDAL(CliqueAscent):
     steps : how to move a clique: "prox" to the maximum of a lower bound of D_rho that bends alike in all directions,
         "exact" to the maximum of D_rho itself, by several such steps on edges, "line_search" as far as it pays towards
         the maximum of the entropy and the linear part
+    order : "neighbors", or "uniform": single nodes and edges, each drawn at random from all
+    multipliers : "local", where those of the edges of a set are stepped when it is visited, or "global": those of all
+        edges at once, every `inner` passes, which are then never doubled
+
+    ``IDAL(rho=1.0, order="uniform", multipliers="global", eps=1e-3)`` is the method as published, with the constants
+    of its experiments.
 
     Examples
     --------
@@ -67,6 +74,8 @@ class IDAL(CliqueAscent):
     rho: float | None = None
     inner: float = 0.5
     steps: str = "prox"
+    order: str = "neighbors"
+    multipliers: str = "local"
 
     adapts_rho: ClassVar[bool] = True
 
@@ -74,10 +83,23 @@ class IDAL(CliqueAscent):
         super().__post_init__()
         check_positive("inner", self.inner)
         check_choice("steps", self.steps, STEPS)
+        check_choice("order", self.order, ("neighbors", "uniform"))
+        check_choice("multipliers", self.multipliers, ("local", "global"))
 
     @property
     def rule(self) -> tuple[int, int]:
         return STEPS[self.steps]
+
+    def sets(self, relaxed: Relaxation) -> Neighborhoods:
+        return single_cliques(relaxed.problem) if self.order == "uniform" else super().sets(relaxed)
+
+    def draw(self, rng: np.random.Generator, n_sets: int, n_more: int) -> np.ndarray:
+        return rng.integers(n_sets, size=n_more) if self.order == "uniform" else super().draw(rng, n_sets, n_more)
+
+    def multiplier_steps(self, inner: float, visits: np.ndarray, n_sets: int) -> np.ndarray:
+        if self.multipliers == "local":
+            return super().multiplier_steps(inner, visits, n_sets)
+        return np.where((visits + 1) % max(1, round(inner * n_sets)) == 0, ALL, 0)
 
     def first_pace(self, relaxed: Relaxation) -> Pace:
         return Pace(self.rho or relaxed.balanced_rho(), self.inner)
@@ -90,7 +112,7 @@ class IDAL(CliqueAscent):
                 rho = max(rho * max(np.sqrt(share / (2 * LOW)), 0.2), LEAST * relaxed.balanced_rho())
             elif share > HIGH:
                 rho = min(2 * rho, relaxed.balanced_rho())
-        if rho != pace.rho:
+        if rho != pace.rho or self.multipliers == "global":
             return Pace(rho, inner)
         if found.inner_gap < pace.lowest:
             return Pace(rho, inner, found.inner_gap)

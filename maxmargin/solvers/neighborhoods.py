@@ -19,6 +19,19 @@ class Neighborhoods(NamedTuple):
     cliques: np.ndarray  # (N + M,) int64
 
 
+def single_cliques(problem: PairwiseProblem) -> Neighborhoods:
+    """Every clique by itself."""
+    n_cliques = len(problem.labels) + len(problem.ends)
+    return Neighborhoods(np.arange(n_cliques + 1), np.arange(n_cliques))
+
+
+def whole_graphs(problem: PairwiseProblem) -> Neighborhoods:
+    """All cliques of each graph."""
+    n_nodes, n_edges = np.diff(problem.nodes.offsets), np.diff(problem.edges.offsets)
+    graph = np.concatenate([np.repeat(np.arange(len(n)), n) for n in (n_nodes, n_edges)])
+    return Neighborhoods(starts_of(n_nodes + n_edges), np.argsort(graph, kind="stable").astype(np.int64))
+
+
 def find_neighborhoods(problem: PairwiseProblem) -> Neighborhoods:
     """Cut every graph into nodes that follow one another, each with its edges to earlier ones."""
     nodes, edges = problem.nodes, problem.edges

@@ -10,7 +10,7 @@ the uniform distribution. With p_i the probability of i as the root and p_{i|j} 
 
     h_i = k_i p_i (1 - ||mu_i||^2)
     h_e = k_i k_j (p_{i|j} + p_{j|i}) (1 - ||mu_e||^2)
-          - k_i p_{j|i} (1 - ||A_i mu_e||^2) - k_j p_{i|j} (1 - ||A_j mu_e||^2).
+          - epsilon (k_i p_{j|i} (1 - ||A_i mu_e||^2) + k_j p_{i|j} (1 - ||A_j mu_e||^2)).
 
 With a temperature g > 0,
 
@@ -112,7 +112,7 @@ class Relaxation:
         self.degree = np.bincount(ends.ravel(), minlength=len(problem.labels))
         _check_trees(loss.trees, problem)
         is_gini = loss.entropy == "gini"
-        node_entropy, edge_entropy = gini(problem) if is_gini else oriented_trees(problem, loss.trees)
+        node_entropy, edge_entropy = gini(problem) if is_gini else oriented_trees(problem, loss.trees, loss.epsilon)
         self.layout = Layout(
             start=start,
             node_at=nodes.part + np.repeat(start[:-1], n_nodes),

@@ -63,4 +63,5 @@ def tighten(objective: Objective, means: np.ndarray, share: float) -> RelaxedLos
         for at, sizes in relaxed.places()
     )
     trees = uniform_trees(relaxed.problem) if loss.trees is None else loss.trees
-    return replace(loss, trees=trees + share * (tightest_trees(relaxed.problem, node_squares, edge_squares) - trees))
+    tightest = tightest_trees(relaxed.problem, node_squares, edge_squares, loss.epsilon)
+    return replace(loss, trees=trees + share * (tightest - trees))

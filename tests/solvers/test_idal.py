@@ -1,5 +1,6 @@
 import itertools
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers import oriented_trees
 from maxmargin.solvers.gdmm import GDMM
 from maxmargin.solvers.idal import IDAL
-from maxmargin.solvers.neighborhoods import find_neighborhoods
+from maxmargin.solvers.neighborhoods import find_neighborhoods, single_cliques, whole_graphs
 from maxmargin.solvers.objective import Objective
 from maxmargin.solvers.oriented_trees import heaviest_forest, tree_probabilities
 from maxmargin.solvers.relaxed import Relaxation
@@ -85,11 +86,11 @@ def gini(graph):
     return np.ones(n_nodes), np.tile([1.0, 0.0, 0.0], (len(ends), 1))
 
 
-def tree_gini(graph, k, child=None):
-    """Second-order terms of H(root) + sum of H(child, parent) - H(parent), the mean over all oriented trees."""
+def tree_gini(graph, k, child=None, epsilon=1.0):
+    """Second-order terms of H(root) + sum of H(child, parent) - epsilon H(parent), the mean over all oriented trees."""
     roots, found = naive_trees(*graph)
     child = found if child is None else child
-    return k * roots, np.column_stack([k * k * child.sum(axis=1), k * child[:, 1], k * child[:, 0]])
+    return k * roots, np.column_stack([k * k * child.sum(axis=1), epsilon * k * child[:, 1], epsilon * k * child[:, 0]])
 
 
 def naive_trees(n_nodes, ends):
@@ -123,7 +124,7 @@ def reach(v, ends):
 class Dual:
     """D(mu) of all graphs, by definition, in sums over examples; mu are those of all graphs, one after the other."""
 
-    def __init__(self, problem, C, temperature, margin=True, weight=None, entropy="gini", trees=None):
+    def __init__(self, problem, C, temperature, margin=True, weight=None, entropy="gini", trees=None, epsilon=1.0):
         n = len(problem.nodes.offsets) - 1
         self.n, self.C, self.temperature = n, C, temperature
         weight = np.ones(n) if weight is None else np.asarray(weight)
@@ -145,7 +146,7 @@ class Dual:
         # The entropy is top - mu' H mu.
         children = [None] * n if trees is None else np.split(trees, problem.edges.offsets[1:-1])
         coefficients = [
-            gini(graph) if entropy == "gini" else tree_gini(graph, k, child)
+            gini(graph) if entropy == "gini" else tree_gini(graph, k, child, epsilon)
             for graph, child in zip(graphs_of(problem), children, strict=True)
         ]
         self.H, self.top = np.zeros((self.truth.size,) * 2), 0.0
@@ -174,23 +175,26 @@ class Dual:
     def objective(self, w, start):
         """F(w): the maximum of all losses over the local polytope, by definition."""
         theta = self.B.T @ w + self.weight * self.cost
-        found = self._maximise(
-            lambda mu: theta @ mu + self.temperature * (self.top - mu @ self.H @ mu),
-            lambda mu: theta - 2 * self.temperature * self.H @ mu,
-            start,
-            self.A,
-        )
-        return (w @ w / (2 * self.C) + found - self.B.T @ w @ self.truth) / self.n
+
+        def value(mu):
+            return theta @ mu + self.temperature * (self.top - mu @ self.H @ mu)
+
+        found = self._maximise(value, lambda mu: theta - 2 * self.temperature * self.H @ mu, start, self.A)
+        return (w @ w / (2 * self.C) + value(found) - self.B.T @ w @ self.truth) / self.n
 
     def best(self, start):
         """The maximum over the local polytope."""
-        return self._maximise(self.value, self.slope, start, self.A)
+        return self.value(self._maximise(self.value, self.slope, start, self.A))
 
-    def softest(self, start, rho):
-        """The maximum over the simplices, where violated constraints cost."""
+    def augmented(self, mu, rho, xi):
+        """D_rho(mu, xi)."""
+        return self.value(mu) + (xi @ self.A @ mu - np.sum((self.A @ mu) ** 2) / (2 * rho)) / self.n
+
+    def softest(self, start, rho, xi):
+        """Where D_rho is largest over the simplices, where violated constraints cost."""
         return self._maximise(
-            lambda mu: self.value(mu) - np.sum((self.A @ mu) ** 2) / (2 * rho * self.n),
-            lambda mu: self.slope(mu) - self.A.T @ self.A @ mu / (rho * self.n),
+            lambda mu: self.augmented(mu, rho, xi),
+            lambda mu: self.slope(mu) + self.A.T @ (xi - self.A @ mu / rho) / self.n,
             start,
             self.A[:0],
         )
@@ -211,7 +215,7 @@ class Dual:
             options={"ftol": 1e-14, "maxiter": 1000},
         )
         assert found.success, found.message
-        return value(found.x)
+        return found.x
 
 
 def block(matrices):
@@ -230,20 +234,23 @@ CASES = [
     {"temperature": 0.3, "rho": 1.0, "weight": [0.5, 3.0]},
     {"temperature": 1.0, "rho": 1.0, "entropy": "oriented_trees"},
     {"temperature": 0.1, "rho": 0.1, "entropy": "oriented_trees", "weight": [2.0, 1.0]},
+    {"temperature": 1.0, "rho": 1.0, "entropy": "oriented_trees", "epsilon": 0.5},
 ]
+PUBLISHED = partial(IDAL, order="uniform", multipliers="global")
 
 
-@pytest.mark.parametrize("method", [IDAL, GDMM])
+@pytest.mark.parametrize("method", [IDAL, PUBLISHED, GDMM, partial(GDMM, active="factors")])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_equals_an_independent_qp(case, method):
-    case = {"margin": True, "weight": None, "entropy": "gini", **case}
+    case = {"margin": True, "weight": None, "entropy": "gini", "epsilon": 1.0, **case}
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
-    dual = Dual(problem, 0.5, case["temperature"], case["margin"], case["weight"], case["entropy"])
+    entropy = {"entropy": case["entropy"], "epsilon": case["epsilon"]}
+    dual = Dual(problem, 0.5, case["temperature"], case["margin"], case["weight"], **entropy)
     result = method(rho=case["rho"]).solve(
         problem,
         0.5,
         case["weight"],
-        loss=RelaxedLoss(mu=case["temperature"], margin=case["margin"], entropy=case["entropy"]),
+        loss=RelaxedLoss(mu=case["temperature"], margin=case["margin"], **entropy),
         tol=1e-6,
         max_passes=1e4,
         random_state=0,
@@ -272,7 +279,9 @@ def test_soft_constraints_equal_an_independent_qp(case, method):
     result = method(rho=case["rho"]).solve(problem, 0.5, loss=loss, tol=1e-3, max_passes=1e4, random_state=0)
     assert result.status is Status.SURROGATE
     start = Relaxation(Objective(problem, loss=RelaxedLoss())).uniform()
-    optimum, last = dual.softest(start, case["rho"]), {name: x[-1] for name, x in result.trace.extras.items()}
+    none = np.zeros(len(dual.A))
+    optimum = dual.augmented(dual.softest(start, case["rho"], none), case["rho"], none)
+    last = {name: x[-1] for name, x in result.trace.extras.items()}
     assert last["D_rho"] <= optimum * (1 + 1e-7)
     assert last["P_rho"] >= optimum * (1 - 1e-7)
     assert last["inner gap"] <= 1e-3 * last["P_rho"]
@@ -351,6 +360,9 @@ OPTIONS = [
     {"rho": 5.0, "inner": 0.1, "gap_every": 3},
     {"steps": "exact"},
     {"steps": "line_search"},
+    {"order": "uniform"},
+    {"rho": 1.0, "order": "uniform", "multipliers": "global"},  # as published
+    {"multipliers": "global", "inner": 2.0},
 ]
 
 
@@ -406,6 +418,80 @@ def test_the_greedy_method_keeps_mean_parts_sparse():
     assert np.array_equal(truth, Dual(problem, 1.0, 1.0).truth)
     means = GDMM().solve(problem, max_passes=1, tol=1e-9, random_state=0).dual.means
     assert np.count_nonzero(truth) < np.count_nonzero(means) <= 2 * np.count_nonzero(truth)
+
+
+def test_factors_become_active_one_by_one():
+    """In each pass one more node or edge of each graph; the others stay at the truth."""
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
+    relaxed = Relaxation(Objective(problem, loss=RelaxedLoss()))
+    truth = relaxed.truth()
+    cliques = [np.arange(lo, lo + size) for at, sizes in relaxed.places() for lo, size in zip(at, sizes, strict=True)]
+    graph = np.concatenate([np.repeat(np.arange(2), np.diff(c.offsets)) for c in (problem.nodes, problem.edges)])
+    for n_passes in (1, 2, 3):
+        means = GDMM(active="factors").solve(problem, max_passes=n_passes, tol=1e-9, random_state=0).dual.means
+        moved = [not np.array_equal(means[at], truth[at]) for at in cliques]
+        assert np.bincount(graph, moved).tolist() == [n_passes, n_passes]
+
+
+def test_every_set_of_a_graph():
+    problem = make_problem(np.random.default_rng(0), GRAPHS)
+    single, whole = single_cliques(problem), whole_graphs(problem)
+    assert np.diff(single.start).tolist() == [1] * 15
+    assert whole.start.tolist() == [0, 6, 15]
+    assert whole.cliques.tolist() == [0, 1, 2, 8, 9, 10, 3, 4, 5, 6, 7, 11, 12, 13, 14]
+
+
+def outer_iterations(problem, loss, rho, inner, n, seed):
+    """The points of n outer iterations of the method as published: xi_t, mu after its inner steps, and xi_{t+1}."""
+    solver, start, xi = PUBLISHED(rho=rho, inner=inner, gap_every=inner), None, np.zeros(len(Dual(problem, 1.0, 1.0).A))
+    for t in range(n):
+        start = solver.solve(problem, loss=loss, start=start, tol=1e-300, max_passes=inner, random_state=[seed, t]).dual
+        yield xi, start.means, start.multipliers
+        xi = start.multipliers
+
+
+def test_multipliers_are_stepped_together():
+    """Algorithm 1, line 6: xi - A mu / rho, once, after all inner steps."""
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    dual = Dual(problem, 1.0, 1.0)
+    for before, means, after in outer_iterations(problem, RelaxedLoss(), 0.5, 2, 4, 0):
+        assert np.allclose(after, before - dual.A @ means / 0.5)
+
+
+def test_lemma_1():
+    """Means over runs obey both recursions of its proof, at the rate of Proposition 1, and so shrink by lambda_max."""
+    problem, rho = make_problem(np.random.default_rng(0), [(np.zeros(3, int), TRIANGLE)], (2,)), 1.0
+    relaxed = Relaxation(Objective(problem, loss=RelaxedLoss()))
+    dual = Dual(problem, 1.0, 1.0)
+    pi = np.min(2 / (2 + relaxed.curvature(rho))) / relaxed.n_cliques  # sigma / (|C| (sigma + L)), sigma = 2 gamma
+    n_runs, n_outer, inner = 4, 6, 10
+    beta = (1 - pi) ** (inner * relaxed.n_cliques)
+    uniform = relaxed.uniform()
+    optimum = dual.best(uniform)
+    first, last, excess, steepness = np.zeros((4, n_runs, n_outer))
+    for seed in range(n_runs):
+        before = uniform
+        for t, (xi, means, _) in enumerate(outer_iterations(problem, RelaxedLoss(), rho, inner, n_outer, seed)):
+            at = dual.softest(means, rho, xi)
+            top = dual.augmented(at, rho, xi)
+            first[seed, t] = top - dual.augmented(before, rho, xi)
+            last[seed, t] = top - dual.augmented(means, rho, xi)
+            excess[seed, t] = top - optimum
+            steepness[seed, t] = np.sum((dual.A @ at) ** 2)
+            before = means
+    floor = 1e-8  # of the reference
+    kept = excess > 100 * floor
+    kappa = np.min(steepness[kept] / (2 * excess[kept])) / rho
+    assert 0 < kappa < 1
+    assert (last.mean(axis=0) <= beta * first.mean(axis=0) + floor).all()
+    assert (first[:, 1:] <= 6 * last[:, :-1] + 3 * excess[:, :-1] + floor).all()
+    assert (excess[:, 1:] <= last[:, :-1] + (1 - kappa) * excess[:, :-1] + floor).all()
+    rate = np.linalg.eigvals([[6 * beta, 3 * beta], [1, 1 - kappa]]).real.max()
+    assert rate < 1
+    suboptimal = np.hypot(last.mean(axis=0), excess.mean(axis=0))
+    vectors = np.linalg.eig([[6 * beta, 3 * beta], [1, 1 - kappa]])[1]
+    assert (suboptimal <= np.linalg.cond(vectors) * rate ** np.arange(n_outer) * suboptimal[0] + floor).all()
+    assert suboptimal[-1] < suboptimal[0] / 10
 
 
 def test_sets_of_neighbours():
@@ -529,15 +615,16 @@ def test_the_heaviest_forest_equals_enumeration():
     assert heaviest_forest(3, np.zeros((0, 2), int), np.zeros(0)).size == 0
 
 
-def test_tighter_trees():
+@pytest.mark.parametrize("epsilon", [1.0, 0.7])
+def test_tighter_trees(epsilon):
     """The objective falls with every step, and is that of an independent QP with the same trees."""
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
-    loss, optima = RelaxedLoss(mu=0.3, entropy="oriented_trees"), []
+    loss, optima = RelaxedLoss(mu=0.3, entropy="oriented_trees", epsilon=epsilon), []
     for t in range(1, 5):
         objective = Objective(problem, 0.5, loss=loss)
         result = IDAL().solve(problem, 0.5, loss=loss, tol=1e-7, max_passes=1e4, random_state=0)
         optima.append(result.certificate.primal)
-        dual = Dual(problem, 0.5, 0.3, entropy="oriented_trees", trees=loss.trees)
+        dual = Dual(problem, 0.5, 0.3, entropy="oriented_trees", trees=loss.trees, epsilon=epsilon)
         assert np.isclose(optima[-1], dual.best(Relaxation(objective).uniform()), rtol=1e-6)
         loss = tighten(objective, result.dual.means, 2 / (t + 2))
         assert np.isclose(loss.trees.sum(), 2 + 3)  # edges of a tree
@@ -600,6 +687,8 @@ def test_relaxed_objectives_of_large_potentials(scale):
         ({"eps": -1.0}, "eps must be a number, 0 or more"),
         ({"steps": "newton"}, "steps must be one of prox, exact, line_search"),
         ({"gap_every": 0}, "gap_every must be an integer"),
+        ({"order": "random"}, "order must be one of neighbors, uniform"),
+        ({"multipliers": "all"}, "multipliers must be one of local, global"),
     ],
 )
 def test_bad_options(options, message):
@@ -624,6 +713,10 @@ def test_bad_problems_losses_and_starts():
         RelaxedLoss(mu=0.0)
     with pytest.raises(ValueError, match="entropy must be one of gini, oriented_trees"):
         RelaxedLoss(entropy="shannon")
+    with pytest.raises(ValueError, match="epsilon must be a number from 0 to 1"):
+        RelaxedLoss(epsilon=2.0)
+    with pytest.raises(ValueError, match="active must be one of parts, factors"):
+        GDMM(active="nodes")
     with pytest.raises(ValueError, match="start must be the Result of an earlier run"):
         IDAL().solve(problem, start=np.zeros(3))
     with pytest.raises(ValueError, match="IDAL takes no bounds"):
