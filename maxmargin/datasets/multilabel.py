@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -122,7 +123,7 @@ def load_mulan(name: str = "yeast", folder: str | Path | None = None) -> Dataset
         for element in ElementTree.parse(path).iter()
         if element.tag.rpartition("}")[2] == "label"
     ]
-    halves = []
+    halves: list[Any] = []
     for part in ("train", "test"):
         path = find_file(f"{name}/{name}-{part}.arff", folder)
         names, rows = _read_arff(path)
