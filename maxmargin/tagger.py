@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from maxmargin.metrics import entity_f1, token_accuracy
 from maxmargin.path import Path, regularization_path
 from maxmargin.persist import register, save
 from maxmargin.text.documents import Layout
-from maxmargin.text.schemes import convert_tags, find_scheme, keeps_rules, scheme_named
+from maxmargin.text.mending import Mended, mend_tags, spells_entities
 from maxmargin.text.windows import WindowFeatures
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # values of C to try
@@ -35,8 +36,9 @@ class Tagger(Estimator):
         None is ``ChainCRF(only_observed=True)``. Its `constraints` and `scoring` are set by the scheme, unless they are
         given: held-out sentences are scored by the F1 of entities, or by the share of right tags.
     scheme : str, default="auto"
-        The scheme of the tags. "auto" finds it in y; tags that keep to the rules of none, such as parts of speech, have
-        none. With the name of a scheme, such as "BILOU", tags are converted to it, and mended on the way. None is none.
+        The scheme of the tags. "auto" finds the one that fits y best; tags that spell no entities, such as parts of
+        speech, have none. With the name of a scheme, such as "BILOU", tags are converted to it. Those that break the
+        rules are mended, with a warning: see `maxmargin.text.mend_tags`. None is none.
     layout : Layout, default=None
         Where the files that it was trained on have tokens and tags, so that it can read others.
 
@@ -90,14 +92,35 @@ class Tagger(Estimator):
             raise TypeError(f"features must be a transformer, such as WindowFeatures(), not {shown(self.features)}.")
         features = WindowFeatures() if self.features is None else unfitted(self.features)
         model = ChainCRF(only_observed=True) if self.model is None else unfitted(self.model)
-        scheme = _found_scheme(y) if self.scheme == "auto" else self.scheme and scheme_named(self.scheme)
-        if scheme is not None:
-            y = y if self.scheme == "auto" or keeps_rules(y, scheme) else convert_tags(y, scheme)
-            if model.constraints is None:
-                model.set_params(constraints=scheme.lower())
-            if model.scoring is None:
-                model.set_params(scoring="entity_f1")
-        return type(self)(features=features, model=model, scheme=scheme, layout=self.layout), y
+        mended = self._mended(y)
+        if mended is None:
+            return type(self)(features=features, model=model, scheme=None, layout=self.layout), y
+        if model.constraints is None:
+            model.set_params(constraints=mended.scheme.lower())
+        if model.scoring is None:
+            model.set_params(scoring="entity_f1")
+        return type(self)(features=features, model=model, scheme=mended.scheme, layout=self.layout), mended.y
+
+    def _mended(self, y: Any, name: str = "y") -> Mended | None:
+        """Tags in the scheme of the tagger; None where it has none."""
+        if self.scheme is None:
+            return None
+        try:
+            mended = mend_tags(y, None if self.scheme == "auto" else self.scheme, name=name)
+        except ValueError as error:
+            if self.scheme != "auto":
+                raise
+            if spells_entities(y):
+                warnings.warn(f"{error} Without a scheme, predictions keep to no rules.", UserWarning, stacklevel=4)
+            return None
+        if mended.faults:
+            warnings.warn(mended.told(), UserWarning, stacklevel=4)
+        return mended
+
+    def _held_out(self, features: Any, X: Any, y: Any) -> dict[str, Any]:
+        """Held-out sentences as models take them, with tags in the scheme of the tagger, whose parts are all chosen."""
+        mended = None if y is None else self._mended([*y] if isinstance(y, Iterator) else y, "y_dev")
+        return {"X_dev": None if X is None else features.transform(X), "y_dev": y if mended is None else mended.y}
 
     def fit(self, X: Any, y: Any, *, X_dev: Any = None, y_dev: Any = None, **options: Any) -> Self:
         """Train on sentences.
@@ -117,8 +140,7 @@ class Tagger(Estimator):
         chosen, tags = self.prepared(y)
         features, model = chosen.features, chosen.model
         features.fit(X, tags)
-        held_out = None if X_dev is None else features.transform(X_dev)
-        model.fit(features.transform(X), tags, X_dev=held_out, y_dev=y_dev, **options)
+        model.fit(features.transform(X), tags, **chosen._held_out(features, X_dev, y_dev), **options)
         return self.complete(features, model, chosen.scheme)
 
     def tune(
@@ -145,7 +167,7 @@ class Tagger(Estimator):
         chosen, tags = self.prepared([*y] if isinstance(y, Iterator) else y)
         features, rows = chosen.features.fit(X, tags), chosen.features.transform(X)
         lambdas = 1.0 / (len(rows) * grid)
-        held_out = {"X_dev": features.transform(X_dev), "y_dev": y_dev}
+        held_out = chosen._held_out(features, X_dev, y_dev)
         path = regularization_path(
             chosen.model, rows, tags, method="grid", lambdas=lambdas, eps=eps, callback=callback, **held_out
         )
@@ -235,10 +257,3 @@ class Tagger(Estimator):
 
 
 register(Tagger, get=Tagger._saved, make=Tagger._loaded)
-
-
-def _found_scheme(y: Any) -> str | None:
-    try:
-        return find_scheme(y)
-    except ValueError:
-        return None

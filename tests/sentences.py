@@ -1,5 +1,7 @@
 """A few tagged sentences, of words, parts of speech and entities."""
 
+from maxmargin.text import convert_tags
+
 NAMES = {"LOC": ["Rome", "New York", "Lima"], "PER": ["Ann", "Bob Dole"], "ORG": ["EFE", "La Caixa"]}
 PATTERNS = ["{PER} lives in {LOC} .", "{ORG} reports from {LOC} .", "Yesterday {PER} left {ORG} ."]
 
@@ -21,3 +23,12 @@ def tagged_sentences(n=24):
 
 def column_text(sentences, separator=" "):
     return "".join("".join(f"{separator.join(token)}\n" for token in sentence) + "\n" for sentence in sentences)
+
+
+def respelled(sentences, scheme):
+    """The sentences with tags of another scheme."""
+    tags = convert_tags([[token[2] for token in sentence] for sentence in sentences], scheme)
+    return [
+        [(*token[:2], tag) for token, tag in zip(sentence, row, strict=True)]
+        for sentence, row in zip(sentences, tags, strict=True)
+    ]

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.cli.common import in_batches, load_tagger, located, print_json, read, same_tokens, say, stream, writing
+from maxmargin.cli.common import in_batches, load_tagger, print_json, read, same_tokens, say, stream, writing
+from maxmargin.cli.tags import in_scheme
 from maxmargin.metrics import (
     confusion,
     entity_report,
@@ -17,6 +18,7 @@ from maxmargin.metrics import (
     token_accuracy,
 )
 from maxmargin.tagger import Tagger
+from maxmargin.text import Document, convert_tags, mend_tags
 
 
 def run_predict(
@@ -24,6 +26,7 @@ def run_predict(
 ) -> None:
     """Write the lines of a file with the tags that a tagger gives them, as they come."""
     tagger = load_tagger(model)
+    scheme: str | None = None
     with writing(output) as write:
         for document in stream(source, tagger.layout, format, encoding):
             if probabilities and document.layout.format == "conllu":
@@ -33,7 +36,20 @@ def run_predict(
                 continue
             same_tokens(document, tagger)
             tags = tagger.predict(document.X)
-            write(document.tagged(tags, _shares(tagger, document.X, tags) if probabilities else None))
+            shares = _shares(tagger, document.X, tags) if probabilities else None
+            scheme = scheme or _own_scheme(tagger, document)
+            write(document.tagged(convert_tags(tags, scheme) if scheme else tags, shares))
+
+
+def _own_scheme(tagger: Tagger, document: Document) -> str | None:
+    """The scheme of the tags of a file or, where there are none, of the file that a tagger was trained on."""
+    if tagger.scheme_ is None:
+        return None
+    usual = (tagger.layout and tagger.layout.scheme) or tagger.scheme_
+    try:
+        return usual if document.y is None else mend_tags(document.y, prefer=usual).source
+    except ValueError:  # the tags that are there are others
+        return usual
 
 
 def _shares(tagger: Tagger, X: list[Any], y: list[list[Any]]) -> Iterator[list[float]]:
@@ -58,14 +74,18 @@ def run_evaluate(
     document = read(source, tagger.layout, format=format, encoding=encoding)
     same_tokens(document, tagger)
     truth, predicted = document.y, [*in_batches(document.X, tagger.predict)]
+    if tagger.scheme_ is not None:
+        mended = in_scheme(document, tagger.scheme_)
+        truth = mended.y
+        if mended.source != mended.scheme:
+            say(f"Tags of {document.name} are {mended.source}: they are compared as {mended.scheme}.")
     found: dict[str, Any] = {
         "token_accuracy": token_accuracy(truth, predicted),
         "sentence_accuracy": sequence_accuracy(truth, predicted),
     }
     report = None
     if tagger.scheme_ is not None:
-        with located(document):
-            report = entity_report(truth, predicted)
+        report = entity_report(truth, predicted)
         scores = {"overall": report.overall, **report.types}
         found["entities"] = {
             name: {"precision": score.precision, "recall": score.recall, "f1": score.f1, **score._asdict()}

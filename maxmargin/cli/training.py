@@ -12,11 +12,11 @@ from maxmargin.checks import counted
 from maxmargin.cli.common import INTERRUPTED, STDIN, located, print_json, read, say, told
 from maxmargin.cli.options import split_columns
 from maxmargin.cli.progress import Progress, summary
+from maxmargin.cli.tags import settle_scheme
 from maxmargin.estimators.chain import ChainCRF, ChainSVM
 from maxmargin.persist import writable
 from maxmargin.tagger import Tagger
-from maxmargin.text import Document, Layout, WindowFeatures, find_format, find_scheme
-from maxmargin.text.schemes import read_tags
+from maxmargin.text import Document, Layout, WindowFeatures, find_format
 from maxmargin.trace import Status
 
 
@@ -101,47 +101,11 @@ def describe(document: Document) -> str:
     return ", ".join([counted(len(document.X), "sentence"), counted(n_tokens, "token"), counted(n_tags, "tag")])
 
 
-def check_tags(tagger: Tagger, train: Document, dev: Document | None, *, is_quiet: bool) -> Tagger:
-    """The tagger with its scheme and what goes with it chosen; errors about tags name the line, as do warnings."""
-    with located(train):
-        chosen, _ = tagger.prepared(train.y)
-    if is_quiet:
-        return chosen
-    if chosen.scheme is not None:
-        say(f"Tags are {chosen.scheme}: predictions keep to its rules.")
-    elif tagger.scheme == "auto":
-        _tell_of_broken_rules(train)
-    if dev is not None and dev.y is not None and train.y is not None:
-        known = {tag for tags in train.y for tag in tags}
-        unknown: dict[Any, tuple[int, int]] = {}  # where each is for the first time
-        for i, tags in enumerate(dev.y):
-            for t, tag in enumerate(tags):
-                if tag not in known:
-                    unknown.setdefault(tag, (i, t))
-        for tag, (i, t) in unknown.items():
-            say(f"Warning: {dev.where(i, t)}: {tag!r} is not among the tags of {train.name}, and is never predicted.")
-    return chosen
-
-
-def _tell_of_broken_rules(train: Document) -> None:
-    """Warn of tags that spell entities, but break the rules of every scheme."""
-    try:
-        read_tags(train.y)
-    except ValueError:
-        return  # they are others, such as parts of speech
-    try:
-        with located(train):
-            find_scheme(train.y)
-    except ValueError as error:
-        say(f"Warning: {error} Without a scheme, predictions keep to no rules; --scheme iob2 mends the tags.")
-
-
 def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None:
     """Train a tagger on a file and write it to another."""
     target = choices.target
-    train, dev = choices.documents()
-    tagger = check_tags(choices.tagger(**options), train, dev, is_quiet=choices.quiet)
-    tagger.set_params(layout=train.layout)
+    tagger = choices.tagger(**options)
+    train, dev = settle_scheme(tagger, *choices.documents(), is_quiet=choices.quiet)
     score = "F1" if tagger.scheme is not None else "accuracy"
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
     with Progress(score, is_quiet=choices.quiet) as progress, located(train if dev is None else dev):

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from maxmargin.checks import counted
 from maxmargin.cli.common import INTERRUPTED, located, print_json, say, told
-from maxmargin.cli.training import Choices, check_tags, figures
+from maxmargin.cli.tags import settle_scheme
+from maxmargin.cli.training import Choices, figures
 from maxmargin.path import Path
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.text import Document
@@ -27,9 +28,8 @@ HELD_OUT = 5  # where there is no held-out file, one sentence of so many is held
 def run_path(choices: Choices, Cs: list[float], plot: File | None) -> None:
     """Train for several C, draw the curve of held-out scores, and write the best tagger."""
     target = choices.target
-    train, dev = choices.documents()
-    tagger = check_tags(choices.tagger(), train, dev, is_quiet=choices.quiet)
-    tagger.set_params(layout=train.layout)
+    tagger = choices.tagger()
+    train, dev = settle_scheme(tagger, *choices.documents(), is_quiet=choices.quiet)
     X, y, X_dev, y_dev = _split(train, dev)
     score = "F1" if tagger.scheme is not None else "accuracy"
     console = Console(stderr=True, highlight=False, emoji=False)

@@ -4,6 +4,7 @@ from maxmargin.text.columns import read_columns, write_columns
 from maxmargin.text.conllu import Sentence, Word, read_conllu, write_conllu
 from maxmargin.text.documents import Document, Layout, find_format, read_document, stream_documents
 from maxmargin.text.json_lines import read_json_lines, write_json_lines
+from maxmargin.text.mending import Mended, mend_tags
 from maxmargin.text.schemes import Entity, TagError, check_tags, convert_tags, find_entities, find_scheme
 from maxmargin.text.windows import WindowFeatures
 
@@ -11,6 +12,7 @@ __all__ = [
     "Document",
     "Entity",
     "Layout",
+    "Mended",
     "Sentence",
     "TagError",
     "WindowFeatures",
@@ -20,6 +22,7 @@ __all__ = [
     "find_entities",
     "find_format",
     "find_scheme",
+    "mend_tags",
     "read_columns",
     "read_conllu",
     "read_document",

@@ -15,6 +15,7 @@ from maxmargin.text.columns import parse_columns
 from maxmargin.text.conllu import Word, parse_conllu
 from maxmargin.text.files import Lines, Parsed
 from maxmargin.text.json_lines import dump_record, parse_json_lines
+from maxmargin.text.schemes import scheme_named
 
 SUFFIXES = {".conllu": "conllu", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 DEFAULTS: dict[str, tuple[Any, Any]] = {"columns": (None, -1), "conllu": ("form", "upos"), "json": ("tokens", "tags")}
@@ -35,6 +36,7 @@ class Layout:
     width : the number of columns, which the layout of a file that was read has
     separator, comments : as in `read_columns`
     encoding : of the file
+    scheme : that of its tags, if it is known: predictions are written in it
 
     Examples
     --------
@@ -50,9 +52,12 @@ class Layout:
     separator: str | None = None
     comments: str | None = None
     encoding: str = "utf-8"
+    scheme: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("format", self.format, DEFAULTS)
+        if self.scheme is not None:
+            scheme_named(self.scheme)
         for name, default in zip("xy", DEFAULTS[self.format], strict=True):
             value = _simplest(getattr(self, name))
             object.__setattr__(self, name, default if value is None else value)
@@ -166,7 +171,7 @@ def read_document(
     ----------
     source : path or open file
     layout : where it has its tokens and tags; by default that of its format, which the end of its name tells. That of
-        an earlier document demands as many columns as that had, or one less where the last, of tags, is missing
+        an earlier document demands as many columns as that had or, where tags are missing, those of the tokens
     needs_tags : whether a file without tags is an error
     keeps_lines : whether to keep its lines, so that they can be written again with other tags
     name : what messages call the file; by default its own name
@@ -261,16 +266,19 @@ class _Reader:
 
         def choose(width: int, number: int) -> tuple[Any, int | None]:
             whole = layout.width or (width if needs_tags or width > 1 else 2)  # one column is that of words
-            has_tags, y = width == whole, _column(layout.y, whole, name)
-            if not has_tags and (needs_tags or (width, y) != (whole - 1, whole - 1)):
-                expected = f"{whole}" if needs_tags or y != whole - 1 else f"{whole} or, without tags, {whole - 1}"
-                self.lines.fail(number, f"it has {counted(width, 'column')}, but {expected} were expected")
-            x = _simplest([k for k in range(whole) if k != y]) if layout.x is None else layout.x
-            if x == ():
+            y = _column(layout.y, whole, name)
+            x = [k for k in range(whole) if k != y] if layout.x is None else _several(layout.x)
+            if not x:
                 raise ValueError(f"{name} has one column only: tokens need one, and tags another.")
-            x = _simplest([_column(k, whole, name) for k in _several(x)])
-            self.layout = replace(layout, x=x, y=y, width=whole)
-            return x, y if has_tags else None
+            x = [_column(k, whole, name) for k in x]
+            self.layout = replace(layout, x=_simplest(x), y=y, width=whole)
+            if width == whole:
+                return _simplest(x), y
+            partial = {len(x), *range(max(x) + 1, y + 1)} - {whole}  # without tags: the tokens alone, or all up to them
+            if needs_tags or width not in partial:
+                others = "" if needs_tags else f" or, without tags, {' or '.join(map(str, sorted(partial)))}"
+                self.lines.fail(number, f"it has {counted(width, 'column')}, but {whole}{others} were expected")
+            return _simplest(x if width > max(x) else [*range(width)]), None
 
         return parse_columns(self.lines, layout.separator, layout.comments, choose)
 

@@ -104,9 +104,9 @@ def read_tags(y: Any, name: str = "y") -> Tagging:
     numbers: dict[str, int] = {}
     codes: list[int] = []
     offsets = [0]
-    for i, tags in enumerate(_sequences(y, name)):
+    for i, tags in enumerate(sequences_of(y, name)):
         for t, tag in enumerate(tags):
-            if not isinstance(tag, str) or (tag not in numbers and not _is_tag(tag)):
+            if not isinstance(tag, str) or (tag not in numbers and not is_tag(tag)):
                 kinds = "tags are O, or one of B, I, E, S, L and U with a type, such as B-PER"
                 raise TagError(name, i, t, f"has {shown(tag)} at position {t}, but {kinds}")
             codes.append(numbers.setdefault(tag, len(numbers)))
@@ -114,7 +114,8 @@ def read_tags(y: Any, name: str = "y") -> Tagging:
     return Tagging([*numbers], np.array(codes, np.int64), np.array(offsets))
 
 
-def _sequences(y: Any, name: str) -> Iterator[list[Any]]:
+def sequences_of(y: Any, name: str) -> Iterator[list[Any]]:
+    """The sequences of tags as lists."""
     if isinstance(y, str) or not isinstance(y, Iterable):
         raise TypeError(f"{name} must be a list of sequences of tags, not a {type(y).__name__}.")
     for i, tags in enumerate(y):
@@ -123,7 +124,8 @@ def _sequences(y: Any, name: str) -> Iterator[list[Any]]:
         yield tags.tolist() if isinstance(tags, np.ndarray) else [*tags]
 
 
-def _is_tag(tag: str) -> bool:
+def is_tag(tag: str) -> bool:
+    """Whether it is O, or begins as tags of entities do."""
     return tag == OUTSIDE or tag.partition("-")[0] in {*"BIESLU"}
 
 
@@ -142,34 +144,34 @@ def scheme_table(tags: Sequence[str], scheme: str) -> np.ndarray:
     return np.array([[allows(a, b, kind == other) for b, other in parts] for a, kind in parts])
 
 
+def breaks(tagging: Tagging, scheme: str) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences and positions of tags that may not follow the one before; the end is the position after the last."""
+    table = scheme_table(tagging.distinct, scheme)
+    table[:, :-1] &= np.array([tag[0] in SCHEMES[scheme].prefixes for tag in tagging.distinct], bool)
+    borders = tagging.offsets + np.arange(len(tagging.offsets))  # before, between and after the sequences, in one row
+    row = np.insert(tagging.codes, tagging.offsets, len(tagging.distinct))
+    broken = np.flatnonzero(~table[row[:-1], row[1:]])
+    sequences = np.searchsorted(borders, broken, side="right") - 1
+    return sequences, broken - borders[sequences]
+
+
+def broken_rule(tagging: Tagging, scheme: str, i: int, t: int, name: str = "y") -> TagError:
+    """What is wrong at one of the `breaks`."""
+    tags = [tagging.distinct[code] for code in tagging.codes[tagging.offsets[i] : tagging.offsets[i + 1]]]
+    if t < len(tags) and tags[t][0] not in SCHEMES[scheme].prefixes:
+        return TagError(name, i, t, f"has {shown(tags[t])} at position {t}, which is no tag of {scheme}")
+    if t == 0:
+        return TagError(name, i, t, f"begins with {shown(tags[t])}, which {scheme} forbids")
+    if t == len(tags):
+        return TagError(name, i, t - 1, f"ends with {shown(tags[-1])}, which {scheme} forbids")
+    steps = f"{shown(tags[t - 1])} to {shown(tags[t])}"
+    return TagError(name, i, t, f"goes from {steps} at position {t}, which {scheme} forbids")
+
+
 def violation(tagging: Tagging, scheme: str, name: str = "y") -> TagError | None:
     """What breaks the rules of a scheme first, if anything does."""
-    border = len(tagging.distinct)
-    is_odd = np.array([tag[0] not in SCHEMES[scheme].prefixes for tag in tagging.distinct], bool)
-    table = scheme_table(tagging.distinct, scheme)
-    table[:, :-1] &= ~is_odd
-    for i, (lo, hi) in enumerate(pairwise(tagging.offsets)):
-        codes = np.concatenate([[border], tagging.codes[lo:hi], [border]])
-        is_allowed = table[codes[:-1], codes[1:]]
-        if is_allowed.all():
-            continue
-        t = int(np.argmin(is_allowed))
-        before, after = (tagging.distinct[code] if code < border else None for code in codes[t : t + 2])
-        if after is not None and is_odd[codes[t + 1]]:
-            return TagError(name, i, t, f"has {shown(after)} at position {t}, which is no tag of {scheme}")
-        if before is None:
-            return TagError(name, i, t, f"begins with {shown(after)}, which {scheme} forbids")
-        if after is None:
-            return TagError(name, i, t - 1, f"ends with {shown(before)}, which {scheme} forbids")
-        return TagError(
-            name, i, t, f"goes from {shown(before)} to {shown(after)} at position {t}, which {scheme} forbids"
-        )
-    return None
-
-
-def keeps_rules(y: Any, scheme: str) -> bool:
-    """Whether tags keep the rules of a scheme: then they are what `convert_tags` makes of them."""
-    return violation(read_tags(y), scheme_named(scheme)) is None
+    sequences, positions = breaks(tagging, scheme)
+    return broken_rule(tagging, scheme, int(sequences[0]), int(positions[0]), name) if len(sequences) else None
 
 
 def check_tags(y: Any, scheme: str) -> None:
@@ -221,14 +223,16 @@ def fitting_scheme(tagging: Tagging) -> str:
     fitting = [name for name, scheme in SCHEMES.items() if used <= {*scheme.prefixes}]
     if not fitting:
         raise ValueError(f"y has tags that begin with {', '.join(sorted(used))}, which no scheme has together.")
-    reasons = {name: violation(tagging, name) for name in fitting}
-    found = next((name for name, reason in reasons.items() if reason is None), None)
-    if found is None:
-        reason = reasons[fitting[0]]
-        assert reason is not None
-        broken = ValueError(f"y breaks the rules of {', '.join(fitting)}: {reason}")
-        raise broken from reason
+    found = best_scheme(tagging)
+    reason = violation(tagging, found)
+    if reason is not None:
+        raise ValueError(f"y breaks the rules of {', '.join(fitting)}: {reason}") from reason
     return found
+
+
+def best_scheme(tagging: Tagging, first: str | None = None) -> str:
+    """The scheme whose rules the fewest tags break; of several, `first`, or the most common one."""
+    return min([*([] if first is None else [first]), *SCHEMES], key=lambda name: len(breaks(tagging, name)[0]))
 
 
 def find_entities(y: Any) -> list[list[Entity]]:
@@ -280,7 +284,7 @@ def convert_tags(y: Any, scheme: str) -> list[list[str]]:
     [['B-PER', 'L-PER', 'O', 'U-LOC']]
     """
     spell = SPELLINGS[scheme_named(scheme)]
-    y = [*_sequences(y, "y")]
+    y = [*sequences_of(y, "y")]
     converted = []
     for tags, entities in zip(y, find_entities(y), strict=True):
         row = [OUTSIDE] * len(tags)

@@ -6,7 +6,7 @@ import pytest
 
 import maxmargin
 from tests.cli.conftest import input_error, run, usage_error
-from tests.sentences import column_text, tagged_sentences
+from tests.sentences import column_text, respelled, tagged_sentences
 
 SENTENCES = tagged_sentences()[18:]
 
@@ -85,6 +85,43 @@ def test_conllu_has_its_tags_in_their_column(tmp_path):
     assert run("train", tmp_path / "a.conllu", "-m", tmp_path / "a.model", "-q").code == 0
     assert run("predict", tmp_path / "a.model", "-", text=text.replace("\tX", "\t_").replace("\tY", "\t_")).out == text
     assert "no column for probabilities" in input_error("predict", tmp_path / "a.model", "-", "-p", text=text)
+
+
+def in_scheme(scheme, sentences=SENTENCES):
+    return column_text(respelled(sentences, scheme))
+
+
+def test_evaluations_compare_tags_in_one_scheme(files):
+    options = ("--confusion", "--calibration", "--json")
+    expected = json.loads(run("evaluate", files / "tagger.model", files / "dev.txt", *options).out)
+    assert expected["token_accuracy"] == expected["sentence_accuracy"] == 1
+    for scheme in ("IOB1", "BILOU"):
+        code, out, err = run("evaluate", files / "tagger.model", "-", *options, text=in_scheme(scheme))
+        assert (code, json.loads(out)) == (0, expected)
+        assert err == f"Tags of standard input are {scheme}: they are compared as IOB2.\n"
+
+
+def test_predictions_are_in_the_scheme_of_the_file(tmp_path):
+    train = ("train", "-", "-q", "-m", tmp_path / "a.model", "--scheme", "bilou")
+    assert run(*train, text=in_scheme("IOB1", tagged_sentences()[:18])).code == 0
+    assert "U-PER" in maxmargin.load(tmp_path / "a.model").classes_
+    for scheme in ("IOB1", "IOB2", "BILOU"):
+        lines = [line.split() for line in run("predict", tmp_path / "a.model", text=in_scheme(scheme)).out.split("\n")]
+        assert [line[2] for line in lines if line] == [line[3] for line in lines if line]
+    untagged = column_text([[token[:2] for token in sentence] for sentence in SENTENCES])
+    assert run("predict", tmp_path / "a.model", text=untagged).out == in_scheme("IOB1")
+    lines = json.dumps({"tokens": [token[:2] for token in SENTENCES[0]]})
+    out = run("predict", tmp_path / "a.model", "-", "-f", "json", text=lines).out
+    assert {tag[0] for tag in json.loads(out)["tags"]} == {"I", "O"}
+
+
+def test_a_file_of_words_only(tmp_path):
+    train = ("train", "-", "-q", "-m", tmp_path / "a.model", "--columns", "0")
+    assert run(*train, text=column_text(tagged_sentences()[:18])).code == 0
+    words = column_text([[token[:1] for token in sentence] for sentence in SENTENCES])
+    tagged = column_text([[(token[0], token[2]) for token in sentence] for sentence in SENTENCES])
+    assert run("predict", tmp_path / "a.model", text=words) == (0, tagged, "")
+    assert run("inspect", tmp_path / "a.model", "-", text=words).code == 0
 
 
 def test_evaluations(files):

@@ -12,7 +12,7 @@ import pytest
 import maxmargin
 from maxmargin import ChainCRF, ChainSVM, Tagger
 from tests.cli.conftest import input_error, run, usage_error
-from tests.sentences import column_text, tagged_sentences
+from tests.sentences import column_text, respelled, tagged_sentences
 
 SENTENCES = tagged_sentences()
 TOKENS = [[token[:2] for token in sentence] for sentence in SENTENCES]
@@ -62,7 +62,7 @@ def test_standard_input_and_options(tmp_path):
         "train", "-", "-m", target, *options, f"city={tmp_path / 'cities.txt'}", text=column_text(SENTENCES)
     )
     assert code == 0
-    assert "Tags are BILOU" in err
+    assert "Tags are IOB2, converted to BILOU" in err
     tagger = maxmargin.load(target)
     assert isinstance(tagger.model_, ChainSVM)
     assert tagger.model_.C == 1
@@ -162,7 +162,8 @@ def test_bad_tags_are_located(files, tmp_path):
     assert message.startswith("standard input, line 2: the sentence has 'X-PER'")
     code, _, err = run("train", "-", *target, text="a O\nb I-PER\nc B-PER\n\nd B-PER\ne O\n")
     assert code == 0
-    assert "Warning: standard input, line 2: the sentence goes from 'O' to 'I-PER'" in err
+    assert "Warning: 1 of 5 tags is wrong in IOB2, the scheme that fits best" in err
+    assert "standard input, line 2: the sentence goes from 'O' to 'I-PER'" in err
     (tmp_path / "dev.txt").write_text("Ann NNP B-PER\n\nParis NNP B-CITY\n\nRome NNP B-CITY\n")
     code, _, err = run("train", files / "train.txt", *target, "--dev", tmp_path / "dev.txt")
     assert code == 0
@@ -173,6 +174,73 @@ def test_bad_tags_are_located(files, tmp_path):
     (tmp_path / "dev.txt").write_text("Ann B-PER\n")
     message = input_error("train", files / "train.txt", *target, "--dev", tmp_path / "dev.txt")
     assert "dev.txt, line 1: it has 2 columns, but 3 were expected" in message
+
+
+CONLL_2003 = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP I-ORG
+rejects VBZ B-VP O
+German JJ B-NP I-MISC
+call NN I-NP O
+
+Peter NNP B-NP I-PER
+Blackburn NNP I-NP I-PER
+left VBD B-VP O
+Rome NNP B-NP I-LOC
+Lima NNP I-NP B-LOC
+
+In IN B-PP O
+Rome NNP B-NP B-LOC
+, , O O
+Lima NNP B-NP I-LOC
+
+the DT B-NP O
+British JJ I-NP B-MISC
+call NN I-NP O
+"""
+
+
+def test_files_like_those_of_conll_2003(tmp_path):
+    """IOB1, two of whose tags are B after O."""
+    (tmp_path / "a.txt").write_text(CONLL_2003)
+    code, _, err = run("train", tmp_path / "a.txt", "-m", tmp_path / "a.model", "--dev", tmp_path / "a.txt")
+    assert code == 0
+    assert err.count("Warning: 2 of 16 tags are wrong in IOB1, the scheme that fits best") == 2  # training, held-out
+    assert "a.txt, line 15: the sentence goes from 'O' to 'B-LOC' at position 1, which IOB1 forbids" in err
+    assert "a.txt, line 20: the sentence goes from 'O' to 'B-MISC'" in err
+    assert "Tags are IOB1: predictions keep to its rules." in err
+    assert "held-out F1" in err
+    assert "never predicted" not in err
+    tagger = maxmargin.load(tmp_path / "a.model")
+    assert tagger.scheme_ == "IOB1"
+    assert "B-MISC" not in tagger.classes_
+    code, out, err = run("evaluate", tmp_path / "a.model", tmp_path / "a.txt")
+    assert code == 0
+    assert "a.txt, line 15:" in err
+    assert "with 8 phrases" in out
+
+
+def test_a_sentence_of_odd_tags(tmp_path):
+    text = column_text([*SENTENCES, [("a", "DT", "o"), ("Bo", "NNP", "b-PER"), ("?", ".", "?")]])
+    n_lines = text.count("\n")
+    code, _, err = run("train", "-", "-m", tmp_path / "a.model", text=text)
+    assert code == 0
+    assert "Warning: 3 of 145 tags are wrong in IOB2" in err
+    assert f"standard input, line {n_lines - 1}: the sentence has '?' at position 2, which is no tag" in err
+    assert maxmargin.load(tmp_path / "a.model").classes_.tolist() == sorted({tag for tags in TAGS for tag in tags})
+    many = [[(word, "M-PER" if tag == "I-PER" else tag) for word, _, tag in sentence] for sentence in SENTENCES]
+    code, _, err = run("train", "-", "-m", tmp_path / "a.model", text=column_text(many))
+    assert code == 0
+    assert "the sentence has 'M-PER' at position 1, but tags are" in err
+    assert "Without a scheme, predictions keep to no rules." in err
+
+
+def test_held_out_tags_of_another_scheme(files, tmp_path):
+    (tmp_path / "dev.txt").write_text(column_text(respelled(SENTENCES[18:], "IOB1")))
+    code, _, err = run("train", files / "train.txt", "-m", tmp_path / "a.model", "--dev", tmp_path / "dev.txt")
+    assert code == 0
+    assert "Warning" not in err
+    assert "held-out F1 100.00." in err
 
 
 def test_targets_that_cannot_be_written_are_found_before_training(files, tmp_path):

@@ -29,9 +29,29 @@ def test_a_layout_that_was_read_reads_others():
     assert (layout.x, layout.y, layout.width) == (0, 2, 3)
     without = read_document(io.StringIO("ran VBD\n"), layout, needs_tags=False)
     assert (without.X, without.y) == ([["ran"]], None)
-    for text, needs_tags in (("ran VBD\n", True), ("ran\n", False), ("ran VBD O O\n", False)):
-        with pytest.raises(ValueError, match=r"line 1: it has . columns?, but 3( or, without tags, 2)? were expected"):
+    assert read_document(io.StringIO("ran\n"), layout, needs_tags=False).X == [["ran"]]
+    for text, needs_tags, expected in (
+        ("ran VBD\n", True, "3"),
+        ("ran\n", True, "3"),
+        ("ran VBD O O\n", False, "3 or, without tags, 1 or 2"),
+    ):
+        with pytest.raises(ValueError, match=rf"line 1: it has . columns?, but {expected} were expected"):
             read_document(io.StringIO(text), layout, needs_tags=needs_tags)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "text", "found"),
+    [
+        ((0, 2), 3, "a b c\n", ("a", "c")),  # all but the tags
+        ((0, 2), 3, "a c\n", ("a", "c")),  # the tokens alone
+        ((0,), 3, "a b\n", "a"),
+        ((1,), 2, "a\n", "a"),
+        ((0, 2), 1, "a c\n", ("a", "c")),  # where tags were in between
+    ],
+)
+def test_what_is_no_part_of_tokens_may_be_missing(x, y, text, found):
+    document = read_document(io.StringIO(text), Layout(x=x, y=y, width=4), needs_tags=False)
+    assert (document.X, document.y) == ([[found]], None)
 
 
 def test_a_single_column_is_that_of_words():

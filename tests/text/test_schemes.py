@@ -105,6 +105,10 @@ def test_what_fits_several_schemes():
             lambda: find_scheme([["B-X", "O", "I-X"]]),
             r"y breaks the rules of IOB2, IOBES, BILOU, IOB1: y\[0\] goes from 'O' to 'I-X' at position 2, .*",
         ),
+        (
+            lambda: find_scheme([["I-X", "O"], ["I-X"], ["O", "B-X"]]),
+            r"y breaks the rules of .*: y\[2\] goes from 'O' to 'B-X' at position 1, which IOB1 forbids\.",
+        ),
         (lambda: check_tags([["S-X"]], "bio"), r"y\[0\] has 'S-X' at position 0, which is no tag of IOB2\."),
         (lambda: check_tags([["I-X"]], "BIO"), r"y\[0\] begins with 'I-X', which IOB2 forbids\."),
         (lambda: check_tags([["O", "B-X"]], "bilou"), r"y\[0\] ends with 'B-X', which BILOU forbids\."),

@@ -1,0 +1,65 @@
+"""Tags of files in one scheme, with a word about those that break its rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from maxmargin.cli.common import located, say
+from maxmargin.tagger import Tagger
+from maxmargin.text import Document, Mended, mend_tags
+from maxmargin.text.mending import spells_entities
+
+
+def in_scheme(document: Document, scheme: str | None, *, is_quiet: bool = False) -> Mended:
+    """The tags of a document, mended, in a scheme, or in the one that fits best; says which lines were wrong."""
+    with located(document):
+        mended = mend_tags(document.y, scheme)
+    if mended.faults and not is_quiet:
+        lines = mended.told(
+            lambda fault: f"{document.where(fault.sequence, fault.position)}: the sentence {fault.fault}"
+        )
+        say(f"Warning: {lines}")
+    return mended
+
+
+def settle_scheme(
+    tagger: Tagger, train: Document, dev: Document | None, *, is_quiet: bool
+) -> tuple[Document, Document | None]:
+    """The documents with tags of one scheme, which the tagger has from now on."""
+    mended = None if tagger.scheme is None else _in_its_scheme(train, tagger.scheme, is_quiet)
+    if mended is None:
+        tagger.set_params(scheme=None, layout=train.layout)
+    else:
+        tagger.set_params(scheme=mended.scheme, layout=replace(train.layout, scheme=mended.source))
+        train = replace(train, y=mended.y)
+        if dev is not None:
+            dev = replace(dev, y=in_scheme(dev, mended.scheme, is_quiet=is_quiet).y)
+        if not is_quiet:
+            converted = "" if mended.scheme == mended.source else f", converted to {mended.scheme}"
+            say(f"Tags are {mended.source}{converted}: predictions keep to its rules.")
+    if dev is not None and not is_quiet:
+        _tell_of_unknown_tags(train, dev)
+    return train, dev
+
+
+def _in_its_scheme(train: Document, scheme: str, is_quiet: bool) -> Mended | None:
+    """The tags in the scheme that was asked for; None where there is none to be found."""
+    try:
+        return in_scheme(train, None if scheme == "auto" else scheme, is_quiet=is_quiet)
+    except ValueError as error:
+        if scheme != "auto":
+            raise
+        if spells_entities(train.y) and not is_quiet:
+            say(f"Warning: {error} Without a scheme, predictions keep to no rules.")
+        return None
+
+
+def _tell_of_unknown_tags(train: Document, dev: Document) -> None:
+    known = {tag for tags in train.y or () for tag in tags}
+    unknown: dict[str, tuple[int, int]] = {}  # where each is for the first time
+    for i, tags in enumerate(dev.y or ()):
+        for t, tag in enumerate(tags):
+            if tag not in known:
+                unknown.setdefault(tag, (i, t))
+    for tag, (i, t) in unknown.items():
+        say(f"Warning: {dev.where(i, t)}: {tag!r} is not among the tags of {train.name}, and is never predicted.")
