@@ -13,7 +13,7 @@ from tests import naive
 
 METHODS = [
     BCFW(steps=steps, sampling=sampling, cache=cache)
-    for steps in ("fw", "pairwise", "away")
+    for steps in ("fw", "pairwise", "away", "best")
     for sampling in ("uniform", "permutation", "gap")
     for cache in (0, 3)
 ]

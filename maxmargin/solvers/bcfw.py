@@ -14,14 +14,14 @@ from maxmargin.losses import Loss
 from maxmargin.persist.registry import kept
 from maxmargin.solvers import sum_tree
 from maxmargin.solvers.active_sets import Carried, DualPoint, StoredLoss, enlarged, no_sets, rescale, sets_of
-from maxmargin.solvers.block_steps import AWAY, EXACT, FW, PAIRWISE, StepRule, block_steps
+from maxmargin.solvers.block_steps import AWAY, BEST, EXACT, FW, PAIRWISE, StepRule, block_steps
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.exact_steps import exact_steps
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Run
 from maxmargin.solvers.solver import Solver
 
-STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "exact": EXACT}
+STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "best": BEST, "exact": EXACT}
 SAMPLINGS = ("uniform", "permutation", "gap")
 
 MOST_BYTES = 2**26  # of mean parts: where they would take more, Frank-Wolfe steps keep active sets, too
@@ -40,7 +40,8 @@ class BCFW(Solver):
     Parameters
     ----------
     steps : "fw", "pairwise" or "away": how to move on a block; the latter two keep active sets and leave bad outputs;
-        "exact" moves to the best mixture of all outputs of the example, which classes have a way to find
+        "best" takes, in each step, that of the three which raises the dual most (appendix G of the paper); "exact"
+        moves to the best mixture of all outputs of the example, which classes have a way to find
     sampling : order of the examples: "permutation" visits each once per pass, "uniform" draws with replacement, "gap"
         draws in proportion to the block gaps or, with exact steps, visits those in turn whose gap is not small
     cache : outputs kept per example to save calls of the oracle; 0 for no cache

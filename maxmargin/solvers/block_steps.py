@@ -42,7 +42,7 @@ from maxmargin.solvers.bounds import confine, release
 from maxmargin.solvers.loss_pass import is_below
 from maxmargin.solvers.sum_tree import change, draw
 
-FW, PAIRWISE, AWAY, EXACT = range(4)
+FW, PAIRWISE, AWAY, EXACT, BEST = range(5)
 
 NEGLIGIBLE = 1e-12  # the weight below which active outputs are dropped
 
@@ -53,7 +53,7 @@ CALLS, HITS, WRONG = 0, 1, 2
 class StepRule(NamedTuple):
     """What kind of steps to take."""
 
-    kind: int  # FW, PAIRWISE, AWAY or EXACT
+    kind: int  # FW, PAIRWISE, AWAY, EXACT or BEST of the first three
     keeps_means: bool  # whether the dual point is kept as mean parts, with FW and exact steps, in place of active sets
     stores: bool  # whether outputs are stored, as active sets or for the cache
     cache_limit: int  # how many outputs of an example to keep for the cache; 0 for no cache
@@ -122,19 +122,11 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
             copy_into(y, matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot])
 
         kind = rule.kind
-        slope = best - mean
-        limit = 1.0
-        if kind != FW:
-            weight = sets.alpha[first + away]
-            worst = sets.score[first + away]
-            if kind == PAIRWISE:
-                slope = best - worst
-                limit = weight
-            elif slope > mean - worst or sets.stored_count[i] == 1:
-                kind = FW
-            else:
-                rest, slope = sum_of_others(sets, i, away)
-                limit = weight / rest if rest > 0 else 0.0
+        if kind == AWAY and (best - mean > mean - sets.score[first + away] or sets.stored_count[i] == 1):
+            kind = FW
+        elif kind == BEST:
+            kind = best_kind(problem, i, y, best, mean, sets, away, rule.weight[i] * scale, delta, scratch.work)
+        slope, limit = slope_and_limit(sets, i, kind, best, mean, away)
         if slope <= 0 or limit <= 0:
             continue
 
@@ -176,6 +168,36 @@ def score_stored(problem, i, theta, sets):
         if alpha[slot] > 0 and (worst < 0 or score[slot] < score[worst]):
             worst = slot
     return mean, best, worst
+
+
+@helper
+def slope_and_limit(sets, i, kind, best, mean, away):
+    """The slope of the dual along a step of this kind towards an output of the score `best`, and how far it may go."""
+    if kind == FW:
+        return best - mean, 1.0
+    weight = sets.alpha[sets.slot_at[i] + away]
+    if kind == PAIRWISE:
+        return best - sets.score[sets.slot_at[i] + away], weight
+    rest, slope = sum_of_others(sets, i, away)
+    return slope, weight / rest if rest > 0 else 0.0
+
+
+@helper
+def best_kind(problem, i, y, best, mean, sets, away, scale, delta, work):
+    """The kind of step that raises the dual most."""
+    chosen = FW
+    most = 0.0
+    for kind in range(EXACT):
+        slope, limit = slope_and_limit(sets, i, kind, best, mean, away)
+        if slope > 0 and limit > 0:
+            set_direction(problem, i, kind, delta, y, sets, away, False, delta)
+            curvature = scale * squared_norm(problem, i, delta, work)
+            gamma = min(limit, slope / curvature) if curvature > 0 else limit
+            gain = gamma * (slope - gamma * curvature / 2)
+            if gain > most:
+                most = gain
+                chosen = kind
+    return chosen
 
 
 @helper

@@ -218,7 +218,7 @@ def test_sum_tree_draws_in_proportion(values, u):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"steps": "newton"}, "steps must be one of fw, pairwise, away, exact, not 'newton'"),
+        ({"steps": "newton"}, "steps must be one of fw, pairwise, away, best, exact, not 'newton'"),
         ({"sampling": "random"}, "sampling must be one of uniform, permutation, gap, not 'random'"),
         ({"cache": -1}, "cache must be an integer, at least 0, not -1"),
         ({"cache": 2.5}, "cache must be an integer, at least 0, not 2.5"),
@@ -245,6 +245,25 @@ def test_bad_options(options, message):
 def test_bad_boxes(problem, lower, upper, message):
     with pytest.raises(ValueError, match=message):
         BCFW().solve(problem, lower=lower, upper=upper)
+
+
+def test_the_best_step_is_the_best_of_three():
+    """From the same point, a step on the only example raises the dual by no less than any kind of steps does.
+
+    By more where the step away is the best one, but that towards the oracle's output is steeper, which "away" takes.
+    """
+    problem = toy_chains(n=1, n_labels=3, max_length=5)
+    chosen = set()
+    for seed, C in enumerate(np.geomspace(0.01, 10, 20)):
+        start = BCFW(steps="pairwise").solve(problem, C, tol=1e-12, max_passes=1 + seed % 4).dual
+        reached = {
+            steps: BCFW(steps=steps).solve(problem, 2 * C, start=start, tol=1e-12, max_passes=1).trace.dual[-1]
+            for steps in ("fw", "pairwise", "away", "best")
+        }
+        best = reached.pop("best")
+        assert best >= max(reached.values()) * (1 - 1e-9)
+        chosen |= {steps for steps, dual in reached.items() if dual >= best * (1 - 1e-9)}
+    assert len(chosen) > 1
 
 
 SEQUENCE = [BCFW(), BCFW(cache=3), BCFW(steps="pairwise", cache=3), BCFW(steps="away"), FrankWolfe()]
