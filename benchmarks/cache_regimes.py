@@ -2,7 +2,7 @@
 
 A cached output is taken where the gap that it promises is at least F times the last known gap of its example (the local
 criterion) and nu / n times the last known gap of all (the global one). Over a grid of F and nu: the share of steps by
-cached outputs, which criterion was mostly the stricter one, and the duality gap after as many effective passes, that is,
+cached outputs, which criterion was mostly the stricter one, and the duality gap after some effective passes, that is,
 oracle calls per example, those of certificates included. The cost is divided by the number of labels, C = 1.
 """
 

@@ -1,6 +1,6 @@
 """The variants of BCFW side by side: Figures 3, 5 and 6 of *Minding the gaps* (Osokin et al. 2016).
 
-Steps (Frank-Wolfe, pairwise or away), sampling (uniform, by permutations, or by gaps) and cache (none or CACHE outputs
+Steps (Frank-Wolfe, pairwise, away, or the best of them), sampling (uniform, by permutations, or by gaps) and cache (none or CACHE outputs
 per example) on chains, graph cuts and poses, for a regularization that is too strong, good, and too weak. An effective
 pass is as many oracle calls as there are examples, those of the certificates included. The cost is the Hamming distance
 (in the paper, divided by the length), and CoNLL-2000 has all features of its template (in the paper, 74,658 of them).
@@ -198,7 +198,7 @@ def plot_method(panel: Any, method: str, runs: list[Run], key: str) -> None:
         10 ** np.median(logs, axis=0),
         color=color,
         linestyle={"gap": "-", "uniform": "--", "permutation": ":"}[sampling],
-        marker={"pairwise": "o", "fw": "s", "away": "^"}[steps],
+        marker={"pairwise": "o", "fw": "s", "away": "^", "best": "v"}[steps],
         markevery=20,
         markersize=5,
         label=method,
@@ -209,7 +209,7 @@ def main() -> None:
     arguments = parse_arguments(
         __doc__,
         ("--datasets", {"nargs": "+", "choices": list(SETTINGS), "default": ["ocr-small"]}),
-        ("--steps", {"nargs": "+", "choices": ["fw", "pairwise", "away"], "default": ["fw", "pairwise"]}),
+        ("--steps", {"nargs": "+", "choices": ["fw", "pairwise", "away", "best"], "default": ["fw", "pairwise"]}),
         (
             "--sampling",
             {"nargs": "+", "choices": ["uniform", "permutation", "gap"], "default": ["uniform", "gap"]},
