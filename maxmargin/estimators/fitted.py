@@ -14,6 +14,8 @@ from maxmargin.persist import save
 from maxmargin.problem import part_sizes
 from maxmargin.trace import Certified, Status, Trace
 
+RENAMED = {"fit_bias": "fit_intercept"}  # arguments that models saved by earlier versions have under another name
+
 
 class FittedModel(Estimator):
     """A model that has an encoder and weights, once it is fitted, and an argument `n_jobs`."""
@@ -63,7 +65,7 @@ class FittedModel(Estimator):
     @classmethod
     def _loaded(cls, fitted: Any, **arguments: Any) -> Self:
         """The model of what was saved, which need not have been one."""
-        model = cls(**arguments)
+        model = cls(**{RENAMED.get(name, name): value for name, value in arguments.items()})
         if fitted is not None:
             kinds = {"_encoder": Encoder, "trace_": Trace, "status_": Status, "n_iter_": int, "certificate_": Certified}
             for name, kind in kinds.items():

@@ -1,0 +1,34 @@
+"""Models that earlier versions have saved: they load, and say what they said then."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import maxmargin
+
+FOLDER = Path(__file__).parent / "earlier"
+NAMES = sorted(path.name for path in FOLDER.glob("*.model"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_load(name):
+    model = maxmargin.load(FOLDER / name)
+    assert model.certificate_.gap >= 0
+    assert repr(model)
+
+
+def test_there_are_some():
+    assert len(NAMES) > 10
+
+
+def test_sequences_are_read_as_before(interpreted_kernels):
+    model = maxmargin.load(FOLDER / "chain_crf.model")
+    assert not model.fit_intercept
+    assert model.coef_.emissions.shape == (64, 10)
+    assert [len(labels) for labels in model.predict([np.ones((3, 64))])] == [3]
+
+
+def test_taggers_tag_as_before(interpreted_kernels):
+    tagger = maxmargin.load(FOLDER / "tagger.model")
+    assert tagger.predict([["Bob", "lives", "in", "Rome"]]) == [["B-PER", "O", "O", "B-LOC"]]
