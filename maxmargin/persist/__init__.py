@@ -7,7 +7,8 @@ import sys
 from typing import Any
 
 from maxmargin.persist import container
-from maxmargin.persist.container import Broken, replacing, writable
+from maxmargin.persist.container import Broken
+from maxmargin.persist.files import replacing, writable
 from maxmargin.persist.registry import register
 from maxmargin.persist.values import Reader, Writer
 

@@ -17,14 +17,12 @@ import mmap
 import os
 import re
 import struct
-import uuid
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+
+from maxmargin.persist.files import replacing
 
 MAGIC = b"maxmargn"
 VERSION = 1
@@ -68,55 +66,6 @@ def write(path: Any, content: Any, arrays: list[np.ndarray]) -> None:
             for part in parts:
                 file.write(part)
             file.write(bytes(padding))
-
-
-@contextmanager
-def replacing(path: Any) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of another once all is written; if writing fails, that one stays."""
-    target = writable(path)
-    beside = _beside(target)
-    try:
-        with open(beside, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def writable(path: Any) -> Path:
-    """The file that a path leads to, through links; raises an OSError of one sentence if it cannot be written."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"{os.fspath(path)!r} cannot be written: it is a folder.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{os.fspath(path)!r} cannot be written: its folder does not exist.")
-    beside = _beside(target)
-    try:
-        with open(beside, "xb"):
-            pass
-        beside.unlink()
-    except OSError as error:
-        raise type(error)(f"{os.fspath(path)!r} cannot be written: {error.strerror or error}.") from error
-    return target
-
-
-def _beside(target: Path) -> Path:
-    """A new file in the same folder, to be renamed."""
-    return target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex[:12]}.part")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename last, where folders can be synced."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _stored(array: np.ndarray) -> tuple[dict[str, Any], list[memoryview]]:

@@ -5,7 +5,8 @@ elsewhere changes, and compiles anew when a docstring does. Here an entry is a f
 types of its arguments, and a stamp: of the bytecode, constants and names of every function that it reaches, of the
 implementations of generics that its types select, of the interfaces, and of this room, which lays out memory. So two
 processes never disagree on an index, and an edit recompiles what it touches. What is not watched: functions that are
-given to Numba by ``overload`` or ``intrinsic`` outside this room; delete the cache after an edit of one.
+given to Numba by ``overload`` or ``intrinsic`` outside this room; delete the cache after an edit of one. Where the
+files are, and which of them are trusted: `maxmargin.runtime.entries`.
 """
 
 from __future__ import annotations
@@ -15,23 +16,21 @@ import contextlib
 import enum
 import functools
 import hashlib
-import os
-import pickle
 import sys
-import tempfile
 import types as python_types
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite
-import llvmlite.binding as llvm
 import numba
 import numpy as np
-from numba.core import caching, config, serialize
+from numba.core import config
+from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 
 from maxmargin.runtime.abi import Stored
+from maxmargin.runtime.entries import ENDING, Entry, folder_of
 from maxmargin.runtime.tables import Interface
 
 _CONSTANTS = (int, float, complex, str, bytes, frozenset, type(None), type(Ellipsis), np.generic, np.dtype)
@@ -141,50 +140,11 @@ def _codes(code: Any) -> Iterator[Any]:
             yield from _codes(constant)
 
 
-class Entry(NamedTuple):
-    """What is on disk of a compiled function, after a checksum."""
-
-    counts_references: bool  # then it calls Numba's runtime, which takes 20 MB of memory to set up
-    reduced: tuple[Any, ...]  # Numba's own form
-
-    @classmethod
-    def of(cls, compiled: Any) -> Entry:
-        """Without what only a caller that inlines it would need, or a reader: most of Numba's form.
-
-        Of the code for inlining the names of functions stay, which Numba looks up.
-        """
-        library = compiled.library
-        (name, kind, (machine_code, bitcode)), *others = compiled._reduce()
-        names = [function.name for function in library.get_defined_functions()]
-        outline = llvm.parse_assembly("\n".join(f'define void @"{name}"() {{ ret void }}' for name in names))
-        others = ["" if isinstance(item, str) else item for item in others]  # a listing of the types of variables
-        called = [function.name.lower() for function in llvm.parse_bitcode(bitcode).functions]
-        counts_references = any(name.startswith("nrt_") for name in called)
-        return cls(counts_references, ((name, kind, (machine_code, outline.as_bitcode())), *others))
-
-    def write(self, path: Path) -> None:
-        """Write the file whole or not at all."""
-        content = serialize.dumps(tuple(self))
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        os.replace(temporary, path)
-
-    @classmethod
-    def read(cls, path: Path) -> Entry:
-        """Read a file that `write` has written, and nothing has changed."""
-        content = path.read_bytes()
-        size = hashlib.sha256().digest_size
-        if hashlib.sha256(content[size:]).digest() != content[:size]:
-            raise ValueError(f"{path} is damaged.")
-        return cls(*pickle.loads(content[size:]))
-
-
 @functools.cache
 def _surroundings() -> str:
     """A hash of what all compiled code depends on: versions, settings, and the files that lay out memory."""
     digest = hashlib.sha256(repr((sys.version, numba.__version__, llvmlite.__version__, np.__version__)).encode())
-    digest.update(repr([vars(config)[name] for name in ("BOUNDSCHECK", "OPT")]).encode())
+    digest.update(repr([vars(config)[name] for name in ("BOUNDSCHECK", "OPT", "USING_SVML")]).encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         if path.stem in ("abi", "dispatch", "inner", "lanes", "numeric", "tables", "views"):
             digest.update(path.read_bytes())
@@ -220,24 +180,24 @@ def before_compiling(tell: Callable[[], None]) -> Iterator[None]:
 class KernelCache:
     """The entries of one function, in the place of Numba's cache in its dispatcher.
 
-    Without a writable folder, or where an entry is broken, every process compiles for itself.
+    Without a folder that can be written to, or where an entry is broken, every process compiles for itself what is not
+    there.
     """
 
     def __init__(self, function: Callable, options: dict[str, Any]) -> None:
         self.function = function
         self.options = options
-        self._implementation = caching.CompileResultCacheImpl(function)
         self._sought: dict[Any, Path | None] = {}  # where entries were looked for, and will be kept
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function of a signature, or None."""
         with contextlib.suppress(Exception):  # a broken or unreadable entry only costs a compilation
             path = self._sought[sig] = self._path(sig, target_context.codegen())
-            if path is not None and path.exists():
+            if path is not None:
                 entry = Entry.read(path)
                 if entry.counts_references:  # of Numba's other parts loaded code needs none
                     rtsys.initialize(target_context)
-                found = self._implementation.rebuild(target_context, entry.reduced)
+                found = CompileResult._rebuild(target_context, *entry.reduced)
                 loaded[self.function.__name__] += 1
                 return found
         compiled_anew[self.function.__name__] += 1
@@ -249,13 +209,8 @@ class KernelCache:
         """Keep a compiled function, in place of older ones of the same signature."""
         with contextlib.suppress(Exception):  # a full disk or a read-only folder only costs the next compilation
             path = self._sought.pop(sig)
-            if path is None or not self._implementation.check_cachable(compiled):
-                return
-            self._implementation.locator.ensure_cache_path()
-            Entry.of(compiled).write(path)
-            for old in path.parent.glob(f"{path.stem.rpartition('-')[0]}-*{path.suffix}"):
-                if old != path:
-                    old.unlink(missing_ok=True)
+            if path is not None and not compiled.lifted and not compiled.library.has_dynamic_globals:
+                Entry.of(compiled).write(path)
 
     def _path(self, sig: Any, codegen: Any) -> Path | None:
         kinds = getattr(sig, "args", sig)
@@ -266,10 +221,10 @@ class KernelCache:
             cell.cell_contents for cell in self.function.__closure__ or ()
         ]  # which tell kernels of a factory apart
         closure = [_plain(value) for value in cells if isinstance(value, _CONSTANTS)]
-        place = str(sig), codegen.magic_tuple(), _surroundings(), closure
+        place = str(sig), codegen.magic_tuple(), _surroundings(), closure, self.options.get("boundscheck")
         signature = hashlib.sha256(repr(place).encode()).hexdigest()[:16]
         interfaces = [interface.description for interface in Interface.named.values()]
         parts = Reach(self.function, classes).digest, interfaces, _plain(self.options)
         stamp = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
         name = f"{self.function.__module__}.{self.function.__qualname__}".replace("<", "").replace(">", "")
-        return Path(self._implementation.locator.get_cache_path()) / f"{name}-{signature}-{stamp}.kernel"
+        return folder_of(self.function) / f"{name}-{signature}-{stamp}{ENDING}"

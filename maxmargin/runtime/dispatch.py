@@ -13,24 +13,26 @@ while the structure that calls them is compiled, and inlined.
 from __future__ import annotations
 
 import contextlib
-import contextvars
+import dis
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba.core import config, errors
+from numba.core import errors
 from numba.extending import overload, register_jitable
 
 from maxmargin.runtime.abi import OPAQUE, Packed
 from maxmargin.runtime.cache import KernelCache, Reach
 from maxmargin.runtime.garbage import no_garbage_collection
 from maxmargin.runtime.inner import InnerCompiler, KernelCompiler
-from maxmargin.runtime.tables import FunctionTable, Interface, kind_of
+from maxmargin.runtime.modes import is_interpreted
+from maxmargin.runtime.tables import KINDS, FunctionTable, Interface, kind_of
 
-__all__ = ["generic", "helper", "implements", "interpreted", "kernel", "supports"]
+__all__ = ["generic", "helper", "implements", "kernel", "supports"]
 
 PROBLEM, LOSS = Interface("problem"), Interface("loss")
 
@@ -51,33 +53,11 @@ _UNCOUNTED = {"_nrt": False}
 _KERNEL = {**_OPTIONS, **_UNCOUNTED}
 
 _compiled_types: set[type] = set()  # NamedTuple classes with implementations of generics
-_is_interpreted = contextvars.ContextVar("interpreted", default=bool(vars(config)["DISABLE_JIT"]))
-
-
-@contextlib.contextmanager
-def interpreted() -> Iterator[None]:
-    """Run kernels as plain Python inside a with block, to step through them in a debugger.
-
-    Examples
-    --------
-    >>> from maxmargin import BCFW
-    >>> from maxmargin.runtime import interpreted
-    >>> from maxmargin.testing import toy_chains
-    >>> with interpreted():
-    ...     result = BCFW(steps="pairwise").solve(toy_chains())
-    >>> result.status.name
-    'OPTIMAL'
-    """
-    token = _is_interpreted.set(True)
-    try:
-        yield
-    finally:
-        _is_interpreted.reset(token)
 
 
 def runs_compiled(target: Any) -> bool:
     """Whether kernels run compiled on a problem, features or a loss."""
-    return type(target) in _compiled_types and not _is_interpreted.get()
+    return type(target) in _compiled_types and not is_interpreted.get()
 
 
 def generic(declaration: Callable | None = None, *, interface: Interface | None = None, like: Any = None) -> Callable:
@@ -185,6 +165,7 @@ def implements(function: Callable, *classes: type, **options: Any) -> Callable[[
         found = list(inspect.signature(implementation).parameters)
         if found != expected:
             raise TypeError(f"{function.__name__} takes ({', '.join(expected)}), not ({', '.join(found)}).")
+        _check_returns(function, implementation)
         for cls in classes:
             function.implementations[cls] = implementation  # type: ignore[attr-defined]
             function.options[cls] = options  # type: ignore[attr-defined]
@@ -192,6 +173,19 @@ def implements(function: Callable, *classes: type, **options: Any) -> Callable[[
         return implementation
 
     return register
+
+
+def _check_returns(function: Any, implementation: Callable) -> None:
+    """Raise where a generic returns a value and its implementation may end without one, as Numba takes pages to say."""
+    if function.interface is None or function.result is KINDS["None"]:
+        return
+    steps = [(step.opname, step.argval) for step in dis.get_instructions(implementation)]
+    ends = [last for last in itertools.pairwise(steps) if last[1][0] == "RETURN_VALUE"]
+    if ("RETURN_CONST", None) in steps or any(before == ("LOAD_CONST", None) for before, _ in ends):
+        raise TypeError(
+            f"{implementation.__name__} must return a {function.__annotations__['return']}, as {function.__name__} "
+            "does, but it may end without a return statement."
+        )
 
 
 class Bound:
@@ -255,18 +249,20 @@ def kernel(function: Callable) -> Callable:
         if table is not None:
             _link(table, function)
         kinds = tuple(map(kind_of, values))
-        found = entry_points.get(key := tuple(map(id, kinds)))  # of types that are kept: their hashes take long
+        options = {**_KERNEL, **table.options} if table is not None and table.options else _KERNEL
+        key = len(options), *map(id, kinds)  # of types that are kept: their hashes take long
+        found = entry_points.get(key)
         if found is None:
-            found = entry_points[key] = _compiled(function, kinds, _KERNEL).entry_point, kinds
+            found = entry_points[key] = _compiled(function, kinds, options).entry_point, kinds
         return found[0](*values)
 
-    entry_points: dict[tuple[int, ...], tuple[Any, Any]] = {}
+    entry_points: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     call.interpreted = function  # type: ignore[attr-defined]
     return call
 
 
 def _is_compiled_array(target: Any) -> bool:
-    return isinstance(target, np.ndarray) and not _is_interpreted.get()
+    return isinstance(target, np.ndarray) and not is_interpreted.get()
 
 
 def _as_argument(value: Any, table: FunctionTable | None) -> Any:
@@ -279,6 +275,7 @@ def _as_argument(value: Any, table: FunctionTable | None) -> Any:
     loss = table.loss
     if loss is None or loss.target is not value:
         loss = FunctionTable(value, LOSS, table.dtype, [int(value.margin)])
+        loss.options = table.options
         for function in losses:
             _fill(loss, function)
             _link(table, function.implementations[type(value)])
@@ -298,15 +295,21 @@ def _fill(table: FunctionTable, function: Any) -> None:
     if cls not in function.implementations:
         raise NotImplementedError(f"{cls.__name__} has no {function.__name__}().")
     implementation, options = function.implementations[cls], function.options[cls]
-    signature = table.signature_of(function)
     try:
-        compiled = _compiled(implementation, signature, {**_BY_ADDRESS, **_UNCOUNTED, **options})
+        compiled = _implementation(implementation, table.signature_of(function), {**options, **table.options})
+    except errors.NumbaError as error:
+        what = f"{implementation.__name__}, which implements {function.__name__} for {cls.__name__},"
+        raise TypeError(f"{what} cannot be compiled as {function.signature}. Numba says:\n{error}") from None
+    table.put(function, compiled)
+
+
+def _implementation(function: Callable, signature: Any, options: dict[str, Any]) -> Any:
+    try:
+        return _compiled(function, signature, {**_BY_ADDRESS, **_UNCOUNTED, **options})
     except errors.NumbaError as error:
         if "NRT" not in str(error) and "returning of array" not in str(error):
             raise
-        # It makes arrays of its own: let Numba count them.
-        compiled = _compiled(implementation, signature, {**_BY_ADDRESS, **options})
-    table.put(function, compiled)
+    return _compiled(function, signature, {**_BY_ADDRESS, **options})  # it makes arrays: let Numba count them
 
 
 @functools.cache

@@ -45,6 +45,7 @@ from maxmargin.runtime.abi import (
     make_array,
     taken_by_address,
 )
+from maxmargin.runtime.modes import checks_bounds
 
 _WORD = ir.IntType(64)
 BLOCK, FIRST_NUMBER, FIRST_FUNCTION = 0, 1, 4  # words of a table
@@ -169,6 +170,7 @@ class FunctionTable:
         self.packed = Packed(target)
         self.work: types.Type = OPAQUE  # the type of its workspace, once there is one
         self.loss: FunctionTable | None = None  # the loss that kernels were last called with on this problem
+        self.options = {"boundscheck": True} if checks_bounds.get() else {}  # of its functions, for Numba
         self.dtype = np.dtype(dtype)
         self.kind = Table(interface.name, from_dtype(self.dtype))
         self._kept = kept

@@ -26,7 +26,8 @@ import scipy.sparse as sp
 import maxmargin
 from maxmargin.checks import check_positive, shown
 from maxmargin.persist import container
-from maxmargin.persist.container import Broken, writable
+from maxmargin.persist.container import Broken
+from maxmargin.persist.files import writable
 from maxmargin.persist.values import Reader, Writer
 from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Result

@@ -12,7 +12,8 @@ from maxmargin import problem as generics
 from maxmargin.encode.chain import ChainEncoder
 from maxmargin.encode.rows import Rows
 from maxmargin.runtime.blocks import starts_of
-from maxmargin.runtime.dispatch import interpreted, runs_compiled, supports
+from maxmargin.runtime.dispatch import runs_compiled, supports
+from maxmargin.runtime.modes import bounds_checked, interpreted
 from maxmargin.smoothing import EVERY, has_weight
 from maxmargin.structures.chain import ChainProblem
 from maxmargin.testing.caller import Caller
@@ -52,6 +53,7 @@ def check_structure(
     random_state: Any = 0,
     k: int = 4,
     lower: Any = -np.inf,
+    check_bounds: bool = False,
 ) -> None:
     """Check every generic function that `problem` implements.
 
@@ -62,8 +64,12 @@ def check_structure(
     random_state : seed of the random weights
     k : the number of outputs asked of the top-K oracle
     lower : lower bounds of the weights, a number or one per weight, for structures that need them
+    check_bounds : whether compiled code is to check all its indices, and raise an IndexError where one is out of
+        bounds, which else may end the process
     """
-    ways: list[Any] = [contextlib.nullcontext, interpreted] if runs_compiled(problem) else [interpreted]
+    ways: list[Any] = [interpreted]  # first, as Python says which line has an index out of bounds
+    if runs_compiled(problem):
+        ways.append(bounds_checked if check_bounds else contextlib.nullcontext)
     for way in ways:
         with way():
             call = Caller(problem)

@@ -234,6 +234,26 @@ def test_a_file_takes_the_place_of_the_old_one_as_a_whole(path, words, monkeypat
     assert {*os.listdir(path.parent)} == {"a.model", "link"}
 
 
+def test_what_a_killed_save_has_left_goes_away_with_the_next(path):
+    left, busy, other = (path.with_name(f".{name}.0123456789ab.part") for name in ("a.model", "a.model-2", "b.model"))
+    for file in (left, busy, other):
+        file.write_bytes(b"half")
+    with open(busy, "rb") as file:
+        fcntl = pytest.importorskip("fcntl")
+        fcntl.flock(file, fcntl.LOCK_EX)  # as one that is being written
+        ChainCRF().save(path)
+    assert {*path.parent.iterdir()} == {path, busy, other}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_file_keeps_the_permissions_of_the_one_whose_place_it_takes(path):
+    ChainCRF().save(path)
+    path.chmod(0o600)
+    ChainCRF(C=2.0).save(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert maxmargin.load(path).C == 2.0
+
+
 def test_an_unwritable_target_is_named(tmp_path):
     for target, error, reason in (
         (tmp_path, IsADirectoryError, "it is a folder"),
