@@ -1,9 +1,10 @@
 """The variants of BCFW side by side: Figures 3, 5 and 6 of *Minding the gaps* (Osokin et al. 2016).
 
-Steps (Frank-Wolfe, pairwise, away, or the best of them), sampling (uniform, by permutations, or by gaps) and cache (none or CACHE outputs
-per example) on chains, graph cuts and poses, for a regularization that is too strong, good, and too weak. An effective
-pass is as many oracle calls as there are examples, those of the certificates included. The cost is the Hamming distance
-(in the paper, divided by the length), and CoNLL-2000 has all features of its template (in the paper, 74,658 of them).
+Steps (Frank-Wolfe, pairwise, away, or the best of them), sampling (uniform, by permutations, or by gaps) and cache
+(none or CACHE outputs per example) on chains, graph cuts and poses, for a regularization that is too strong, good, and
+too weak. An effective pass is as many oracle calls as there are examples, those of the certificates included. The cost
+is the Hamming distance (in the paper, divided by the length), and CoNLL-2000 has all features of its template (in the
+paper, 74,658 of them).
 
 Beside them, how unevenly the gap is spread over the examples, chi(gaps) at the end of each run, and chi(gaps)^3 /
 chi(curvatures), by which Theorem 2 expects sampling by exact gaps to be faster than uniform sampling.

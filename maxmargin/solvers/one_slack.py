@@ -4,19 +4,21 @@ A pass of the oracle at w gives one cut, a linear function below the loss term: 
 and its weights v = w(mu). The restricted problem, to minimise the regularized maximum of the cuts, is in its dual to
 find the best mixture of dual points (`bundle`), whose value is a lower bound. Its minimiser jumps about while cuts are
 few, so the next pass is only a share of the way from the best weights to it (Franc, Sonnenburg 2009), which doubles
-after a pass that was better and halves after one that was not. Cuts put together from cached outputs save passes where
-they are violated enough at the minimiser; a run ends only on a pass of the oracle itself.
+after a pass that was better and halves after one that was not; as published, it is all the way. Cuts put together from
+cached outputs save passes where they are violated enough at the minimiser; a run ends only on a pass of the oracle
+itself.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.checks import check_count
+from maxmargin.checks import check_count, check_flag
 from maxmargin.persist.registry import kept
 from maxmargin.solvers.active_sets import StoredLoss, enlarged, sets_of, store_outputs
 from maxmargin.solvers.bounds import project
@@ -38,6 +40,8 @@ class OneSlack(Solver):
     Parameters
     ----------
     cache : outputs kept per example, from which cuts are put together without calls of the oracle; 0 for no cache
+    damped : whether to go but a share of the way to the minimiser of the restricted problem, and to mix old cuts; with
+        ``OneSlack(cache=0, damped=False)`` it is the method as published: many more passes where C is large
 
     References
     ----------
@@ -46,12 +50,14 @@ class OneSlack(Solver):
     """
 
     cache: int = 10
+    damped: bool = True
 
     takes_kernels: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("cache", self.cache, 0)
+        check_flag("damped", self.damped)
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective
@@ -67,7 +73,7 @@ class OneSlack(Solver):
                 if found.value < state.primal:
                     state.best, state.primal, state.reached = w, found.value, found.value - found.slack
                     state.share = min(2 * state.share, 1.0)
-                else:
+                elif self.damped:
                     state.share = max(state.share / 2, LEAST_SHARE)
                 yield Certificate(w.astype(run.w.dtype), found.value, state.dual)
             state.found = None
@@ -78,7 +84,7 @@ class OneSlack(Solver):
     def _begin(self, run: Run) -> State:
         w = run.start_weights()
         return State(
-            cuts=Bundle(run.objective, MOST_CUTS),
+            cuts=Bundle(run.objective, MOST_CUTS if self.damped else sys.maxsize),
             cache=Cache(run.objective, self.cache),
             minimiser=w,
             best=w,

@@ -10,6 +10,7 @@ from maxmargin.solvers.bounds import make_bounds
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.lazy_weights import average, current, lazy_step, lazy_weights
 from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.run import Run
 from maxmargin.solvers.simplex_qp import maximise_on_simplex
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
@@ -29,6 +30,7 @@ HINGE_SOLVERS = [
     Casimir(inner="saga"),
     OneSlack(),
     OneSlack(cache=0),
+    OneSlack(cache=0, damped=False),
     NSlack(),
 ]
 
@@ -143,6 +145,21 @@ def test_one_slack_goes_a_share_of_the_way_where_the_whole_way_leads_too_far():
     assert result.trace.passes[-1] <= 110  # 160 the whole way
 
 
+def test_one_slack_as_published_goes_all_the_way():
+    """Every pass is at the minimiser of the restricted problem, with all cuts, and there are more passes."""
+    problem = toy_chains(n=60, n_labels=3)
+    run = Run(Objective(problem, 10.0), None, 1e-9, 0.0, np.inf, None, 0)
+    certificates = OneSlack(cache=0, damped=False).iterate(run)
+    next(certificates)
+    for k in range(60):
+        certificate = next(certificates)
+        assert np.allclose(certificate.w, run.state.minimiser, rtol=1e-9)
+        assert len(run.state.cuts.points) == k + 2
+    damped, plain = (OneSlack(cache=0, damped=d).solve(problem, 10.0, tol=1e-3) for d in (True, False))
+    assert plain.status is Status.OPTIMAL
+    assert plain.trace.passes[-1] > damped.trace.passes[-1]
+
+
 def test_a_cache_saves_calls_of_the_oracle():
     problem = toy_chains(n=60, n_labels=3)
     plain, cached = (OneSlack(cache=c).solve(problem, 1.0, tol=1e-3) for c in (0, 10))
@@ -192,6 +209,7 @@ def test_a_non_finite_objective_stops_the_run_with_the_last_good_weights(solver)
         (lambda: SGD(step=0.1), "schedule='polyak' has no step to set"),
         (lambda: SGD(schedule="sqrt"), "schedule='sqrt' needs a step"),
         (lambda: OneSlack(cache=-1), "cache must be an integer, at least 0, not -1"),
+        (lambda: OneSlack(damped=2), "damped must be True or False, not 2"),
         (lambda: NSlack(keep=0), "keep must be an integer, at least 1, not 0"),
     ],
 )
