@@ -1,22 +1,42 @@
 """scikit-learn's contract of estimators, kept without loading it, which takes longer than everything else here.
 
-What needs scikit-learn (tags, diagrams of notebooks, errors) loads it when it is asked for, as a rule by scikit-learn.
+What needs scikit-learn (tags, diagrams of notebooks, requests of metadata, errors) loads it when it is asked for. Once
+it is loaded, by whomever, estimators are instances of its `BaseEstimator`: that becomes a base of `Estimator` as soon
+as one is made, or is asked for something that it has not got.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
+import re
+import sys
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Self
+
+OF_SCIKIT_LEARN = re.compile("set_[a-z_]+_request|get_metadata_routing|_repr_(html|mimebundle)_")
 
 
-class Estimator:
+class Lone:
+    """The only base of estimators until scikit-learn is loaded: Python adds none where there is only `object`."""
+
+
+class Estimator(Lone):
     """An object with parameters: the arguments of its constructor, kept as attributes of the same names."""
 
-    if TYPE_CHECKING:  # a fit sets attributes by name
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """As usual, once the base is the right one."""
+        adopt_base()
+        return super().__new__(cls)
 
-        def __getattr__(self, name: str) -> Any: ...
+    def __getattr__(self, name: str) -> Any:
+        """What there is not yet, unless scikit-learn is loaded."""
+        if OF_SCIKIT_LEARN.fullmatch(name):
+            import sklearn.base  # noqa: F401
+        adopt_base()
+        return object.__getattribute__(self, name)  # or the error of a property that raised one
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name.
@@ -28,8 +48,7 @@ class Estimator:
         found = {name: getattr(self, name) for name in sorted(inspect.signature(type(self)).parameters)}
         if deep:
             for name, value in [*found.items()]:
-                if hasattr(value, "get_params") and not isinstance(value, type):
-                    found |= {f"{name}__{inner}": held for inner, held in value.get_params().items()}
+                found |= {f"{name}__{inner}": held for inner, held in parameters_of(value).items()}
         return found
 
     def set_params(self, **params: Any) -> Self:
@@ -55,7 +74,7 @@ class Estimator:
             else:
                 setattr(self, name, value)
         for name, values in nested.items():
-            getattr(self, name).set_params(**values)
+            setattr(self, name, with_parameters(name, getattr(self, name), values))
         return self
 
     def __repr__(self) -> str:
@@ -65,17 +84,48 @@ class Estimator:
         changed = ", ".join(f"{name}={text}" for name, text in shown.items() if text != defaults[name])
         return f"{type(self).__name__}({changed})"
 
-    def _repr_html_(self) -> str:
-        """Its diagram in notebooks."""
-        from sklearn.utils import estimator_html_repr
-
-        return estimator_html_repr(self)
-
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn wants to know of it."""
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+
+def adopt_base() -> None:
+    """Make estimators those of scikit-learn, if it is loaded and they are not yet."""
+    base = getattr(sys.modules.get("sklearn.base"), "BaseEstimator", None)
+    if base is not None and Estimator.__bases__ == (Lone,):
+        Estimator.__bases__ = base, Lone  # which stays, so that bases agree in every order
+        for cls in descendants(Estimator):
+            base.__init_subclass__.__func__(cls)  # gives it its methods, such as set_fit_request
+
+
+def descendants(cls: type) -> Iterator[type]:
+    """A class and all that inherit from it."""
+    yield cls
+    for child in cls.__subclasses__():
+        yield from descendants(child)
+
+
+def parameters_of(value: Any) -> dict[str, Any]:
+    """The parameters of an estimator, or of a solver or loss, whose fields they are; of others none."""
+    if isinstance(value, type):
+        return {}
+    if hasattr(value, "get_params"):
+        return value.get_params()
+    return {f.name: getattr(value, f.name) for f in fields(value) if f.init} if is_dataclass(value) else {}
+
+
+def with_parameters(name: str, value: Any, changed: dict[str, Any]) -> Any:
+    """A parameter, called `name`, with some of its own changed; solvers and losses, which cannot, are made again."""
+    if hasattr(value, "set_params"):
+        return value.set_params(**changed)
+    known = parameters_of(value)
+    for inner in changed:
+        if inner not in known:
+            listed = f"it has {', '.join(known)}" if known else f"set {name} to an object that has"
+            raise ValueError(f"Invalid parameter {inner!r} of {name}, which is {value!r}: {listed}.")
+    return replace(value, **changed)
 
 
 def unfitted(estimator: Any) -> Any:

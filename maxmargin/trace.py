@@ -33,6 +33,10 @@ class Status(enum.Enum):
     INEXACT = "the oracle is not exact, and does not tell whether the duality gap is within tol"
     SURROGATE = "a surrogate of the objective was minimised, whose optimum has a duality gap above tol"
 
+    def __reduce__(self) -> Any:
+        """By its value, as other ways to write objects than pickle ask for it."""
+        return Status, (self.value,)
+
 
 @register
 class Certified(NamedTuple):

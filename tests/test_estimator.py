@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 
-from maxmargin import CandidateSVM, ChainCRF, Tagger
+from maxmargin import BCFW, CandidateSVM, ChainCRF, GraphSVM, Loss, Tagger
 from maxmargin.estimator import unfitted
 from maxmargin.text import WindowFeatures
 from tests.small import candidates
@@ -74,6 +74,57 @@ def test_weights_of_examples_are_routed(interpreted_kernels):
     with sklearn.config_context(enable_metadata_routing=True):
         cross_validate(Weighted(), X, y, cv=2, params={"sample_weight": weights}, error_score="raise")
     assert sorted(np.concatenate(given)) == weights.tolist()
+
+
+def test_requests_of_metadata_are_told(interpreted_kernels):
+    X, y, *_ = candidates(np.random.default_rng(0))
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = CandidateSVM(random_state=0).set_fit_request(sample_weight=False, costs=True)
+        asked = model.get_metadata_routing().fit.requests
+        assert (asked["sample_weight"], asked["costs"], asked["callback"]) == (False, True, None)
+        costs = [np.arange(len(x)) != best for x, best in zip(X, y, strict=True)]
+        cross_validate(model, X, y, cv=2, params={"costs": costs}, error_score="raise")
+
+
+LATER = """
+import sys
+from maxmargin import ChainCRF, Tagger
+first, tagger = ChainCRF(), Tagger()
+assert "sklearn" not in sys.modules
+from sklearn.base import BaseEstimator, clone
+assert isinstance(ChainCRF(), BaseEstimator) and isinstance(first, BaseEstimator) and isinstance(tagger, BaseEstimator)
+assert "<style>" in tagger._repr_html_()
+"""
+
+
+def test_estimators_are_those_of_scikit_learn_once_it_is_loaded():
+    subprocess.run([sys.executable, "-c", LATER], check=True)
+    assert isinstance(ChainCRF(), BaseEstimator)
+
+
+def test_parameters_of_solvers_and_losses():
+    model = GraphSVM(solver=BCFW(), loss=Loss("l2", mu=2.0))
+    assert (model.get_params()["solver__steps"], model.get_params()["loss__mu"]) == ("fw", 2.0)
+    model.set_params(solver__steps="pairwise", loss__mu=0.5)
+    assert (model.solver, model.loss) == (BCFW(steps="pairwise"), Loss("l2", mu=0.5))
+    with pytest.raises(
+        ValueError, match=r"Invalid parameter 'stepz' of solver, which is BCFW.*: it has steps, sampling"
+    ):
+        model.set_params(solver__stepz="fw")
+    with pytest.raises(
+        ValueError, match="Invalid parameter 'steps' of solver, which is 'auto': set solver to an object"
+    ):
+        ChainCRF().set_params(solver__steps="fw")
+
+
+def test_fitted_models_are_written_by_skops(interpreted_kernels):
+    skops = pytest.importorskip("skops.io")
+    X, y, *_ = candidates(np.random.default_rng(0))
+    model = CandidateSVM(random_state=0).fit(X, y)
+    written = skops.dumps(model)
+    read = skops.loads(written, trusted=skops.get_untrusted_types(data=written))
+    assert read.status_ is model.status_
+    assert np.array_equal(read.predict(X), model.predict(X))
 
 
 def test_parts_of_the_package_are_there_once_it_is_imported():

@@ -134,17 +134,22 @@ class MultiLabelEncoder(RowEncoder):
 
 INDICATORS = "a matrix of 0 and 1, a row per example and a column per label, as MultiLabelBinarizer makes it"
 
+BINARY = "Only binary classification is supported, of each label."  # as scikit-learn wants it said
+
 
 def check_indicators(y: Any, n: int, n_labels: int | None = None) -> np.ndarray:
     """Check the labels of n examples, rows of 0 and 1, as many as in training."""
-    labels = check_array(y.toarray() if sp.issparse(y) else y, "y", INDICATORS, (None, None))
+    labels = y.toarray() if sp.issparse(y) else y
+    if np.ndim(labels) == 1:
+        raise ValueError(f"y must be {INDICATORS}, not a single column. {BINARY}")
+    labels = check_array(labels, "y", INDICATORS, (None, None))
     check_truths(labels, n, INDICATORS, "row")
     if n_labels is not None and labels.shape[1] != n_labels:
         raise ValueError(f"y has {labels.shape[1]} labels, but the model was fitted with {n_labels}.")
     is_wrong = (labels != 0) & (labels != 1)
     if is_wrong.any():
         i, label = np.argwhere(is_wrong)[0].tolist()
-        raise ValueError(f"y[{i}, {label}] is {labels[i, label]}, but labels must be 0 or 1.")
+        raise ValueError(f"y[{i}, {label}] is {labels[i, label]}, but labels must be 0 or 1: {BINARY}")
     return labels.astype(np.int32)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from numbers import Integral
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -89,6 +89,10 @@ class StructuredModel(FittedModel):
     )
     verbose: int = parameter("int", "Print the trace as it grows.", default=0)
 
+    # what scikit-learn passes on, where metadata routing is enabled, unless told otherwise
+    __metadata_request__fit: ClassVar = {"sample_weight": True}
+    __metadata_request__score: ClassVar = {"sample_weight": True}
+
     _loss = "hinge"  # what it minimises; models with a choice have an argument, `loss`
 
     def __init_subclass__(cls) -> None:
@@ -101,15 +105,6 @@ class StructuredModel(FittedModel):
         tags.input_tags.two_d_array = False
         tags.input_tags.sparse = True
         return tags
-
-    def get_metadata_routing(self) -> Any:
-        """What scikit-learn passes on to it, where metadata routing is enabled: weights of examples."""
-        from sklearn.utils.metadata_routing import MetadataRequest
-
-        request = MetadataRequest(owner=self)
-        for method in (request.fit, request.score):
-            method.add_request(param="sample_weight", alias=True)
-        return request
 
     # --- training -------------------------------------------------------------------------------------------------
 

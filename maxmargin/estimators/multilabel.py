@@ -28,7 +28,7 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_label, tags.classifier_tags.multi_class = True, False
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         return tags

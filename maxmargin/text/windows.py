@@ -100,6 +100,15 @@ class WindowFeatures(Estimator):
         """`fit`, then `transform`."""
         return self.fit(X, y).transform(X)
 
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Do nothing, as pipelines ask all their steps to: features of tokens are no table, whatever is asked for.
+
+        Parameters
+        ----------
+        transform : ignored
+        """
+        return self
+
     def transform(self, X: Any) -> Windows:
         """The features of the tokens.
 

@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import MultiLabelCRF, MultiLabelSVM, Status
@@ -231,11 +232,26 @@ def test_scikit_learn_checks():
             "check_dtype_object",
         ],
         "classes_ has a row per label": ["check_classifier_multioutput"],
+        "classes are made two": ["check_classifier_not_supporting_multiclass"],
     }
     expected = {check: reason for reason, checks in reasons.items() for check in checks}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_estimator(OfAnyTarget(random_state=0), expected_failed_checks=expected)
+
+
+@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.parametrize("model", [MultiLabelSVM, MultiLabelCRF])
+def test_scikit_learn_knows_that_labels_have_two_classes(model):
+    assert get_tags(model()).classifier_tags.multi_class is False
+    for check in (
+        estimator_checks.check_classifier_not_supporting_multiclass,
+        estimator_checks.check_fit_idempotent,
+        estimator_checks.check_fit2d_predict1d,
+        estimator_checks.check_estimators_overwrite_params,
+        estimator_checks.check_n_features_in,
+    ):
+        check(model.__name__, model(random_state=0))
 
 
 @pytest.mark.parametrize(
