@@ -103,7 +103,8 @@ def adopt_base() -> None:
 def descendants(cls: type) -> Iterator[type]:
     """A class and all that inherit from it."""
     yield cls
-    for child in cls.__subclasses__():
+    children: list[type] = cls.__subclasses__()
+    for child in children:
         yield from descendants(child)
 
 
