@@ -23,7 +23,7 @@ import numpy as np
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
-from maxmargin.structures.graph_cut import CAPACITY_BITS
+from maxmargin.structures.cuts import CAPACITY_BITS
 from maxmargin.structures.max_flow import SOURCE, Flow, new_flow, plant_trees, saturate
 
 MOST_ROUNDS = 5  # of expansions of all states

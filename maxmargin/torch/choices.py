@@ -25,7 +25,7 @@ class Candidates(Potentials):
     Parameters
     ----------
     scores : (B, K) padded, or (N,) packed
-    lengths : (B,) numbers of candidates; None of padded ones that have all K
+    lengths : (B,) numbers of candidates; of padded ones also a (B, K) boolean mask, or None where all have K
 
     True outputs y are (B,) indices; costs have the shape of `scores` and are 1 by default, of the true ones 0.
 
@@ -100,10 +100,11 @@ class GraphCuts(Potentials):
 
     Parameters
     ----------
-    nodes : (B, V), or (N,) packed with `lengths`, the potentials of label 1, against 0
+    nodes : (B, V), or (N,) packed with `lengths`, the potentials of label 1, against 0; ``-inf`` rules label 1 out
     edges : (E, 2) pairs of nodes, the same in all graphs of the batch; packed, (M, 2) those of one graph after the
         other, with nodes counted from 0 in each
-    penalties : (E,), (B, E), or packed (M,), what it costs an edge that its ends have different labels; not negative
+    penalties : (E,), (B, E), or packed (M,), what it costs an edge that its ends have different labels; not negative,
+        and ``inf`` where they must have the same
     lengths, edge_lengths : (B,) numbers of nodes and edges of packed graphs
 
     True outputs y have the shape of `nodes`; wrong labels cost 1, or `cost` in that shape. Minimum cuts have no sum

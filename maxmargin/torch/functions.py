@@ -14,12 +14,14 @@ from maxmargin.runtime.blocks import new_blocks
 from maxmargin.torch import kernels
 from maxmargin.torch.autograd import Attained, Batch, Scored, Spread
 from maxmargin.torch.potentials import Parts, Potentials, checked
+from maxmargin.torch.untraced import untraced
 
 REDUCTIONS = ("mean", "sum", "none")
 
 Some = TypeVar("Some", bound=Potentials)
 
 
+@untraced
 def _attained(
     potentials: Potentials, y: Any, loss: Loss, cost: Any, n_jobs: int | None, is_relative: bool = True
 ) -> Tensor:
@@ -146,6 +148,7 @@ def log_partition(potentials: Potentials, *, n_jobs: int | None = None) -> Tenso
     return _attained(potentials, None, find_loss("log"), None, n_jobs, is_relative=False)
 
 
+@untraced
 def marginals(potentials: Some, *, n_jobs: int | None = None) -> Some:
     """Mean parts under p(y) ~ exp score(y), in the shapes of the potentials: probabilities, and expected counts.
 
@@ -170,6 +173,7 @@ def marginals(potentials: Some, *, n_jobs: int | None = None) -> Some:
     )
 
 
+@untraced
 def decode(potentials: Potentials, *, n_jobs: int | None = None) -> Tensor:
     """The outputs of the highest scores, in the shape of true outputs; -1 for padding.
 
@@ -186,6 +190,7 @@ def decode(potentials: Potentials, *, n_jobs: int | None = None) -> Tensor:
     return potentials.arranged(np.split(outputs.values, outputs.start[1:-1])).to(batch.flat.device)
 
 
+@untraced
 def topk(potentials: Potentials, k: int, *, n_jobs: int | None = None) -> tuple[Tensor, Tensor]:
     """The K best outputs, best first, and their scores.
 
@@ -219,6 +224,7 @@ def topk(potentials: Potentials, k: int, *, n_jobs: int | None = None) -> tuple[
     return rows.to(batch.flat.device), Scored.apply(batch.flat, batch, outputs, counts, k).T
 
 
+@untraced
 def score(potentials: Potentials, y: Any, *, n_jobs: int | None = None) -> Tensor:
     """The scores of outputs y, (B,).
 

@@ -121,17 +121,17 @@ def _check_counts(**counts: Any) -> None:
         check_count(name, count)
 
 
-def _new(*shape: int) -> nn.Parameter:
-    return nn.Parameter(torch.zeros(*shape))
+def _new(*shape: int, **kind: Any) -> nn.Parameter:
+    return nn.Parameter(torch.zeros(*shape, **kind))
 
 
 class ScoreHead(Head):
     """Base of heads that give each row a score."""
 
-    def __init__(self, n_features: int) -> None:
+    def __init__(self, n_features: int, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         _check_counts(n_features=n_features)
-        self.scores = nn.Linear(n_features, 1, bias=False)
+        self.scores = nn.Linear(n_features, 1, bias=False, device=device, dtype=dtype)
 
     def weights(self) -> list[Tensor]:
         return [self.scores.weight]
@@ -144,6 +144,7 @@ class ChainHead(Head):
     ----------
     n_features : of each position
     n_labels : the number of labels
+    device, dtype : of the parameters
 
     Examples
     --------
@@ -156,11 +157,12 @@ class ChainHead(Head):
     torch.Size([2, 5])
     """
 
-    def __init__(self, n_features: int, n_labels: int) -> None:
+    def __init__(self, n_features: int, n_labels: int, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         _check_counts(n_features=n_features, n_labels=n_labels)
-        self.emissions = nn.Linear(n_features, n_labels)
-        self.start, self.end, self.transitions = _new(n_labels), _new(n_labels), _new(n_labels, n_labels)
+        kind = {"device": device, "dtype": dtype}
+        self.emissions, self.transitions = nn.Linear(n_features, n_labels, **kind), _new(n_labels, n_labels, **kind)
+        self.start, self.end = _new(n_labels, **kind), _new(n_labels, **kind)
 
     def forward(self, features: Tensor, lengths: Any = None) -> Chains:
         """The potentials of features, (B, T, F) padded or (N, F) packed."""
@@ -181,6 +183,7 @@ class TreeHead(Head):
     ----------
     n_features : of each node
     n_labels : the number of labels
+    device, dtype : of the parameters
 
     Examples
     --------
@@ -192,10 +195,11 @@ class TreeHead(Head):
     torch.Size([2, 2])
     """
 
-    def __init__(self, n_features: int, n_labels: int) -> None:
+    def __init__(self, n_features: int, n_labels: int, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         _check_counts(n_features=n_features, n_labels=n_labels)
-        self.nodes, self.pairs = nn.Linear(n_features, n_labels), _new(n_labels, n_labels)
+        kind = {"device": device, "dtype": dtype}
+        self.nodes, self.pairs = nn.Linear(n_features, n_labels, **kind), _new(n_labels, n_labels, **kind)
 
     def forward(self, features: Tensor, parents: Any, lengths: Any = None) -> Trees:
         """The potentials of features, (B, T, F) padded or (N, F) packed, of the nodes of trees."""
@@ -217,6 +221,7 @@ class CandidateHead(ScoreHead):
     Parameters
     ----------
     n_features : of each candidate
+    device, dtype : of the parameters
 
     Examples
     --------
@@ -244,6 +249,7 @@ class GraphCutHead(Head):
     ----------
     n_features : of each node
     n_edge_features : of each edge, which must not be negative; by default the constant 1
+    device, dtype : of the parameters
 
     Examples
     --------
@@ -253,11 +259,11 @@ class GraphCutHead(Head):
     torch.Size([2, 4])
     """
 
-    def __init__(self, n_features: int, n_edge_features: int = 1) -> None:
+    def __init__(self, n_features: int, n_edge_features: int = 1, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         _check_counts(n_features=n_features, n_edge_features=n_edge_features)
-        self.nodes = nn.Linear(n_features, 1)
-        self.edges = nn.Parameter(torch.full((n_edge_features,), 0.1))
+        self.nodes = nn.Linear(n_features, 1, device=device, dtype=dtype)
+        self.edges = nn.Parameter(torch.full((n_edge_features,), 0.1, device=device, dtype=dtype))
 
     def forward(
         self,
@@ -315,6 +321,7 @@ class MatchingHead(ScoreHead):
     Parameters
     ----------
     n_features : of each pair
+    device, dtype : of the parameters
 
     Examples
     --------

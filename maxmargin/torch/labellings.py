@@ -82,7 +82,7 @@ class Chains(Labellings):
     emissions : (B, T, L) padded, or (N, L) packed, the potentials of the labels at each position
     transitions : (L, L) potentials of going from one label (row) to the next (column), shared by all sequences;
         (B, L, L), those of each sequence; or (B, T - 1, L, L), those of each step of padded sequences
-    lengths : (B,) lengths of the sequences; None of padded ones that have all T
+    lengths : (B,) lengths of the sequences; of padded ones also a (B, T) boolean mask, or None where all have T
     start, end : (L,) potentials of the first and of the last label, or None
 
     ``-inf`` rules a label or a transition out.
@@ -166,7 +166,7 @@ class Trees(Labellings):
     parents : (B, T) or (N,) integers, the parent of each node, counted from 0 in each tree; -1 for roots
     pairs : (L, L) potentials of the labels of a parent (row) and its child (column), shared by all edges; (B, L, L),
         those of the edges of each tree; or (B, T, L, L), those of the edge from each node to its parent
-    lengths : (B,) numbers of nodes; None of padded trees that have all T
+    lengths : (B,) numbers of nodes; of padded trees also a (B, T) boolean mask, or None where all have T
 
     ``-inf`` rules a label or a pair out.
 

@@ -12,6 +12,7 @@ from maxmargin.encode.checks import locate
 from maxmargin.problem import part_sizes
 from maxmargin.runtime.blocks import starts_of
 from maxmargin.torch.kernels import NOTHING
+from maxmargin.torch.untraced import untraced
 
 FLOATS = (torch.float32, torch.float64)
 
@@ -27,6 +28,10 @@ class Potentials:
     tensors: tuple[Tensor, ...]
     starts: np.ndarray
     sizes: np.ndarray
+
+    def __init_subclass__(cls) -> None:
+        if "__init__" in vars(cls):
+            cls.__init__ = untraced(cls.__init__)  # type: ignore[method-assign]
 
     def problem(self, y: Any, cost: Any, dtype: Any) -> Any:
         """The problem of the library with these examples; true outputs and costs are left out where y is None."""
@@ -94,6 +99,19 @@ def check_labels(labels: np.ndarray, n_labels: int, offsets: np.ndarray) -> None
         raise ValueError(f"y holds {labels[at]} at position {place} of batch entry {i}, beyond 0 to {n_labels - 1}.")
 
 
+def lengths_of(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """The lengths that a boolean mask of padded rows stands for."""
+    array = mask.detach().cpu().numpy() if isinstance(mask, Tensor) else mask
+    if array.shape != shape:
+        raise ValueError(f"lengths must have the shape {shape[:1]}, or as a mask {shape}, not {array.shape}.")
+    lengths = array.sum(axis=1)
+    is_wrong = (array != (np.arange(shape[1]) < lengths[:, np.newaxis])).any(axis=1)
+    if is_wrong.any():
+        i = int(np.flatnonzero(is_wrong)[0])
+        raise ValueError(f"lengths, as a mask, must be True up to a length and False beyond, unlike batch entry {i}.")
+    return lengths
+
+
 class Rows:
     """The rows of a batch: padded, (B, T, ...) with lengths, or packed one after the other, (N, ...) with lengths.
 
@@ -101,7 +119,8 @@ class Rows:
     ----------
     name : of the tensor
     tensor : the rows
-    lengths : (B,) the numbers of rows of the examples; None of a padded tensor whose examples have all T
+    lengths : (B,) the numbers of rows of the examples; of a padded tensor also a (B, T) boolean mask of them, or None
+        where examples have all T
     n_axes : of a row
     """
 
@@ -118,6 +137,8 @@ class Rows:
             if not self.is_padded:
                 raise ValueError(f"lengths must say how many rows of {name} each example has, as they are packed.")
             lengths = np.full(shape[0], shape[1])
+        if self.is_padded and getattr(lengths, "dtype", None) in (torch.bool, bool):
+            lengths = lengths_of(lengths, shape[:2])
         n = shape[0] if self.is_padded else len(lengths)
         self.name, self.width = name, shape[1] if self.is_padded else None
         self.lengths = as_integers("lengths", lengths, (n,))

@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from maxmargin.encode.graph_cut import GraphCutEncoder, stack_graphs
 from maxmargin.problem import (
+    IMPOSSIBLE,
     augment,
     exp_oracle,
     max_marginals,
@@ -22,7 +23,7 @@ from maxmargin.problem import (
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.smoothing import EVERY
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
-from maxmargin.structures.graph_cut import NotSubmodularError, arcs
+from maxmargin.structures.cuts import NotSubmodularError, arcs
 from maxmargin.structures.max_flow import change_excess, new_flow, plant_trees, saturate
 from maxmargin.testing import Caller, check_structure
 from maxmargin.trace import Status
@@ -110,6 +111,37 @@ def test_random_graphs(seed, shapes, k, integer):
             assert np.allclose(found[:count], best[:count])
             assert np.allclose([score_output(problem, i, theta, output) for output in outputs[:count]], best[:count])
             assert len({tuple(output) for output in outputs[:count]}) == count
+
+
+def test_labels_and_cuts_that_are_ruled_out():
+    """One work for all calls; at least one output is possible."""
+    rng = np.random.default_rng(0)
+    problem = make_problem(rng, [make_graph(rng, *shape) for shape in SHAPES])
+    work, k = workspace(problem, 70), 70
+    for _ in range(10):
+        for i, (n_nodes, n_edges) in enumerate(SHAPES):
+            truth = problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
+            ends = problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]
+            theta = np.concatenate([rng.normal(size=2 * n_nodes), -rng.random(n_edges)])
+            other = (1 - truth) * n_nodes + np.arange(n_nodes)
+            theta[other[rng.random(n_nodes) < 0.4]] = IMPOSSIBLE
+            theta[2 * n_nodes :][(truth[ends[:, 0]] == truth[ends[:, 1]]) & (rng.random(n_edges) < 0.3)] = IMPOSSIBLE
+            call(augment, problem, i, theta)
+            every = np.array(list(naive.labellings(n_nodes, 2)))
+            values = np.array([score_output(problem, i, theta, y) for y in every])
+            is_possible = values > IMPOSSIBLE / 2
+            every, values = every[is_possible], values[is_possible]
+
+            y = np.zeros(n_nodes, np.int32)
+            assert np.isclose(call(max_oracle, problem, i, theta, y, work), values.max())
+            through = np.zeros_like(theta)
+            call(max_marginals, problem, i, theta, through, work)
+            for p, label in itertools.product(range(n_nodes), (0, 1)):
+                best = values[every[:, p] == label].max(initial=IMPOSSIBLE)
+                assert np.isclose(through[label * n_nodes + p], best)
+            outputs, found = np.zeros((k, n_nodes), np.int32), np.zeros(k)
+            assert call(topk_oracle, problem, i, theta, outputs, found, EVERY, work) == len(values)
+            assert np.allclose(found[: len(values)], np.sort(values)[::-1])
 
 
 def grid(height, width):

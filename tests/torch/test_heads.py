@@ -42,6 +42,16 @@ def case(request):
     return head, y, inputs
 
 
+@pytest.mark.parametrize(
+    "make", [lambda **kind: ChainHead(3, 2, **kind), lambda **kind: TreeHead(3, 2, **kind),
+             lambda **kind: CandidateHead(3, **kind), lambda **kind: GraphCutHead(3, **kind),
+             lambda **kind: MatchingHead(3, **kind)],
+)  # fmt: skip
+def test_parameters_have_the_device_and_dtype_that_is_asked_for(make):
+    found = [*make(device="meta", dtype=torch.float64).parameters()]
+    assert {(parameter.device.type, parameter.dtype) for parameter in found} == {("meta", torch.float64)}
+
+
 def mean_loss(head, y, inputs, loss="hinge"):
     return structured_loss(head(*inputs), y, loss)
 

@@ -351,6 +351,45 @@ def test_impossible_labels_and_transitions():
     assert torch.autograd.grad(gradient.square().sum(), emissions)[0].isfinite().all()
 
 
+def test_nodes_and_cuts_of_graphs_that_are_ruled_out():
+    rng, n_nodes = np.random.default_rng(0), 5
+    pairs, every = [*itertools.combinations(range(n_nodes), 2)], np.array([*labellings(n_nodes, 2)])
+    for _ in range(50):
+        edges = [pairs[k] for k in rng.permutation(len(pairs))[:6]]
+        nodes, penalties = 2 * rng.normal(size=n_nodes), rng.random(6)
+        nodes[rng.random(n_nodes) < 0.3], penalties[rng.random(6) < 0.2] = -np.inf, np.inf
+        cuts = every[:, [a for a, _ in edges]] != every[:, [b for _, b in edges]]
+        scores = np.where(every, nodes, 0).sum(axis=1) - np.where(cuts, penalties, 0).sum(axis=1)
+        truth = every[rng.choice(np.flatnonzero(np.isfinite(scores)))]
+        potentials = GraphCuts(torch.tensor(nodes[None], requires_grad=True), edges, torch.tensor(penalties))
+        assert decode(potentials)[0].tolist() == every[scores.argmax()].tolist()
+        best = np.sort(scores[np.isfinite(scores)])[::-1]
+        found = topk(potentials, len(every))[1][:, 0]
+        assert np.allclose(found[: len(best)].detach(), best)
+        assert torch.isinf(found[len(best) :]).all()
+        z = scores + (every != truth).sum(axis=1)
+        value = score(potentials, torch.tensor(truth[None])).item()
+        losses = hinge_loss, lambda *args: smooth_hinge_loss(*args, mu=0.5)
+        for loss, h in zip(losses, (z.max(), smooth_max(z[np.isfinite(z)], 0.5, "l2")[0]), strict=True):
+            reached = loss(potentials, torch.tensor(truth[None]))
+            assert reached.item() == pytest.approx(h - value, abs=1e-9)
+            assert torch.autograd.grad(reached, potentials.nodes)[0].isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["chains", "trees", "candidates"])
+def test_boolean_masks_stand_for_lengths(name):
+    first, second = random(3, 3, 2), random(2, 2)
+    mask = torch.arange(3) < torch.tensor(LENGTHS)[:, None]
+    make = {
+        "chains": lambda lengths: Chains(first, second, lengths),
+        "trees": lambda lengths: Trees(first, PARENTS, second, lengths),
+        "candidates": lambda lengths: Candidates(first[:, :, 0], lengths),
+    }[name]
+    for lengths in (mask, mask.numpy()):
+        assert torch.equal(log_partition(make(lengths)), log_partition(make(LENGTHS)))
+        assert torch.equal(decode(make(lengths)), decode(make(LENGTHS)))
+
+
 def chain(**changes):
     known = {"emissions": torch.zeros(2, 3, 2), "transitions": torch.zeros(2, 2), "lengths": [3, 2]}
     return Chains(**{**known, **changes})
@@ -370,6 +409,9 @@ def nan_at(i):
         (lambda: chain(lengths=[3, 0]), r"lengths\[1\] is 0, but must be 1 to 3"),
         (lambda: chain(lengths=[4, 3]), r"lengths\[0\] is 4"),
         (lambda: chain(lengths=[3]), "lengths must have the shape"),
+        (lambda: chain(lengths=torch.ones(3, 2, dtype=bool)), r"or as a mask \(2, 3\), not \(3, 2\)"),
+        (lambda: chain(lengths=torch.tensor([[True] * 3, [False, True, True]])), "False beyond, unlike batch entry 1"),
+        (lambda: chain(lengths=torch.zeros(2, 3, dtype=bool)), r"lengths\[0\] is 0"),
         (lambda: chain(emissions=torch.zeros(4, 2)), "add up to 5, but emissions has 4 rows"),
         (lambda: chain(emissions=torch.zeros(4, 2), lengths=None), "lengths must say"),
         (lambda: chain(emissions=torch.zeros(2)), r"1 axes|2 axes"),
