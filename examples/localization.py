@@ -75,14 +75,14 @@ def moved(true, shape, count, rng):
     return boxes[(boxes[:, 2:] - boxes[:, :2] >= SMALLEST_SIDE).all(axis=1)]
 
 
-def describe(images, boxes, network, cache=None):
+def describe(images, boxes, network, cache=None, size=CROP):
     """The maps of boxes and the margins around them."""
     wider = []
     for image, some in zip(images, boxes, strict=True):
         margin = np.rint(MARGIN * (some[:, 2:] - some[:, :2])).astype(int)
         corners = np.maximum(some[:, :2] - margin, 0), np.minimum(some[:, 2:] + margin, image.shape[:2])
         wider.append(np.concatenate(corners, axis=1))
-    return cnn_features(images, wider, network, size=CROP, cache=cache)
+    return cnn_features(images, wider, network, size=size, cache=cache)
 
 
 def refine(images, boxes, network, regressor):
@@ -104,16 +104,17 @@ class Backbone(nn.Sequential):
         )  # fmt: skip
 
 
-def pretrain(backbone, images, boxes, truths, epochs, rng):
-    """Train the network to tell the IoU of boxes: 40 proposals of an image, and 60 boxes around the true one."""
+def pretrain(backbone, images, boxes, truths, epochs, rng, size=CROP, counts=(40, 60), rate=2e-3):
+    """Train the network to tell the IoU of boxes: so many proposals of an image, and boxes around the true one."""
+    n_proposals, n_around = counts
     some = [
-        np.concatenate([own[rng.permutation(len(own))[:40]], moved(true, image.shape, 60, rng)])
+        np.concatenate([own[rng.permutation(len(own))[:n_proposals]], moved(true, image.shape, n_around, rng)])
         for image, own, true in zip(images, boxes, truths, strict=True)
     ]
-    X = torch.as_tensor(np.concatenate(describe(images, some, nn.Identity())))
+    X = torch.as_tensor(np.concatenate(describe(images, some, nn.Identity(), size=size)))
     y = torch.as_tensor(np.concatenate([iou(own, true) for own, true in zip(some, truths, strict=True)])).to(X)
     network = nn.Sequential(backbone, nn.Flatten(), nn.Linear(backbone(X[:1]).numel(), 1))
-    optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
+    optimizer = torch.optim.Adam(network.parameters(), lr=rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
     for _ in range(epochs):
         for which in torch.randperm(len(X)).split(128):

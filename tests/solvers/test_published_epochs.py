@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from maxmargin.solvers import BCFW, SVRG, Casimir
+from maxmargin.solvers.svrg import Epochs
 from maxmargin.structures.loopy import with_oracles
 from maxmargin.testing import toy_chains
 from tests import naive
@@ -64,13 +65,14 @@ def published_steps(blocks, w, kappa, n_epochs, is_saga):
     ],
     ids=str,
 )
-def test_the_steps_are_the_published_ones(problem, solver, kappa):
+def test_the_steps_are_the_published_ones(monkeypatch, problem, solver, kappa):
     blocks, start, seen = blocks_of(problem), np.random.default_rng(0).normal(size=21), []
-    options = {"start": start, "tol": 1e-12, "random_state": InOrder(np.random.PCG64(0))}
-    solver.solve(problem, C, max_passes=5, callback=lambda trace: seen.append(trace.primal[-1]), **options)
+    certify = Epochs.certificate
+    monkeypatch.setattr(Epochs, "certificate", lambda self: seen.append(self.point) or certify(self))
+    solver.solve(problem, C, start=start, tol=1e-12, max_passes=5, random_state=InOrder(np.random.PCG64(0)))
     centers = published_steps(blocks, start, kappa, 5, getattr(solver, "inner", "svrg") == "saga")
-    expected = [naive.primal(w, blocks, C) for w in (start, *centers)]
-    assert np.allclose(seen[:6], expected, rtol=1e-9)
+    assert len(seen) >= 6
+    assert np.allclose(seen[:6], [start, *centers], rtol=1e-9)
 
 
 @pytest.mark.parametrize("solver", [SVRG(smoothing=None), Casimir(smoothing=None)], ids=str)
