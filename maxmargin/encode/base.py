@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.checks import shown
-from maxmargin.encode.checks import find_labels, flatten_labels
+from maxmargin.encode.checks import UNKNOWN, find_labels, flatten_labels, refuse_unknown
 from maxmargin.encode.rows import Rows, as_stored
 from maxmargin.persist.registry import register
 from maxmargin.runtime.blocks import Blocks
@@ -213,6 +213,8 @@ class LabellingEncoder(RowEncoder):
             return np.zeros(rows.offsets[-1], np.int32)
         labels = flatten_labels(y, rows.lengths, noun, is_stacked=is_stacked)
         codes = find_labels(labels, self.classes)
+        if labels.dtype.kind == self.classes.dtype.kind == "i" and UNKNOWN in labels[codes < 0]:
+            refuse_unknown(labels, rows.offsets)
         if (codes < 0).all():
             raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")
         return codes

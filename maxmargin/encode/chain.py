@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from maxmargin.costs import labelling_costs
 from maxmargin.encode.bunch import Bunch
-from maxmargin.encode.checks import check_array, flatten_labels, flatten_weights, locate
+from maxmargin.encode.checks import check_array, flatten_labels, flatten_weights, learn_classes, locate
 from maxmargin.encode.pairs import PairwiseEncoder
 from maxmargin.encode.rows import Rows, append_columns, stack_rows
 from maxmargin.encode.vocabulary import learn_names
@@ -64,7 +64,7 @@ class ChainEncoder(PairwiseEncoder):
         vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed)
         rows = stack_rows(rows, lengths)
         flat = flatten_labels(y, rows.lengths, "sequence", is_stacked=lengths is not None)
-        classes, labels = np.unique(flat, return_inverse=True)
+        classes, labels = learn_classes(flat, rows.offsets)
         penalty = transition_penalties(allowed_transitions, classes, dtype)
         check_transitions(penalty, labels, rows.offsets, classes)
         scheme_penalty, end_penalty = scheme_penalties(constraints, flat, rows.offsets, classes, dtype)

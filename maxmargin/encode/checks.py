@@ -9,6 +9,8 @@ import numpy as np
 
 from maxmargin.checks import LARGEST, as_numbers, counted
 
+UNKNOWN = -1  # what many call a label that nobody has told
+
 
 def check_examples(X: Any, kind: str, noun: str) -> None:
     """Raise unless X is a list, of `kind` in messages, with at least one entry, `noun` in messages."""
@@ -95,6 +97,26 @@ def _as_labels(labels: Any, name: str) -> np.ndarray:
     if array.ndim != 1 or (array.size and array.dtype.kind not in "biuU"):
         raise TypeError(f"{name} must be a list of integers or of strings.")
     return array
+
+
+def learn_classes(labels: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted classes of flat labels, of rows that belong to examples as `offsets` say, and the indices of labels.
+
+    One that looks like an unknown label is an error: -1, the only negative one beside at least two others.
+    """
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == UNKNOWN and classes[1] >= 0:
+        refuse_unknown(labels, offsets)
+    return classes, codes
+
+
+def refuse_unknown(labels: np.ndarray, offsets: np.ndarray) -> None:
+    """Raise for the first unknown label."""
+    i, place = locate(int(np.argmax(labels == UNKNOWN)), offsets)
+    raise ValueError(
+        f"y[{i}] has the label {UNKNOWN} at row {place}, which is taken to be unknown, and every label must be known: "
+        f"leave such rows or examples out or, if {UNKNOWN} is a class of its own, call it something else."
+    )
 
 
 def find_labels(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from maxmargin.checks import check_choice
 from maxmargin.costs import COSTS, label_costs, shares_of_graphs
 from maxmargin.encode.base import LabellingEncoder
 from maxmargin.encode.bunch import Bunch
-from maxmargin.encode.checks import check_examples, find_labels, flatten_labels, flatten_weights, locate
+from maxmargin.encode.checks import check_examples, find_labels, flatten_labels, flatten_weights, learn_classes, locate
 from maxmargin.encode.edges import Graphs, check_ends, join_graphs
 from maxmargin.encode.rows import append_constant, row_features
 from maxmargin.runtime.blocks import Blocks
@@ -119,7 +119,7 @@ class GraphEncoder(LabellingEncoder):
         check_choice("interaction", interaction, TIES)
         typed = stack_graphs(X)
         nodes, edges = typed.graphs.nodes, typed.graphs.edges
-        classes, labels = np.unique(flatten_labels(y, nodes.lengths, "graph"), return_inverse=True)
+        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "graph"), nodes.offsets)
         node_types, node_type = np.unique(typed.node_types, return_inverse=True)
         edge_types, edge_type = np.unique(typed.edge_types, return_inverse=True)
         is_seen = np.zeros((len(node_types), len(classes)), bool)

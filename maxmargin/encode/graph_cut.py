@@ -11,7 +11,7 @@ import numpy as np
 from maxmargin.costs import label_costs, shares_of_graphs
 from maxmargin.encode.base import LabellingEncoder, by_row
 from maxmargin.encode.bunch import Bunch
-from maxmargin.encode.checks import check_examples, flatten_labels, flatten_weights, locate
+from maxmargin.encode.checks import check_examples, flatten_labels, flatten_weights, learn_classes, locate
 from maxmargin.encode.edges import Graphs, check_ends, join_graphs
 from maxmargin.encode.rows import append_constant, row_features
 from maxmargin.runtime.blocks import Blocks
@@ -42,7 +42,7 @@ class GraphCutEncoder(LabellingEncoder):
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
         graphs = stack_graphs(X)
         nodes = graphs.nodes
-        classes, labels = np.unique(flatten_labels(y, nodes.lengths, "graph"), return_inverse=True)
+        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "graph"), nodes.offsets)
         if len(classes) != 2:
             raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
         scales = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")

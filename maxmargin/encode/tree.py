@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from maxmargin.costs import labelling_costs
 from maxmargin.encode.bunch import Bunch
-from maxmargin.encode.checks import check_examples, flatten_labels, locate
+from maxmargin.encode.checks import check_examples, flatten_labels, learn_classes, locate
 from maxmargin.encode.edges import Graphs, check_parents, children_first, join_graphs
 from maxmargin.encode.pairs import PairwiseEncoder
 from maxmargin.encode.rows import Rows, append_columns, append_constant
@@ -80,7 +80,7 @@ class TreeEncoder(PairwiseEncoder):
         vocabulary, features = learn_names([tree.features for tree in X], min_count=min_count, n_hashed=n_hashed)
         trees = stack_trees(X, features)
         nodes = trees.nodes
-        classes, labels = np.unique(flatten_labels(y, nodes.lengths, "tree"), return_inverse=True)
+        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "tree"), nodes.offsets)
         penalty = label_penalties(X, nodes, classes, dtype)
         is_forbidden = penalty[np.arange(len(penalty)), labels[: len(penalty)]] != 0
         if is_forbidden.any():

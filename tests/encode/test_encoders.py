@@ -7,7 +7,19 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 
-from maxmargin import ChainCRF, ChainSVM, DeformableSVM, GraphCutSVM, MatchingSVM, Tree, TreeSVM
+from maxmargin import (
+    ChainCRF,
+    ChainSVM,
+    DeformableSVM,
+    GraphCRF,
+    GraphCutSVM,
+    GraphSVM,
+    KernelChainSVM,
+    MatchingSVM,
+    Tree,
+    TreeCRF,
+    TreeSVM,
+)
 from maxmargin.encode.base import same
 from maxmargin.problem import new_weights
 
@@ -82,3 +94,24 @@ def test_layouts_tell_polytopes_apart():
     assert wide.encoder == tall.encoder
     assert not same(wide.encoder.layout(wide.problem), tall.encoder.layout(tall.problem))
     assert same(wide.encoder.layout(wide.problem), wide.encoder.layout(wide.problem))
+
+
+@pytest.mark.parametrize(
+    "make", [ChainSVM, ChainCRF, KernelChainSVM, TreeSVM, TreeCRF, GraphSVM, GraphCRF, GraphCutSVM]
+)
+def test_minus_one_is_no_class_but_an_unknown_label(make, interpreted_kernels):
+    rows = np.eye(3)
+    X = [rows, rows[:2]] if "Chain" in make.__name__ else [(rows, [(0, 1), (1, 2)]), (rows[:2], [(0, 1)])]
+    message = r"y\[1\] has the label -1 at row 1, which is taken to be unknown.*if -1 is a class of its own"
+    with pytest.raises(ValueError, match=message):
+        make().fit(X, [[0, 1, 1], [0, -1]])
+    two = make(random_state=0).fit(X, [[-1, 1, 1], [-1, 1]])  # as in binary problems
+    assert two.classes_.tolist() == [-1, 1]
+    many = [[-2, -1, 0], [-1, 0]]  # where other labels are negative, too
+    if make is not GraphCutSVM:
+        assert make(random_state=0).fit(X, many).classes_.tolist() == [-2, -1, 0]
+    fitted = make(random_state=0).fit(X, [[0, 1, 1], [0, 1]])
+    with pytest.raises(ValueError, match=message):
+        fitted.score(X, [[0, 1, 1], [0, -1]])
+    with pytest.raises(ValueError, match=f"In the held-out data, X_dev and y_dev: {message}"):
+        make().fit(X, [[0, 1, 1], [0, 1]], X_dev=X, y_dev=[[0, 1, 1], [0, -1]])
