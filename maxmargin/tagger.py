@@ -139,8 +139,9 @@ class Tagger(Estimator):
         y = [*y] if isinstance(y, Iterator) else y
         chosen, tags = self.prepared(y)
         features, model = chosen.features, chosen.model
-        features.fit(X, tags)
-        model.fit(features.transform(X), tags, **chosen._held_out(features, X_dev, y_dev), **options)
+        rows, held_out = _fit_transform(features, X, tags), chosen._held_out(features, X_dev, y_dev)
+        _warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
+        model.fit(rows, tags, **held_out, **options)
         return self.complete(features, model, chosen.scheme)
 
     def tune(
@@ -165,9 +166,11 @@ class Tagger(Estimator):
         if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < np.inf)).all():
             raise ValueError(f"Cs must be a list of positive numbers, not {shown(Cs)}.")
         chosen, tags = self.prepared([*y] if isinstance(y, Iterator) else y)
-        features, rows = chosen.features.fit(X, tags), chosen.features.transform(X)
+        features = chosen.features
+        rows = _fit_transform(features, X, tags)
         lambdas = 1.0 / (len(rows) * grid)
         held_out = chosen._held_out(features, X_dev, y_dev)
+        _warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
         path = regularization_path(
             chosen.model, rows, tags, method="grid", lambdas=lambdas, eps=eps, callback=callback, **held_out
         )
@@ -257,3 +260,17 @@ class Tagger(Estimator):
 
 
 register(Tagger, get=Tagger._saved, make=Tagger._loaded)
+
+
+def _fit_transform(features: Any, X: Any, y: Any) -> Any:
+    """The features of the sentences to train on, which may differ from those of `transform`."""
+    if hasattr(features, "fit_transform"):
+        return features.fit_transform(X, y)
+    return features.fit(X, y).transform(X)
+
+
+def _warn_of_lists(features: Any, X: Any, y: Any, X_dev: Any, y_dev: Any) -> None:
+    """Warn of gazetteers that seem to be made of the sentences to train on."""
+    if isinstance(features, WindowFeatures) and X_dev is not None and y_dev is not None:
+        for message in features.leaks(X, y, X_dev, y_dev):
+            warnings.warn(message, UserWarning, stacklevel=3)

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
+
+from maxmargin.text.mending import mend_tags
+from maxmargin.text.schemes import find_entities
+
+Name = tuple[str, ...]  # its words, in lower case
+Titles = Mapping[Name, Sequence[str]]
+
+FOLDS = 10  # parts of the training data, each of which knows lists made of it by what the others have
+LEAST = 20  # names of a list that can be told to be made of training data
+MOST = 0.9  # of them are entities there
+LEAK, UNLIKELY = 2.0, 0.05  # times the share of held-out entities that a list may have of others, if it has as many
 
 
 class Gazetteers:
@@ -26,13 +39,69 @@ class Gazetteers:
                 self.titles.setdefault(tuple(name.split()), []).append(title)
         self.longest = max(map(len, self.titles), default=0)
 
-    def find(self, words: list[str]) -> Iterator[tuple[int, int, list[str]]]:
-        """First word, end and titles of names, the longest that begins at a word that is not part of the one before."""
+    def find(self, words: Iterable[str], instead: Titles | None = None) -> Iterator[tuple[int, int, Sequence[str]]]:
+        """First word, end and titles of names, the longest that begins at a word that is not part of the one before.
+
+        `instead` has other titles, or none, for some names.
+        """
         lower = tuple(word.lower() for word in words) if self.longest else ()
         start = 0
         while start < len(lower):
             ends = range(min(start + self.longest, len(lower)), start, -1)
-            end = next((end for end in ends if lower[start:end] in self.titles), None)
-            if end is not None:
-                yield start, end, self.titles[lower[start:end]]
-            start = end or start + 1
+            found = ((end, self._titles(lower[start:end], instead)) for end in ends)
+            end, titles = next(((end, titles) for end, titles in found if titles), (start + 1, ()))
+            if titles:
+                yield start, end, titles
+            start = end
+
+    def _titles(self, name: Name, instead: Titles | None) -> Sequence[str]:
+        return instead[name] if instead and name in instead else self.titles.get(name, ())
+
+    def cross_fit(self, sentences: Sequence[Sequence[str]], y: Any) -> tuple[list[str], Sequence[Titles]]:
+        """The lists that are made of the entities of y, and for each sentence the titles that other parts of y leave.
+
+        Such a list knows every entity of the sentences it is made of, but not those of others: a model that is trained
+        on it learns that what is not in the list is no entity. So a name of these lists counts in a tenth of the
+        sentences only if it is an entity in another tenth, too.
+        """
+        fold = [i * FOLDS // len(sentences) for i in range(len(sentences))]
+        folds: dict[Name, set[int]] = {}  # which have a name as an entity
+        for i, name in entity_names(sentences, y):
+            folds.setdefault(name, set()).add(fold[i])
+        sizes, overlaps = Counter(self._all_titles(self.titles)), Counter(self._all_titles(folds))
+        made = [title for title, n in sizes.items() if n >= LEAST and overlaps[title] >= MOST * n]
+        instead: list[dict[Name, list[str]]] = [{} for _ in range(FOLDS)]
+        for name, where in folds.items():
+            if len(where) == 1 and name in self.titles:
+                instead[min(where)][name] = [title for title in self.titles[name] if title not in made]
+        return made, [instead[k] for k in fold]
+
+    def leaks(self, train: tuple[Any, Any], held_out: tuple[Any, Any]) -> dict[str, str]:
+        """What there is to say of lists with far more of the entities to train on than of others, by title."""
+        names = [[name for _, name in entity_names(*part)] for part in (train, held_out)]
+        if min(map(len, names)) < LEAST:
+            return {}
+        counts = [Counter(self._all_titles(part)) for part in names]
+        shares = {
+            title: [found[title] / len(part) for found, part in zip(counts, names, strict=True)] for title in counts[0]
+        }
+        return {
+            title: f"The list {title!r} has {own:.0%} of the entities to train on, but {other:.0%} of those held out: "
+            "if it was made of the former, the model trusts it too much."
+            for title, (own, other) in shares.items()
+            if own > LEAK * max(other, UNLIKELY)
+        }
+
+    def _all_titles(self, names: Iterable[Name]) -> Iterator[str]:
+        return chain.from_iterable(self.titles.get(name, ()) for name in names)
+
+
+def entity_names(sentences: Sequence[Sequence[str]], y: Any) -> Iterator[tuple[int, Name]]:
+    """The entities of sentences, by number and name; none, where tags spell none."""
+    try:
+        found = find_entities(mend_tags(y).y)
+    except ValueError:
+        return
+    for i, (words, entities) in enumerate(zip(sentences, found, strict=False)):
+        for start, end, _ in entities:
+            yield i, tuple(word.lower() for word in words[start:end])

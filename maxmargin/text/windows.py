@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count, groupby, islice
+from itertools import count, groupby, islice, repeat
 from typing import Any, Self
 
-from maxmargin.checks import check_count, shown
+from maxmargin.checks import check_count
 from maxmargin.estimator import Estimator
 from maxmargin.persist.registry import register
-from maxmargin.text.gazetteers import Gazetteers
+from maxmargin.text.gazetteers import Gazetteers, Titles
+from maxmargin.text.tokens import split_tokens
 
 BLOCK = 2_000  # sentences whose words are looked up at once
 MOST_KEPT = 100_000  # words, or tags, whose features are remembered
@@ -38,7 +39,13 @@ class WindowFeatures(Estimator):
         The length of the longest sequence of tags within the window.
     gazetteers : dict, default=None
         Lists of names, each a string of one or more words: tokens that are part of one have a feature for its list, and
-        whether they begin the name or go on with it. Case does not matter; the longest name counts.
+        whether they begin the name or go on with it. Case does not matter; the longest name counts. Lists made of the
+        entities in y are cross-fit by `fit_transform`, which pipelines and `Tagger` call: see there.
+
+    Attributes
+    ----------
+    gazetteers_ : the gazetteers, indexed
+    cross_fit_ : list of the titles of those that `fit_transform` has found to be made of the entities in y
 
     Examples
     --------
@@ -97,8 +104,36 @@ class WindowFeatures(Estimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Windows:
-        """`fit`, then `transform`."""
-        return self.fit(X, y).transform(X)
+        """The features of the tokens to train on, in which lists that are made of their entities are cross-fit.
+
+        A list knows all entities of the sentences that it was made of, but not those of others, so that a model would
+        learn to trust it too much. Of a list whose names are entities in y, a name therefore counts in a sentence only
+        if it is an entity elsewhere, in another tenth of the sentences. Other features are those of `transform`.
+
+        Parameters
+        ----------
+        X : as in `transform`
+        y : list of sequences of tags
+
+        Returns
+        -------
+        as `transform`
+        """
+        rows = self.fit(X, y).transform(X)
+        self.cross_fit_: list[str] = []
+        if y is None or not self.gazetteers:
+            return rows
+        words = [split_tokens(sentence, i)[0] for i, sentence in enumerate(rows.sentences)]
+        self.cross_fit_, titles = self.gazetteers_.cross_fit(words, y)
+        return Windows(rows.extractor, rows.sentences, titles if self.cross_fit_ else None)
+
+    def leaks(self, X: Any, y: Any, X_dev: Any, y_dev: Any) -> list[str]:
+        """What there is to say of lists that know far more entities of y than of held-out sentences."""
+        parts = [
+            ([split_tokens(tokens, i)[0] for i, tokens in enumerate(x)], tags) for x, tags in ((X, y), (X_dev, y_dev))
+        ]
+        found = self.gazetteers_.leaks(*parts) if self.gazetteers else {}
+        return [message for title, message in found.items() if title not in self.cross_fit_]
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Do nothing, as pipelines ask all their steps to: features of tokens are no table, whatever is asked for.
@@ -131,27 +166,29 @@ class WindowFeatures(Estimator):
 class Windows(Sequence):
     """The features of sentences, made when they are asked for, so that they are never all in memory."""
 
-    def __init__(self, extractor: Extractor, sentences: Sequence[Any]) -> None:
+    def __init__(self, extractor: Extractor, sentences: Sequence[Any], titles: Sequence[Titles] | None = None) -> None:
         self.extractor, self.sentences = extractor, sentences
+        self.titles = titles  # of names, for each sentence, in place of those of the gazetteers
 
     def __len__(self) -> int:
         return len(self.sentences)
 
     def __getitem__(self, i: Any) -> Any:
+        titles = None if self.titles is None else self.titles[i]
         if isinstance(i, slice):
-            return Windows(self.extractor, self.sentences[i])
-        return self.extractor(self.sentences[i], i)
+            return Windows(self.extractor, self.sentences[i], titles)
+        return self.extractor(self.sentences[i], i, titles)
 
     def __iter__(self) -> Iterator[list[list[str]]]:
-        return map(self.extractor, self.sentences, range(len(self)))
+        return map(self.extractor, self.sentences, count(), self.titles or repeat(None))
 
     def coded(self, columns: Any) -> Iterator[list[list[int]]]:
         """The same with the columns of the names in their place; faster, as most words and tags come again."""
         extractor = self.extractor.coded(columns)
-        sentences, numbers = iter(self.sentences), count()
+        sentences, numbers, titles = iter(self.sentences), count(), iter(self.titles or repeat(None))
         while block := [*islice(sentences, BLOCK)]:
             extractor.meet(block)
-            yield from map(extractor, block, numbers)
+            yield from map(extractor, block, numbers, titles)
 
 
 class Cache(dict):
@@ -239,7 +276,7 @@ class Extractor:
     def __reduce__(self) -> Any:
         return Extractor, (self.options, self.gazetteers, self.columns)
 
-    def __call__(self, sentence: Any, i: int) -> list[list[Any]]:
+    def __call__(self, sentence: Any, i: int, titles: Titles | None = None) -> list[list[Any]]:
         code = self.code
         words, columns = split_tokens(sentence, i)
         rows = [[*self.own[word]] for word in words]
@@ -261,9 +298,9 @@ class Extractor:
                     names = self.tags[f"tag{k}[{shift:+}]"]
                     for row, ngram in beside(rows, ngrams, shift):
                         row += names[ngram]
-        for start, end, titles in self.gazetteers.find(words):
+        for start, end, found in self.gazetteers.find(words, titles):
             for t in range(start, end):
-                rows[t] += code([f"{title}={'begin' if t == start else 'inside'}" for title in titles])
+                rows[t] += code([f"{title}={'begin' if t == start else 'inside'}" for title in found])
         return rows
 
 
@@ -303,42 +340,6 @@ def beside(rows: list[list[Any]], values: Sequence[Any], shift: int) -> Iterator
 def joined(values: Sequence[str], n: int) -> Sequence[str]:
     """All sequences of n values."""
     return values if n == 1 else [*map("|".join, zip(*(values[k:] for k in range(n)), strict=False))]
-
-
-def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[str, ...]]]:
-    """The words of a sentence and its columns of tags."""
-    if isinstance(sentence, str) or not isinstance(sentence, Iterable):
-        raise TypeError(f"X[{i}] must be a list of tokens, not {shown(sentence)}.")
-    tokens = [*sentence]
-    kinds = {*map(type, tokens)}
-    if kinds == {str}:
-        return tokens, []
-    if kinds != {tuple} or len({*map(len, tokens)}) > 1 or not are_strings(tokens):
-        tokens = [check_token(token, t, i) for t, token in enumerate(tokens)]
-        for t, token in enumerate(tokens):
-            if len(token) != len(tokens[0]):
-                raise ValueError(
-                    f"X[{i}] has {len(token)} strings at position {t}, but {len(tokens[0])} at position 0."
-                )
-    words, *columns = zip(*tokens, strict=True) if tokens else ((),)
-    return [*words], columns
-
-
-def are_strings(tokens: list[tuple[Any, ...]]) -> bool:
-    """Whether tuples hold strings only, and at least one."""
-    try:
-        "".join(chain.from_iterable(tokens))
-    except TypeError:
-        return False
-    return bool(tokens[0])
-
-
-def check_token(token: Any, t: int, i: int) -> tuple[str, ...]:
-    """A token as a tuple; raises unless it is a string, or a tuple of strings."""
-    parts = (token,) if isinstance(token, str) else token
-    if isinstance(parts, (tuple, list)) and parts and all(isinstance(part, str) for part in parts):
-        return tuple(parts)
-    raise TypeError(f"X[{i}] has {shown(token)} at position {t}, but a token must be a string or a tuple of strings.")
 
 
 def character_class(code: int) -> str:

@@ -1,0 +1,45 @@
+"""Tokens: words, or tuples of a word and tags, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+from maxmargin.checks import shown
+
+
+def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The words of a sentence and its columns of tags."""
+    if isinstance(sentence, str) or not isinstance(sentence, Iterable):
+        raise TypeError(f"X[{i}] must be a list of tokens, not {shown(sentence)}.")
+    tokens = [*sentence]
+    kinds = {*map(type, tokens)}
+    if kinds == {str}:
+        return tokens, []
+    if kinds != {tuple} or len({*map(len, tokens)}) > 1 or not are_strings(tokens):
+        tokens = [check_token(token, t, i) for t, token in enumerate(tokens)]
+        for t, token in enumerate(tokens):
+            if len(token) != len(tokens[0]):
+                raise ValueError(
+                    f"X[{i}] has {len(token)} strings at position {t}, but {len(tokens[0])} at position 0."
+                )
+    words, *columns = zip(*tokens, strict=True) if tokens else ((),)
+    return [*words], columns
+
+
+def are_strings(tokens: list[tuple[Any, ...]]) -> bool:
+    """Whether tuples hold strings only, and at least one."""
+    try:
+        "".join(chain.from_iterable(tokens))
+    except TypeError:
+        return False
+    return bool(tokens[0])
+
+
+def check_token(token: Any, t: int, i: int) -> tuple[str, ...]:
+    """A token as a tuple; raises unless it is a string, or a tuple of strings."""
+    parts = (token,) if isinstance(token, str) else token
+    if isinstance(parts, (tuple, list)) and parts and all(isinstance(part, str) for part in parts):
+        return tuple(parts)
+    raise TypeError(f"X[{i}] has {shown(token)} at position {t}, but a token must be a string or a tuple of strings.")
