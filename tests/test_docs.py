@@ -5,6 +5,8 @@ import importlib
 import pkgutil
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,14 @@ MODULES = [name for name in MODULES if not name.startswith("maxmargin.torch")]  
 def test_docstring_examples(name, interpreted_kernels):
     failed, _ = doctest.testmod(importlib.import_module(name))
     assert failed == 0
+
+
+def test_the_benchmarks_are_listed():
+    listed = subprocess.run(
+        [sys.executable, "-m", "benchmarks"], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    names = re.findall(r"^  (\w+)  ", listed, flags=re.MULTILINE)
+    told = re.findall(
+        r"^\| `python -m benchmarks\.(\w+)", (ROOT / "benchmarks/README.md").read_text(), flags=re.MULTILINE
+    )
+    assert {*told} <= {*names}

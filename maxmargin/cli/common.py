@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 import typer
 
@@ -26,9 +29,51 @@ BATCH = 2_000  # sentences tagged at a time: the features of more need not be in
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+# What terminals act on, all but tabs and line ends, and what cannot be printed: halves of surrogate pairs.
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """A text with escapes in place of what a terminal would take for a command."""
+    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def say(message: str) -> None:
-    """A message for people, not for pipes."""
-    print(message, file=sys.stderr, flush=True)
+    """A message for people, not for pipes; if they have gone away, the work goes on."""
+    with suppress(BrokenPipeError):
+        print(plain(message), file=sys.stderr, flush=True)
+
+
+def show(text: Any) -> None:
+    """A result for people, on standard output."""
+    print(plain(str(text)))
+
+
+class Shield:
+    """Once it is up, Ctrl-C is remembered, and no longer ends the command: there is a model to be written."""
+
+    def __init__(self) -> None:
+        self.is_up = self.was_pressed = False
+
+    def __enter__(self) -> Self:
+        self.previous: Any = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def _handle(self, *_: Any) -> None:
+        if not self.is_up:
+            raise KeyboardInterrupt
+        self.was_pressed = True
+
+    def __exit__(self, *_: Any) -> None:
+        signal.signal(signal.SIGINT, self.previous)
+
+    def end(self, *, is_interrupted: bool) -> None:
+        """End the command, now that the model is written, if Ctrl-C was pressed while it was trained, or since."""
+        if is_interrupted:
+            say("Interrupted: this is the best model so far.")
+        if is_interrupted or self.was_pressed:
+            self.previous = signal.SIG_IGN  # what is pressed once more, or still, shall not change the exit code
+            raise typer.Exit(INTERRUPTED)
 
 
 def fail(message: str) -> NoReturn:
@@ -43,7 +88,9 @@ def reports_errors(command: Command) -> Command:
     @wraps(command)
     def wrapped(*args: Any, **options: Any) -> Any:
         try:
-            return command(*args, **options)
+            with told_warnings(is_quiet=options.get("quiet", False)):
+                command(*args, **options)
+            sys.stdout.flush()
         except BrokenPipeError:  # whoever read our output has enough of it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
@@ -58,9 +105,18 @@ def reports_errors(command: Command) -> Command:
     return wrapped  # type: ignore[return-value]
 
 
+@contextmanager
+def told_warnings(*, is_quiet: bool) -> Iterator[None]:
+    """Warnings of the library are messages like others."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: None if is_quiet else say(f"Warning: {message}")
+        yield
+
+
 def print_json(value: Any) -> None:
     """One JSON object on standard output."""
-    print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text), flush=True)
 
 
 def read(
@@ -115,8 +171,10 @@ def writing(path: Path | None) -> Iterator[Callable[[Iterable[str]], None]]:
         else:
             file = TextIOWrapper(stack.enter_context(replacing(path)), encoding="utf-8", newline="\n")
 
+        seen = plain if path is None and file.isatty() else str  # what is not in a terminal stays as it is
+
         def write(lines: Iterable[str]) -> None:
-            file.write("".join(f"{line}\n" for line in lines))
+            file.write("".join(f"{seen(line)}\n" for line in lines))
             file.flush()
 
         yield write
@@ -134,6 +192,14 @@ def located(document: Document) -> Iterator[None]:
         if not isinstance(cause, TagError):
             raise
         raise ValueError(f"{document.where(cause.sequence, cause.position)}: the sentence {cause.fault}.") from error
+
+
+def keep_apart(target: Path, what: str, others: Iterable[Path | None]) -> None:
+    """Raise where a file that is to be written is one of those that are read, or written, besides."""
+    for other in others:
+        is_same = other is not None and os.path.realpath(other) == os.path.realpath(target)
+        if is_same or (other is not None and other.is_file() and target.is_file() and other.samefile(target)):
+            raise ValueError(f"The {what} would take the place of {other}: give it another name.")
 
 
 def told(path: Path) -> str:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from sklearn.svm import LinearSVC
 
 from maxmargin import ChainSVM
+from maxmargin.cli.terminal import Terminal
 from maxmargin.datasets import Dataset, digit_words
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.trace import Status
@@ -41,7 +41,7 @@ class Example(NamedTuple):
 
 def run_demo(n_words: int, seed: int, plot: Path | None) -> None:
     """Train, compare, show an example and, on request, draw it all to a file."""
-    console = Console(highlight=False, emoji=False)
+    console = Terminal()
     words = digit_words(n_train=n_words, random_state=seed)
     n_digits = sum(map(len, words.y_train))
     console.print(
@@ -53,8 +53,10 @@ def run_demo(n_words: int, seed: int, plot: Path | None) -> None:
     model = _fitted(ChainSVM(C=C, tol=1e-3, random_state=seed, verbose=1), words)
     relative_gap = model.trace_.gap[-1] / model.trace_.primal[-1]
     console.print(
-        f"\nCertified in {model.trace_.seconds[-1]:.1f} s: no other weights lower the objective by more than "
-        f"[bold]{relative_gap:.2%}[/bold].\n"
+        f"\nCertified in {model.trace_.seconds[-1]:.1f} s: no other weights lower the objective by more than ",
+        Text(f"{relative_gap:.2%}", "bold"),
+        ".\n",
+        sep="",
     )
 
     svm = LinearSVC(C=C, random_state=seed).fit(np.vstack(words.X_train), np.concatenate(words.y_train))
@@ -70,7 +72,7 @@ def run_demo(n_words: int, seed: int, plot: Path | None) -> None:
     console.print(_drawing(example))
     if plot is not None:
         _write_plot(model, example, plot)
-        console.print(f"\nThe plot is in {plot}.", markup=False, soft_wrap=True)
+        console.print(f"\nThe plot is in {plot}.", soft_wrap=True)
 
 
 def _warm_up(words: Dataset) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from maxmargin.checks import counted
 from maxmargin.cli.common import load_tagger, print_json, read, same_tokens
+from maxmargin.cli.terminal import Terminal
 from maxmargin.inspection import strongest_features, strongest_transitions
 from maxmargin.tagger import Tagger
 
@@ -33,7 +33,7 @@ def run_inspect(
 ) -> None:
     """Show the strongest weights of a tagger or, of a sentence, why its words have their tags."""
     tagger = load_tagger(model)
-    console = Console(highlight=False, emoji=False, soft_wrap=True)
+    console = Terminal(soft_wrap=True)
     if source is None:
         if word is not None or rival is not None or sentence is not None:
             raise typer.BadParameter("--sentence, --word and --rival need a FILE of sentences.")
@@ -57,7 +57,7 @@ def run_inspect(
     _show_word(tagger, tokens, word - 1, rival, top, console, as_json)
 
 
-def _show_weights(tagger: Tagger, tag: str | None, top: int, console: Console, as_json: bool) -> None:
+def _show_weights(tagger: Tagger, tag: str | None, top: int, console: Terminal, as_json: bool) -> None:
     model = tagger.model_
     tags = tagger.classes_.tolist() if tag is None else [tag]
     features = {label: strongest_features(model, label, top) for label in tags}
@@ -71,7 +71,7 @@ def _show_weights(tagger: Tagger, tag: str | None, top: int, console: Console, a
         )
         return
     about = f"{type(model).__name__}, C = {model.C:g}, {model.n_features_in_:,} features, {len(tagger.classes_)} tags"
-    console.print(f"{about}, {tagger.scheme_ or 'no scheme'}: {tagger.certificate_}", markup=False)
+    console.print(f"{about}, {tagger.scheme_ or 'no scheme'}: {tagger.certificate_}")
     for label, found in features.items():
         console.print(_table(f"features of {label}", [(weight.weight, weight.of) for weight in found]))
     if tag is None:
@@ -83,7 +83,7 @@ def _table(title: str, rows: list[tuple[float, str]]) -> Table:
     table = Table("weight", title, box=SIMPLE_HEAD)
     table.columns[0].justify = "right"
     for weight, name in rows:
-        table.add_row(Text(f"{weight:+.4f}", "green" if weight > 0 else "red"), Text(name))
+        table.add_row(Text(f"{weight:+.4f}", "green" if weight > 0 else "red"), name)
     return table
 
 
@@ -96,7 +96,7 @@ def _finite(margin: float) -> float | None:
     return margin if math.isfinite(margin) else None
 
 
-def _show_sentence(tagger: Tagger, tokens: list[Any], console: Console, as_json: bool) -> None:
+def _show_sentence(tagger: Tagger, tokens: list[Any], console: Terminal, as_json: bool) -> None:
     found = [tagger.explain(tokens, t) for t in range(len(tokens))]
     if as_json:
         rows = [
@@ -111,12 +111,12 @@ def _show_sentence(tagger: Tagger, tokens: list[Any], console: Console, as_json:
         why = "" if reason is None else f"{reason.value:+.2f} {reason.of}"
         rival = ("none", "") if e.rival is None else (str(e.rival), f"{e.margin:.2f}")
         cells = (str(t), _word(token), str(e.label), *rival, why)
-        table.add_row(*(Text(cell) for cell in cells))
+        table.add_row(*cells)
     console.print(table)
 
 
 def _show_word(
-    tagger: Tagger, tokens: list[Any], t: int, rival: str | None, top: int, console: Console, as_json: bool
+    tagger: Tagger, tokens: list[Any], t: int, rival: str | None, top: int, console: Terminal, as_json: bool
 ) -> None:
     e = tagger.explain(tokens, t, rival)
     if as_json:
@@ -124,17 +124,15 @@ def _show_word(
         print_json(found)
         return
     if e.rival is None:
-        console.print(f"{_word(tokens[t])}: {e.label}; nothing else is allowed", markup=False)
+        console.print(f"{_word(tokens[t])}: {e.label}; nothing else is allowed")
         return
-    console.print(f"{_word(tokens[t])}: {e.label}, not {e.rival}, by a margin of {e.margin:.4f}", markup=False)
+    console.print(f"{_word(tokens[t])}: {e.label}, not {e.rival}, by a margin of {e.margin:.4f}")
     if e.rival_labelling[:t] + e.rival_labelling[t + 1 :] != e.labelling[:t] + e.labelling[t + 1 :]:
-        console.print(f"With {e.rival}, the sentence would be tagged {' '.join(e.rival_labelling)}", markup=False)
+        console.print(f"With {e.rival}, the sentence would be tagged {' '.join(e.rival_labelling)}")
     table = Table("", "what", "word", box=SIMPLE_HEAD)
     table.columns[0].justify = "right"
     for c in e.contributions[:top]:
-        table.add_row(
-            Text(f"{c.value:+.4f}", "green" if c.value > 0 else "red"), Text(c.of), Text(_word(tokens[c.position]))
-        )
+        table.add_row(Text(f"{c.value:+.4f}", "green" if c.value > 0 else "red"), c.of, _word(tokens[c.position]))
     rest = e.contributions[top:]
     if rest:
         table.add_row(f"{sum(c.value for c in rest):+.4f}", f"{len(rest)} others", "")

@@ -6,10 +6,10 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
 
+from maxmargin.cli.terminal import Terminal
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.trace import Trace
 
@@ -27,7 +27,7 @@ class Progress:
 
     def __init__(self, score: str, *, is_quiet: bool) -> None:
         self.score, self.is_quiet = score, is_quiet
-        self.console = Console(stderr=True, highlight=False, emoji=False)
+        self.console = Terminal(stderr=True)
         self.spinner = Spinner("dots", " reading features")
         self.live = Live(self.spinner, console=self.console, transient=True, refresh_per_second=8)
         self.compiling = before_compiling(self._tell_of_compiling)
@@ -70,7 +70,7 @@ class Progress:
     def say(self, message: str) -> None:
         """Print a line above what is live."""
         if not self.is_quiet:
-            self.console.print(message, markup=False, soft_wrap=True)
+            self.console.print(message, soft_wrap=True)
             self.next = time.monotonic() + INTERVAL
 
     def line(self, trace: Trace) -> str:

@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.cli.common import in_batches, load_tagger, print_json, read, same_tokens, say, stream, writing
+from maxmargin.cli.common import (
+    in_batches,
+    keep_apart,
+    load_tagger,
+    print_json,
+    read,
+    same_tokens,
+    say,
+    show,
+    stream,
+    writing,
+)
 from maxmargin.cli.tags import in_scheme
 from maxmargin.metrics import (
     confusion,
@@ -25,6 +36,8 @@ def run_predict(
     model: Path, source: Path, output: Path | None, format: str | None, encoding: str | None, probabilities: bool
 ) -> None:
     """Write the lines of a file with the tags that a tagger gives them, as they come."""
+    if output is not None and (output.is_file() or not output.exists()):
+        keep_apart(output, "output", [model, source])
     tagger = load_tagger(model)
     scheme: str | None = None
     with writing(output) as write:
@@ -101,12 +114,12 @@ def run_evaluate(
         print_json(found)
         return
     if report is not None:
-        print(report)
-    print(f"tags: {found['token_accuracy']:.2%} right; sentences: {found['sentence_accuracy']:.2%} without a mistake")
+        show(report)
+    show(f"tags: {found['token_accuracy']:.2%} right; sentences: {found['sentence_accuracy']:.2%} without a mistake")
     if calibration:
-        print(f"expected calibration error of probabilities: {found['calibration_error']:.4f}")
+        show(f"expected calibration error of probabilities: {found['calibration_error']:.4f}")
     if with_confusion:
-        print(f"\nTrue tags in rows, predicted ones in columns:\n{counts}")
+        show(f"\nTrue tags in rows, predicted ones in columns:\n{counts}")
     unknown = sorted({tag for tags in truth or [] for tag in tags} - {*tagger.classes_.tolist()})
     if unknown:
         say(f"Warning: the tagger does not know {', '.join(map(str, unknown))}.")

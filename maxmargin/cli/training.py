@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import typer
 
 from maxmargin.checks import counted
-from maxmargin.cli.common import INTERRUPTED, STDIN, located, print_json, read, say, told
+from maxmargin.cli.common import STDIN, Shield, keep_apart, located, print_json, read, say, told
 from maxmargin.cli.options import split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.tags import settle_scheme
@@ -17,7 +17,7 @@ from maxmargin.estimators.chain import ChainCRF, ChainSVM
 from maxmargin.persist import writable
 from maxmargin.tagger import Tagger
 from maxmargin.text import Document, Layout, WindowFeatures, find_format
-from maxmargin.trace import Status
+from maxmargin.trace import Status, Trace
 
 
 class Choices(NamedTuple):
@@ -43,23 +43,24 @@ class Choices(NamedTuple):
     quiet: bool
     json: bool
 
-    @property
-    def target(self) -> Path:
-        """Where to write the model; raises an error if that cannot be done."""
+    def target(self, *others: Path | None) -> Path:
+        """Where to write the model; raises an error if that cannot be done, or is one of these or of what is read."""
         if self.model is None and self.train == STDIN:
             raise typer.BadParameter("standard input has no name to call the model by: say where to write it, --model.")
         if self.train.is_dir():
             raise IsADirectoryError(EISDIR, "it is a folder, not a file", str(self.train))
         target = Path(self.train.name).with_suffix(".model") if self.model is None else self.model
-        found = writable(target)
-        for source in (self.train, self.dev):
-            if source is not None and source.exists() and found.exists() and source.samefile(found):
-                raise ValueError(f"The model would take the place of {source}: give it another name, --model.")
+        keep_apart(writable(target), "model", [self.train, self.dev, *map(Path, self.lists.values()), *others])
         return target
+
+    @property
+    def lists(self) -> dict[str, str]:
+        """The files of lists of names, by title."""
+        return {title: path for title, _, path in (text.partition("=") for text in self.gazetteers)}
 
     def tagger(self, **options: Any) -> Tagger:
         """A tagger that is not trained yet, whose model has these options, too."""
-        gazetteers = {title: _names(path) for title, _, path in (text.partition("=") for text in self.gazetteers)}
+        gazetteers = {title: _names(path) for title, path in self.lists.items()}
         features = WindowFeatures(window=self.window, affixes=self.affixes, gazetteers=gazetteers or None)
         options |= {"min_count": self.min_count, "n_jobs": self.jobs, "random_state": self.seed}
         kind = ChainCRF if self.type == "crf" else ChainSVM
@@ -103,25 +104,38 @@ def describe(document: Document) -> str:
 
 def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None:
     """Train a tagger on a file and write it to another."""
-    target = choices.target
+    target = choices.target(checkpoint)
     tagger = choices.tagger(**options)
     train, dev = settle_scheme(tagger, *choices.documents(), is_quiet=choices.quiet)
     score = "F1" if tagger.scheme is not None else "accuracy"
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
-    with Progress(score, is_quiet=choices.quiet) as progress, located(train if dev is None else dev):
-        tagger.fit(train.X, train.y, callback=progress, checkpoint=checkpoint, **held_out)
-        model = tagger.model_
-        progress.say(summary(model))
-    tagger.save(target)
-    best = max(model.trace_.dev_score.tolist()) if dev is not None else None
-    if not choices.quiet:
-        held = "" if best is None else f", held-out {score} {100 * best:.2f}"
-        say(f"The tagger is in {told(target)}{held}.")
-    if choices.json:
-        print_json({**figures(tagger, target), "sentences": len(train.X), "held_out": best})
-    if tagger.status_ is Status.INTERRUPTED:
-        say("Interrupted: this is the best model so far.")
-        raise typer.Exit(INTERRUPTED)
+    with Shield() as shield:
+
+        def watch(trace: Trace) -> None:
+            shield.is_up = True
+            progress(trace)
+
+        with Progress(score, is_quiet=choices.quiet) as progress, located(train if dev is None else dev):
+            tagger.fit(train.X, train.y, callback=watch, checkpoint=checkpoint, **held_out)
+            progress.say(summary(tagger.model_))
+        if not choices.quiet:
+            _tell_of_lists(tagger)
+        tagger.save(target)
+        best = max(tagger.trace_.dev_score.tolist()) if dev is not None else None
+        if not choices.quiet:
+            held = "" if best is None else f", held-out {score} {100 * best:.2f}"
+            say(f"The tagger is in {told(target)}{held}.")
+        if choices.json:
+            print_json({**figures(tagger, target), "sentences": len(train.X), "held_out": best})
+        shield.end(is_interrupted=tagger.status_ is Status.INTERRUPTED)
+
+
+def _tell_of_lists(tagger: Tagger) -> None:
+    """Say which lists were made of the training data."""
+    for title in tagger.features_.cross_fit_:
+        say(
+            f"The list {title!r} is made of the entities to train on: each tenth knows those that the others have, too."
+        )
 
 
 def figures(tagger: Tagger, target: Path) -> dict[str, Any]:

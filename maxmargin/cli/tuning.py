@@ -6,15 +6,14 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path as File
 
-import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from maxmargin.checks import counted
-from maxmargin.cli.common import INTERRUPTED, located, print_json, say, told
+from maxmargin.cli.common import Shield, located, print_json, say, told
 from maxmargin.cli.tags import settle_scheme
+from maxmargin.cli.terminal import Terminal
 from maxmargin.cli.training import Choices, figures
 from maxmargin.path import Path
 from maxmargin.runtime.cache import COMPILING, before_compiling
@@ -27,18 +26,24 @@ HELD_OUT = 5  # where there is no held-out file, one sentence of so many is held
 
 def run_path(choices: Choices, Cs: list[float], plot: File | None) -> None:
     """Train for several C, draw the curve of held-out scores, and write the best tagger."""
-    target = choices.target
+    with Shield() as shield:
+        _run_path(choices, Cs, plot, shield)
+
+
+def _run_path(choices: Choices, Cs: list[float], plot: File | None, shield: Shield) -> None:
+    target = choices.target(plot)
     tagger = choices.tagger()
     train, dev = settle_scheme(tagger, *choices.documents(), is_quiet=choices.quiet)
     X, y, X_dev, y_dev = _split(train, dev)
     score = "F1" if tagger.scheme is not None else "accuracy"
-    console = Console(stderr=True, highlight=False, emoji=False)
+    console = Terminal(stderr=True)
     is_live = console.is_terminal and not choices.quiet
     live = Live(console=console, auto_refresh=False, transient=True)
     if is_live:
         live.start()
 
     def show(path: Path) -> None:
+        shield.is_up = True
         if is_live:
             live.update(curve(path, score), refresh=True)
         elif not choices.quiet:
@@ -59,9 +64,11 @@ def run_path(choices: Choices, Cs: list[float], plot: File | None) -> None:
             say("Training on all sentences with it ...")
         tagger.model.set_params(C=path.best_C)
         try:
+            shield.is_up = False
             is_cut = tagger.fit(train.X, train.y).status_ is Status.INTERRUPTED
         except KeyboardInterrupt:  # before training: the tagger of those that were not held out stays
             is_cut = True
+        shield.is_up = True
     tagger.save(target)
     if not choices.quiet:
         say(f"The tagger is in {told(target)}.")
@@ -80,9 +87,7 @@ def run_path(choices: Choices, Cs: list[float], plot: File | None) -> None:
             )
         ]
         print_json({**figures(tagger, target), "path": tried})
-    if is_cut:
-        say("Interrupted: this is the best model so far.")
-        raise typer.Exit(INTERRUPTED)
+    shield.end(is_interrupted=is_cut)
 
 
 def _split(train: Document, dev: Document | None) -> tuple[list, list, list, list]:

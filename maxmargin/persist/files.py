@@ -34,7 +34,7 @@ def replacing(path: Any, *, mode: int | None = None, lasts: bool = True) -> Iter
     target = writable(path)
     remove_abandoned(target.parent, target.name)
     kept = stat.S_IMODE(target.stat().st_mode) if mode is None and target.exists() else None
-    file, beside = _open_beside(target, 0o666 if mode is None else mode)
+    file, beside = _open_beside(target, mode if mode is not None else 0o666 if kept is None else kept)
     try:
         with file:
             if kept is not None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from typing import Any
+
+PATIENCE = 2.0  # seconds in which further presses of Ctrl-C mean the same as the first
 
 
 class Interruptible:
-    """While active, Ctrl-C sets ``run.interrupted``, to stop at the next safe point; a second one raises.
+    """While active, Ctrl-C sets ``run.interrupted``, to stop at the next safe point; one seconds later raises.
 
     A run that is part of another one passes it on.
     """
 
     def __init__(self, run: Any) -> None:
         self.run = run
-        self.was_pressed = False
+        self.pressed: float | None = None  # when
         self.is_main = threading.current_thread() is threading.main_thread()  # only it receives signals
 
     def __enter__(self) -> None:
@@ -23,13 +26,15 @@ class Interruptible:
             self.previous = signal.signal(signal.SIGINT, self._handle)
 
     def _handle(self, *_: Any) -> None:
-        if self.run.interrupted:
+        now = time.monotonic()
+        if self.pressed is not None and now - self.pressed > PATIENCE:
             raise KeyboardInterrupt
-        self.was_pressed = self.run.interrupted = True
+        self.pressed = now if self.pressed is None else self.pressed
+        self.run.interrupted = True
 
     def __exit__(self, *_: Any) -> None:
         if self.is_main:
             signal.signal(signal.SIGINT, self.previous or signal.SIG_DFL)
             whole = getattr(self.previous, "__self__", None)
-            if self.was_pressed and isinstance(whole, Interruptible):
-                whole.was_pressed = whole.run.interrupted = True
+            if self.pressed is not None and isinstance(whole, Interruptible):
+                whole.pressed, whole.run.interrupted = self.pressed, True

@@ -1,4 +1,5 @@
 import re
+import signal
 from typing import NamedTuple
 
 import pytest
@@ -34,6 +35,14 @@ def input_error(*arguments, text=None):
     assert not out
     assert message.splitlines()[-1].startswith("Error: "), message
     return message.splitlines()[-1].removeprefix("Error: ")
+
+
+@pytest.fixture(autouse=True)
+def _interrupts():
+    """A command that was interrupted, and has ended, ignores Ctrl-C."""
+    handler = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, handler)
 
 
 @pytest.fixture(scope="session")

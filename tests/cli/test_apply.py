@@ -34,18 +34,31 @@ def test_other_lines_stay_and_probabilities_follow(files, tmp_path):
 
 
 def test_files_are_written_as_a_whole_or_not_at_all(files, tmp_path):
-    both = tmp_path / "both.txt"
-    both.write_text("Ann NNP\n\n-DOCSTART-\n")
-    assert run("predict", files / "tagger.model", both, "-o", both) == (0, "", "")
-    assert both.read_text() == "Ann NNP B-PER\n\n-DOCSTART-\n"
+    target = tmp_path / "a.txt"
+    target.write_text("secret\n")
+    target.chmod(0o600)
+    assert run("predict", files / "tagger.model", "-", "-o", target, text="Ann NNP\n\n-DOCSTART-\n") == (0, "", "")
+    assert target.read_text() == "Ann NNP B-PER\n\n-DOCSTART-\n"
+    assert target.stat().st_mode & 0o777 == 0o600
     assert "it has 4 columns, but 3 or, without tags, 2 were expected" in input_error(
-        "predict", files / "tagger.model", "-", "-o", both, text="Ann a b c\n"
+        "predict", files / "tagger.model", "-", "-o", target, text="Ann a b c\n"
     )
-    assert both.read_text() == "Ann NNP B-PER\n\n-DOCSTART-\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["both.txt"]
-    assert run("predict", files / "tagger.model", both, "-o", "/dev/null") == (0, "", "")
-    missing = input_error("predict", files / "tagger.model", both, "-o", tmp_path / "none" / "a.txt")
+    assert target.read_text() == "Ann NNP B-PER\n\n-DOCSTART-\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    assert run("predict", files / "tagger.model", target, "-o", "/dev/null") == (0, "", "")
+    missing = input_error("predict", files / "tagger.model", target, "-o", tmp_path / "none" / "a.txt")
     assert "its folder does not exist" in missing
+
+
+def test_what_is_read_is_never_written(files, tmp_path):
+    source, model, link = tmp_path / "a.txt", tmp_path / "a.model", tmp_path / "link"
+    source.write_text("Ann NNP\n")
+    model.write_bytes((files / "tagger.model").read_bytes())
+    link.symlink_to(source)
+    for target in (source, model, link):
+        before = target.read_bytes()
+        assert "The output would take the place of" in input_error("predict", model, source, "-o", target)
+        assert target.read_bytes() == before
 
 
 def test_files_in_another_encoding(files, tmp_path):

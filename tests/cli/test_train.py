@@ -72,6 +72,24 @@ def test_standard_input_and_options(tmp_path):
     assert tagger.predict([["Ann", "lives", "in", "Rome", "."]]) == [["U-PER", "O", "O", "U-LOC", "O"]]
 
 
+def test_lists_made_of_the_training_data(tmp_path):
+    people = [[("Mr", "O"), (f"Name{i}", "B-PER"), ("left", "O")] for i in range(60)]
+    (tmp_path / "train.txt").write_text(column_text(people[:30]))
+    (tmp_path / "dev.txt").write_text(column_text(people[30:]))
+    (tmp_path / "names.txt").write_text("".join(f"{sentence[1][0]}\n" for sentence in people[:30]))
+    (tmp_path / "more.txt").write_text("".join(f"Name{i}\nOther{i}\n" for i in range(30)))
+    command = ["train", tmp_path / "train.txt", "-o", tmp_path / "a.model", "--dev", tmp_path / "dev.txt"]
+    command += ["--max-passes", "3", "--type", "svm"]
+    code, _, err = run(*command, "--gazetteer", f"own={tmp_path / 'names.txt'}")
+    assert code == 0
+    assert "The list 'own' is made of the entities to train on" in err
+    assert "Warning" not in err
+    code, _, err = run(*command, "--gazetteer", f"mixed={tmp_path / 'more.txt'}")
+    assert code == 0
+    assert "Warning: The list 'mixed' has 100% of the entities to train on, but 0% of those held out" in err
+    assert run(*command, "--gazetteer", f"mixed={tmp_path / 'more.txt'}", "--quiet") == (0, "", "")
+
+
 def test_a_tab_can_be_typed(tmp_path):
     target = tmp_path / "a.model"
     assert run("train", "-", "-m", target, "--separator", r"\t", text="New York\tB-LOC\nfell\tO\n").code == 0
@@ -262,6 +280,20 @@ def test_a_model_never_takes_the_place_of_the_data(tmp_path, monkeypatch):
         for command in ("train", "path"):
             assert f"would take the place of {arguments[-1]}" in input_error(command, *arguments)
         assert (tmp_path / arguments[-1]).read_text() == "a O\n"
+    for option in (["--gazetteer", "X=dev.txt"], ["--checkpoint", "dev.txt"]):
+        message = input_error("train", "train.txt", "--model", "dev.txt", *option)
+        assert "The model would take the place of dev.txt" in message
+    assert "would take the place of new.png" in input_error("path", "train.txt", "-m", "new.png", "--plot", "new.png")
+    assert (tmp_path / "dev.txt").read_text() == "a O\n"
+
+
+def test_the_model_is_an_output_like_others(files, tmp_path):
+    (tmp_path / "a.model").write_text("an old one")
+    (tmp_path / "a.model").chmod(0o600)
+    for option in ("-o", "--output", "-m", "--model"):
+        assert run("train", files / "train.txt", "-q", "--max-passes", "1", option, tmp_path / "a.model").code == 0
+    assert (tmp_path / "a.model").stat().st_mode & 0o777 == 0o600
+    assert isinstance(maxmargin.load(tmp_path / "a.model"), Tagger)
 
 
 @pytest.mark.parametrize(
@@ -309,13 +341,14 @@ def test_ctrl_c_after_a_path_keeps_what_was_found(files, tmp_path, monkeypatch, 
     assert maxmargin.load(tmp_path / "a.model").model_.C == 1
 
 
-def test_ctrl_c_saves_the_best_model_so_far(tmp_path):
+def start_training(folder):
+    """A process that trains for long, with one certificate to show for it."""
     sentences = [[(f"w{(7 * i + 3 * t * t) % 97}", f"t{(i * t) % 5}") for t in range(30)] for i in range(400)]
-    (tmp_path / "train.txt").write_text(column_text(sentences))
+    (folder / "train.txt").write_text(column_text(sentences))
     command = [sys.executable, "-c", "from maxmargin.cli import app; app()", "train", "train.txt", "--tol", "1e-12"]
     process = subprocess.Popen(
         [*command, "-C", "1e6"],
-        cwd=tmp_path,
+        cwd=folder,
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
@@ -323,9 +356,41 @@ def test_ctrl_c_saves_the_best_model_so_far(tmp_path):
     for line in process.stderr:
         if line.startswith("pass"):
             break
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
+    return process
+
+
+def test_ctrl_c_saves_the_best_model_so_far(tmp_path):
+    process = start_training(tmp_path)
+    for _ in range(5):  # by somebody who cannot wait
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        if process.poll() is not None:
+            break
     rest = process.stderr.read()
     assert process.wait() == 130, rest
     assert "Interrupted: this is the best model so far." in rest
     assert len(maxmargin.load(tmp_path / "train.model").classes_) == 5
+
+
+@pytest.mark.parametrize("command", ["train", "path"])
+def test_ctrl_c_while_the_model_is_written(files, tmp_path, monkeypatch, command):
+    save = Tagger.save
+
+    def interrupted(tagger, path):
+        signal.raise_signal(signal.SIGINT)
+        save(tagger, path)
+
+    monkeypatch.setattr(Tagger, "save", interrupted)
+    assert run(command, files / "train.txt", "-q", "-C", "1", "-m", tmp_path / "a.model").code == 130
+    assert maxmargin.load(tmp_path / "a.model").predict(TOKENS) == TAGS
+    monkeypatch.setattr(Tagger, "save", save)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert run(command, files / "train.txt", "-q", "-C", "1", "-m", tmp_path / "a.model").code == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_before_there_is_a_model(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(Tagger, "fit", lambda *_, **options: signal.raise_signal(signal.SIGINT))
+    code, _, err = run("train", files / "train.txt", "-m", tmp_path / "a.model")
+    assert (code, err.splitlines()[-1]) == (130, "Interrupted.")
+    assert not (tmp_path / "a.model").exists()
