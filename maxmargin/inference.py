@@ -87,7 +87,7 @@ def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) ->
             integrality[lo:hi] = scratch.work.integrality[lo:hi]
     is_exact = is_tight(bounds, reached)
     known = reached, bounds, is_exact, methods, np.where(is_exact, 1.0, integrality)
-    rows = np.split(outputs.values, outputs.start[1:-1])
+    rows = np.split(outputs.values, outputs.start[1:])[:-1]
     return [Prediction(*row) for row in zip(rows, *(np.asarray(column).tolist() for column in known), strict=True)]
 
 
@@ -105,7 +105,7 @@ def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = Non
     n = passes.n
     outputs = new_blocks(passes.output_sizes * k, np.int32)
     values = np.zeros((n, k), passes.dtype)
-    counts = np.zeros(n, np.int64)
+    counts = np.ones(n, np.int64)
     run(passes, _decode_k, w, passes.part_sizes, outputs, values, counts)
     return [
         (outputs.values[outputs.start[i] : outputs.start[i + 1]].reshape(k, -1)[: counts[i]], values[i, : counts[i]])
@@ -153,7 +153,7 @@ def samples(problem: Any, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int |
     outputs = new_blocks(sizes * n_samples, np.int32)
     draws = rng.random(outputs.values.size)
     run(passes, _sample, w, passes.part_sizes, sizes, n_samples, draws, outputs)
-    return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.start[1:-1])]
+    return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.start[1:])[:-1]]
 
 
 def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
@@ -184,12 +184,29 @@ def run(passes: Passes, function: Any, w: np.ndarray, *args: Any) -> None:
     size = new_weights(passes.problem).size
     if np.shape(w) != (size,):
         raise ValueError(f"w must hold {size} weights, but has the shape {np.shape(w)}.")
+    if not passes.output_sizes.all():
+        function = _where_there_are_outputs(function, passes.output_sizes > 0)
     too_large = [i for i in passes.run(function, np.ascontiguousarray(w, passes.dtype), *args) if i != NONE]
     if too_large:
         raise ValueError(
             f"Scores of X[{too_large[0]}] are beyond {REACH:g}, or not numbers: its features, or the weights of the "
             "model, are too large."
         )
+
+
+def _where_there_are_outputs(function: Any, is_filled: np.ndarray) -> Any:
+    """A kernel that leaves out examples whose outputs are empty: there is but one, and its score is zero."""
+
+    def run_on_filled(problem: Any, *args: Any) -> int:
+        *others, lo, hi, scratch = args
+        edges = np.flatnonzero(np.diff(is_filled[lo:hi], prepend=False, append=False)) + lo
+        for begin, end in edges.reshape(-1, 2).tolist():
+            found = function(problem, *others, begin, end, scratch)
+            if found != NONE:
+                return found
+        return NONE
+
+    return run_on_filled
 
 
 @helper

@@ -79,6 +79,13 @@ class Tagger(Estimator):
         tags.input_tags.string = True
         return tags
 
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters, also those of parts, as ``model__C``: of the default parts where none were given."""
+        for name, make in (("features", WindowFeatures), ("model", default_model)):
+            if getattr(self, name) is None and any(key.startswith(f"{name}__") for key in params):
+                params = {name: make(), **params}
+        return super().set_params(**params)
+
     def prepared(self, y: Any) -> tuple[Self, Any]:
         """An unfitted tagger with everything chosen, features, model and scheme, and the tags that it is to learn.
 
@@ -91,7 +98,7 @@ class Tagger(Estimator):
         if not (self.features is None or hasattr(self.features, "transform")):
             raise TypeError(f"features must be a transformer, such as WindowFeatures(), not {shown(self.features)}.")
         features = WindowFeatures() if self.features is None else unfitted(self.features)
-        model = ChainCRF(only_observed=True) if self.model is None else unfitted(self.model)
+        model = default_model() if self.model is None else unfitted(self.model)
         mended = self._mended(y)
         if mended is None:
             return type(self)(features=features, model=model, scheme=None, layout=self.layout), y
@@ -257,6 +264,11 @@ class Tagger(Estimator):
         rival : the tag to compare with; by default the runner-up
         """
         return explain(self._fitted(), self.features_.transform([sentence])[0], position, rival)
+
+
+def default_model() -> ChainCRF:
+    """The model of a tagger that was given none."""
+    return ChainCRF(only_observed=True)
 
 
 register(Tagger, get=Tagger._saved, make=Tagger._loaded)

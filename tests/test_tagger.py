@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import maxmargin
 from maxmargin import ChainCRF, ChainSVM, GraphSVM, Status, Tagger
@@ -110,7 +111,26 @@ def test_strengths_to_try_are_named(Cs):
 
 
 def test_sentences_that_are_not_there(fitted):
+    assert fitted.predict([]) == []
+    assert fitted.predict([[]]) == [[]]
+    assert fitted.predict([[], X[0], []]) == [[], *fitted.predict(X[:1]), []]
+    assert fitted.predict_marginals([[], X[0]])[0].shape == (0, len(fitted.classes_))
     with pytest.raises(ValueError, match="X must hold at least one sequence, but it is empty"):
-        fitted.predict([])
-    with pytest.raises(ValueError, match=r"X\[0\] is empty: every example needs at least one item"):
-        fitted.predict([[], X[0]])
+        fitted.fit([], [])
+    with pytest.raises(ValueError, match=r"X\[0\] is empty: every sequence needs at least one item"):
+        fitted.fit([[], X[0]], [[], Y[0]])
+
+
+def test_hashed_names(interpreted_kernels):
+    tagger = Tagger(model=ChainCRF(n_hashed=1024, max_passes=20)).fit(X, Y)
+    assert tagger.predict(X) == tagger.predict(iter(X)) == Y
+
+
+def test_parameters_of_a_model_that_is_not_given(fitted):
+    search = GridSearchCV(Tagger(), {"model__C": [0.01, 10.0], "features__window": [1]}, cv=2, error_score="raise")
+    best = search.fit(X + X, Y + Y).best_estimator_
+    assert best.model.C == best.model_.C
+    assert best.model.only_observed is True
+    assert best.features.window == 1
+    assert clone(fitted).set_params(model__C=2.0).model.C == 2.0
+    assert Tagger().set_params(model=None, scheme=None).model is None

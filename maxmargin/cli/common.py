@@ -224,8 +224,8 @@ def same_tokens(document: Document, tagger: Tagger) -> None:
     """Raise unless the tokens of a document have as many parts as those that a tagger was trained on."""
     from maxmargin.checks import counted
 
-    layout, token = tagger.layout, document.X[0][0]
-    if layout is None or layout.format == "json":
+    layout, token = tagger.layout, next((token for tokens in document.X for token in tokens), None)
+    if layout is None or layout.format == "json" or token is None:
         return
     wanted, found = (len(value) if isinstance(value, tuple) else 1 for value in (layout.x, token))
     if found != wanted:

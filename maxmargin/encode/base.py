@@ -215,7 +215,7 @@ class LabellingEncoder(RowEncoder):
         codes = find_labels(labels, self.classes)
         if labels.dtype.kind == self.classes.dtype.kind == "i" and UNKNOWN in labels[codes < 0]:
             refuse_unknown(labels, rows.offsets)
-        if (codes < 0).all():
+        if codes.size and (codes < 0).all():
             raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")
         return codes
 
@@ -223,7 +223,7 @@ class LabellingEncoder(RowEncoder):
         return self.classes[rows]
 
     def decode_all(self, problem: Any, outputs: Blocks) -> list[np.ndarray]:
-        return np.split(self.classes[outputs.values], outputs.start[1:-1])
+        return np.split(self.classes[outputs.values], outputs.start[1:])[:-1]
 
     def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
         return outputs.values == problem.labels, np.diff(problem.offsets)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -85,11 +86,22 @@ class ChainEncoder(PairwiseEncoder):
         return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams, may_split=True)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
-        rows = stack_rows(self.by_name(X), lengths, self.n_features_in)
+        if lengths is None and isinstance(X, (Sequence, np.ndarray)) and not isinstance(X, str) and not len(X):
+            named: Any = Rows(np.zeros((0, self.n_features_in)), np.zeros(1, np.int64))
+        else:
+            named = self.by_name(X, may_be_empty=True)
+        rows = stack_rows(named, lengths, self.n_features_in, may_be_empty=True)
+        if y is not None and not len(rows.lengths):
+            raise ValueError("X must hold at least one sequence, but it is empty.")
         check_feasible(self.penalty == 0, self.end_penalty == 0, rows.lengths)
         labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
         costs = labelling_costs(None, None, self.classes, labels, rows.lengths)
         return self.assemble(self.stored(rows, append_biases), labels, *costs, is_once=y is None)
+
+    @cached_property
+    def transitions(self) -> Any:
+        """The one feature of transitions."""
+        return ConstantFeatures() if self.edge_pairs is None else self.features(ONE_ROW, self.edge_pairs)
 
     def assemble(
         self,
@@ -102,7 +114,7 @@ class ChainEncoder(PairwiseEncoder):
         """Put stored rows, true labels, costs of labels and weights of positions together; see `features`."""
         return ChainProblem(
             features=self.features(rows, self.node_pairs, **options),
-            transitions=ConstantFeatures() if self.edge_pairs is None else self.features(ONE_ROW, self.edge_pairs),
+            transitions=self.transitions,
             offsets=rows.offsets.astype(np.int64),
             labels=labels.astype(np.int32),
             token_cost=scales.astype(self.dtype),
@@ -124,8 +136,9 @@ def append_biases(rows: Rows) -> Rows:
     """Three more features: 1 for every row, for the first and for the last row of each sequence."""
     columns = np.zeros((rows.offsets[-1], len(BIASES)))
     columns[:, 0] = 1
-    columns[rows.offsets[:-1], 1] = 1
-    columns[rows.offsets[1:] - 1, 2] = 1
+    has_rows = rows.lengths > 0
+    columns[rows.offsets[:-1][has_rows], 1] = 1
+    columns[rows.offsets[1:][has_rows] - 1, 2] = 1
     return append_columns(rows, columns)
 
 
@@ -180,7 +193,7 @@ def check_feasible(allowed: np.ndarray, ends_allowed: np.ndarray, lengths: np.nd
     """Raise where no labelling of some sequence has only transitions, first and last labels that are allowed."""
     reachable, is_last = ends_allowed
     missing = np.unique(lengths)
-    for length in range(1, int(lengths.max()) + 1):
+    for length in range(1, int(lengths.max(initial=0)) + 1):
         if length in missing and not (reachable & is_last).any():
             i = int(np.flatnonzero(lengths == length)[0])
             raise ValueError(

@@ -78,14 +78,15 @@ def flatten_labels(y: Any, lengths: np.ndarray, noun: str, name: str = "y", *, i
         return _as_labels(list(y), name)
     check_truths(y, len(lengths), f"one sequence of labels per {noun} of X", noun, name)
     sequences = [_as_labels(labels, f"{name}[{i}]") for i, labels in enumerate(y)]
+    filled = [labels for labels in sequences if labels.size]
     for i, (labels, length) in enumerate(zip(sequences, lengths, strict=True)):
         if len(labels) != length:
             raise ValueError(
                 f"{name}[{i}] has {counted(len(labels), 'label')}, but X[{i}] has {counted(length, 'row')}."
             )
-        if (labels.dtype.kind == "U") != (sequences[0].dtype.kind == "U"):
+        if labels.size and (labels.dtype.kind == "U") != (filled[0].dtype.kind == "U"):
             raise TypeError(f"{name}[{i}] holds labels of another type than {name}[0].")
-    return np.concatenate(sequences)
+    return np.concatenate(filled or sequences)
 
 
 def _as_labels(labels: Any, name: str) -> np.ndarray:

@@ -13,7 +13,7 @@ from maxmargin.checks import check_choice
 from maxmargin.encode.base import LabellingEncoder
 from maxmargin.encode.checks import check_examples
 from maxmargin.encode.rows import Rows, row_features
-from maxmargin.encode.vocabulary import Vocabulary, have_names
+from maxmargin.encode.vocabulary import Vocabulary, have_names, is_empty
 from maxmargin.features import Pairs, observed_features, split_features
 from maxmargin.runtime.blocks import starts_of
 
@@ -53,17 +53,17 @@ class PairwiseEncoder(LabellingEncoder):
         yield "node_pairs", are_pairs(self.node_pairs, self.n_node_features, n_labels)
         yield "edge_pairs", are_pairs(self.edge_pairs, self.n_all_edge_features, n_labels**2)
 
-    def by_name(self, X: Any) -> Any:
-        """Sequences as the model knows their features: `Rows`, if these have names."""
+    def by_name(self, X: Any, *, may_be_empty: bool = False) -> Any:
+        """Sequences, which may be empty if said so, as the model knows their features: `Rows`, if these have names."""
         are_named, X = have_names(X)
         if self.vocabulary is None:
             return X
-        if not are_named:
+        if not are_named and not (may_be_empty and isinstance(X, Sequence) and all(map(is_empty, X))):
             check_examples(X, "sequences of items", "sequence")
             if isinstance(X[0], Sequence) and not len(X[0]):
                 raise ValueError("X[0] is empty: every example needs at least one item.")
             raise TypeError("X must hold features by name, dictionaries or lists of strings, as in fit.")
-        return self.vocabulary.rows(X)
+        return self.vocabulary.rows(X, may_be_empty=may_be_empty)
 
     def observing(
         self, kind: Any, nodes: Any, labels: np.ndarray, edges: Any, edge_labels: np.ndarray, least: float = 0.0

@@ -44,14 +44,14 @@ def stack_rows(
 ) -> Rows:
     """Check a list of matrices, or one with `lengths`, or `Rows`, and stack their rows, of `n_features` numbers.
 
-    Messages call an entry of X `noun`; it may have no rows if said so.
+    Messages call an entry of X `noun`; it may have no rows, and be an empty list, if said so.
     """
     if isinstance(X, Rows):
         rows = X
         if lengths is not None:
             raise ValueError("X holds features by name: leave out lengths, which cut one matrix.")
     else:
-        rows = _stack_list(X, noun, may_be_empty) if lengths is None else _cut_matrix(X, lengths)
+        rows = _stack_list(X, noun, may_be_empty, n_features) if lengths is None else _cut_matrix(X, lengths)
     width = rows.matrix.shape[1]
     if n_features is not None and width != n_features:
         raise ValueError(f"X has {counted(width, 'feature')}, but the model was fitted with {n_features}.")
@@ -61,10 +61,12 @@ def stack_rows(
     return rows
 
 
-def _stack_list(X: Any, noun: str, may_be_empty: bool) -> Rows:
+def _stack_list(X: Any, noun: str, may_be_empty: bool, n_features: int | None) -> Rows:
     if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
         raise ValueError(f"X is one matrix: pass a list of matrices, one per {noun}, or the lengths of sequences.")
     check_examples(X, "matrices, or one matrix with lengths", noun)
+    if may_be_empty and n_features is not None:
+        X = [np.zeros((0, n_features)) if isinstance(x, Sequence) and not len(x) else x for x in X]
     matrices = [_as_matrix(x, f"X[{i}]") for i, x in enumerate(X)]
     for i, matrix in enumerate(matrices):
         if matrix.shape[0] == 0 and not may_be_empty:

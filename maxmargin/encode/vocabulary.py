@@ -23,6 +23,7 @@ from maxmargin.runtime.garbage import no_garbage_collection
 
 LISTS = (list, tuple, set, frozenset)
 MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
+MOST_KEPT = 1_000_000  # names whose hashes are remembered
 NOWHERE = -1  # the column of names that a model does not know, and of zeros
 
 
@@ -47,7 +48,7 @@ class Columns(dict):
 
 
 class HashedColumns(dict):
-    """Columns that names are hashed onto, of those that have been looked up."""
+    """Columns that names are hashed onto, of those that have been looked up; when there are too many, none is kept."""
 
     def __init__(self, n_columns: int) -> None:
         from sklearn.utils import murmurhash3_32  # slow to import
@@ -57,9 +58,15 @@ class HashedColumns(dict):
     def __missing__(self, name: Any) -> int:
         if not isinstance(name, str):
             raise TypeError
+        if len(self) >= MOST_KEPT:
+            self.clear()
         encoded = name.encode("utf-8", "surrogatepass")  # any string may be a name
         column = self[name] = self.hash(encoded, positive=True) % self.n_columns
         return column
+
+    def codes(self, names: list[str]) -> list[int]:
+        """The columns of names."""
+        return [*map(self.__getitem__, names)]
 
 
 @register
@@ -73,6 +80,7 @@ class Vocabulary:
         self._columns: Columns | None = Columns(names)
         self._text, self._ends = b"", array("q")
         self.n_hashed = n_hashed
+        self._hashed: HashedColumns | None = None
 
     @classmethod
     def packed(cls, columns: Columns) -> Vocabulary:
@@ -116,11 +124,12 @@ class Vocabulary:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def rows(self, X: Iterable[Any]) -> Rows:
-        """The rows of sequences, without the features that it does not know."""
-        if self.n_hashed is None:
-            return read_rows(X, self.columns, len(self.columns))
-        return read_rows(X, HashedColumns(self.n_hashed), self.n_hashed)
+    def rows(self, X: Iterable[Any], *, may_be_empty: bool = False) -> Rows:
+        """The rows of sequences, which may be empty if said so, without the features that it does not know."""
+        if self.n_hashed is not None and self._hashed is None:
+            self._hashed = HashedColumns(self.n_hashed)
+        columns = self.columns if self._hashed is None else self._hashed
+        return read_rows(X, columns, self.size, may_be_empty=may_be_empty)
 
 
 def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | None, Any]:
@@ -155,13 +164,20 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
 
 def have_names(X: Any) -> tuple[bool, Any]:
     """Whether features have names, judged by the first item, and X again: iterators as lists, unless they have."""
+    if hasattr(X, "coded"):
+        return True, X
     if isinstance(X, Iterator):
         first = [*islice(X, 1)]
         X = chain(first, X)
         are_named = bool(first) and has_names(first[0])
         return are_named, X if are_named else [*X]
     is_list = (isinstance(X, Sequence) and not isinstance(X, str)) or (isinstance(X, np.ndarray) and X.ndim > 0)
-    return is_list and len(X) > 0 and has_names(X[0]), X
+    return is_list and has_names(next((sequence for sequence in X if not is_empty(sequence)), [])), X
+
+
+def is_empty(sequence: Any) -> bool:
+    """Whether a sequence is an empty list."""
+    return isinstance(sequence, (list, tuple)) and not sequence
 
 
 def has_names(sequence: Any) -> bool:
@@ -226,14 +242,13 @@ class Codes(dict):
         return matrix
 
 
-def read_rows(X: Iterable[Any], columns: Any, width: int | None = None) -> Rows:
+def read_rows(X: Iterable[Any], columns: Any, width: int | None = None, *, may_be_empty: bool = False) -> Rows:
     """One pass over sequences of items, whose names `columns` has, or comes to have, the columns of."""
     codes = Codes(columns)
     entries, ends, offsets = array("i"), array("q", [0]), [0]
     if hasattr(X, "coded"):  # it looks the columns up itself
         with no_garbage_collection:
             for rows in X.coded(columns):
-                _check_length(rows, len(offsets) - 1)
                 entries.extend(chain.from_iterable(rows))
                 ends.extend(accumulate(map(len, rows), initial=ends.pop()))
                 offsets.append(len(ends) - 1)
@@ -250,16 +265,13 @@ def read_rows(X: Iterable[Any], columns: Any, width: int | None = None) -> Rows:
                 entries.extend(_nested_codes(codes, item, i, t))
             ends.append(len(entries))
         offsets.append(len(ends) - 1)
-        _check_length(range(offsets[-2], offsets[-1]), i)
-    if len(offsets) == 1:
+    if len(offsets) == 1 and not may_be_empty:
         raise ValueError("X must hold at least one sequence, but it is empty.")
+    for i, (start, end) in enumerate(pairwise([] if may_be_empty else offsets)):
+        if start == end:
+            raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
     matrix = codes.matrix(np.asarray(entries), np.asarray(ends), len(columns) if width is None else width)
     return Rows(matrix, np.array(offsets))
-
-
-def _check_length(items: Sequence[Any], i: int) -> None:
-    if not len(items):
-        raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
 
 
 def _items(sequence: Any, i: int) -> Iterable[Any]:

@@ -30,7 +30,7 @@ from maxmargin.runtime.cache import KernelCache, Reach
 from maxmargin.runtime.garbage import no_garbage_collection
 from maxmargin.runtime.inner import InnerCompiler, KernelCompiler
 from maxmargin.runtime.modes import is_interpreted
-from maxmargin.runtime.tables import KINDS, FunctionTable, Interface, kind_of
+from maxmargin.runtime.tables import KINDS, FunctionTable, Interface, address_of, kind_of
 
 __all__ = ["generic", "helper", "implements", "kernel", "supports"]
 
@@ -295,12 +295,18 @@ def _fill(table: FunctionTable, function: Any) -> None:
     if cls not in function.implementations:
         raise NotImplementedError(f"{cls.__name__} has no {function.__name__}().")
     implementation, options = function.implementations[cls], function.options[cls]
+    key = function, implementation, id(table.packed.kind), id(table.work), table.dtype, len(table.options)
     try:
-        compiled = _implementation(implementation, table.signature_of(function), {**options, **table.options})
+        if key not in _addresses:  # of types that are kept
+            signature = table.signature_of(function)
+            _addresses[key] = address_of(_implementation(implementation, signature, {**options, **table.options}))
     except errors.NumbaError as error:
         what = f"{implementation.__name__}, which implements {function.__name__} for {cls.__name__},"
         raise TypeError(f"{what} cannot be compiled as {function.signature}. Numba says:\n{error}") from None
-    table.put(function, compiled)
+    table.put(function, _addresses[key])
+
+
+_addresses: dict[Any, int] = {}
 
 
 def _implementation(function: Callable, signature: Any, options: dict[str, Any]) -> Any:

@@ -59,7 +59,7 @@ class Passes:
         self.scratches = [self._scratch() for _ in range(len(self.ranges))]
 
     def _scratch(self) -> Any:
-        n_parts, output_size = (int(self.part_sizes.max()),), int(self.output_sizes.max())
+        n_parts, output_size = (int(self.part_sizes.max(initial=0)),), int(self.output_sizes.max(initial=0))
         scratch = Scratch(
             theta=aligned(n_parts, self.dtype),
             delta=aligned(n_parts, self.dtype),

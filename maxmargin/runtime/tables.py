@@ -188,10 +188,14 @@ class FunctionTable:
         kinds = [kind(self.kind.dtype) for kind in function.arguments]
         return function.result(self.kind.dtype)(self.packed.kind, *(self.work if k is OPAQUE else k for k in kinds))
 
-    def put(self, function: Any, compiled: Any) -> None:
+    def put(self, function: Any, address: int) -> None:
         """Put the address of an implementation into the table."""
-        address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
         self._table[function.slot] = address
+
+
+def address_of(compiled: Any) -> int:
+    """Where the code of a compiled function is."""
+    return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
 def kind_of(value: Any) -> types.Type:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -23,9 +24,9 @@ _CACHE_LINE = 64
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Zeros that share no cache line with any other array, so that threads do not slow each other down."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.zeros(size + 2 * _CACHE_LINE, np.uint8)
-    start = -raw.ctypes.data % _CACHE_LINE
+    start = -raw.__array_interface__["data"][0] % _CACHE_LINE
     return raw[start : start + size].view(dtype).reshape(shape)
 
 

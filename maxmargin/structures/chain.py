@@ -133,14 +133,14 @@ def prepared_chain(problem, dtype):
 @implements(generics.workspace, ChainProblem)
 def chain_workspace(problem, n_best):
     n_labels, dtype = problem.penalty.shape[0], problem.penalty.dtype
-    longest, n_parts = int(np.diff(problem.offsets).max()), (int(part_sizes(problem).max()),)
+    longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(problem.offsets), part_sizes(problem)))
     sums = chain_sums.new_tables(longest, n_labels, dtype)
     return ChainWork(
         table=aligned((n_labels, padded(n_labels)), dtype),
         sums=sums,
         precise=sums if dtype == np.float64 else chain_sums.new_tables(longest, n_labels, np.float64),
-        theta=aligned(n_parts, np.float64),
-        mu=aligned(n_parts, np.float64),
+        theta=aligned((n_parts,), np.float64),
+        mu=aligned((n_parts,), np.float64),
         spread=norm_buffer(problem.features, problem.n_features, n_labels, dtype),
         transition_spread=norm_buffer(problem.transitions, 1, n_labels**2, dtype),
         branches=aligned((n_best, 3), np.int64),

@@ -309,7 +309,8 @@ class _Reader:
                 n_parts = n_parts or len(parts)
                 if len(parts) != n_parts:
                     self.lines.fail(number, f"{shown(token)} has {len(parts)} strings, but the first token {n_parts}")
-            yield Parsed(tokens, record.get(y), [number])
+            if tokens or not self.needs_tags:  # nothing is learned from a sentence without tokens
+                yield Parsed(tokens, record.get(y), [number])
 
 
 def _column(k: int, width: int, name: str) -> int:

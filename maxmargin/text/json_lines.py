@@ -62,8 +62,6 @@ def parse_json_lines(
             if is_needed and not (isinstance(record, dict) and isinstance(record.get(field), list)):
                 lines.fail(number, f"an object must hold a list {field!r}, but there is {shown(record)}")
         items, labels = record[x], record.get(y)
-        if not items:
-            lines.fail(number, f"{x!r} is empty")
         if labels is not None and len(labels) != len(items):
             lines.fail(number, f"{x!r} has {len(items)} entries, but {y!r} has {len(labels)}")
         kinds |= {type(label) for label in labels or ()}

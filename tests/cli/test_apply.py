@@ -84,6 +84,20 @@ def test_predictions_in_other_formats(files, tmp_path):
     assert "tokens have 1 column, but the tagger was trained on 2" in message
 
 
+def test_sentences_without_tokens(files, tmp_path):
+    texts = [[["Ann", "NNP"], ["left", "VB"]], []]
+    lines = "\n".join(json.dumps({"tokens": tokens}) for tokens in [[], *texts])
+    for options in ([], ["-p"]):
+        outcome = run("predict", files / "tagger.model", "-", "-f", "json", *options, text=lines)
+        assert outcome.code == 0
+        assert [json.loads(line)["tags"] for line in outcome.out.splitlines()] == [[], ["B-PER", "O"], []]
+    tagged = "\n".join(json.dumps({"tokens": tokens, "tags": ["B-PER", "O"][: len(tokens)]}) for tokens in texts)
+    (tmp_path / "a.jsonl").write_text(tagged)
+    assert run("train", tmp_path / "a.jsonl", "-m", tmp_path / "a.model").code == 0
+    code, out, _ = run("evaluate", tmp_path / "a.model", tmp_path / "a.jsonl", "--json")
+    assert (code, json.loads(out)["sentence_accuracy"]) == (0, 1.0)
+
+
 def test_conllu_has_its_tags_in_their_column(tmp_path):
     text = (
         "# text = Ann left\n1-2\tAnnleft"

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from maxmargin import LBFGS, ChainCRF, ChainSVM, Status, regularization_path
+from maxmargin import LBFGS, ChainCRF, ChainSVM, KernelChainCRF, Status, regularization_path
 from maxmargin.encode.rows import as_stored, stack_rows
 from tests import naive
 
@@ -302,3 +302,30 @@ def test_marginals_of_an_svm_are_those_of_its_scores(words):
     crf = ChainCRF().fit(X, y)
     crf._set_weights(svm._w)
     assert all(map(np.allclose, svm.predict_marginals(X), crf.predict_marginals(X)))
+
+
+def test_sequences_that_are_not_there(words, interpreted_kernels):
+    X, y = words
+    for model in (ChainCRF(max_passes=2).fit(X, y), KernelChainCRF(kernel="rbf", max_passes=2).fit(X[:5], y[:5])):
+        assert model.predict([]) == model.predict_marginals([]) == []
+        for empty in ([], np.zeros((0, 3))):
+            nothing, known, nothing_more = model.predict([empty, X[0], empty])
+            assert (nothing.tolist(), nothing_more.tolist()) == ([], [])
+            assert known.tolist() == model.predict(X[:1])[0].tolist()
+        assert model.predict_marginals([[]])[0].shape == model.decision_function([[]])[0].shape == (0, 3)
+        outputs, scores = model.predict_topk([[]], 2)[0]
+        assert (outputs.shape, scores.tolist()) == ((1, 0), [0.0])
+        assert model.sample([[]], 2)[0].shape == (2, 0)
+        assert model.confidence([[], X[0]])[0] == 1
+        assert model.log_likelihood([[], X[0]], [[], y[0]])[0] == 0
+        assert model.score([[], X[0]], [[], y[0]]) == model.score(X[:1], y[:1])
+        with pytest.raises(ValueError, match="X must hold at least one sequence, but it is empty"):
+            model.score([], [])
+    named = ChainCRF(max_passes=2).fit([[["a"], ["b"]]], [["x", "y"]])
+    assert [labels.tolist() for labels in named.predict([[], [["a"]], iter([])])] == [
+        [],
+        named.predict([[["a"]]])[0].tolist(),
+        [],
+    ]
+    assert named.predict([]) == named.predict(iter([])) == []
+    assert named.predict([[]])[0].tolist() == []
