@@ -1,6 +1,7 @@
 """What benchmarks compare with must be right."""
 
-import numpy as np
+import time
+
 import pytest
 
 from benchmarks.idal import solve_reference
@@ -18,14 +19,14 @@ def test_references_are_certified_or_refused():
 
 
 def test_the_time_of_references_is_not_that_of_compilation(monkeypatch):
-    """The first run on a problem, which compiles, is not the one that is returned."""
-    runs = []
+    """The first run on a problem, which compiles, is over when the clock starts."""
+    clock, original = [0.0], IDAL.solve
 
     def solve(self, *args, **options):
-        runs.append(options)
+        clock[0] += 1000.0 * (clock[0] == 0)
         return original(self, *args, **options)
 
-    original = IDAL.solve
     monkeypatch.setattr(IDAL, "solve", solve)
-    solve_reference(potts_grids(1, 2, seed=0, n_states=2), 0.1, RelaxedLoss(), seconds=60.0)
-    assert [run.get("time_limit", np.inf) for run in runs] == [np.inf, 60.0]
+    monkeypatch.setattr(time, "process_time", lambda: clock[0])
+    found = solve_reference(potts_grids(1, 2, seed=0, n_states=2), 0.1, RelaxedLoss(), seconds=1.0)
+    assert found.certificate.relative_gap <= 1e-4

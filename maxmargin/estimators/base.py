@@ -163,7 +163,7 @@ class StructuredModel(FittedModel):
         self.n_iter_ = int(np.ceil(result.trace.passes[-1]))
         self.certificate_ = result.certificate
         self._result = result if self.warm_start else None
-        self._layout: Any = encoder.layout(problem)
+        self._layout: Any = self._layout_of(encoder, problem)
         return self
 
     def _check_parameters(self) -> None:
@@ -226,9 +226,13 @@ class StructuredModel(FittedModel):
             return None
         if not hasattr(self, "_layout"):  # of a model that was loaded or pickled: weights of equal encoders will do
             return self._w
-        if not same(self._layout, encoder.layout(problem)):
+        if not same(self._layout, self._layout_of(encoder, problem)):
             return None
         return self._w if self._result is None else self._result
+
+    def _layout_of(self, encoder: Encoder, problem: Any) -> tuple[Any, ...]:
+        """What a dual point depends on besides the encoder."""
+        return encoder.layout(problem)
 
     def _held_out(self, encoder: Any, X: Any, y: Any, data: Mapping[str, Any]) -> HeldOut | None:
         if (X is None) != (y is None):

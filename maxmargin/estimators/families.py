@@ -9,11 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import inference
+from maxmargin.checks import check_choice
 from maxmargin.encode.checks import check_sparse, locate
 from maxmargin.estimator import check_is_fitted
-from maxmargin.estimators.base import StructuredModel
+from maxmargin.estimators.base import StructuredModel, Task
 from maxmargin.estimators.parameters import estimator, parameter
 from maxmargin.solvers import find_solver
+from maxmargin.structures.rescaled import rescaled
 
 
 @estimator
@@ -240,6 +242,24 @@ class LinearSVM(LabelSVM):
         "upper bound, each None, a number or an array like that part of the weights.",
         default=None,
     )
+    rescaling: str = parameter(
+        '{"margin", "slack"}',
+        "How costs enter the hinge loss: as above, or as max_y cost(y_i, y) {1 + score(y) - score(y_i)}, where costs "
+        "must be multiples of one number and the solver one that needs the max oracle alone.",
+        default="margin",
+    )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("rescaling", self.rescaling, ("margin", "slack"))
+
+    def _encode(self, X: Any, y: Any, **data: Any) -> Task:
+        task = super()._encode(X, y, **data)
+        return task._replace(problem=rescaled(task.problem)) if self.rescaling == "slack" else task
+
+    def _layout_of(self, encoder: Any, problem: Any) -> tuple[Any, ...]:
+        base = problem.base if self.rescaling == "slack" else problem
+        return self.rescaling, *super()._layout_of(encoder, base)
 
 
 @estimator
