@@ -6,7 +6,9 @@ w_{k-1}||^2: a convex problem of the library with affine potentials, once w is c
 terms. Any of its solvers can do that, with a certificate. The step is accepted where F decreases.
 
 The measure of stationarity is ||w - argmin of the model at w||/eta. As the model is (lambda + 1/eta)-strongly convex, a
-solution with a duality gap is at most sqrt(2 gap/(lambda + 1/eta)) from the minimiser, which makes a bound of it.
+solution with a duality gap is at most sqrt(2 gap/(lambda + 1/eta)) from the minimiser, which makes a bound of it. It is
+one of w, not of the step that leads on from there: the bound that ends a run, and the last one of its trace, are those
+of the parameters that it returns.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import Loss, find_loss
 from maxmargin.solvers import Result, Solver, find_solver
 from maxmargin.solvers.casimir import Casimir
+from maxmargin.solvers.svrg import SmoothingSolver
 from maxmargin.torch.choices import Candidates
 from maxmargin.torch.functions import structured_loss
 from maxmargin.torch.linearize import ScoreMap
@@ -33,6 +36,7 @@ SCHEDULES = ("adaptive", "constant")
 STEP_SCHEDULES = ("constant", "sqrt", "inverse")
 LONGER, SHORTER = 2.0, 0.25  # what a free eta is multiplied by where F decreases, or does not
 LEVEL_SHARE = 0.1  # of the objective at the start, that is the first level of smoothing
+UNKNOWN = dict.fromkeys(("stationarity", "stationarity_bound", "model_gap"), np.nan)
 
 
 class Trained(NamedTuple):
@@ -42,7 +46,9 @@ class Trained(NamedTuple):
     ----------
     w : its parameters, flat
     trace : one row per step: `primal`, the lowest objective so far, `dual`, zero, which no objective is below, and
-        extras; of `ProxLinear` these are `stationarity`, `stationarity_bound`, `model_gap`, `eta` and `accepted`
+        extras; of `ProxLinear` these are `stationarity`, `stationarity_bound` and `model_gap`, of the parameters that
+        the step started from, `eta` and `accepted`. What the last row says holds for `w`: where a step that was
+        accepted would be the last, one more row has the model at `w`, from which no step is taken (`accepted` is NaN)
     inner : the result of the last convex problem; for a linear network and an infinite eta that is the objective itself
     """
 
@@ -60,14 +66,15 @@ class ProxLinear:
     eta : the step length; by default it starts at ``first_eta`` and adapts: longer after steps that are accepted,
         shorter after others. Infinite for linear networks, whose model is the objective
     first_eta : where a free eta starts
-    solver : of the convex problems: by default `Casimir` with the levels of `schedule`
+    solver : of the convex problems: by default `Casimir` with a constant level; of those that smooth the hinge loss,
+        `mu` and `smoothness` follow `schedule`, and other options are their own
     inner_passes : the most passes over the examples of each convex problem
     inner_tol : the relative duality gap at which they stop before that
-    schedule : of the smoothing of the default solver in step k: "adaptive", mu/k with the smoothness k L, or "constant"
-    mu : the level of smoothing; by default a tenth of the objective at the start
-    smoothness : L, of the default solver; estimated by default
+    schedule : of the smoothing in step k: "adaptive", mu/k with the smoothness k L, or "constant"
+    mu : the level of smoothing; by default that of the solver, or a tenth of the objective at the start
+    smoothness : L; by default that of the solver, or estimated
     max_steps : stop after this many steps
-    tol : stop where the bound of the stationarity falls below this
+    tol : stop where the bound of the stationarity falls below this, at the parameters of which it is proven
     max_bytes : the most memory that the derivatives of all potentials may take, which are kept for the solver
 
     References
@@ -140,70 +147,78 @@ class ProxLinear:
         verbose : print the trace as it grows
         callback : called with the trace after each step; returning True stops
         """
-        chosen, run = find_loss(loss), _Training(ScoreMap(module, inputs, y, cost, is_rowwise), C, find_loss(loss))
-        # Offsets come with the costs; where the loss has none, a problem without costs makes it.
-        inner_loss = replace(chosen, margin=True) if chosen.is_smooth else chosen
-        scores, n, strength = run.scores, run.scores.n, run.strength
-        if not chosen.margin and chosen.is_smooth:
-            scores.problem = without_costs(scores.problem)
-        solver = None if self.solver is None else find_solver(self.solver, chosen)
-        seeds = np.random.default_rng(random_state)
-        eta, w, value = self.eta or self.first_eta, scores.w, run.value
-        mu, found, inner = self.mu or LEVEL_SHARE * (value or 1.0), None, None
-        run.note(value, verbose, **self._extras(np.nan, np.nan, np.nan, eta, True))
+        run = _Training(ScoreMap(module, inputs, y, cost, is_rowwise), C, find_loss(loss))
+        models = _Models(self, run, np.random.default_rng(random_state))
+        eta, w, value, is_accepted = self.eta or self.first_eta, run.scores.w, run.value, True
+        run.note(value, verbose, **UNKNOWN, eta=eta, accepted=1.0)
         for k in range(1, self.max_steps + 1):
-            if found is None:
-                found = scores.derivatives(self.max_bytes), scores.potentials().astype(np.float64)
-            derivatives, potentials = found
-            total = strength + 1 / eta
-            if total == 0:
-                raise ValueError("C and eta must not both be infinite: the convex problems would have no bound.")
-            centre = w / (eta * total)
-            problem = scores.linearized(derivatives, potentials + derivatives @ (centre - w))
-            stepper = solver or self._casimir(k, mu)
-            start = None if stepper.keeps_dual else w - centre
-            inner = stepper.solve(
-                problem,
-                1 / (n * total),
-                loss=inner_loss,
-                start=start,
-                tol=self.inner_tol,
-                max_passes=self.inner_passes,
-                random_state=seeds,
-            )
-            run.calls += int(inner.trace.oracle_calls[-1])
-            scores.w = trial = centre + inner.w
-            reached = run.objective()
-            is_accepted = reached <= value
-            away, gap = float(np.linalg.norm(w - trial)), inner.certificate.gap
-            bound = (away + np.sqrt(2 * gap / total)) / eta
-            extras = self._extras(away / eta, bound, gap, eta, is_accepted)
-            if is_accepted:
-                w, value, found = trial, reached, None
-            else:
-                scores.w = w
-            if self.eta is None:
+            if self.eta is None and k > 1:
                 eta *= LONGER if is_accepted else SHORTER
-            run.note(value, verbose, **extras)
-            if bound <= self.tol or (callback is not None and callback(run.trace)):
+            trial, known = models.minimise(w, eta, k)
+            is_settled = known["stationarity_bound"] <= self.tol and eta < np.inf
+            reached = np.inf if is_settled else run.objective(trial)  # what is proven of w would not be of the trial
+            is_accepted = reached <= value
+            if is_accepted:
+                w, value = run.scores.w, reached  # in the precision of the network
+            run.note(value, verbose, **known, eta=eta, accepted=float(is_accepted))
+            if is_settled or eta == np.inf or (callback is not None and callback(run.trace)):
                 break
-        scores.w = w
-        return Trained(w, run.trace, inner)
+        if is_accepted and eta < np.inf:
+            _, known = models.minimise(w, eta, k)
+            run.note(value, verbose, **known, eta=eta, accepted=np.nan)
+        run.scores.w = w
+        return Trained(w, run.trace, models.inner)
 
-    def _casimir(self, k: int, mu: float) -> Casimir:
-        factor = k if self.schedule == "adaptive" else 1
+
+class _Models:
+    """The convex models of the objective of a network, and how they are minimised."""
+
+    def __init__(self, prox: ProxLinear, run: _Training, seeds: np.random.Generator) -> None:
+        self.prox, self.run, self.seeds = prox, run, seeds
+        self.solver = find_solver(prox.solver or Casimir(schedule="constant"), run.loss)
+        own = getattr(self.solver, "mu", None), getattr(self.solver, "smoothness", None)
+        self.mu, self.smoothness = prox.mu or own[0] or LEVEL_SHARE * (run.value or 1.0), prox.smoothness or own[1]
+        # Offsets come with the costs; where the loss has none, a problem without costs makes it.
+        self.loss = replace(run.loss, margin=True) if run.loss.is_smooth else run.loss
+        if not run.loss.margin and run.loss.is_smooth:
+            run.scores.problem = without_costs(run.scores.problem)
+        self.linearized_at: np.ndarray | None = None
+        self.inner: Result | None = None
+
+    def minimise(self, w: np.ndarray, eta: float, k: int) -> tuple[np.ndarray, dict[str, float]]:
+        """The minimiser of the model at w in step k, as far as it is found, and what that says of w."""
+        scores, total = self.run.scores, self.run.strength + 1 / eta
+        if total == 0:
+            raise ValueError("C and eta must not both be infinite: the convex problems would have no bound.")
+        if self.linearized_at is not w:
+            scores.w = w
+            self.derivatives = scores.derivatives(self.prox.max_bytes)
+            self.potentials, self.linearized_at = scores.potentials().astype(np.float64), w
+        centre = w / (eta * total)
+        problem = scores.linearized(self.derivatives, self.potentials + self.derivatives @ (centre - w))
+        solver = self._solver(k)
+        self.inner = solver.solve(
+            problem,
+            1 / (scores.n * total),
+            loss=self.loss,
+            start=None if solver.keeps_dual else w - centre,
+            tol=self.prox.inner_tol,
+            max_passes=self.prox.inner_passes,
+            random_state=self.seeds,
+        )
+        self.run.calls += int(self.inner.trace.oracle_calls[-1])
+        found, gap = centre + self.inner.w, self.inner.certificate.gap
+        away = float(np.linalg.norm(w - found))
+        bound = (away + np.sqrt(2 * gap / total)) / eta
+        return found, {"stationarity": away / eta, "stationarity_bound": bound, "model_gap": gap}
+
+    def _solver(self, k: int) -> Solver:
+        """The solver of step k, with its level of smoothing and the smoothness that goes with it."""
+        if not isinstance(self.solver, SmoothingSolver) or self.solver.smoothing is None:
+            return self.solver
+        factor = k if self.prox.schedule == "adaptive" else 1
         smoothness = None if self.smoothness is None else self.smoothness * factor
-        return Casimir(schedule="constant", mu=mu / factor, smoothness=smoothness)
-
-    @staticmethod
-    def _extras(stationarity: float, bound: float, gap: float, eta: float, accepted: bool) -> dict[str, float]:
-        return {
-            "stationarity": stationarity,
-            "stationarity_bound": bound,
-            "model_gap": gap,
-            "eta": eta,
-            "accepted": float(accepted),
-        }
+        return replace(self.solver, mu=self.mu / factor, smoothness=smoothness)
 
 
 @dataclass(frozen=True)
@@ -296,8 +311,10 @@ class _Training:
         self.began, self.strength = time.perf_counter(), 1 / (self.scores.n * float(self.C))
         self.value = self.objective()
 
-    def objective(self) -> float:
-        """F at the parameters of the network; counts the calls of the oracle."""
+    def objective(self, w: np.ndarray | None = None) -> float:
+        """F at the parameters of the network, or at others, which it then has; counts the calls of the oracle."""
+        if w is not None:
+            self.scores.w = w
         self.calls += self.scores.n
         w = self.scores.w
         if not np.isfinite(w).all():

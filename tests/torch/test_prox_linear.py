@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmargin[torch]"')
 
-from maxmargin import BCFW, OneSlack
+from maxmargin import BCFW, Casimir, OneSlack
 from maxmargin.testing import check_structure
 from maxmargin.torch import (
     CandidateHead,
@@ -129,6 +129,25 @@ def test_the_guarantee_along_a_run():
         assert (bounds[:k] ** 2).min() <= promise + 2 * (gaps[:k].max() / eta)
 
 
+def stationarity(network, eta, C):
+    """||w - argmin of the model at w||/eta at the parameters of a network, by an accurate solver."""
+    prox = ProxLinear(eta=eta, solver=OneSlack(), inner_passes=1000, inner_tol=1e-9, max_steps=1, tol=1e9)
+    return prox.solve(network, LISTS, BEST, C=C).trace.extras["stationarity"][1]
+
+
+@pytest.mark.parametrize("options", [{"max_steps": 5}, {"max_steps": 9}, {"tol": 0.2}], ids=str)
+def test_the_last_bound_is_one_of_the_parameters_returned(options):
+    network, C = Network(CandidateHead(3)), 5.0
+    prox = ProxLinear(solver=OneSlack(), inner_passes=500, inner_tol=1e-6, **options)
+    trained = prox.solve(network, LISTS, BEST, C=C)
+    known = {name: column[-1] for name, column in trained.trace.extras.items()}
+    assert stationarity(network, known["eta"], C) <= known["stationarity_bound"] * (1 + 1e-6)
+    assert known["stationarity_bound"] <= 2 * stationarity(network, known["eta"], C) + 0.01  # nor is it a loose one
+    assert objective(network, LISTS, BEST, C) == pytest.approx(trained.trace.primal[-1])
+    if "tol" in options:
+        assert known["stationarity_bound"] <= prox.tol
+
+
 def test_small_steps_decrease_the_objective_as_the_gradient_says():
     network, inputs = Network(CandidateHead(3)), LISTS
     scores = ScoreMap(network, inputs, BEST, None, False)
@@ -183,9 +202,26 @@ def test_both_schedules_and_the_rival():
         assert trained.trace.oracle_calls[-1] == len(LISTS) * 17
 
 
+def test_solvers_that_smooth_follow_the_schedule():
+    def weights(**options):
+        network = Network(CandidateHead(3))
+        return ProxLinear(smoothness=2.0, max_steps=3, **options).solve(network, LISTS, BEST, C=5.0, random_state=0).w
+
+    expected = weights(mu=0.5)
+    np.testing.assert_array_equal(weights(mu=0.5, solver=Casimir(schedule="constant")), expected)
+    np.testing.assert_array_equal(weights(solver=Casimir(schedule="constant", mu=0.5)), expected)
+    assert not np.array_equal(weights(mu=0.5, solver=Casimir(schedule="constant", warm_start="previous")), expected)
+    assert not np.array_equal(weights(mu=0.5, schedule="constant"), expected)
+
+
 def test_a_callback_stops():
-    trained = ProxLinear().solve(Network(CandidateHead(3)), LISTS, BEST, callback=lambda trace: True)
-    assert len(trained.trace) == 2
+    seen = []
+    trained = ProxLinear().solve(
+        Network(CandidateHead(3)), LISTS, BEST, callback=lambda trace: seen.append(len(trace)) or True
+    )
+    assert seen == [2]
+    assert len(trained.trace) == 3  # and what is proven of the parameters
+    assert np.isnan(trained.trace.extras["accepted"][-1])
 
 
 def test_bad_input():
