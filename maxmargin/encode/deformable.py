@@ -77,7 +77,8 @@ class DeformableEncoder(Encoder):
             scale=scale.astype(dtype),
             reference=reference,
         )
-        return encoder, encoder.assemble(rows, shapes, cells, types, joint_cost, cost_radius(cells, reference))
+        problem = encoder.assemble(rows, shapes, cells, types, joint_cost, cost_radius(cells, reference))
+        return encoder, problem._replace(hides_types=False)  # they are known in training
 
     def problem(self, X: Any, y: Any = None) -> DeformableProblem:
         rows, shapes = stack_images(X, self.n_features_in)
@@ -110,6 +111,7 @@ class DeformableEncoder(Encoder):
             anchor=self.anchor,
             scale=self.scale,
             n_features=self.n_features_in,
+            hides_types=True,
         )
 
     def layout(self, problem: DeformableProblem) -> tuple[Any, ...]:

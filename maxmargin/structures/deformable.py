@@ -52,6 +52,7 @@ class DeformableProblem(NamedTuple):
     anchor: np.ndarray  # (E, K, 2)
     scale: np.ndarray  # (E, 2)
     n_features: int
+    hides_types: bool  # whether outputs with the same cells are one to the top-K oracle, with the best types
 
 
 class DeformableWork(NamedTuple):

@@ -96,10 +96,29 @@ def decode(problem, n_cells, n_joints, y, work):
 
 
 @helper
+def best_type(problem, i, edges, e, parent_cell, child_cell):
+    """The type with which edge e scores highest between two cells."""
+    n_types = problem.anchor.shape[1]
+    best = 0
+    highest = 0.0
+    for kind in range(n_types):
+        u, v = displacement(problem, i, e, kind, parent_cell, child_cell)
+        score = spring(e * n_types + kind, edges, u, v)
+        if kind == 0 or score > highest:
+            best = kind
+            highest = score
+    return best
+
+
+@helper
 def k_best(problem, i, cells, edges, outputs, values, level, work):
-    """As `tree_dp.k_best`: choices are made for the roots, then along the edges from the roots down."""
+    """As `tree_dp.k_best`: choices are made for the roots, then along the edges from the roots down.
+
+    Where types are hidden, those of an edge follow from the cells of its joints.
+    """
     n_cells, n_joints = cells.shape
     n_types = problem.anchor.shape[1]
+    n_listed = 1 if problem.hides_types else n_types  # of each cell
     n_roots = problem.roots.size
     n_choices = n_roots + problem.upward.size
     last = values.size - 1
@@ -133,14 +152,15 @@ def k_best(problem, i, cells, edges, outputs, values, level, work):
             outputs[k, c] = choice // n_types
             outputs[k, n_joints + e] = choice % n_types
             if s > branch:
-                for other in range(n_cells * n_types):
-                    t = other // n_types
-                    kind = other % n_types
+                chosen = choice // n_types * n_listed + choice % n_listed
+                for other in range(n_cells * n_listed):
+                    t = other // n_listed
+                    kind = best_type(problem, i, edges, e, a, t) if problem.hides_types else other % n_types
                     u, v = displacement(problem, i, e, kind, a, t)
                     reached = work.belief[c, t] + spring(e * n_types + kind, edges, u, v)
                     value = values[k] - max(work.message[e, a] - reached, 0.0)
-                    if other != choice and value > max(values[last], least):
-                        insert(values, work.branches, k + 1, value, k, s, other)
+                    if other != chosen and value > max(values[last], least):
+                        insert(values, work.branches, k + 1, value, k, s, t * n_types + kind)
     return values.size
 
 

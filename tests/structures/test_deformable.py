@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 
 from maxmargin import BCFW, FrankWolfe, Status
 from maxmargin.encode.deformable import DeformableEncoder
-from maxmargin.problem import max_marginals, max_oracle, new_weights, part_sizes, score_output, scores, workspace
+from maxmargin.problem import (
+    max_marginals,
+    max_oracle,
+    new_weights,
+    part_sizes,
+    score_output,
+    scores,
+    topk_oracle,
+    workspace,
+)
+from maxmargin.smoothing import EVERY
 from maxmargin.structures.distance_transform import new_transform_work, transform_grid
 from maxmargin.testing import Caller, check_structure
 from tests import naive
@@ -59,6 +69,30 @@ def test_oracles_equal_enumeration():
 def test_random_poses(seed, shapes, n_joints, n_types, k, integer):
     problem = make_problem(np.random.default_rng(seed), shapes, n_joints, n_types, integer=integer)
     check_structure(problem, all_poses(problem), random_state=seed, k=k)
+
+
+@pytest.mark.parametrize("integer", [False, True])
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_hidden_types_make_no_output_of_their_own(integer, is_compiled):
+    rng = np.random.default_rng(3)
+    problem = make_problem(rng, [(2, 2), (3, 1), (1, 1)], integer=integer)._replace(hides_types=True)
+    run = Caller(problem) if is_compiled else lambda generic, *args: generic(problem, *args)
+    w, k = rng.normal(size=new_weights(problem).size), 70
+    for i in range(3):
+        theta = np.zeros(part_sizes(problem)[i])
+        scores(problem, w, i, theta)
+        best: dict[tuple[int, ...], float] = {}
+        for y in all_poses(problem)(i):
+            cells = tuple(y[:3].tolist())
+            best[cells] = max(best.get(cells, -np.inf), score_output(problem, i, theta, y))
+        outputs, values = np.zeros((k, 5), np.int32), np.zeros(k)
+        count = run(topk_oracle, i, theta, outputs, values, EVERY, workspace(problem, k))
+        found = [tuple(y[:3].tolist()) for y in outputs[:count]]
+        assert len(set(found)) == count == min(k, len(best))
+        np.testing.assert_allclose(values[:count], sorted(best.values(), reverse=True)[:k], atol=1e-9)
+        np.testing.assert_allclose([best[cells] for cells in found], values[:count], atol=1e-9)
+        reached = [score_output(problem, i, theta, y) for y in outputs[:count]]
+        np.testing.assert_allclose(reached, values[:count], atol=1e-9)
 
 
 # --- distance transforms --------------------------------------------------------------------------------------------
