@@ -127,13 +127,13 @@ class Trial:
         rows = np.concatenate([train["features"][i] for i in self.drawn])
         self.centre = rows.mean(axis=0)
         self.scale = 1 / np.sqrt(np.mean(np.square(rows - self.centre).sum(axis=1)))
+        x = self.rows(train, self.drawn)
         lists = [
-            nearest_candidates(x, train["boxes"][i], train["true"][i])
-            for i, x in zip(self.drawn, self.rows(train, self.drawn), strict=True)
+            nearest_candidates(own, train["boxes"][i], train["true"][i]) for i, own in zip(self.drawn, x, strict=True)
         ]
         best, costs = [one.best for one in lists], [one.costs for one in lists]
-        x = self.rows(train, self.drawn)
         self.problem = CandidateEncoder.learn(x, best, dtype="float32", costs=costs)[1]
+        self.held_rows = self.rows(held, self.tested)
 
     def rows(self, part: Part, which: Any) -> list[np.ndarray]:
         """Features, centred and scaled as those of the training images."""
@@ -156,11 +156,10 @@ class Trial:
         """The curves of a solver, and the mean IoU that it ends with."""
         from maxmargin.metrics import corloc, mean_iou
 
-        rows, true = self.rows(self.held, self.tested), [self.held["true"][i] for i in self.tested]
-        ious = []
+        true, ious = [self.held["true"][i] for i in self.tested], []
 
         def score(w: np.ndarray) -> float:
-            boxes = chosen(self.held, self.tested, rows, w)
+            boxes = chosen(self.held, self.tested, self.held_rows, w)
             ious.append(mean_iou(true, boxes))
             return corloc(true, boxes)
 

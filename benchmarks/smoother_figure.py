@@ -37,7 +37,7 @@ N_TEST = 1000  # sentences on which F1 is measured
 LEVELS = (0.1, 1.0, 10.0)
 SCHEDULES = ("constant", "adaptive")
 STARTS = ("center", "previous", "extrapolation")
-SMOOTHNESS = [2.0**k for k in range(3, 9)]
+SMOOTHNESS = [2.0**k for k in range(3, 8)]
 COLUMNS = {"relative": "certified relative gap", "excess": "objective / best - 1", "score": "held-out F1"}
 
 Run = dict[str, Any]
@@ -117,8 +117,9 @@ def run_dataset(name: str, part: str, C: float, seconds: float, n_sentences: int
     runs = []
     for label, solvers in methods(part, 1 / (len(X) * C)).items():
         solvers[0].solve(few, C, max_passes=2)  # compiles
-        tried = [follow(solver, task.problem, C, f1, seconds) for solver in solvers]
+        tried = [follow(solver, task.problem, C, np.copy, seconds) for solver in solvers]
         best = min(tried, key=lambda run: run["primal"][-1])
+        best["score"] = [f1(w) for w in best["score"]]
         unstable = f"{sum(run['is_unstable'] for run in tried)} of {len(tried)}"
         runs.append({"dataset": name, "C": C, "method": label, "unstable": unstable, **best})
     return runs
@@ -128,7 +129,7 @@ def follow(
     solver: Any,
     problem: Any,
     C: float,
-    score: Callable[[np.ndarray], float],
+    score: Callable[[np.ndarray], Any],
     seconds: float = np.inf,
     passes: float = np.inf,
     random_state: int = 0,
@@ -137,7 +138,7 @@ def follow(
     from maxmargin.problem import n_examples
 
     clock: list[float] = []
-    scores: list[float] = []
+    scores: list[Any] = []
     values: list[float] = []
 
     class Watched(type(solver)):  # type: ignore[misc]

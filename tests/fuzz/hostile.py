@@ -28,6 +28,7 @@ RELAXED = ["relaxed", RelaxedLoss(mu=1e-3), RelaxedLoss(mu=1e-9), RelaxedLoss(mu
 RELAXED += [RelaxedLoss(mu=0.1, entropy="oriented_trees"), RelaxedLoss(margin=False, entropy="oriented_trees")]
 SOLVERS = [*all_solvers(), BCFW(steps="pairwise", sampling="gap", cache=5), BCFW(steps="away", exact_gaps=False)]
 SOLVERS += [ExponentiatedGradient(batch=True), ExponentiatedGradient(sampling="gap"), ExcessiveGap(adaptive=False)]
+SOLVERS += [Casimir(smoothing=None), SVRG(smoothing=None), Casimir(inner="saga")]
 SOLVERS += [Casimir(smoothing="entropy"), SVRG(smoothing="entropy"), IDAL(steps="exact"), IDAL(rho=1e-3, inner=3.0)]
 RELAXED_SOLVERS = ["auto", "idal", "gdmm", "soft-bcfw", "soft-sdca", IDAL(steps="line_search"), IDAL(rho=1e6), "bcfw"]
 KINDS = ["float16", "float32", "int8", "uint64", "bool", "object", "str", "complex64", "longdouble", "datetime64[s]"]
