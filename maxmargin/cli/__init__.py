@@ -44,7 +44,7 @@ def _numbers(text: str) -> str:
     except ValueError:
         is_good = False
     if not is_good:
-        raise typer.BadParameter(f"'{text}' must be positive numbers with commas in between, such as 0.1,1,10.")
+        raise typer.BadParameter(f"{text!r} must be positive numbers with commas in between, such as 0.1,1,10.")
     return text
 
 

@@ -32,7 +32,7 @@ def split_columns(text: str | None) -> list[Any] | None:
         return None
     parts = [part.strip() for part in text.split(",")]
     if not all(parts):
-        raise typer.BadParameter(f"'{text}' must be columns with commas in between, such as 0,1 or form,xpos.")
+        raise typer.BadParameter(f"{text!r} must be columns with commas in between, such as 0,1 or form,xpos.")
     return [int(part) if part.lstrip("-").isdecimal() else part for part in parts]
 
 
@@ -40,7 +40,7 @@ def _encoding(name: str | None) -> str | None:
     try:
         "".encode(name or "utf-8")
     except LookupError:
-        raise typer.BadParameter(f"'{name}' is no encoding that Python knows.") from None
+        raise typer.BadParameter(f"{name!r} is no encoding that Python knows.") from None
     return name
 
 
@@ -57,7 +57,7 @@ def _gazetteers(names: list[str] | None) -> list[str]:
     for name in names or []:
         title, _, path = name.partition("=")
         if not title or not path:
-            raise typer.BadParameter(f"'{name}' must be a name and a file, such as city=cities.txt.")
+            raise typer.BadParameter(f"{name!r} must be a name and a file, such as city=cities.txt.")
     return names or []
 
 
@@ -66,9 +66,9 @@ def check_plot(path: Path | None) -> Path | None:
     if path is None:
         return None
     if path.suffix.lower() != ".png":
-        raise typer.BadParameter(f"'{path}' must end in .png.")
+        raise typer.BadParameter(f"{str(path)!r} must end in .png.")
     if not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
-        raise typer.BadParameter(f"the folder '{path.parent}' does not exist or cannot be written to.")
+        raise typer.BadParameter(f"the folder {str(path.parent)!r} does not exist or cannot be written to.")
     if find_spec("matplotlib") is None:
         raise typer.BadParameter('plots need matplotlib: pip install "maxmargin[plot]".')
     return path

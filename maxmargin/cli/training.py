@@ -119,7 +119,7 @@ def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None
             tagger.fit(train.X, train.y, callback=watch, checkpoint=checkpoint, **held_out)
             progress.say(summary(tagger.model_))
         if not choices.quiet:
-            _tell_of_lists(tagger)
+            tell_of_lists(tagger)
         tagger.save(target)
         best = max(tagger.trace_.dev_score.tolist()) if dev is not None else None
         if not choices.quiet:
@@ -130,7 +130,7 @@ def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None
         shield.end(is_interrupted=tagger.status_ is Status.INTERRUPTED)
 
 
-def _tell_of_lists(tagger: Tagger) -> None:
+def tell_of_lists(tagger: Tagger) -> None:
     """Say which lists were made of the training data."""
     for title in tagger.features_.cross_fit_:
         say(

@@ -14,7 +14,7 @@ from maxmargin.checks import counted
 from maxmargin.cli.common import Shield, located, print_json, say, told
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.cli.terminal import Terminal
-from maxmargin.cli.training import Choices, figures
+from maxmargin.cli.training import Choices, figures, tell_of_lists
 from maxmargin.path import Path
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.text import Document
@@ -57,6 +57,7 @@ def _run_path(choices: Choices, Cs: list[float], plot: File | None, shield: Shie
         live.stop()
     if not choices.quiet:
         console.print(curve(path, score))
+        tell_of_lists(tagger)
         say(f"The best C is {path.best_C:g}.")
     is_cut = path.interrupted
     if dev is None and not is_cut:

@@ -11,7 +11,7 @@ import pytest
 
 from maxmargin.cli.common import plain
 from maxmargin.cli.terminal import Terminal
-from tests.cli.conftest import input_error, run
+from tests.cli.conftest import input_error, run, usage_error
 
 CLIPBOARD = "\x1b]52;c;cm0gLXJm\x07"  # which a terminal would put into the clipboard
 SENTENCE = [("[/red]", "B-[/red]"), (CLIPBOARD, f"B-{CLIPBOARD}"), ("\x9b31m", "B-\x9b31m"), ("[bold]", "O")]
@@ -74,6 +74,22 @@ def test_messages_pass_nothing_on(odd_files):
     code, _, err = run("evaluate", odd_files / "a.model", odd_files / "c.txt")
     assert (code, is_plain(err)) == (0, True)
     assert "the tagger does not know B-\\x1b[31m" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "\x1b[31m.model"],
+        ["demo", "--plot", "\x1b[31m.pdf"],
+        ["train", "a.txt", "--gazetteer", "\x1b[31m"],
+        ["train", "a.txt", "--encoding", "\x1b[31m"],
+        ["path", "a.txt", "-C", "\x1b[31m"],
+    ],
+)
+def test_wrong_usage_passes_nothing_on(arguments):
+    message = usage_error(*arguments)
+    assert is_plain(message)
+    assert "\\x1b[31m" in message
 
 
 def test_predictions_are_escaped_in_terminals_only(odd_files):
