@@ -11,9 +11,10 @@ import itertools
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,35 @@ def split_evenly(sizes: np.ndarray, n_ranges: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(edges))
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep products of vectors on the caller's thread: others would wait for each other, at full speed."""
-    return _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
+class OneBlasThread:
+    """Products of vectors stay on the caller's thread while anyone asks for it: others would wait, at full speed.
+
+    The limit is one of the whole process: fits in several threads share it, and the last one lifts it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_users = 0
+        self._limited: ThreadpoolController | None = None
+        self._limits = ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            libraries = _libraries(len(sys.modules))
+            if libraries is not self._limited:
+                self._limits.enter_context(libraries.limit(limits=1, user_api="blas"))
+                self._limited = libraries
+            self._n_users += 1
+
+    def __exit__(self, *_: Any) -> None:
+        with self._lock:
+            self._n_users -= 1
+            if self._n_users == 0:
+                self._limits.close()
+                self._limited = None
+
+
+one_blas_thread = OneBlasThread()
 
 
 @functools.lru_cache(maxsize=1)

@@ -140,7 +140,7 @@ class Solver:
         if kept is not None:
             kept.resume()
         told = before_compiling(partial(print, COMPILING, flush=True)) if verbose else nullcontext()
-        with one_blas_thread(), Interruptible(run), told:
+        with one_blas_thread, Interruptible(run), told:
             self.follow(run, observer if kept is None else kept.observe)
         run.state = None  # which refers to the run: both are gone at once, not when Python finds them
         result = observer.result()

@@ -49,7 +49,7 @@ def test_libraries_that_are_loaded_later_are_kept_to_one_thread_too():
         from threadpoolctl import threadpool_info
         from maxmargin.runtime.threads import one_blas_thread
         def threads():
-            with one_blas_thread():
+            with one_blas_thread:
                 return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
         first = threads()
         import scipy.linalg
@@ -59,6 +59,36 @@ def test_libraries_that_are_loaded_later_are_kept_to_one_thread_too():
     """
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, env=environment)
+
+
+def test_overlapping_fits_give_blas_its_threads_back():
+    program = """
+        from threading import Event, Thread
+        import numpy as np
+        from threadpoolctl import threadpool_info
+        from maxmargin import MulticlassSVM
+        def threads():
+            return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+        before, is_in, may_leave, seen = threads(), [Event(), Event()], [Event(), Event()], []
+        def fit(k):
+            def wait(trace):
+                is_in[k].set()
+                may_leave[k].wait()
+                seen.append(threads())
+            rng = np.random.default_rng(k)
+            MulticlassSVM(max_passes=1).fit(rng.normal(size=(9, 2)), [0, 1, 2] * 3, callback=wait)
+        fits = [Thread(target=fit, args=[k]) for k in range(2)]
+        for k in range(2):
+            fits[k].start()
+            is_in[k].wait()
+        for k in range(2):
+            may_leave[k].set()
+            fits[k].join()
+        assert len(seen) >= 2 and set.union(*seen) == {1}, seen
+        assert threads() == before != {1}, (threads(), before)
+    """
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)], check=True, env=environment)
 
 
 def test_garbage_is_looked_for_again_once_all_have_left():
