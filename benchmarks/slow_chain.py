@@ -9,6 +9,7 @@ from maxmargin.problem import (
     augment,
     max_oracle,
     new_weights,
+    oracle_work,
     part_sizes,
     score_output,
     scores,
@@ -18,6 +19,7 @@ from maxmargin.problem import (
     workspace,
 )
 from maxmargin.runtime.dispatch import implements
+from maxmargin.solvers.auto import USUAL
 from maxmargin.structures.chain import ChainProblem
 
 
@@ -34,6 +36,11 @@ def slow_max_oracle(problem, i, theta, y, work):
     for _ in range(problem.n_runs - 1):
         best = max_oracle(problem.chain, i, theta, y, work)
     return best
+
+
+@implements(oracle_work, SlowChain)
+def slow_oracle_work(problem):
+    return USUAL * problem.n_runs
 
 
 @implements(new_weights, SlowChain)

@@ -85,6 +85,16 @@ def squared_diameters(problem):
 
 
 @generic
+def oracle_work(problem):
+    """About how many operations a call of the max oracle takes per part, on average over the examples: a count that
+    depends on the problem alone, never on a clock.
+
+    `Auto` decides by it whether to keep a cache of outputs. Where it is not implemented, compiled oracles are taken to
+    look at each part a few times, and those of Python classes to take long.
+    """
+
+
+@generic
 def places(problem):
     """Where solvers have each weight of a model, or None if in the model's own order.
 

@@ -67,10 +67,14 @@ class Certified(NamedTuple):
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a share of the objective."""
+        """The gap as a share of the objective; infinite where nothing is known of that."""
+        if np.isinf(self.primal):
+            return np.inf
         return self.gap / abs(self.primal) if self.primal else 0.0
 
     def __str__(self) -> str:
+        if np.isinf(self.primal):
+            return f"objective not known, optimum at least {self.dual:.6g}"
         share = f"{100 * self.relative_gap:.3g} % of it"
         return f"objective {self.primal:.6g}, at most {self.gap:.2g} ({share}) above the optimum"
 
@@ -169,7 +173,7 @@ class Trace:
     def line(self, k: int = -1) -> str:
         """Row k of the table."""
         passes, calls, seconds, primal, dual, gap, *_ = self.rows[k]
-        relative = gap / primal if primal > 0 else 0.0
+        relative = Certified(primal, dual).relative_gap
         numbers = f"{passes:8.4g}  {calls:12d}  {seconds:8.1f}  {primal:13.6f}  {dual:13.6f}"
         held_out = [f"{self.rows[k][-1]:10.6f}"] if self.has_dev_scores else []
         extras = [f"{column[k]:10.3g}" for column in self.extras.values()]

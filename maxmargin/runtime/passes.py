@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numba import types
 
 from maxmargin.problem import new_weights, part_sizes, truth_of, workspace
 from maxmargin.runtime.abi import OPAQUE, Stored
+from maxmargin.runtime.clock import Clock
 from maxmargin.runtime.dispatch import Bound
 from maxmargin.runtime.tables import SCRATCH
 from maxmargin.runtime.threads import Ranges, aligned, count_threads
@@ -46,9 +47,11 @@ class Passes:
     problem : the examples
     n_jobs : the number of threads, as in scikit-learn
     n_best : the number of outputs the top-K oracle is asked for
+    clock : what passes look at, and are broken off by; none by default
     """
 
-    def __init__(self, problem: Any, n_jobs: int | None = None, n_best: int = 1) -> None:
+    def __init__(self, problem: Any, n_jobs: int | None = None, n_best: int = 1, clock: Clock | None = None) -> None:
+        self.clock = clock
         self.problem = bind(problem)
         self.n_best = n_best
         self.part_sizes = part_sizes(problem)
@@ -71,13 +74,16 @@ class Passes:
         )
         return self.problem.pack(scratch)
 
-    def clock(self) -> float:
-        """Seconds of work: of this thread, not disturbed by what else the machine does, or of all that pass at once."""
-        return time.thread_time() if len(self.ranges) == 1 else len(self.ranges) * time.perf_counter()
-
     def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call the kernel ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""
-        return self.ranges.run(lambda k, lo, hi: function(self.problem, *args, lo, hi, self.scratches[k]))
+        return [result for results in self.ranges.run(partial(self._call, function, *args)) for result in results]
+
+    def _call(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Call a kernel on a range, given last with its number, in slices if there is a clock to look at."""
+        *args, k, lo, hi = args
+        kind = function, *map(type, args)  # which tells losses by their oracle apart
+        slices = [(lo, hi)] if self.clock is None else self.clock.slices_of_pass(kind, lo, hi)
+        return [function(self.problem, *args, *bounds, self.scratches[k]) for bounds in slices]
 
     def accumulate(self, function: Callable[..., Any], *args: Any, size: int | None = None) -> np.ndarray:
         """As `run`, for kernels that add to a vector of weights, passed before `args`: return the sum, in float64.
@@ -88,7 +94,7 @@ class Passes:
 
         def part(k: int, lo: int, hi: int) -> np.ndarray:
             w = np.zeros(length)
-            function(self.problem, w, *args, lo, hi, self.scratches[k])
+            self._call(function, w, *args, k, lo, hi)
             return w
 
         total, *others = self.ranges.run(part)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -110,8 +109,6 @@ class BCFW(Solver):
             target = 0.0 if state.primal is None else run.target(state.primal)
             for k in range(state.n_passes):
                 state.make_pass("permutation" if is_first else self.sampling)
-                if not is_first and run.is_pass_too_long:
-                    return
                 if (is_solved := self.seems_solved(state, target, k + 1)) or run.must_stop:
                     break
             state.age += k + 1
@@ -144,7 +141,6 @@ class BlockState:
         self.lag = np.zeros(run.w.size if solver.averaging else 0)
         self.n_steps = 0
         self.counts = np.zeros(3, np.int64)
-        self.step_seconds = self.sum_seconds = self.certificate_seconds = 0.0  # per example, when last done
         kind = STEPS[solver.steps]
         passes = objective.passes
         keeps_means = kind == EXACT or (kind == FW and passes.part_sizes.sum() * passes.dtype.itemsize <= MOST_BYTES)
@@ -168,15 +164,6 @@ class BlockState:
         self.sets = run.dual.sets if not keeps_means or not solver.cache else sets_of(objective.problem.truth)
         self.share_sets()
 
-    def set_cache(self, limit: int) -> None:
-        """Keep up to `limit` outputs per example for the cache from now on; outputs must be stored already."""
-        self.rule = self.rule._replace(cache_limit=limit)
-
-    def prepare(self) -> None:
-        """Compile what is going to run, so that the first times are those of the work."""
-        self.step(np.zeros(0, np.int64))
-        self.run.objective.prepare()
-
     def share_sets(self) -> None:
         """Make the gaps part of the dual point, and the sets if they are active sets, not just a cache."""
         self.run.dual = DualPoint(self.run.dual.means, no_sets() if self.rule.keeps_means else self.sets, self.gaps)
@@ -195,10 +182,8 @@ class BlockState:
         if sampling == "gap":
             order[rng.random(n) >= self.uniform_share] = -1
             draws = rng.random(n)
-        began = time.thread_time()
         for lo, hi in self.run.slices(n):
             self.step(order[lo:hi], draws[lo:hi])
-        self.step_seconds = (time.thread_time() - began) / n
 
     def make_rounds(self) -> None:
         """As many steps as there are examples, in rounds over those whose gap is not small.
@@ -238,11 +223,7 @@ class BlockState:
         """Rebuild the weights from the dual point, against drift; return the dual value."""
         if not self.rule.keeps_means:
             rescale(self.sets)
-        passes = self.run.objective.passes
-        began = passes.clock()
-        dual = self.run.rebuild()
-        self.sum_seconds = (passes.clock() - began) / passes.n
-        return dual
+        return self.run.rebuild()
 
     def estimate(self) -> Certificate:
         """As `certify`, by the last known block gaps, or what stored outputs promise if that is more."""
@@ -265,11 +246,8 @@ class BlockState:
         """Rebuild, then bound the objective by one oracle pass, which also refreshes the block gaps."""
         run, k = self.run, self.n_steps
         dual = self.rebuild()
-        passes = run.objective.passes
-        began = passes.clock()
         found = run.evaluate(run.w, outputs=self.outputs, point=run.dual, sets=self.sets, with_gradient=False)
         dual -= found.rounding
-        self.certificate_seconds = (passes.clock() - began) / passes.n
         self.gaps[:] = np.maximum(found.gaps, 0)
         sum_tree.sum_up(self.tree)
         self.global_gap = float(self.gaps.sum())

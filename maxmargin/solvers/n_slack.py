@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from maxmargin.checks import check_count
 from maxmargin.solvers.active_sets import enlarged, store_outputs
 from maxmargin.solvers.bcfw import BCFW, BlockState
@@ -20,6 +22,7 @@ from maxmargin.solvers.solver import Solver
 
 ACCURACY = 0.1  # of the gap found by the oracle, to which a restricted problem is solved
 MOST_SWEEPS = 1000
+STEPS_AT_ONCE = 1000  # or a sweep: fewer take less time than their call
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,11 @@ class NSlack(Solver):
         """Store the outputs of the last round, and solve the problem over all that are stored."""
         n, gap = run.objective.n, state.global_gap
         self._store(state, run.target(state.primal or 0.0) / n)
-        for _ in range(MOST_SWEEPS):
-            state.step(run.rng.permutation(n))
+        n_sweeps = max(1, STEPS_AT_ONCE // n)
+        for _ in range(0, MOST_SWEEPS, n_sweeps):
+            order = np.concatenate([run.rng.permutation(n) for _ in range(n_sweeps)])
+            for lo, hi in run.slices(len(order), "sweeps"):
+                state.step(order[lo:hi])
             if state.gaps.sum() <= ACCURACY * gap or run.interrupted or run.timed_out:
                 break
 

@@ -128,7 +128,7 @@ class Objective:
         other = copy.copy(self)
         other.loss = attained_on(loss, self.problem)
         if loss.n_best > self.passes.n_best:
-            other.passes = Passes(self.passes.problem, self.n_jobs, loss.n_best)
+            other.passes = Passes(self.passes.problem, self.n_jobs, loss.n_best, self.passes.clock)
         return other
 
     def with_regularization(self, regularization: float) -> Objective:
@@ -140,7 +140,8 @@ class Objective:
     def prepared(self, dtype: Any) -> Objective:
         """The same objective, of the problem made ready for many short steps in a precision; without its bounds."""
         other = copy.copy(self)
-        other.passes = Passes(prepared(self.problem.problem, dtype), self.n_jobs, self.passes.n_best)
+        problem, passes = prepared(self.problem.problem, dtype), self.passes
+        other.passes = Passes(problem, self.n_jobs, passes.n_best, passes.clock)
         other.problem = other.passes.problem
         return other
 

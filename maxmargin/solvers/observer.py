@@ -34,7 +34,7 @@ class Observer:
     def __call__(self, certificate: Certificate) -> bool:
         """Take note of a certificate; return whether to stop."""
         run, trace = self.run, self.trace
-        if certificate.primal < self.lowest or self.keeps_last:
+        if certificate.primal < self.lowest or self.keeps_last or not self.primals:
             self.best, self.lowest = certificate.w.copy(), certificate.primal
         self.primals.append(certificate.primal)
         trace.append(

@@ -30,6 +30,7 @@ from maxmargin.solvers.solver import Solver
 MOST_CUTS = 50
 LEAST_SHARE = 0.1  # of the way to the minimiser of the restricted problem
 CACHE_FRACTION = 0.5  # of the gap, that a cut from the cache must close
+LEAST_RISE = 0.01  # of the gap, closed by the last cut: after less, which may be rounding, the oracle is called
 QP_SHARE = 0.01  # of the gap, to which restricted problems are solved
 
 
@@ -78,8 +79,10 @@ class OneSlack(Solver):
                 yield Certificate(w.astype(run.w.dtype), found.value, state.dual)
             state.found = None
             state.cuts.add(found.cost, found.gradient)
-            state.cuts.solve(QP_SHARE * max(state.reached - state.dual, run.target(state.primal)))
-            state.minimiser, state.dual = state.cuts.w, max(state.dual, state.cuts.value)
+            gap = state.reached - state.dual
+            state.cuts.solve(QP_SHARE * max(gap, run.target(state.primal)))
+            state.minimiser, before, state.dual = state.cuts.w, state.dual, max(state.dual, state.cuts.value)
+            state.is_rising = state.dual - before > LEAST_RISE * gap
 
     def _begin(self, run: Run) -> State:
         w = run.start_weights()
@@ -93,11 +96,13 @@ class OneSlack(Solver):
             dual=0.0,
             share=1.0,
             found=None,  # by the last pass of the oracle, until it is a cut
+            is_rising=True,  # whether the last cut closed some of the gap
         )
 
     def _from_cache(self, run: Run, state: State) -> Evaluation | None:
-        """The cut of cached outputs at the minimiser, if it closes enough of the gap."""
-        if not (self.cache and np.isfinite(state.primal)) or run.interrupted or run.timed_out:
+        """The cut of cached outputs at the minimiser, if it may close enough of a gap that is still too large."""
+        is_open = state.reached - state.dual > run.target(state.primal)
+        if not (self.cache and np.isfinite(state.primal) and state.is_rising and is_open) or run.must_stop:
             return None
         found = state.cache.evaluate(state.minimiser)
         if not found.value - state.dual > CACHE_FRACTION * (state.reached - state.dual):  # nor where it is NaN

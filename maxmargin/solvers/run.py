@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -12,11 +11,14 @@ import numpy as np
 from maxmargin.checks import as_numbers
 from maxmargin.persist.registry import kept
 from maxmargin.runtime.blocks import Blocks
+from maxmargin.runtime.clock import Clock
 from maxmargin.solvers.active_sets import Carried, DualPoint, copied, no_means, no_sets, sets_of
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.held_out import HeldOut
 from maxmargin.solvers.objective import Certificate, Evaluation, Objective
 from maxmargin.trace import Certified, Status, Trace
+
+STEPS = "steps"  # the kind of work that is counted in passes
 
 
 @kept
@@ -46,7 +48,6 @@ class Result(NamedTuple):
 class Run:
     """The state of one run: the point it has reached, its counters and its limits."""
 
-    SLICE = 0.1  # seconds between two looks at the clock and the interrupt flag
     COUNTED = (
         "n_steps",
         "oracle_calls",
@@ -78,7 +79,7 @@ class Run:
         self.tol = float(tol)
         self.abs_tol = float(abs_tol)
         self.max_passes = float(max_passes)
-        self.time_limit = None if time_limit is None else float(time_limit)
+        self.clock = objective.passes.clock = Clock(time_limit)
         self.seed = random_state
         try:
             self.rng = np.random.default_rng(random_state)
@@ -91,14 +92,10 @@ class Run:
         self.wrong_outputs = 0
         self.rounding = 0.0  # of the objective, in the last evaluation
         self.slack, self.n_inexact = 0.0, 0  # of the objective, where it is only a bound, in the last evaluation
-        self.interrupted = False
         self.verdict: Status | None = None  # why the solver itself ended the run
         self.is_resumed = False
         self.state: Any = None  # with what else a solver goes on from one certificate to the next
         self.is_estimated = False  # whether primal values are estimates, not bounds
-        self._began = time.perf_counter()
-        self._step_seconds = self.SLICE
-        self._slice_size = 1  # steps; the first ones may be slow
 
     def take_up(self, begin: Callable[[], Any]) -> Any:
         """The state with which a solver goes on: the one it began with or, in a run that is resumed, a later one.
@@ -130,7 +127,7 @@ class Run:
         self.objective.bounds.free[:] = snapshot["free"]
         self.dual, self.state = snapshot["dual"], snapshot["state"]
         self.rng.bit_generator.state = snapshot["rng"]
-        self._began = time.perf_counter() - snapshot["seconds"]
+        self.clock.began -= snapshot["seconds"]
         self.is_resumed = True
 
     def target(self, primal: float) -> float:
@@ -145,12 +142,29 @@ class Run:
     @property
     def seconds(self) -> float:
         """Wall-clock time since the beginning."""
-        return time.perf_counter() - self._began
+        return self.clock.seconds
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether someone wants the run to end."""
+        return self.clock.interrupted
+
+    @interrupted.setter
+    def interrupted(self, value: bool) -> None:
+        self.clock.interrupted = value
+
+    @property
+    def certificate_seconds(self) -> float:
+        """About how long the passes of a certificate take: no longer than steps on all examples, until one was made."""
+        passes = self.objective.passes
+        seconds = self.clock.seconds_of_passes() or self.clock.seconds_of(STEPS)
+        return seconds * passes.n / len(passes.ranges)
 
     @property
     def timed_out(self) -> bool:
-        """Whether the time limit has passed."""
-        return self.time_limit is not None and self.seconds >= self.time_limit
+        """Whether what is left of the time limit is for the last certificate, if it takes less than all of it."""
+        room = self.certificate_seconds
+        return self.seconds + room * (room < self.clock.limit) >= self.clock.limit
 
     @property
     def must_stop(self) -> bool:
@@ -163,25 +177,18 @@ class Run:
             return gap_every
         return self.held_out.passes_between(self.passes, self.objective.n, gap_every)
 
-    @property
-    def is_pass_too_long(self) -> bool:
-        """Whether the run is to end at once, and a pass of the oracle would take more than a second."""
-        return (self.interrupted or self.timed_out) and self.objective.n * self._step_seconds > 1
-
-    def slices(self, n_steps: int) -> Iterator[tuple[int, int]]:
+    def slices(self, n_steps: int, kind: Hashable = STEPS) -> Iterator[tuple[int, int]]:
         """Ranges of `n_steps` steps short enough to look at the clock in between; counts their passes.
 
-        Ends early when time is up or the run was interrupted.
+        Ends early when time is up or the run was interrupted. Other kinds of work do not count as passes.
         """
-        lo = 0
-        while lo < n_steps and not (self.interrupted or self.timed_out):
-            hi = min(n_steps, lo + self._slice_size)
-            began = time.perf_counter()
+        if self.interrupted or self.timed_out:
+            return
+        for lo, hi in self.clock.slices(kind, 0, n_steps):
             yield lo, hi
-            self._step_seconds = max((time.perf_counter() - began) / (hi - lo), 1e-9)
-            self._slice_size = max(1, min(16 * self._slice_size, int(self.SLICE / self._step_seconds)))
-            self.n_steps += hi - lo
-            lo = hi
+            self.n_steps += hi - lo if kind == STEPS else 0
+            if self.interrupted or self.timed_out:
+                return
 
     def count(self, calls: int, hits: int = 0, misses: int = 0, wrong: int = 0) -> None:
         """Count oracle calls, look-ups in a cache that saved one or not, and outputs worse than known ones."""

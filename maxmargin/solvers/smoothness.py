@@ -37,20 +37,24 @@ def look_at_some(run: Run, objective: Objective, w: np.ndarray, searches: bool =
     found = np.zeros((len(order), 3))
     room = np.zeros((3, int(passes.part_sizes.max())), passes.dtype)
     searches &= not objective.bounds.which.size  # steps may leave the bounds, where oracles need not work
-    loss, probe = objective.loss, np.zeros(w.size, passes.dtype)
-    calls = bend(
-        objective.problem,
-        loss,
-        w.astype(passes.dtype),
-        probe,
-        order,
-        passes.part_sizes,
-        searches,
-        room,
-        found,
-        passes.scratches[0],
-    )
-    run.count(calls=calls)
+    loss, at, probe = objective.loss, w.astype(passes.dtype), np.zeros(w.size, passes.dtype)
+    done = 0
+    for lo, hi in run.slices(len(order), bend):
+        calls = bend(
+            objective.problem,
+            loss,
+            at,
+            probe,
+            order[lo:hi],
+            passes.part_sizes,
+            searches,
+            room,
+            found[lo:hi],
+            passes.scratches[0],
+        )
+        run.count(calls=calls)
+        done = hi
+    order, found = order[: max(done, 1)], found[: max(done, 1)]
     weight = objective.weight[order]
     smoothness, squared_norm, value = found.T
     # Where many outputs tie, top-K smoothing has jumps, and no L is large enough. An exactly smoothed maximum bends by

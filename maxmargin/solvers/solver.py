@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
 from maxmargin.persist.registry import register
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.cache import COMPILING, before_compiling
+from maxmargin.runtime.clock import BrokenOff
 from maxmargin.runtime.dispatch import supports
 from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solvers.checkpoint import Checkpoint
@@ -114,7 +115,8 @@ class Solver:
         tol : stop at this relative duality gap, (primal - dual) / primal
         abs_tol : stop at this absolute duality gap, too
         max_passes : stop after this many passes over the examples; by default after `default_passes` of the solver
-        time_limit : stop after about this many seconds
+        time_limit : stop after about this many seconds, those of the last certificate included; where not one pass of
+            the oracle fits into them, the weights come without a certificate, their objective infinite
         n_jobs : threads of a pass over all examples; None is 1, -1 all cores
         random_state : seed
         verbose : print the trace as it grows
@@ -140,8 +142,10 @@ class Solver:
         if kept is not None:
             kept.resume()
         told = before_compiling(partial(print, COMPILING, flush=True)) if verbose else nullcontext()
-        with one_blas_thread, Interruptible(run), told:
+        with one_blas_thread, Interruptible(run), told, suppress(BrokenOff):
             self.follow(run, observer if kept is None else kept.observe)
+        if not len(observer.trace):  # no pass of the oracle was finished
+            observer(Certificate(run.w, np.inf, objective.dual_value(0.0, np.zeros(objective.n_weights))))
         run.state = None  # which refers to the run: both are gone at once, not when Python finds them
         result = observer.result()
         if kept is not None:

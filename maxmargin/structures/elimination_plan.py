@@ -91,6 +91,14 @@ def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = Fal
     )
 
 
+def n_operations(plan: Plan) -> np.ndarray:
+    """The terms of all entries of the tables of each graph, (n,); 0 for graphs without a plan."""
+    n_states = plan.states[plan.scope_first[1:] - 1]  # of the node itself, the last one of its scope
+    terms = plan.n_rows * n_states * np.diff(plan.factor_first)
+    totals = np.concatenate([np.diff(starts_of(terms)[plan.first]), [0]])
+    return totals[plan.which]  # NONE is the last one
+
+
 class _Factor(NamedTuple):
     source: int
     base: int

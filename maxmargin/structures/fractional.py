@@ -25,6 +25,7 @@ from maxmargin.structures.messages import copy_potentials
 from maxmargin.structures.pairwise import share_generics
 
 UNITS = 2**30
+RELAXATION_WORK = 300.0  # operations per part: a few, there and back, in some dozen rounds
 
 
 class FractionalProblem(NamedTuple):
@@ -75,6 +76,11 @@ def true_points(problem):
     values[nodes.part + np.repeat(start[:-1], np.diff(nodes.offsets)) + problem.labels] = UNITS
     values[edges.part + start[graph] + pair] = UNITS
     return Blocks(values, start)
+
+
+@implements(generics.oracle_work, FractionalProblem)
+def fractional_work(problem):
+    return RELAXATION_WORK
 
 
 @implements(generics.workspace, FractionalProblem)

@@ -25,8 +25,8 @@ from maxmargin.runtime.vectors import copy_into
 from maxmargin.structures import elimination
 from maxmargin.structures.cliques import Cliques
 from maxmargin.structures.elimination import Tables, new_tables
-from maxmargin.structures.elimination_plan import NONE, Plan, make_plan
-from maxmargin.structures.fractional import FractionalProblem
+from maxmargin.structures.elimination_plan import NONE, Plan, make_plan, n_operations
+from maxmargin.structures.fractional import RELAXATION_WORK, FractionalProblem
 from maxmargin.structures.fusion import FusionWork, expand, fuse, new_fusion
 from maxmargin.structures.local_polytope import bound_score, make_uniform, maximise, share_of_integral
 from maxmargin.structures.max_flow import Arcs, make_arcs
@@ -34,6 +34,7 @@ from maxmargin.structures.messages import copy_potentials, improve_nodes, read_l
 from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem, graphs_of, share_generics
 
 ELIMINATION, CUT, RELAXATION, EXPANSION = range(len(METHODS))
+CUT_WORK = 20.0  # operations per part
 MOST_ROUNDS = 200  # of message passing, there and back
 SETTLED = 1e-3  # of the gap between bound and labels: rounds that close less are the last
 
@@ -146,6 +147,14 @@ def loopy_workspace(problem, n_best):
         method=aligned((n,), np.int64),
         integrality=aligned((n,), np.float64),
     )
+
+
+@implements(generics.oracle_work, LoopyProblem)
+def loopy_work(problem):
+    nodes, sizes = problem.nodes, generics.part_sizes(problem)
+    has_cut = np.maximum.reduceat(nodes.n_parts[nodes.kind], nodes.offsets[:-1]) == 2
+    by_search = np.where(has_cut, CUT_WORK, RELAXATION_WORK) * sizes
+    return np.where(problem.plan.which == NONE, by_search, n_operations(problem.plan)).mean() / sizes.mean()
 
 
 @implements(generics.max_oracle, LoopyProblem)

@@ -74,6 +74,13 @@ def matching_part_sizes(problem):
     return np.diff(problem.pair_offsets) + np.diff(problem.left_offsets)
 
 
+@implements(generics.oracle_work, MatchingProblem)
+def matching_work(problem):
+    n_left = np.diff(problem.left_offsets)
+    shorter, longer = np.minimum(n_left, problem.n_right), np.maximum(n_left, problem.n_right)
+    return 3 * (shorter**2 * longer).mean() / matching_part_sizes(problem).mean()  # add, compare, keep the least
+
+
 @implements(generics.workspace, MatchingProblem)
 def matching_workspace(problem, n_best):
     n_left, n_pairs = np.diff(problem.left_offsets).max(), np.diff(problem.pair_offsets).max()

@@ -34,7 +34,7 @@ from maxmargin.structures.cliques import (
     squared_diameters,
 )
 from maxmargin.structures.elimination import Tables, new_tables
-from maxmargin.structures.elimination_plan import Plan, make_plan
+from maxmargin.structures.elimination_plan import Plan, make_plan, n_operations
 
 
 class PairwiseProblem(NamedTuple):
@@ -294,6 +294,11 @@ def share_generics(cls: type, *functions: Any) -> None:
 
 
 # --- oracles by elimination -----------------------------------------------------------------------------------------
+
+
+@implements(generics.oracle_work, EliminationProblem)
+def elimination_work(problem):
+    return n_operations(problem.plan).mean() / generics.part_sizes(problem).mean()
 
 
 @implements(generics.max_oracle, EliminationProblem)

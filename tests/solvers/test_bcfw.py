@@ -1,5 +1,6 @@
 """The variants of *Minding the Gaps*: steps, sampling, caching, box constraints, automatic choice."""
 
+import itertools
 import time
 
 import numpy as np
@@ -8,9 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin.encode.rows import Rows
+from maxmargin.features import DenseFeatures, Gram
+from maxmargin.runtime import interpreted
 from maxmargin.solvers import BCFW, Auto, FrankWolfe, sum_tree
 from maxmargin.solvers.active_sets import StoredLoss
+from maxmargin.solvers.auto import USUAL, work_of
 from maxmargin.solvers.objective import Objective
+from maxmargin.structures.pairwise import make_pairwise, with_elimination
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
@@ -153,7 +158,7 @@ def test_auto_says_what_it_chose():
     few = Auto().solve(toy_chains(n=4), tol=0.1, random_state=0)
     assert "sampling='permutation'" in few.trace.notes[0]
     again = Auto().solve(toy_chains(n=4), tol=0.1, start=few, random_state=0)
-    assert not again.trace.notes  # no pass was made, so there are no times to choose by
+    assert again.trace.notes == few.trace.notes
 
 
 class Slow(Candidates):
@@ -170,13 +175,44 @@ class Slow(Candidates):
         return self.now
 
 
-def test_auto_caches_for_an_expensive_oracle(monkeypatch):
+def test_auto_caches_for_an_oracle_in_python():
     rng = np.random.default_rng(0)
     slow = Slow([rng.normal(size=(6, 4)) for _ in range(25)], [np.concatenate([[0.0], np.ones(5)])] * 25)
-    monkeypatch.setattr(time, "thread_time", slow.clock)
     result = Auto().solve(slow, tol=0.05, random_state=0)
-    assert "cache=50" in result.trace.notes[0]
+    assert "cache=50: the oracle is one in Python" in result.trace.notes[0]
     assert result.trace.cache_hits[-1] > 0
+
+
+@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_auto_reads_no_clock(monkeypatch, n_jobs):
+    """The same seed gives the same weights, however long steps seem to take."""
+    problem, found = toy_chains(n=25), []
+    for seconds in (1e-9, 1e-3, 1.0):
+        clock = itertools.count()
+        for name in ("perf_counter", "thread_time"):
+            monkeypatch.setattr(time, name, lambda clock=clock, seconds=seconds: next(clock) ** 1.5 * seconds)
+        found.append(Auto().solve(problem, 10.0, max_passes=12, tol=1e-9, n_jobs=n_jobs, random_state=0))
+    assert len({result.trace.notes[0] for result in found}) == 1
+    assert all(np.array_equal(result.w, found[0].w) for result in found)
+
+
+@pytest.mark.parametrize(("n_labels", "cache"), [(4, 0), (12, 50)])
+def test_auto_counts_the_work_of_oracles(n_labels, cache):
+    """Labels that all meet take a table of 2^k entries for each k up to their number, of one term per label at least."""
+    rng, pairs = np.random.default_rng(0), list(itertools.combinations(range(n_labels), 2))
+    none = Gram(np.zeros(0), np.zeros(1, np.int64))
+    nodes, edges = (DenseFeatures(rng.normal(size=(size, 1)), none) for size in (n_labels, len(pairs)))
+    offsets = (np.array([0, size]) for size in (n_labels, len(pairs)))
+    labels = rng.integers(2, size=n_labels)
+    graph = make_pairwise(nodes, edges, (1, 1), *offsets, np.array(pairs), labels, np.ones(n_labels), n_states=[2])
+    problem = with_elimination(graph)
+    n_parts = 2 * n_labels + 4 * len(pairs)
+    assert work_of(problem) >= sum(2**k * k for k in range(1, n_labels + 1)) / n_parts
+    with interpreted():
+        note = Auto().solve(problem, max_passes=1, random_state=0).trace.notes[0]
+    assert note.startswith(f"Chose steps='pairwise', sampling='permutation', cache={cache}: the oracle takes about")
+    assert work_of(toy_chains()) == USUAL
 
 
 def test_a_start_without_active_sets_starts_afresh():
@@ -341,14 +377,35 @@ def test_large_features_do_not_break_steps_in_float32(offset):
     assert (np.diff(duals) >= -1e-4 * max(duals)).all()
 
 
-def test_time_limits_hold_for_slow_oracles(monkeypatch):
+def slow_problem(monkeypatch, n=80):
+    """A pass of the oracle takes 1.6 seconds by its clock, and steps on all examples as long."""
     rng = np.random.default_rng(0)
-    slow = Slow([rng.normal(size=(3, 2)) for _ in range(80)], [np.r_[0.0, 1, 1]] * 80)
-    slow.seconds = 0.02  # 1.6 of a pass
+    slow = Slow([rng.normal(size=(3, 2)) for _ in range(n)], [np.r_[0.0, 1, 1]] * n)
+    slow.seconds = 1.6 / n
     monkeypatch.setattr(time, "perf_counter", slow.clock)
-    result = BCFW().solve(slow, tol=1e-9, time_limit=4.0, random_state=0)
-    assert 4.0 <= slow.now < 4.2  # without a pass for a certificate
+    return slow
+
+
+def test_time_limits_leave_room_for_the_last_certificate(monkeypatch):
+    slow = slow_problem(monkeypatch)
+    result = BCFW().solve(slow, tol=1e-9, time_limit=5.5, random_state=0)
+    assert 5.3 <= slow.now < 5.7
     assert result.status is Status.TIMEOUT
+    assert result.trace.passes[-1] > 1  # those steps are certified, too
+    assert np.isfinite(result.certificate.gap)
+    assert result.certificate.primal == result.trace.primal[-1]
+
+
+def test_weights_come_without_a_certificate_where_no_pass_fits(monkeypatch):
+    slow = slow_problem(monkeypatch)
+    result = BCFW().solve(slow, tol=1e-9, time_limit=0.4, random_state=0)
+    assert slow.now < 0.4 + 1.1  # a second more, in case that the estimate was wrong
+    assert result.status is Status.TIMEOUT
+    assert result.w.any()
+    assert np.isinf([result.certificate.primal, result.certificate.relative_gap]).all()
+    assert result.certificate.dual == 0
+    assert "inf" in str(result.trace)
+    assert str(result.certificate) == "objective not known, optimum at least 0"
 
 
 @pytest.mark.parametrize("option", ["cache_factor", "cache_nu"])

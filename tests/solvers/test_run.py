@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("interpreted_kernels")
 def test_slices_are_as_long_as_steps_allow(monkeypatch, step_seconds):
     """By the second pass on short steps make one slice, so that small data need few calls of kernels."""
     clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr("maxmargin.solvers.run.time", SimpleNamespace(perf_counter=lambda: clock.now))
+    monkeypatch.setattr("maxmargin.runtime.clock.time", SimpleNamespace(perf_counter=lambda: clock.now))
     run = Run(Objective(toy_chains(), loss=NAMED["hinge"]), None, 1e-3, 0.0, 1e9, None, 0)
     passes = []
     for _ in range(2):
