@@ -15,6 +15,7 @@ from sklearn.svm import LinearSVC
 from maxmargin import ChainSVM
 from maxmargin.cli.terminal import Terminal
 from maxmargin.datasets import Dataset, digit_words
+from maxmargin.estimators.convergence import without_warning
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.trace import Status
 
@@ -84,7 +85,8 @@ def _warm_up(words: Dataset) -> None:
 
 def _fitted(model: ChainSVM, words: Dataset) -> ChainSVM:
     """The model, trained; Ctrl-C ends the demo, not just the training."""
-    model.fit(words.X_train, words.y_train)
+    with without_warning():  # a single pass is for compiling
+        model.fit(words.X_train, words.y_train)
     if model.status_ is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return model

@@ -14,6 +14,7 @@ from maxmargin.cli.options import split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.estimators.chain import ChainCRF, ChainSVM
+from maxmargin.estimators.convergence import without_warning
 from maxmargin.persist import writable
 from maxmargin.tagger import Tagger
 from maxmargin.text import Document, Layout, WindowFeatures, find_format
@@ -116,7 +117,8 @@ def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None
             progress(trace)
 
         with Progress(score, is_quiet=choices.quiet) as progress, located(train if dev is None else dev):
-            tagger.fit(train.X, train.y, callback=watch, checkpoint=checkpoint, **held_out)
+            with without_warning():  # `summary` says it
+                tagger.fit(train.X, train.y, callback=watch, checkpoint=checkpoint, **held_out)
             progress.say(summary(tagger.model_))
         if not choices.quiet:
             tell_of_lists(tagger)

@@ -12,9 +12,11 @@ from rich.table import Table
 
 from maxmargin.checks import counted
 from maxmargin.cli.common import Shield, located, print_json, say, told
+from maxmargin.cli.progress import summary
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.cli.terminal import Terminal
 from maxmargin.cli.training import Choices, figures, tell_of_lists
+from maxmargin.estimators.convergence import without_warning
 from maxmargin.path import Path
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.text import Document
@@ -66,7 +68,10 @@ def _run_path(choices: Choices, Cs: list[float], plot: File | None, shield: Shie
         tagger.model.set_params(C=path.best_C)
         try:
             shield.is_up = False
-            is_cut = tagger.fit(train.X, train.y).status_ is Status.INTERRUPTED
+            with without_warning():  # `summary` says it
+                is_cut = tagger.fit(train.X, train.y).status_ is Status.INTERRUPTED
+            if not choices.quiet:
+                say(summary(tagger.model_))
         except KeyboardInterrupt:  # before training: the tagger of those that were not held out stays
             is_cut = True
         shield.is_up = True

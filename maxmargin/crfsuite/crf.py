@@ -15,6 +15,7 @@ from maxmargin.crfsuite.metrics import flat_accuracy_score
 from maxmargin.crfsuite.training import FrequentCRF, FrequentSVM, TrainingLog, flattens
 from maxmargin.estimator import Estimator
 from maxmargin.estimators.chain import ChainCRF, ChainSVM
+from maxmargin.estimators.convergence import without_warning
 from maxmargin.persist import load, register, save, writable
 from maxmargin.solvers.bcfw import BCFW
 from maxmargin.solvers.lbfgs import LBFGS
@@ -137,7 +138,8 @@ class CRF(Estimator):
             kept = [i for i in range(len(X)) if len(X[i]) or len(y[i])]
             X, y = [X[i] for i in kept], [y[i] for i in kept]
         is_lbfgs = self._algorithm == "lbfgs"
-        model.fit(X, y, callback=flattens(_or(self.period, 10), _or(self.delta, 1e-5)) if is_lbfgs else None)
+        with without_warning():  # CRFsuite gives none
+            model.fit(X, y, callback=flattens(_or(self.period, 10), _or(self.delta, 1e-5)) if is_lbfgs else None)
         trace, n = model.trace_, len(X)
         rows = zip((n * trace.primal).tolist(), trace.seconds.tolist(), strict=True)
         log = TrainingLog(

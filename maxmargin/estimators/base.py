@@ -13,6 +13,7 @@ from maxmargin import inference
 from maxmargin.checks import as_sample_weight, check_count, check_flag, check_positive, shown
 from maxmargin.encode.base import Encoder, same
 from maxmargin.estimators.arrangement import Arrangement
+from maxmargin.estimators.convergence import warn_unless_solved
 from maxmargin.estimators.fitted import FittedModel, as_list
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.losses import Loss, find_loss
@@ -164,6 +165,8 @@ class StructuredModel(FittedModel):
         self.certificate_ = result.certificate
         self._result = result if self.warm_start else None
         self._layout: Any = self._layout_of(encoder, problem)
+        if X_dev is None and not solver.returns_last:
+            warn_unless_solved(self, result, stacklevel=3)
         return self
 
     def _check_parameters(self) -> None:

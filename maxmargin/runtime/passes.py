@@ -76,11 +76,10 @@ class Passes:
 
     def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call the kernel ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""
-        return [result for results in self.ranges.run(partial(self._call, function, *args)) for result in results]
+        return [result for results in self.ranges.run(partial(self._call, function, args)) for result in results]
 
-    def _call(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Call a kernel on a range, given last with its number, in slices if there is a clock to look at."""
-        *args, k, lo, hi = args
+    def _call(self, function: Callable[..., Any], args: tuple[Any, ...], k: int, lo: int, hi: int) -> list[Any]:
+        """Call a kernel on range k, lo:hi, in slices if there is a clock to look at."""
         kind = function, *map(type, args)  # which tells losses by their oracle apart
         slices = [(lo, hi)] if self.clock is None else self.clock.slices_of_pass(kind, lo, hi)
         return [function(self.problem, *args, *bounds, self.scratches[k]) for bounds in slices]
@@ -94,7 +93,7 @@ class Passes:
 
         def part(k: int, lo: int, hi: int) -> np.ndarray:
             w = np.zeros(length)
-            self._call(function, w, *args, k, lo, hi)
+            self._call(function, (w, *args), k, lo, hi)
             return w
 
         total, *others = self.ranges.run(part)

@@ -199,7 +199,7 @@ def test_auto_reads_no_clock(monkeypatch, n_jobs):
 
 @pytest.mark.parametrize(("n_labels", "cache"), [(4, 0), (12, 50)])
 def test_auto_counts_the_work_of_oracles(n_labels, cache):
-    """Labels that all meet take a table of 2^k entries for each k up to their number, of one term per label at least."""
+    """Labels that all meet take a table of 2^k entries for each k up to their number, of a term per label."""
     rng, pairs = np.random.default_rng(0), list(itertools.combinations(range(n_labels), 2))
     none = Gram(np.zeros(0), np.zeros(1, np.int64))
     nodes, edges = (DenseFeatures(rng.normal(size=(size, 1)), none) for size in (n_labels, len(pairs)))
