@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.panels import new_axes, stack_panels
 from maxmargin.persist.registry import register
 
 if TYPE_CHECKING:
@@ -194,33 +195,28 @@ class Trace:
         return pd.DataFrame({**{name: getattr(self, name) for name in names}, **self.extras})
 
     def plot(self, ax: Any = None, x: str = "passes") -> Any:
-        """Plot the primal and dual values, and the gap on a logarithmic axis, against a column of the trace.
+        """Plot the duality gap on a logarithmic axis; below it the objective and its lower bound, and held-out scores.
 
         Parameters
         ----------
-        ax : matplotlib axes to draw the gap on, new ones by default
+        ax : matplotlib axes, in whose place the panels are drawn, new ones by default
         x : "passes", "oracle_calls" or "seconds"
 
         Returns
         -------
-        The axes.
+        The axes of the gap.
         """
         if x not in ("passes", "oracle_calls", "seconds"):
             raise ValueError(f'x must be "passes", "oracle_calls" or "seconds", not {x!r}.')
-        if ax is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ImportError as error:
-                raise ImportError('Trace.plot() needs matplotlib: pip install "maxmargin[plot]".') from error
-            ax = plt.subplots(figsize=(6, 4), layout="constrained")[1]
-        across = getattr(self, x)
-        ax.semilogy(across, np.maximum(self.gap, 1e-16), marker="o", markersize=3, color="C3", label="duality gap")
-        ax.set_xlabel(x.replace("_", " "))
-        ax.set_ylabel("duality gap")
-        values = ax.twinx()
+        ax, across = new_axes("Trace.plot()", (6, 5)) if ax is None else ax, getattr(self, x)
+        gaps, values, *held_out = stack_panels(ax, [1] * (2 + self.has_dev_scores), x.replace("_", " "))
+        gaps.semilogy(across, np.maximum(self.gap, 1e-16), marker="o", markersize=3, color="C3")
+        gaps.set_ylabel("duality gap")
         values.plot(across, self.primal, color="C0", label="primal")
         values.plot(across, self.dual, color="C2", label="dual")
         values.set_ylabel("objective")
-        handles = [*ax.get_lines(), *values.get_lines()]
-        ax.legend(handles, [line.get_label() for line in handles], loc="upper right")
-        return ax
+        values.legend()
+        for panel in held_out:
+            panel.plot(across, self.dev_score, marker="o", markersize=3, color="C1")
+            panel.set_ylabel("held-out score")
+        return gaps

@@ -59,11 +59,28 @@ def test_frame():
 
 @pytest.mark.parametrize("x", ["passes", "oracle_calls", "seconds"])
 def test_plot(x):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    ax = make_trace().plot(x=x)
-    assert ax.get_xlabel() == x.replace("_", " ")
-    assert np.array_equal(ax.get_lines()[0].get_ydata(), make_trace().gap)
+    pytest.importorskip("matplotlib").use("Agg")
+    ax = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    gaps = make_trace().plot(ax, x=x)
+    assert ax.child_axes[-1].get_xlabel() == x.replace("_", " ")
+    assert np.array_equal(gaps.get_lines()[0].get_ydata(), make_trace().gap)
+    assert len(ax.child_axes) == 2
+    assert make_trace().plot(x=x) is not None  # on new axes
+
+
+def test_plot_has_held_out_scores_and_keeps_to_its_place():
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    trace = Trace()
+    for k in range(3):
+        trace.append(passes=k, oracle_calls=k, seconds=k, primal=2.0, dual=k / 2, dev_score=0.1 * k)
+    left, right = figure.subplots(1, 2)
+    trace.plot(left)
+    drawn = [line.get_ydata() for panel in left.child_axes for line in panel.get_lines()]
+    assert any(np.array_equal(values, trace.dev_score) for values in drawn)
+    figure.draw_without_rendering()
+    assert max(axes.get_tightbbox().x1 for axes in [*figure.axes, *left.child_axes] if axes is not right) <= (
+        right.get_window_extent().x0
+    )
 
 
 def test_plot_of_an_unknown_column():

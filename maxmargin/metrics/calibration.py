@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.checks import check_count, check_positive
+from maxmargin.panels import new_axes, stack_panels
 
 LOWEST = 1e-300  # probabilities below are taken for it: their logarithms are finite
 
@@ -27,6 +28,28 @@ class Reliability(NamedTuple):
         """The expected calibration error."""
         is_used = self.counts > 0
         return float(np.average(np.abs(self.confidence - self.accuracy)[is_used], weights=self.counts[is_used]))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Plot the share of right labels against their probability, equal where labels are calibrated; below, counts.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, in whose place the panels are drawn, new ones by default
+
+        Returns
+        -------
+        The axes of the shares.
+        """
+        ax = new_axes("Reliability.plot()", (5, 5)) if ax is None else ax
+        shares, below = stack_panels(ax, [3, 1], "probability of the most probable label")
+        shares.plot([0, 1], [0, 1], color="grey", linestyle=":", label="calibrated")
+        label = f"calibration error {self.ece:.3f}"
+        shares.plot(self.confidence, self.accuracy, marker="o", color="C0", label=label)
+        shares.set(xlim=(0, 1), ylim=(0, 1), ylabel="share that is right")
+        shares.legend()
+        below.bar(self.edges[:-1], self.counts, np.diff(self.edges), align="edge", color="C0", edgecolor="white")
+        below.set_ylabel("labels")
+        return shares
 
 
 def reliability(y_true: Any, marginals: Any, classes: Any, n_bins: int = 10) -> Reliability:

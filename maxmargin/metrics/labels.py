@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.panels import new_axes
+
 
 def check_pairs(y_true: Any, y_pred: Any) -> tuple[list[Any], list[Any]]:
     """Raise unless both are lists of sequences of the same lengths, with at least one label; return them as lists."""
@@ -77,6 +79,31 @@ class Confusion(NamedTuple):
         width = max(len(name) for name in [*names, str(self.counts.max())])
         cells = [["", *names], *([name, *map(str, row)] for name, row in zip(names, self.counts.tolist(), strict=True))]
         return "\n".join("  ".join(cell.rjust(width) for cell in row).rstrip() for row in cells)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Plot the table: colours are shares of the true labels, as some are far more frequent, numbers are counts.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, new ones by default
+
+        Returns
+        -------
+        The axes.
+        """
+        n = len(self.labels)
+        if ax is None:
+            ax = new_axes("Confusion.plot()", (2 + 0.45 * n, 1.5 + 0.45 * n))
+        shares = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+        ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+        for row, column in zip(*np.nonzero(self.counts), strict=True):
+            color = "white" if shares[row, column] > 0.5 else "black"
+            ax.text(column, row, self.counts[row, column], ha="center", va="center", color=color, fontsize="small")
+        names = [str(label) for label in self.labels]
+        ax.set_xticks(range(n), names, rotation=90)
+        ax.set_yticks(range(n), names)
+        ax.set(xlabel="predicted", ylabel="true")
+        return ax
 
 
 def confusion(y_true: Any, y_pred: Any) -> Confusion:

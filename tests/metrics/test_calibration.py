@@ -56,3 +56,16 @@ def test_one_table_and_zeros():
 def test_bad_input(y, marginals, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         find_temperature(y, marginals, ["a", "b"])
+
+
+def test_the_plot_shows_shares_and_counts():
+    ax = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    found = reliability([["a", "b"]], [[[0.9, 0.1], [0.7, 0.3]]], ["a", "b"])
+    shares = found.plot(ax)
+    ideal, points = shares.get_lines()
+    np.testing.assert_array_equal(points.get_xydata().T, [found.confidence, found.accuracy])
+    assert np.array_equal(ideal.get_xdata(), ideal.get_ydata())
+    assert points.get_label() == "calibration error 0.400"
+    below = ax.child_axes[1]
+    assert [bar.get_height() for bar in below.patches] == found.counts.tolist()
+    assert [bar.get_x() for bar in below.patches] == found.edges[:-1].tolist()
