@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,17 +9,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import minimum_spanning_tree
-from scipy.special import rel_entr
 
 from maxmargin.checks import LARGEST, as_numbers, check_choice
 from maxmargin.costs import COSTS
 from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.checks import check_array, check_truths
 from maxmargin.encode.edges import check_ends
+from maxmargin.encode.label_graphs import edges_of, price_of, warn_of_price
 from maxmargin.encode.rows import Rows, append_constant, row_features, stack_rows
+from maxmargin.losses import Loss
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.cliques import EdgeType
+from maxmargin.structures.independent import IndependentProblem
 from maxmargin.structures.loopy import with_oracles
 from maxmargin.structures.pairwise import make_pairwise
 
@@ -36,6 +36,7 @@ class MultiLabelEncoder(RowEncoder):
 
     n_labels: int
     edges: np.ndarray  # (E, 2)
+    is_wide: bool  # whether weights have the shape (F, L), as those of an `IndependentProblem`, in place of (L, F)
     feature_names_in: np.ndarray | None  # of the columns of a data frame
 
     @property
@@ -44,6 +45,7 @@ class MultiLabelEncoder(RowEncoder):
 
     def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
         yield from super().claims(w)
+        yield "is_wide", not (self.is_wide and len(self.edges))
         yield "edges", np.array_equal(self.edges, check_ends(self.edges, "graph", self.n_labels))
 
     @classmethod
@@ -56,6 +58,7 @@ class MultiLabelEncoder(RowEncoder):
         fit_intercept: bool,
         graph: Any,
         feature_names: np.ndarray | None,
+        loss: Loss,
         cost: Any = None,
     ) -> tuple[MultiLabelEncoder, Any]:
         """The encoder and the problem of training data, whose rows scikit-learn has checked."""
@@ -63,15 +66,19 @@ class MultiLabelEncoder(RowEncoder):
         labels = check_indicators(y, X.shape[0])
         costs = costs_of_labels(cost, labels.shape[1])
         warn_of_constant(labels)
+        edges = edges_of(graph, labels)
+        price = price_of(edges, labels.shape[1], len(labels), takes_sums=loss.oracle in ("exp", "topk"))
+        warn_of_price(price, edges, labels.shape[1])
         encoder = cls.of(
             rows,
             dtype,
             has_bias=fit_intercept,
             n_labels=labels.shape[1],
-            edges=edges_of(graph, labels),
+            edges=edges,
+            is_wide=not len(edges) and loss.name != "relaxed",
             feature_names_in=feature_names,
         )
-        return encoder, encoder.assemble(rows, labels, costs)
+        return encoder, encoder.assemble(rows, labels, costs, price.n_entries if np.isfinite(price.n_entries) else 0)
 
     def problem(self, X: Any, y: Any = None) -> Any:
         n = np.shape(X)[0]
@@ -79,8 +86,11 @@ class MultiLabelEncoder(RowEncoder):
         labels = np.zeros((n, self.n_labels), int) if y is None else check_indicators(y, n, self.n_labels)
         return self.assemble(rows, labels, np.zeros(self.n_labels))
 
-    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> Any:
+    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray, most_entries: float = np.inf) -> Any:
+        """Put rows, true labels and costs together, with tables of elimination of up to so many entries."""
         rows = self.stored(rows, append_constant)  # whose weights are the intercepts
+        if self.is_wide:
+            return self._assemble_wide(rows, labels, costs)
         n, n_edges = len(labels), len(self.edges)
         problem = make_pairwise(
             row_features(rows, self.dtype),
@@ -99,14 +109,26 @@ class MultiLabelEncoder(RowEncoder):
             edge_row=np.zeros(n * n_edges, int),
             node_columns=[OFF_ON] * self.n_labels,
         )
-        return with_oracles(problem)
+        return with_oracles(problem, most=most_entries)
+
+    def _assemble_wide(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> IndependentProblem:
+        matrix = rows.matrix
+        squares = matrix.multiply(matrix) if self.stores_sparse else np.square(matrix, dtype=np.float64)
+        return IndependentProblem(
+            features=row_features(rows, self.dtype),
+            labels=labels.ravel().astype(np.int32),
+            cost=np.tile(costs.astype(self.dtype), len(labels)),
+            squared_norms=np.asarray(squares.sum(axis=1), np.float64),
+            n_features=matrix.shape[1],
+            n_labels=self.n_labels,
+        )
 
     def layout(self, problem: Any) -> tuple[Any, ...]:
         return (len(problem.labels),)
 
     def attributes(self, w: np.ndarray) -> dict[str, Any]:
         of_nodes, of_edges = np.split(w, [w.size - 4 * len(self.edges)])
-        table = of_nodes.reshape(self.n_labels, -1)
+        table = of_nodes.reshape(-1, self.n_labels).T if self.is_wide else of_nodes.reshape(self.n_labels, -1)
         names = {} if self.feature_names_in is None else {"feature_names_in_": self.feature_names_in}
         return {
             **super().attributes(w),
@@ -126,6 +148,8 @@ class MultiLabelEncoder(RowEncoder):
     def arrange(self, problem: Any, parts: Blocks) -> np.ndarray:
         """An (n, L, 2) array of the parts of labels, off and on."""
         n = len(parts.start) - 1
+        if self.is_wide:
+            return parts.values.reshape(n, 2, -1).transpose(0, 2, 1)
         return parts.values.reshape(n, -1)[:, : 2 * self.n_labels].reshape(n, -1, 2)
 
     def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
@@ -173,28 +197,3 @@ def costs_of_labels(cost: Any, n_labels: int) -> np.ndarray:
     if costs.shape != (n_labels,) or not ((costs >= 0).all() and (costs <= LARGEST).all()):
         raise ValueError(f"cost must hold {n_labels} numbers from 0 to {LARGEST:g}, one per label.")
     return costs
-
-
-def edges_of(graph: Any, labels: np.ndarray) -> np.ndarray:
-    """The edges between labels that an argument `graph` stands for."""
-    n_labels = labels.shape[1]
-    if graph is None:
-        graph = []
-    elif isinstance(graph, str):
-        check_choice("graph", graph, ("full", "tree"))
-        graph = [*itertools.combinations(range(n_labels), 2)] if graph == "full" else chow_liu_tree(labels)
-    return check_ends(graph, "graph", n_labels)
-
-
-def chow_liu_tree(labels: np.ndarray) -> np.ndarray:
-    """The edges of the tree that joins all labels and has the largest sum of mutual information of the labels it joins.
-
-    References
-    ----------
-    Chow, Liu (1968), Approximating discrete probability distributions with dependence trees.
-    """
-    states = np.stack([1 - labels, labels]).astype(float)
-    joint = np.einsum("ain,bnj->abij", states.transpose(0, 2, 1), states) / len(labels)
-    first, second = joint.sum(axis=1, keepdims=True), joint.sum(axis=0, keepdims=True)
-    information = rel_entr(joint, first * second).sum(axis=(0, 1))  # at most log 2
-    return np.stack(minimum_spanning_tree(1 - information).nonzero(), axis=1)

@@ -18,12 +18,14 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
     """What models of several labels per row have in common."""
 
     graph: Any = parameter(
-        '{"tree", "full"}, (E, 2) array or None',
-        'The pairs of labels that have weights: "tree" for the Chow-Liu tree, which joins all labels along pairs that '
-        'tell most of each other in the training examples; "full" for all pairs; an array of pairs of columns '
-        "of y; None for labels that are independent of each other. Inference is exact for trees, for up to 20 labels, "
-        "and for graphs of small treewidth; beyond these, SVMs infer approximately, with a bound, and CRFs relax.",
-        default="tree",
+        '{"auto", "tree", "full"}, int, (E, 2) array or None',
+        "The pairs of labels that have weights: a number of pairs, those that tell most of each other in the training "
+        'examples, but for those that would make the treewidth large; "auto" for twice as many as there are labels, '
+        'and all of up to 8; "tree" for the Chow-Liu tree, which joins all labels; "full" for all pairs; an array of '
+        "pairs of columns of y; None for labels that are independent of each other. Inference is exact, but for "
+        '"full" and arrays of large treewidth: there SVMs infer approximately, with a bound, and CRFs relax, from 21 '
+        "labels on.",
+        default="auto",
     )
 
     def __sklearn_tags__(self) -> Any:
@@ -48,6 +50,7 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
         y = check_array(y, "y", INDICATORS, (None, None)) if isinstance(y, (list, tuple)) else y
         X, y, names = self._checked_to_train(X, y, multi_output=True)
         options = {"dtype": self.dtype, "fit_intercept": self.fit_intercept, "graph": self.graph}
+        options["loss"] = self._find_loss()
         return MultiLabelEncoder.learn(X, y, feature_names=names, **options, **data)
 
     def predict(self, X: Any) -> np.ndarray:

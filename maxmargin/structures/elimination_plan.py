@@ -40,11 +40,11 @@ class Plan(NamedTuple):
     stride: np.ndarray  # as many for each factor as there are nodes in the scope
 
 
-def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = False) -> Plan:
+def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = False, most: float = math.inf) -> Plan:
     """Plan the elimination of graphs, each the numbers of states of its nodes and the (E, 2) ends of its edges.
 
     Potentials are those of the nodes, one after the other, then a table for each edge, rows for its first end. Graphs
-    of too large a treewidth are an error, unless it `skips` them.
+    of too large a treewidth, whose tables would have more than `most` entries, are an error, unless it `skips` them.
     """
     known: dict[Any, int] = {}
     plans: list[list[_Step]] = []
@@ -54,7 +54,7 @@ def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = Fal
         if key not in known:
             known[key] = len(plans)
             try:
-                plans.append(_steps_of(i, n_states.tolist(), ends.tolist()))
+                plans.append(_steps_of(i, n_states.tolist(), ends.tolist(), most))
             except TreewidthError:
                 if not skips:
                     raise
@@ -121,9 +121,9 @@ def _strides(sizes: Sequence[int]) -> list[int]:
     return [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
 
 
-def _steps_of(i: int, n_states: list[int], ends: list[list[int]]) -> list[_Step]:
+def _steps_of(i: int, n_states: list[int], ends: list[list[int]], most: float) -> list[_Step]:
     """The steps of graph i."""
-    scopes = _eliminate(i, n_states, ends)
+    scopes = _eliminate(i, n_states, ends, most)
     place = {scope[-1]: t for t, scope in enumerate(scopes)}
     node_part = starts_of(n_states)
     edge_part = node_part[-1] + starts_of([n_states[a] * n_states[b] for a, b in ends])
@@ -151,7 +151,16 @@ def _steps_of(i: int, n_states: list[int], ends: list[list[int]]) -> list[_Step]
     return steps
 
 
-def _eliminate(i: int, n_states: list[int], ends: list[list[int]]) -> list[list[int]]:
+def count_entries(n_states: list[int], ends: list[list[int]], most: float = math.inf) -> float:
+    """The number of entries of all tables of a graph, infinite where it is above `most`."""
+    try:
+        scopes = _eliminate(0, n_states, ends, most)
+    except TreewidthError:
+        return math.inf
+    return sum(math.prod(n_states[v] for v in scope) for scope in scopes)
+
+
+def _eliminate(i: int, n_states: list[int], ends: list[list[int]], most: float) -> list[list[int]]:
     """The scopes of the steps of graph i, by the fewest edges that an elimination adds, then by the smallest table.
 
     Of equals the last node goes first: mostly the second end of its edges, along whose states their potentials lie.
@@ -170,17 +179,17 @@ def _eliminate(i: int, n_states: list[int], ends: list[list[int]]) -> list[list[
     heapq.heapify(heap)
     is_done = [False] * len(n_states)
     scopes: list[list[int]] = []
-    n_entries = 0.0
+    n_entries, limit = 0.0, min(most, LARGEST_TABLES)
     while heap:
         fill, size, negative = heapq.heappop(heap)
         v = -negative
         if is_done[v] or (fill, size) != prices[v]:
             continue
         n_entries += size
-        if n_entries > LARGEST_TABLES:
+        if n_entries > limit:
             raise TreewidthError(
                 f"Graph {i} has too large a treewidth for exact inference: its tables would have more than "
-                f"{LARGEST_TABLES:.2g} entries."
+                f"{limit:.2g} entries."
             )
         is_done[v] = True
         scopes.append([*sorted(near[v]), v])

@@ -13,6 +13,7 @@ from its last multipliers.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ class LoopyWork(NamedTuple):
 
 
 def with_oracles(
-    problem: PairwiseProblem, relaxed: bool = False
+    problem: PairwiseProblem, relaxed: bool = False, most: float = math.inf
 ) -> EliminationProblem | LoopyProblem | FractionalProblem:
     """The same problem with oracles: all, and exact, where every treewidth allows, else a max oracle with a bound.
 
@@ -80,6 +81,7 @@ def with_oracles(
     ----------
     problem : the graphs
     relaxed : whether outputs are to be points of the local polytope in place of labels, as `fractional` says
+    most : the entries of all tables of a graph up to which it is eliminated, as far as they fit into memory
 
     Examples
     --------
@@ -97,7 +99,7 @@ def with_oracles(
     >>> BCFW().solve(with_oracles(problem), random_state=0).status.name
     'OPTIMAL'
     """
-    plan = make_plan([] if relaxed else graphs_of(problem), skips=True)
+    plan = make_plan([] if relaxed else graphs_of(problem), skips=True, most=most)
     if not relaxed and (plan.which != NONE).all():
         return EliminationProblem(*problem, plan=plan)
     nodes, edges = problem.nodes, problem.edges

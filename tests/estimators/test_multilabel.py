@@ -16,7 +16,7 @@ from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import MultiLabelCRF, MultiLabelSVM, Status
-from maxmargin.encode.multilabel import chow_liu_tree
+from maxmargin.encode.label_graphs import chow_liu_tree
 from maxmargin.structures import elimination_plan
 from maxmargin.structures.elimination_plan import TreewidthError
 from tests import naive
@@ -277,7 +277,7 @@ def test_bad_labels(y, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"graph": "forest"}, "graph must be one of full, tree, not 'forest'"),
+        ({"graph": "forest"}, "graph must be one of auto, full, tree, not 'forest'"),
         ({"graph": [(0, 0)]}, "Edge 0 of graph joins node 0 to itself"),
         ({"graph": [(0, 1), (1, 0)]}, r"Edges 0 and 1 of graph, \(0, 1\) and \(1, 0\), are the same"),
         ({"graph": [(0, 1), (1, 3)]}, r"Edge 1 of graph is \(1, 3\), but the nodes are 0 to 2"),
