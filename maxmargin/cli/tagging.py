@@ -36,7 +36,7 @@ def run_predict(
     model: Path, source: Path, output: Path | None, format: str | None, encoding: str | None, probabilities: bool
 ) -> None:
     """Write the lines of a file with the tags that a tagger gives them, as they come."""
-    if output is not None and (output.is_file() or not output.exists()):
+    if output is not None and output.is_file():
         keep_apart(output, "output", [model, source])
     tagger = load_tagger(model)
     scheme: str | None = None

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin import ChainCRF, Tagger
-from maxmargin.text import Layout, find_scheme, read_document
+from maxmargin.text import Layout, check_tags, find_scheme, mend_tags, read_document
 from tests.sentences import column_text, tagged_sentences
 
 N_CASES = int(os.environ.get("MAXMARGIN_FUZZ", "1200"))
@@ -42,6 +42,7 @@ PIECES = [
     ),
     b"\n\n\n",
     b'"tokens": []',
+    *(b" o\n", b" b-PER\n", b" ?\n", b" I-PER\n", b"\x1b]52;c;QUJD\x07"),
     b"[" * 5000,
     b"x" * 3000,
 ]
@@ -129,10 +130,19 @@ def check(document, rng):
         )
         assert again.y == tags
     if document.y is not None:
-        try:
-            find_scheme(document.y)
-        except ValueError as error:
-            check_message(error, "y")
+        for find in (find_scheme, check_mended):
+            try:
+                find(document.y)
+            except ValueError as error:
+                check_message(error, "y")
+
+
+def check_mended(y):
+    """Tags that are mended keep to their scheme, and all that was no fault stays."""
+    mended = mend_tags(y)
+    check_tags(mended.y, mended.scheme)
+    assert mended.faults or mended.y == y
+    assert [len(tags) for tags in mended.y] == [len(tags) for tags in y]
 
 
 def train(document):
