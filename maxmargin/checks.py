@@ -19,6 +19,7 @@ __all__ = [
     "check_number",
     "check_positive",
     "check_share",
+    "check_unmasked",
     "counted",
     "shown",
 ]
@@ -72,8 +73,15 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def check_unmasked(name: str, values: Any) -> None:
+    """Raise where entries of a masked array are masked: nothing here leaves them out."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name} is a masked array with masked entries: fill them, or leave their examples out.")
+
+
 def as_numbers(name: str, values: Any) -> np.ndarray:
     """Values in float64; raises if they are no numbers that it can hold, or not all in rows of the same length."""
+    check_unmasked(name, values)
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "biuf" and not all(isinstance(value, Real) for value in array.ravel().tolist()):
@@ -93,10 +101,11 @@ def as_sample_weight(values: Any, n: int) -> np.ndarray:
     return weights
 
 
-def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Raise unless `value` is an integer of at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be an integer, at least {least}, not {value!r}.")
+def check_count(name: str, value: Any, least: int = 1, most: float = np.inf) -> None:
+    """Raise unless `value` is an integer of at least `least`, and at most `most`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= int(value) <= most:
+        limits = f"at least {least}" if most == np.inf else f"from {least} to {most}"
+        raise ValueError(f"{name} must be an integer, {limits}, not {shown(value)}.")
 
 
 def check_flag(name: str, value: Any) -> None:

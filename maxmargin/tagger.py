@@ -250,6 +250,8 @@ class Tagger(Estimator):
             return tagger
         if not (isinstance(fitted["model"], ChainModel) and hasattr(fitted["model"], "_w")):
             raise TypeError("the model of the tagger is no fitted one of sequences")
+        if isinstance(fitted["features"], WindowFeatures):
+            fitted["features"].transform([])  # which checks its arguments
         if not hasattr(fitted["features"], "transform") or not isinstance(fitted["scheme"], str | None):
             raise TypeError("features or scheme of the tagger are none")
         return tagger.complete(**fitted)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import LARGEST, as_numbers, counted
+from maxmargin.checks import LARGEST, as_numbers, check_unmasked, counted, shown
 
 UNKNOWN = -1  # what many call a label that nobody has told
 
@@ -50,6 +50,7 @@ def check_sparse(x: Any, name: str) -> None:
 
 def check_array(x: Any, name: str, kind: str, *shapes: tuple[int | None, ...], dtypes: str = "biuf") -> np.ndarray:
     """Raise unless x is an array, `kind` in messages, of one of these shapes, with None for any length, and dtypes."""
+    check_unmasked(name, x)
     try:
         array = np.asarray(x)
     except ValueError:
@@ -71,6 +72,7 @@ def locate(row: Any, offsets: np.ndarray) -> tuple[int, int]:
 
 def flatten_labels(y: Any, lengths: np.ndarray, noun: str, name: str = "y", *, is_stacked: bool = False) -> np.ndarray:
     """Check sequences of labels against the numbers of rows of X, `noun` in messages, and concatenate them."""
+    check_unmasked(name, y)
     y = [*y] if isinstance(y, Iterator) else y
     is_flat = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object
     is_long = is_stacked and hasattr(y, "__len__") and len(y) == lengths.sum()
@@ -90,14 +92,23 @@ def flatten_labels(y: Any, lengths: np.ndarray, noun: str, name: str = "y", *, i
 
 
 def _as_labels(labels: Any, name: str) -> np.ndarray:
+    check_unmasked(name, labels)
     array = np.asarray(labels)
     if array.dtype.kind in "OU" and all(isinstance(label, str) for label in np.asarray(labels, dtype=object).flat):
+        check_last_characters(labels, name)
         array = array.astype(str)
     elif array.dtype.kind == "U":  # NumPy has turned numbers into strings
         array = array.astype(object)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "biuU"):
         raise TypeError(f"{name} must be a list of integers or of strings.")
     return array
+
+
+def check_last_characters(labels: Iterable[Any], name: str) -> None:
+    """Raise where a label ends with the character 0, which NumPy would cut off."""
+    for label in labels:
+        if isinstance(label, str) and label.endswith("\0"):
+            raise ValueError(f"{name} has the label {shown(label)}, which ends with a character that cannot be kept.")
 
 
 def learn_classes(labels: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.checks import check_unmasked
 from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.edges import first_repeated
@@ -76,6 +77,7 @@ def stack_pairs(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarray
 
 def _as_pairs(x: Any, name: str) -> tuple[Any, tuple[int, int]]:
     if isinstance(x, tuple) and len(x) == 2 and np.shape(x[1]) == (2,):
+        check_unmasked(name, x[0])
         matrix, shape = x[0] if sp.issparse(x[0]) else np.asarray(x[0]), np.asarray(x[1])
         if shape.dtype.kind not in "iu" or (shape < 0).any():
             raise ValueError(f"{name} must give the numbers of left and right nodes, not {x[1]!r}.")

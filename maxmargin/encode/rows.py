@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.checks import LARGEST, counted
+from maxmargin.checks import LARGEST, check_unmasked, counted
 from maxmargin.encode.checks import check_examples, check_sparse, locate
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures, with_gram
 from maxmargin.features.base import Gram
@@ -93,6 +93,7 @@ def _cut_matrix(X: Any, lengths: Any) -> Rows:
 
 def _as_matrix(x: Any, name: str) -> Any:
     if not sp.issparse(x):
+        check_unmasked(name, x)
         try:
             x = np.asarray(x)
         except ValueError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
@@ -21,6 +20,7 @@ from maxmargin.metrics.scoring import find_metric
 from maxmargin.persist import register
 from maxmargin.problem import n_examples, part_sizes
 from maxmargin.runtime.garbage import give_back
+from maxmargin.runtime.threads import count_threads
 from maxmargin.solvers import Solver, find_solver
 from maxmargin.solvers.checkpoint import check_checkpoint
 from maxmargin.solvers.held_out import HeldOut
@@ -183,8 +183,7 @@ class StructuredModel(FittedModel):
             find_metric(self.scoring)
         if isinstance(self.random_state, str):
             raise ValueError(f"random_state must be a seed or a generator, not {self.random_state!r}.")
-        if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
-            raise ValueError(f"n_jobs must be None or a non-zero integer, not {self.n_jobs!r}.")
+        count_threads(self.n_jobs)  # or an error
         self._find_solver(self._find_loss())
 
     def _find_loss(self) -> Loss:

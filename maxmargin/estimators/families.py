@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import inference
-from maxmargin.checks import check_choice
-from maxmargin.encode.checks import check_sparse, locate
+from maxmargin.checks import check_choice, check_unmasked
+from maxmargin.encode.checks import check_last_characters, check_sparse, locate
 from maxmargin.estimator import check_is_fitted
 from maxmargin.estimators.base import StructuredModel, Task
 from maxmargin.estimators.parameters import estimator, parameter
@@ -119,8 +119,12 @@ class RowClassifier(WithMaxMarginals, WithMarginals, ArrayModel):
         """The rows, and what goes with them in training, as scikit-learn checks them."""
         from sklearn.utils.validation import validate_data  # slow to import
 
+        for name, values in zip("Xy", (X, *y), strict=False):  # before scikit-learn converts them
+            check_unmasked(name, values)
         if sp.issparse(X):
-            check_sparse(X, "X")  # before scikit-learn converts it
+            check_sparse(X, "X")
+        if y and isinstance(y[0], list):
+            check_last_characters(y[0], "y")
         return validate_data(self, X, *y, accept_sparse="csr", dtype=(np.float64, np.float32), **options)
 
     def _checked_to_train(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any, np.ndarray | None]:

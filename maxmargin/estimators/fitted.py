@@ -12,6 +12,7 @@ from maxmargin.encode.base import Encoder
 from maxmargin.estimator import Estimator, check_is_fitted
 from maxmargin.persist import save
 from maxmargin.problem import part_sizes
+from maxmargin.runtime.threads import count_threads
 from maxmargin.trace import Certified, Status, Trace
 
 RENAMED = {"fit_bias": "fit_intercept"}  # arguments that models saved by earlier versions have under another name
@@ -72,6 +73,7 @@ class FittedModel(Estimator):
                 if not isinstance(fitted[name], kind):
                     raise TypeError(f"{name} is a {type(fitted[name]).__name__}")
             fitted["_encoder"].check(fitted["_w"])
+            count_threads(model.n_jobs)
             for name in cls._learned:
                 setattr(model, name, fitted[name])
             model._set_weights(fitted["_w"])

@@ -45,15 +45,18 @@ def save(model: Any, path: Any) -> None:
     container.write(path, content, writer.arrays)
 
 
-def load(path: Any) -> Any:
+def load(path: Any, *, mmap: bool = False) -> Any:
     """Read a model that `save` has written.
 
-    Weights are mapped into memory, not read: processes that load the same file share them. (Those with many zeros are
-    unpacked.) Nothing in a file is ever run, so that it may come from strangers.
+    Nothing in a file is ever run, so that it may come from strangers.
 
     Parameters
     ----------
     path : the file
+    mmap : whether weights are mapped into memory, not read, so that processes that load the same file share them
+        (those with many zeros are unpacked all the same). While the model is used, the file may then only be replaced
+        by another one, as `save` does it. One that is written over in place changes predictions, and one that is cut
+        short ends the process
 
     Returns
     -------
@@ -68,7 +71,7 @@ def load(path: Any) -> Any:
     """
     with open(path, "rb") as file:
         try:
-            content, arrays = container.read(file)
+            content, arrays = container.read(file, maps=mmap)
             return Reader(arrays)(content)
         except Broken as error:
             reason, cause = str(error), None

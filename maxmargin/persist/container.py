@@ -1,12 +1,14 @@
-"""The file of a model: a prefix, a JSON text, and arrays, which are mapped into memory, not read.
+"""The file of a model: a prefix, a JSON text, and arrays.
 
     prefix   magic, version, checksum and length of the text, length of the file      32 bytes, little-endian
     text     {"arrays": [{"dtype", "shape", "at", "length", "check"}, ...], "content": anything}, UTF-8
-    arrays   as they are in memory, each at a multiple of 64 bytes
+    arrays   as they are in memory, one after the other, each at a multiple of 64 bytes
 
 An array of numbers most of which are zero is *packed*: a bit for each of its numbers, whether it is stored, and then
-those that are. So no array is larger than 64 times its place in the file, and a small file cannot ask for much memory.
-Everything is checked before it is used: a reader meets a file as it was written, or raises.
+those that are. So no array is larger than 64 times its place in the file, which it shares with no other, and all of
+them together than 64 times the file. Everything is checked before it is used: a reader meets a file as it was written,
+or raises. What is checked is the reader's own copy, which nobody can change after that; only numbers that are never
+indices can be mapped into memory instead.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import os
 import re
 import struct
 import zlib
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -83,8 +85,11 @@ def _bytes(flat: np.ndarray) -> memoryview:
     return flat.view(np.uint8).data if flat.size else memoryview(b"")
 
 
-def read(file: BinaryIO) -> tuple[Any, Arrays]:
-    """The content and the arrays of an open file that was written by `write`; raises `Broken`."""
+def read(file: BinaryIO, *, maps: bool = False) -> tuple[Any, Arrays]:
+    """The content and the arrays of an open file that was written by `write`; raises `Broken`.
+
+    The file must stay open until all arrays are made. `maps` says whether weights are mapped into memory.
+    """
     size = os.fstat(file.fileno()).st_size
     prefix = file.read(PREFIX.size)
     if prefix[: len(MAGIC)] != MAGIC[: len(prefix)] or not prefix:
@@ -100,9 +105,7 @@ def read(file: BinaryIO) -> tuple[Any, Arrays]:
         raise Broken(f"it is truncated: {size} of {whole} bytes are there")
     if size > whole or version < 1 or PREFIX.size + length > size:
         raise Broken("it is corrupted: its lengths do not fit")
-    # A private map: arrays can be written to, which changes neither the file nor what others see.
-    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    encoded = mapped[PREFIX.size : PREFIX.size + length]
+    encoded = file.read(length)
     if zlib.crc32(encoded) != check:
         raise Broken("it is corrupted: the checksum of its text is wrong")
     try:
@@ -112,59 +115,82 @@ def read(file: BinaryIO) -> tuple[Any, Arrays]:
     if not (isinstance(document, dict) and isinstance(document.get("arrays"), list) and "content" in document):
         raise Broken("its text lacks the arrays or the content")
     start = PREFIX.size + length
-    return document["content"], Arrays(mapped, start + -start % ALIGNMENT, document["arrays"])
+    return document["content"], Arrays(file, size, start + -start % ALIGNMENT, document["arrays"], maps)
 
 
 def _refuse(name: str) -> None:
     raise ValueError(name)
 
 
-class Arrays:
-    """The arrays of a file, each made when it is first asked for; then the same one again.
+class Place(NamedTuple):
+    """Where an array is in a file, and what it is."""
 
-    They are mapped into memory; with `copies`, they are not.
-    """
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    at: int
+    length: int
+    check: int
+    packed: bool
 
-    copies = False
-
-    def __init__(self, mapped: mmap.mmap, start: int, table: list[Any]) -> None:
-        self.mapped, self.start, self.table = mapped, start, table
-        self.made: dict[int, np.ndarray] = {}
-
-    def __getitem__(self, k: Any) -> np.ndarray:
-        if not (type(k) is int and 0 <= k < len(self.table)):
-            raise Broken("it refers to an array that is not there")
-        if k not in self.made:
-            made = self._make(k, self.table[k])
-            self.made[k] = made.copy() if self.copies else made
-        return self.made[k]
-
-    def _make(self, k: int, entry: Any) -> np.ndarray:
+    @classmethod
+    def of(cls, entry: Any, k: int) -> Place:
+        """Of entry k of the table."""
         try:
             name, shape, at, length, check = (entry[key] for key in ("dtype", "shape", "at", "length", "check"))
             are_sizes = all(type(n) is int and 0 <= n < 2**62 for n in [at, length, *shape])
             if not (are_sizes and len(shape) <= 32 and DTYPES.fullmatch(name)):
                 raise ValueError
-            dtype, count = np.dtype(name), math.prod(shape)
+            return cls(np.dtype(name), tuple(shape), at, length, check, bool(entry.get("packed")))
         except (TypeError, KeyError, ValueError):
             raise Broken(f"array {k} has a type or shape that cannot be") from None
-        first = self.start + at
-        if first + length > len(self.mapped):
-            raise Broken(f"array {k} is not within the file")
-        block = np.frombuffer(self.mapped, np.uint8, length, first)
-        if zlib.crc32(block.data) != check:
+
+
+class Arrays:
+    """The arrays of a file, each made when it is first asked for; then the same one again."""
+
+    def __init__(self, file: BinaryIO, size: int, start: int, table: list[Any], maps: bool) -> None:
+        self.file, self.size, self.start = file, size, start
+        # A private map: arrays can be written to, which changes neither the file nor what others see.
+        self.mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if maps else None
+        self.places = [Place.of(entry, k) for k, entry in enumerate(table)]
+        self.made: dict[int, np.ndarray] = {}
+        end = 0
+        for k, place in enumerate(self.places):
+            if place.at < end or place.at % ALIGNMENT:
+                raise Broken(f"array {k} is not at a place of its own")
+            end = place.at + place.length
+            if start + end > size:
+                raise Broken(f"array {k} is not within the file")
+
+    def __getitem__(self, k: Any) -> np.ndarray:
+        if not (type(k) is int and 0 <= k < len(self.places)):
+            raise Broken("it refers to an array that is not there")
+        if k not in self.made:
+            self.made[k] = self._make(k, self.places[k])
+        return self.made[k]
+
+    def _make(self, k: int, place: Place) -> np.ndarray:
+        count = math.prod(place.shape)
+        stored = self._stored(place, count)
+        if stored is not None and zlib.crc32(stored.view(np.uint8).data) != place.check:
             raise Broken(f"it is corrupted: the checksum of array {k} is wrong")
-        flat = _unpacked(block, dtype, count) if entry.get("packed") else _viewed(block, dtype, count)
+        flat = _unpacked(stored, place.dtype, count) if stored is not None and place.packed else stored
         if flat is None or not _is_sane(flat):
             raise Broken(f"array {k} has other bytes than its type and shape say")
-        return flat.astype(dtype.newbyteorder("="), copy=False).reshape(shape)
+        return flat.astype(place.dtype.newbyteorder("="), copy=False).reshape(place.shape)
 
-
-def _viewed(block: np.ndarray, dtype: np.dtype, count: int) -> np.ndarray | None:
-    """The bytes of an array as its numbers, or None where they are not."""
-    if len(block) != count * dtype.itemsize or (count and block.ctypes.data % dtype.alignment):
-        return None
-    return block.view(dtype) if count else np.zeros(0, dtype)
+    def _stored(self, place: Place, count: int) -> np.ndarray | None:
+        """The numbers of an array, or the bytes of a packed one: copies, but for those that are mapped; or None."""
+        dtype, n = (np.dtype(np.uint8), place.length) if place.packed else (place.dtype, count)
+        if place.length != n * dtype.itemsize:
+            return None
+        if self.mapped is not None and dtype.kind == "f" and n:
+            return np.frombuffer(self.mapped, dtype, n, self.start + place.at)
+        stored = np.empty(n, dtype)
+        self.file.seek(self.start + place.at)
+        if self.file.readinto(stored.view(np.uint8)) != place.length:  # type: ignore[attr-defined]
+            raise Broken("it was truncated while it was read")
+        return stored
 
 
 def _unpacked(block: np.ndarray, dtype: np.dtype, count: int) -> np.ndarray | None:

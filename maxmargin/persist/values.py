@@ -7,6 +7,7 @@ entry, whose key says what it is: {"tuple": [...]}, {"array": 3}, {"object": [na
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from maxmargin.persist.registry import kept_kind, kept_name, kind_of, name_of
 PLAIN = (type(None), bool, int, str)
 COLLECTIONS: dict[str, type] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 TYPES: dict[str, type] = {"float": float, "int": int, "float32": np.float32, "float64": np.float64}
+MOST_ALIKE = 100  # items of a set that have the same hash
 NAMES_OF_TYPES = {cls: name for name, cls in {**COLLECTIONS, **TYPES}.items()}
 
 
@@ -102,6 +104,13 @@ class Writer:
         return self._numbers[id(array)]
 
 
+def check_hashes(items: list[Any]) -> list[Any]:
+    """The items of a set, or keys of a dictionary; raises where so many have one hash that lookups take long."""
+    if len(items) > MOST_ALIKE and max(Counter(map(hash, items)).values()) > MOST_ALIKE:
+        raise Broken("its text holds a set or dictionary that was made to take long")
+    return items
+
+
 class Reader:
     """Turns what `Writer` has written back into values; raises `Broken` or what constructors raise.
 
@@ -127,7 +136,8 @@ class Reader:
             raise Broken("its text holds an object of no known form")
         ((key, inner),) = node.items()
         if key in COLLECTIONS:
-            return COLLECTIONS[key](self(item) for item in inner)
+            items = [self(item) for item in inner]
+            return COLLECTIONS[key](items if key == "tuple" else check_hashes(items))
         if key not in self.FORMS:
             raise Broken(f"its text holds a value of the unknown form {shown(key)}")
         return self.FORMS[key](self, inner)
@@ -157,6 +167,10 @@ class Reader:
         k, offset, shape = inner
         return self.arrays[k].reshape(-1)[offset : offset + math.prod(shape)].reshape(shape)
 
+    def _dict(self, inner: Any) -> dict[Any, Any]:
+        keys = check_hashes([self(key) for key, _ in inner])
+        return dict(zip(keys, (self(item) for _, item in inner), strict=True))
+
     def _float(self, inner: Any) -> float:
         if inner not in ("nan", "inf", "-inf"):
             raise Broken("its text holds a number of no known form")
@@ -172,7 +186,7 @@ class Reader:
 
     FORMS: ClassVar[dict[str, Callable[[Reader, Any], Any]]] = {
         "array": lambda self, inner: self.arrays[inner],
-        "dict": lambda self, inner: {self(key): self(item) for key, item in inner},
+        "dict": _dict,
         "dtype": _dtype,
         "float": _float,
         "given": _given_one,

@@ -15,12 +15,14 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 _CACHE_LINE = 64
+MOST_THREADS = 1024
 
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -35,6 +37,8 @@ def count_threads(n_jobs: int | None) -> int:
     """The number of threads that scikit-learn's `n_jobs` asks for: None is 1, -1 all cores, -2 all but one, ..."""
     if n_jobs is None:
         return 1
+    if not isinstance(n_jobs, Integral) or not 1 <= abs(n_jobs) <= MOST_THREADS:
+        raise ValueError(f"n_jobs must be None or a non-zero integer of at most {MOST_THREADS}, not {n_jobs!r}.")
     return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 

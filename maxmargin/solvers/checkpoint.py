@@ -77,13 +77,12 @@ class Checkpoint:
         try:
             with open(self.path, "rb") as file:
                 content, arrays = container.read(file)
-            arrays.copies = True  # kernels write to them, and the file will be replaced
-            if not (isinstance(content, dict) and "checkpoint" in content):
-                raise Broken("it is not a checkpoint")
-            for what, digest in self.fingerprint.items():
-                if content["checkpoint"].get(what) != digest:
-                    raise Broken(f"it is of a run with {what}")
-            snapshot = Reader(arrays, self.given, keeps_state=True)(content["state"])
+                if not (isinstance(content, dict) and "checkpoint" in content):
+                    raise Broken("it is not a checkpoint")
+                for what, digest in self.fingerprint.items():
+                    if content["checkpoint"].get(what) != digest:
+                        raise Broken(f"it is of a run with {what}")
+                snapshot = Reader(arrays, self.given, keeps_state=True)(content["state"])
         except Broken as error:
             raise ValueError(f"{name!r} cannot be resumed from: {error}; remove it, or give another path.") from None
         except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -13,7 +13,7 @@ from maxmargin.checks import check_choice, counted, shown
 from maxmargin.persist.registry import register
 from maxmargin.text.columns import parse_columns
 from maxmargin.text.conllu import Word, parse_conllu
-from maxmargin.text.files import Lines, Parsed
+from maxmargin.text.files import Lines, Parsed, check_encoding
 from maxmargin.text.json_lines import dump_record, parse_json_lines
 from maxmargin.text.schemes import scheme_named
 
@@ -56,6 +56,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         check_choice("format", self.format, DEFAULTS)
+        check_encoding(self.encoding)
         if self.scheme is not None:
             scheme_named(self.scheme)
         for name, default in zip("xy", DEFAULTS[self.format], strict=True):

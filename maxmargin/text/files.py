@@ -8,7 +8,17 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from maxmargin.checks import shown
+
 CHUNK = 1 << 20  # bytes, or characters, that are read at a time
+
+
+def check_encoding(name: Any) -> None:
+    """Raise unless `name` is that of an encoding of texts."""
+    try:
+        "".encode(name)
+    except (LookupError, TypeError, UnicodeError):  # such as "zlib", of which Python knows how to unpack it
+        raise ValueError(f"encoding must be the name of an encoding of texts, not {shown(name)}.") from None
 
 
 class Lines:
@@ -19,6 +29,7 @@ class Lines:
     """
 
     def __init__(self, source: Any, encoding: str, name: str | None = None) -> None:
+        check_encoding(encoding)
         self.is_open = hasattr(source, "read")
         own = getattr(source, "name", None) if self.is_open else str(source)
         self.name = name or (own if isinstance(own, str) else "the stream")  # that of a pipe is a number

@@ -13,6 +13,7 @@ from maxmargin.text.gazetteers import Gazetteers, Titles
 from maxmargin.text.tokens import split_tokens
 
 BLOCK = 2_000  # sentences whose words are looked up at once
+MOST_TOKENS = 100  # of a window, and characters of an affix
 MOST_KEPT = 100_000  # words, or tags, whose features are remembered
 
 Code = Callable[[list[str]], list[Any]]  # what puts columns in the place of names, or leaves them
@@ -238,7 +239,7 @@ class Extractor:
         columns: Any = None,
     ) -> None:
         for name, least in (("window", 0), ("affixes", 0), ("word_ngrams", 1), ("tag_ngrams", 1)):
-            check_count(name, options[name], least)
+            check_count(name, options[name], least, MOST_TOKENS)
         self.options = options
         self.window, self.affixes, self.shapes = options["window"], options["affixes"], options["shapes"]
         self.word_ngrams, self.tag_ngrams = options["word_ngrams"], options["tag_ngrams"]

@@ -10,15 +10,17 @@ import os
 import random
 import tracemalloc
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import maxmargin
-from maxmargin import ChainCRF, DeformableSVM, GraphSVM, MultiLabelSVM, TreeSVM
+from maxmargin import ChainCRF, DeformableSVM, GraphSVM, MultiLabelSVM, Tagger, TreeSVM
 from maxmargin.encode.vocabulary import Vocabulary
 from maxmargin.persist.container import ALIGNMENT, MAGIC, PREFIX, VERSION
 from maxmargin.runtime import interpreted
+from maxmargin.text import Layout, WindowFeatures
 from tests.small import make
 
 pytestmark = pytest.mark.usefixtures("interpreted_kernels")
@@ -244,7 +246,7 @@ def entry(content, **changes):
         (entry(b"\xff" * 64, dtype="|b1", shape=[64]), "array 0 has other bytes"),
         (entry(bytes(64), at=64), "not within the file"),
         (entry(bytes(64), length=2**61), "not within the file"),
-        (entry(bytes(60), at=3, shape=[15]), "other bytes than its type and shape say"),
+        (entry(bytes(60), at=3, shape=[15]), "not at a place of its own"),
         ({}, "a type or shape that cannot be"),
         (None, "a type or shape that cannot be"),
     ],
@@ -268,6 +270,57 @@ def test_texts_that_cannot_be(text, tmp_path):
         maxmargin.load(path)
 
 
+def test_arrays_that_share_a_place(tmp_path):
+    """1 MB, of which each of many arrays would make 64."""
+    path, content = tmp_path / "x", bytes(2**20)
+    table = [entry(content, dtype="<f8", shape=[8 * len(content)], packed=True)] * 20
+    path.write_bytes(closed({"arrays": table, "content": [{"array": k} for k in range(20)]}, content))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="array 1 is not at a place of its own"):
+            maxmargin.load(path)
+        assert tracemalloc.get_traced_memory()[1] < MOST_MEMORY
+    finally:
+        tracemalloc.stop()
+
+
+ALIKE = [k * (2**61 - 1) for k in range(1, 2000)]  # all of them have the hash 0
+
+
+@pytest.mark.parametrize("node", [{"set": ALIKE}, {"frozenset": ALIKE}, {"dict": [[k, 0] for k in ALIKE]}])
+def test_hashes_that_collide(node, tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(closed({"arrays": [], "content": node}, b""))
+    with pytest.raises(ValueError, match="made to take long"):
+        maxmargin.load(path)
+
+
+def edited(node, key, value):
+    """A JSON text with another value of a key, wherever it is."""
+    if isinstance(node, dict):
+        return {k: value if k == key else edited(inner, key, value) for k, inner in node.items()}
+    return [edited(inner, key, value) for inner in node] if isinstance(node, list) else node
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("window", 10**6, "window must be an integer, from 0 to 100"),
+        ("word_ngrams", 10**6, "word_ngrams must be an integer, from 1 to 100"),
+        ("n_jobs", 10**6, "n_jobs must be None or a non-zero integer of at most 1024"),
+        ("encoding", "zlib", "encoding must be the name of an encoding of texts, not 'zlib'"),
+    ],
+)
+def test_arguments_that_ask_for_too_much(key, value, reason, tmp_path):
+    path = tmp_path / "x"
+    model = ChainCRF(max_passes=1)
+    Tagger(model=model, features=WindowFeatures(), layout=Layout()).fit([["a", "b"]], [["x", "y"]]).save(path)
+    document, arrays = opened(path.read_bytes())
+    path.write_bytes(closed(edited(document, key, value), arrays))
+    with pytest.raises(ValueError, match=f"cannot be loaded: .*{reason}"):
+        maxmargin.load(path)
+
+
 def test_claims_of_encoders_are_checked():
     """Each of these would have kernels read beyond their arrays."""
     names = [[["a", "b"], ["c"]], [["b"], ["c", "a"]]]
@@ -288,7 +341,7 @@ def test_claims_of_encoders_are_checked():
     }
     for name, value in broken.items():
         with pytest.raises(ValueError, match=r"is not as it must be|there are not"):
-            type(encoder)(**{**vars(encoder), name: value}).check(w)
+            replace(encoder, **{name: value}).check(w)
     for bad in (w[1:], w.astype(int), np.full(w.size, np.nan), None, w.reshape(1, -1)):
         with pytest.raises(ValueError, match="weights"):
             encoder.check(bad)
