@@ -49,6 +49,7 @@ _PUBLIC = {
     "register": "maxmargin.persist",
     "regularization_path": "maxmargin.path",
     "RelaxedLoss": "maxmargin.losses",
+    "SquaredLoss": "maxmargin.losses",
     "save": "maxmargin.persist",
     "SGD": "maxmargin.solvers.sgd",
     "SoftBCFW": "maxmargin.solvers.soft",

@@ -8,6 +8,10 @@ where h is the maximum, or the maximum smoothed at the level (temperature) mu:
     smooth hinge   h smoothed by l2 or by entropy, with the margin      tends to the hinge loss as mu -> 0
     log            h smoothed by entropy at mu = 1, without margin      conditional random fields
 
+and half of the square of the hinge loss, that is, squared slacks. As l^2 / 2 = max over a >= 0 of {a l - a^2 / 2}, it
+is attained at mean parts s_i(y_i) + l {s_i(y) - s_i(y_i)}, with the "entropy" -l^2 / 2: its dual points are mixtures
+whose weights need not add up to one, and in its dual their sums a_i cost a_i^2 / 2.
+
 In all of them the gradient is B_i (mu_i - s_i(y_i)), with the mean parts mu_i at which h is attained, and so are duals
 and certificates the same (`maxmargin.solvers.objective`). Solvers ask a loss for its oracle, whether it is smooth and
 whether it has a margin; kernels ask where it is attained. So a new loss is one class, with a function for `attain`.
@@ -40,7 +44,7 @@ from maxmargin.runtime.vectors import add_scaled, clear, inner
 from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted
 
-__all__ = ["Loss", "RelaxedLoss", "find_loss"]
+__all__ = ["Loss", "RelaxedLoss", "SquaredLoss", "find_loss"]
 
 ENTROPIES = ("gini", "oriented_trees")
 LEAST_TEMPERATURE = 1e-9  # of entropy: potentials are divided by it, and are to stay far from those of impossible parts
@@ -134,6 +138,29 @@ class BoundedLoss(MaxLoss):
     """The same, of problems whose oracle finds an output and a bound of the maximum."""
 
 
+@dataclass(frozen=True)
+class SquaredLoss(Loss):
+    """Half of the square of the hinge loss: squared slacks.
+
+    Examples
+    --------
+    >>> from maxmargin import OneSlack, SquaredLoss
+    >>> from maxmargin.testing import toy_chains
+    >>> OneSlack().solve(toy_chains(), loss=SquaredLoss()).status.name
+    'OPTIMAL'
+    """
+
+    oracle = "max"
+
+    @property
+    def name(self) -> str:
+        return "squared_hinge"
+
+
+class BoundedSquaredLoss(SquaredLoss):
+    """The same, of problems whose oracle finds an output and a bound of the maximum."""
+
+
 class TopKLoss(Loss):
     """The maximum smoothed by l2."""
 
@@ -196,11 +223,16 @@ class RelaxedLoss(Loss):
 
 _KINDS: dict[str | None, type[Loss]] = {None: MaxLoss, "l2": TopKLoss, "entropy": ExpLoss}
 
-NAMED = {"hinge": Loss(), "smooth_hinge": Loss("l2"), "log": Loss("entropy", margin=False)}
+NAMED = {
+    "hinge": Loss(),
+    "squared_hinge": SquaredLoss(),
+    "smooth_hinge": Loss("l2"),
+    "log": Loss("entropy", margin=False),
+}
 
 
 def find_loss(loss: Any) -> Loss:
-    """The loss of the given name, "hinge", "smooth_hinge" or "log", or `loss` itself if it is one."""
+    """The loss of the given name, "hinge", "squared_hinge", "smooth_hinge" or "log", or `loss` itself if it is one."""
     found = NAMED.get(loss) if isinstance(loss, str) else loss
     if not isinstance(found, Loss):
         raise ValueError(f"loss must be a Loss or one of {', '.join(NAMED)}, not {loss!r}.")
@@ -209,9 +241,12 @@ def find_loss(loss: Any) -> Loss:
 
 def attained_on(loss: Loss, problem: Any) -> Loss:
     """The loss as it is attained on a problem: with a bound of the maximum if its oracle need not find that."""
-    if type(loss) is MaxLoss and supports(bound_oracle, problem):
-        return BoundedLoss(margin=loss.margin)
+    if type(loss) in _BOUNDED and supports(bound_oracle, problem):
+        return _BOUNDED[type(loss)](margin=loss.margin)
     return loss
+
+
+_BOUNDED: dict[type[Loss], type[Loss]] = {MaxLoss: BoundedLoss, SquaredLoss: BoundedSquaredLoss}
 
 
 @implements(attain, MaxLoss)
@@ -233,6 +268,36 @@ def attain_bound(loss, problem, i, theta, means, scratch):
     clear(means)
     add_output(problem, i, y, 1.0, means)
     return bound, bound, bound, bound - score
+
+
+@implements(attain, SquaredLoss)
+def attain_squared(loss, problem, i, theta, means, scratch):
+    y = scratch.y[: gold(problem, i).size]
+    max_oracle(problem, i, theta, y, scratch.work)
+    score = score_output(problem, i, theta, y)
+    return square(problem, i, theta, y, score, score, means)
+
+
+@implements(attain, BoundedSquaredLoss)
+def attain_squared_bound(loss, problem, i, theta, means, scratch):
+    y = scratch.y[: gold(problem, i).size]
+    bound = bound_oracle(problem, i, theta, y, scratch.work)
+    score = score_output(problem, i, theta, y)
+    return square(problem, i, theta, y, score, max(bound, score), means)
+
+
+@helper
+def square(problem, i, theta, y, score, bound, means):
+    """What `attain` returns for the squared loss, given an output, its score, and a bound of the highest."""
+    truth = score_output(problem, i, theta, gold(problem, i))
+    known = max(score - truth, 0.0)  # that of the truth, where the output is worse
+    most = max(bound - truth, 0.0)
+    clear(means)
+    add_output(problem, i, y, known, means)
+    add_output(problem, i, gold(problem, i), 1 - known, means)
+    h = truth + most * most / 2
+    top = h if bound >= truth else bound
+    return h, top, h + known * known / 2, (most - known) * (most + known) / 2
 
 
 @implements(attain, TopKLoss)

@@ -152,7 +152,9 @@ def test_bad_options(options, message):
 
 
 def test_unknown_loss():
-    with pytest.raises(ValueError, match="loss must be a Loss or one of hinge, smooth_hinge, log, not 'l2'"):
+    with pytest.raises(
+        ValueError, match="loss must be a Loss or one of hinge, squared_hinge, smooth_hinge, log, not 'l2'"
+    ):
         find_loss("l2")
 
 

@@ -137,7 +137,7 @@ class ProblemModel(OwnStructure):
         default=None,
     )
     loss: Any = parameter(
-        '{"hinge", "smooth_hinge", "log"} or Loss',
+        '{"hinge", "squared_hinge", "smooth_hinge", "log"} or Loss',
         'The hinge loss of SVMs, a smoothed one such as ``Loss("l2", mu=0.1)``, or the log loss of CRFs.',
         default="hinge",
     )

@@ -150,8 +150,9 @@ class SVM:
     tol: float = 0.02
     patience: int = 5
     loss: Any = parameter(
-        '{"hinge", "smooth_hinge"} or Loss',
-        'The hinge loss above or, for solvers that need it smooth, a smoothed one such as ``Loss("l2", mu=0.1)``.',
+        '{"hinge", "squared_hinge", "smooth_hinge"} or Loss',
+        "The hinge loss above, half of its square or, for solvers that need it smooth, a smoothed one such as "
+        '``Loss("l2", mu=0.1)``.',
         default="hinge",
     )
 

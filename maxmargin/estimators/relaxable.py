@@ -86,7 +86,7 @@ class RelaxableSVM(SVM):
     _losses: ClassVar[tuple[str, ...]] = (*NAMED, "relaxed")
 
     loss: Any = parameter(
-        '{"hinge", "smooth_hinge", "relaxed"} or Loss',
+        '{"hinge", "squared_hinge", "smooth_hinge", "relaxed"} or Loss',
         "The hinge loss above, a smoothed one, or a relaxed one, whose maximum is over the local polytope, for `IDAL`.",
         default="hinge",
     )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import attain
+from maxmargin.losses import attain, square
 from maxmargin.persist.registry import kept
 from maxmargin.problem import add_output, gold, n_examples, score_output
 from maxmargin.runtime.blocks import Blocks, starts_of
@@ -226,10 +226,11 @@ def best_stored(problem, i, theta, sets):
 
 
 class StoredLoss(NamedTuple):
-    """The hinge loss over stored outputs alone, for `Objective.evaluate`."""
+    """The hinge loss over stored outputs alone, or half of its square, for `Objective.evaluate`."""
 
     margin: bool
     sets: ActiveSets
+    is_squared: bool = False
 
 
 @implements(attain, StoredLoss)
@@ -237,8 +238,11 @@ def attain_stored(loss, problem, i, theta, means, scratch):
     """Take the best stored output."""
     sets = loss.sets
     best, top, _ = best_stored(problem, i, theta, sets)
+    y = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[best]
+    if loss.is_squared:
+        return square(problem, i, theta, y, top, top, means)
     clear(means)
-    add_output(problem, i, matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[best], 1.0, means)
+    add_output(problem, i, y, 1.0, means)
     return top, top, top, 0.0
 
 

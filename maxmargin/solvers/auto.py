@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.features.kernel import kernel_of
-from maxmargin.losses import Loss, find_loss
+from maxmargin.losses import Loss, SquaredLoss, find_loss
 from maxmargin.problem import block_oracle, oracle_work
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.bcfw import BCFW
 from maxmargin.solvers.exponentiated_gradient import ExponentiatedGradient
 from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.one_slack import OneSlack
 from maxmargin.solvers.run import Result, Run
 from maxmargin.solvers.smooth_auto import SmoothAuto
 from maxmargin.solvers.solver import Solver
@@ -34,12 +35,13 @@ class Auto(Solver):
     longer than the rest of a step, by the operations it is known to take (`maxmargin.problem.oracle_work`) and not by a
     clock, so that the same seed gives the same weights; oracles of structures in Python are taken to be slow.
 
-    Smooth losses are left to `LBFGS` and, where there is much to do and the loss is smoothed by entropy, as that of
-    conditional random fields is, to `ExponentiatedGradient` first, for as long as it is the faster of the two; on
-    kernels to the latter alone.
+    The squared hinge loss is left to `OneSlack`. Smooth losses are left to `LBFGS` and, where there is much to do
+    and the loss is smoothed by entropy, as that of conditional random fields is, to `ExponentiatedGradient` first,
+    for as long as it is the faster of the two; on kernels to the latter alone.
     """
 
     takes_smooth: ClassVar[bool] = True
+    takes_squared: ClassVar[bool] = True
     needs_margin: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
@@ -50,6 +52,8 @@ class Auto(Solver):
 
     def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
         loss = find_loss(options.get("loss") or self.default_loss)
+        if isinstance(loss, SquaredLoss):
+            return OneSlack().solve(problem, C, sample_weight, **options)
         if loss.is_smooth:
             solver = SmoothAuto() if kernel_of(problem) is None else ExponentiatedGradient()
             return solver.solve(problem, C, sample_weight, **options)

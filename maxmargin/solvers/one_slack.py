@@ -1,12 +1,12 @@
 """The 1-slack cutting-plane method (Joachims, Finley, Yu 2009; *Local*, section 4).
 
-A pass of the oracle at w gives one cut, a linear function below the loss term: its gain, the mean cost of the outputs,
-and its weights v = w(mu). The restricted problem, to minimise the regularized maximum of the cuts, is in its dual to
-find the best mixture of dual points (`bundle`), whose value is a lower bound. Its minimiser jumps about while cuts are
-few, so the next pass is only a share of the way from the best weights to it (Franc, Sonnenburg 2009), which doubles
-after a pass that was better and halves after one that was not; as published, it is all the way. Cuts put together from
-cached outputs save passes where they are violated enough at the minimiser; a run ends only on a pass of the oracle
-itself.
+A pass of the oracle at w gives one cut, a linear function below the loss term: its gain, the mean cost of the outputs
+(and entropy, of squared losses), and its weights v = w(mu). The restricted problem, to minimise the regularized maximum
+of the cuts, is in its dual to find the best mixture of dual points (`bundle`), whose value is a lower bound. Its
+minimiser jumps about while cuts are few, so the next pass is only a share of the way from the best weights to it
+(Franc, Sonnenburg 2009), which doubles after a pass that was better and halves after one that was not; as published, it
+is all the way. Cuts put together from cached outputs save passes where they are violated enough at the minimiser; a run
+ends only on a pass of the oracle itself.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_count, check_flag
+from maxmargin.losses import SquaredLoss
 from maxmargin.persist.registry import kept
 from maxmargin.solvers.active_sets import StoredLoss, enlarged, sets_of, store_outputs
 from maxmargin.solvers.bounds import project
@@ -53,6 +54,7 @@ class OneSlack(Solver):
     cache: int = 10
     damped: bool = True
 
+    takes_squared: ClassVar[bool] = True
     takes_kernels: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
 
@@ -78,7 +80,7 @@ class OneSlack(Solver):
                     state.share = max(state.share / 2, LEAST_SHARE)
                 yield Certificate(w.astype(run.w.dtype), found.value, state.dual)
             state.found = None
-            state.cuts.add(found.cost, found.gradient)
+            state.cuts.add(found.cost + isinstance(objective.loss, SquaredLoss) * found.entropy, found.gradient)
             gap = state.reached - state.dual
             state.cuts.solve(QP_SHARE * max(gap, run.target(state.primal)))
             state.minimiser, before, state.dual = state.cuts.w, state.dual, max(state.dual, state.cuts.value)
@@ -130,4 +132,5 @@ class Cache:
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """The objective with the best stored outputs in place of the oracle's: a lower bound, with its cut."""
-        return self.objective.evaluate(w, loss=StoredLoss(self.objective.loss.margin, self.sets))
+        loss = self.objective.loss
+        return self.objective.evaluate(w, loss=StoredLoss(loss.margin, self.sets, isinstance(loss, SquaredLoss)))

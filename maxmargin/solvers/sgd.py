@@ -72,6 +72,7 @@ class SGD(Solver):
     gap_every: int = 5
 
     takes_smooth: ClassVar[bool] = True
+    takes_squared: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     needs_regularization: ClassVar[bool] = False
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.checks import check_positive, shown
-from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
+from maxmargin.losses import NAMED, Loss, RelaxedLoss, SquaredLoss, find_loss
 from maxmargin.persist.registry import register
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.cache import COMPILING, before_compiling
@@ -36,6 +36,7 @@ class Solver:
 
     needs_smooth: ClassVar[bool] = False  # losses with a gradient everywhere
     takes_smooth: ClassVar[bool] = False
+    takes_squared: ClassVar[bool] = False  # whether it minimises squared losses, whose dual points are no mixtures
     needs_margin: ClassVar[bool] = False  # losses with costs
     needs_regularization: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = True
@@ -63,7 +64,8 @@ class Solver:
         """Whether it can minimise a loss."""
         is_smooth_enough = self.takes_smooth if loss.is_smooth else not self.needs_smooth
         has_margin_enough = loss.margin or loss.is_smooth or not self.needs_margin
-        return is_smooth_enough and has_margin_enough and not isinstance(loss, RelaxedLoss)
+        is_plain = not isinstance(loss, RelaxedLoss) and (self.takes_squared or not isinstance(loss, SquaredLoss))
+        return is_smooth_enough and has_margin_enough and is_plain
 
     def oracles(self, loss: Loss) -> set[str]:
         """The names of the oracles that it needs to minimise a loss."""
@@ -108,7 +110,7 @@ class Solver:
         problem : the examples
         C : inverse strength of the regularization; infinite for none, where the solver can do without
         sample_weight : (n,) weights of the examples
-        loss : "hinge", "smooth_hinge", "log" or a `Loss`; by default the one that the solver is made for
+        loss : "hinge", "squared_hinge", "smooth_hinge", "log" or a `Loss`; by default what the solver is made for
         l1_ratio : the share of the L1 norm in the regularization, from 0 to 1
         start : where to start from: the `Result` of an earlier run, its dual point or, for primal solvers, weights
         lower, upper : bounds of the weights, numbers or arrays with one entry per weight

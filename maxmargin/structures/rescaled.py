@@ -153,10 +153,21 @@ def rescaled_places(problem):
     return places(problem.base) if supports(places, problem.base) else None
 
 
+def highest_costs(problem):
+    """Of each example, in its unit."""
+    return np.add.reduceat(problem.units.max(axis=1), problem.offsets[:-1])
+
+
+@implements(generics.oracle_work, RescaledProblem)
+def rescaled_oracle_work(problem):
+    tables = np.diff(problem.offsets) * (1 + highest_costs(problem) / 2)  # subtrees cost about half of the whole
+    return np.mean(tables * problem.units.shape[1] ** 2 / part_sizes(problem))
+
+
 @implements(generics.workspace, RescaledProblem)
 def rescaled_workspace(problem, n_best):
     length, n_labels = int(np.diff(problem.offsets).max()), problem.units.shape[1]
-    most = np.add.reduceat(problem.units.max(axis=1), problem.offsets[:-1]).max() + 1
+    most = highest_costs(problem).max() + 1
     return RescaledWork(
         workspace(problem.base, n_best),
         CountTables(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from maxmargin.checks import check_choice, check_count
-from maxmargin.losses import Loss, attained_on, find_loss
+from maxmargin.losses import Loss, SquaredLoss, attained_on, find_loss
 from maxmargin.runtime.blocks import new_blocks
 from maxmargin.torch import kernels
 from maxmargin.torch.autograd import Attained, Batch, Scored, Spread
@@ -43,13 +43,14 @@ def structured_loss(
     reduction: str = "mean",
     n_jobs: int | None = None,
 ) -> Tensor:
-    """Any loss of the library: max_y {score(y) + cost(y)}, or that smoothed, less the score of the true output.
+    """Any loss of the library: max_y {score(y) + cost(y)}, or that smoothed, less the score of the true output; or half
+    of its square.
 
     Parameters
     ----------
     potentials : Chains, Trees, Candidates, GraphCuts, Matchings or Parts
     y : true outputs, integers in the shape that the class of the potentials says; beyond lengths they may be anything
-    loss : a `maxmargin.Loss`, "hinge", "smooth_hinge" or "log"
+    loss : a `maxmargin.Loss`, "hinge", "squared_hinge", "smooth_hinge" or "log"
     cost : what wrong outputs cost, by default 1 for each wrong label; of chains and trees also "normalized_hamming" or
         an (L, L) matrix, true labels in rows
     reduction : "mean" or "sum" over the examples, or "none"
@@ -66,7 +67,11 @@ def structured_loss(
     tensor(True)
     """
     check_choice("reduction", reduction, REDUCTIONS)
-    values = _attained(potentials, y, find_loss(loss), cost, n_jobs)
+    chosen = find_loss(loss)
+    if isinstance(chosen, SquaredLoss):
+        values = _attained(potentials, y, Loss(margin=chosen.margin), cost, n_jobs) ** 2 / 2
+    else:
+        values = _attained(potentials, y, chosen, cost, n_jobs)
     return values if reduction == "none" else values.mean() if reduction == "mean" else values.sum()
 
 

@@ -136,7 +136,9 @@ def test_relaxed_losses(squares):
     for solver in ("idal", IDAL()):
         with pytest.raises(ValueError, match=r'(?i)idal.* minimises relaxed losses: set loss="relaxed"'):
             GraphSVM(solver=solver).fit(X, y)
-    with pytest.raises(ValueError, match="loss must be one of hinge, smooth_hinge, log, relaxed, not 'huber'"):
+    with pytest.raises(
+        ValueError, match="loss must be one of hinge, squared_hinge, smooth_hinge, log, relaxed, not 'huber'"
+    ):
         GraphSVM(loss="huber").fit(X, y)
     with pytest.raises(ValueError, match="loss must be one of auto, log, relaxed, not 'hinge'"):
         GraphCRF(loss="hinge").fit(X, y)

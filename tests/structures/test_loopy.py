@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from maxmargin import BCFW, SGD, FrankWolfe, NSlack, OneSlack, Perceptron
 from maxmargin.inference import certified_outputs, known_marginals
-from maxmargin.losses import RelaxedLoss
+from maxmargin.losses import RelaxedLoss, SquaredLoss
 from maxmargin.problem import (
     IMPOSSIBLE,
     METHODS,
@@ -26,6 +26,7 @@ from maxmargin.problem import (
 )
 from maxmargin.runtime import interpreted
 from maxmargin.solvers.idal import IDAL
+from maxmargin.solvers.objective import Objective
 from maxmargin.structures.cliques import EdgeType
 from maxmargin.structures.elimination_plan import NONE
 from maxmargin.structures.fractional import UNITS
@@ -209,6 +210,16 @@ def test_certificates_are_true_whatever_the_oracle_finds(frustrated, solver):
         assert result.status in (Status.OPTIMAL, Status.INEXACT)
     if result.status is Status.OPTIMAL:
         assert result.certificate.relative_gap <= 1e-2
+
+
+def test_squares_of_bounds(frustrated):
+    """The squared loss is computed with bounds, its dual with outputs."""
+    exact, loopy, _ = frustrated
+    optimum = OneSlack().solve(exact, 0.3, loss=SquaredLoss(), tol=1e-5).certificate
+    result = OneSlack().solve(loopy, 0.3, loss=SquaredLoss(), tol=1e-2, max_passes=200)
+    assert result.certificate.dual <= optimum.primal * (1 + 1e-9)
+    assert Objective(exact, 0.3, loss=SquaredLoss()).evaluate(result.w).value <= result.certificate.primal * (1 + 1e-9)
+    assert result.status in (Status.OPTIMAL, Status.INEXACT)
 
 
 def test_the_status_says_that_the_oracle_cannot_tell_more(frustrated):

@@ -311,6 +311,16 @@ def test_parts_of_any_problem():
         )
 
 
+def test_squared_slacks():
+    scores, y = random(3, 4), torch.tensor([0, 1, 2])
+    hinge = hinge_loss(Candidates(scores), y, reduction="none")
+    squared = structured_loss(Candidates(scores), y, "squared_hinge", reduction="none")
+    assert torch.allclose(squared, hinge**2 / 2)
+    (gradient,) = torch.autograd.grad(squared.sum(), scores)
+    (expected,) = torch.autograd.grad((hinge**2).sum() / 2, scores)
+    assert torch.allclose(gradient, expected)
+
+
 def test_reductions_costs_and_threads():
     emissions, transitions = random(5, 4, 3), random(3, 3)
     y = torch.randint(0, 3, (5, 4))
