@@ -90,7 +90,13 @@ Dev = Annotated[
 Output = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(
-        "--model", "-m", "--output", "-o", help="Where to write it.", show_default="FILE with .model", metavar="MODEL"
+        "--model",
+        "-m",
+        "--output",
+        "-o",
+        help="Where to write the model.",
+        show_default="FILE with .model",
+        metavar="MODEL",
     ),
 ]
 FileFormat = Annotated[
