@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.edges import first_repeated
 from maxmargin.encode.rows import Rows, row_features, stack_rows
+from maxmargin.problem import REACH
 from maxmargin.runtime.blocks import Blocks, starts_of
 from maxmargin.structures.matching import MatchingProblem
 
@@ -20,6 +22,14 @@ from maxmargin.structures.matching import MatchingProblem
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatchingEncoder(RowEncoder):
     """The encoder of pairs of nodes."""
+
+    published = ("n_features_in", "threshold")
+
+    threshold: float = field(default=0.0, compare=False)  # of predictions
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "threshold", abs(self.threshold) <= REACH
 
     @classmethod
     def learn(
@@ -43,7 +53,15 @@ class MatchingEncoder(RowEncoder):
         rows, sides = stack_pairs(X, self.n_features_in)
         n_left = sides[:, 0].sum()
         matches = [np.zeros(n_left)] if y is None else true_matches(y, sides)
-        return self.assemble(rows, sides, matches, np.zeros(rows.offsets[-1] + n_left))
+        problem = self.assemble(rows, sides, matches, np.zeros(rows.offsets[-1] + n_left))
+        return problem._replace(threshold=float(self.threshold))
+
+    def best_links(self, X: Any, w: np.ndarray) -> np.ndarray:
+        """The scores of the best links of all left nodes that can have one."""
+        rows, sides = stack_pairs(X, self.n_features_in)
+        scores = np.split(np.asarray(rows.matrix @ w), rows.offsets[1:-1])
+        tables = [part.reshape(shape) for part, shape in zip(scores, sides, strict=True) if part.size]
+        return np.concatenate([table.max(axis=1) for table in tables]) if tables else np.zeros(0)
 
     def assemble(self, rows: Rows, sides: np.ndarray, matches: list[np.ndarray], costs: np.ndarray) -> MatchingProblem:
         return MatchingProblem(

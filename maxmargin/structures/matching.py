@@ -2,7 +2,8 @@
 
 An output of example i is, for each of its n left nodes, the right node it is linked to, or -1. Its parts are the n x m
 indicators of links, each with a row of features, then the n indicators of left nodes without a link, which have no
-features. There is one weight per feature. The mean of exp(score) is a permanent, so there is no exp oracle.
+features, and all the same score, `threshold`: zero in training. There is one weight per feature. The mean of exp(score)
+is a permanent, so there is no exp oracle.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class MatchingProblem(NamedTuple):
     matches: np.ndarray  # (sum of left nodes,) int32, the true ones
     costs: np.ndarray  # (sum of parts,) the cost of each part, example by example
     n_features: int
+    threshold: float = 0.0  # the score of a left node without a link
 
 
 class MatchingWork(NamedTuple):
@@ -96,7 +98,7 @@ def matching_scores(problem, w, i, theta):
     n_left, n_right = shape_of(problem, i)
     score_parts(problem.features, w, problem.pair_offsets[i], problem.pair_offsets[i + 1], theta)
     for v in range(n_left):
-        theta[n_left * n_right + v] = 0
+        theta[n_left * n_right + v] = problem.threshold
 
 
 @implements(generics.spread, MatchingProblem)

@@ -1,9 +1,11 @@
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import cross_val_score
 
-from maxmargin import LBFGS, MatchingSVM, Status
+from maxmargin import LBFGS, MatchingSVM, Status, load
 from tests import naive
 
 
@@ -57,6 +59,59 @@ def test_predictions_are_the_best_matchings(model, points):
         assert np.allclose(scores, values[order[:4]], atol=1e-4)
         through = np.where(parts > 0, values[:, None, None], -np.inf).max(axis=0)
         assert np.allclose(decision, through, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def weak():
+    """Features that rarely tell the true link from all others; four nodes in ten have none."""
+    rng = np.random.default_rng(0)
+    y = [np.where(rng.random(6) < 0.6, np.arange(6), -1) for _ in range(20)]
+    return [np.dstack([1.5 * np.diag(t >= 0) + rng.normal(size=(6, 6)), np.ones((6, 6))]) for t in y], y
+
+
+def links(matches):
+    return {(i, v, z) for i, match in enumerate(matches) for v, z in enumerate(match) if z >= 0}
+
+
+def f1(y, predictions):
+    true, found = links(y), links(predictions)
+    return 2 * len(true & found) / (len(true) + len(found))
+
+
+def test_a_threshold_for_models_that_link_too_few(weak, tmp_path):
+    X, y = weak
+    with pytest.warns(UserWarning, match=r"Of the left nodes .* the model links \d+: .* choose_threshold makes it"):
+        model = MatchingSVM(dtype="float64", random_state=0).fit(X, y)
+    before, optimum = f1(y, model.predict(X)), model.certificate_
+    assert (model.threshold_, model.status_) == (0.0, Status.OPTIMAL)
+    assert model.choose_threshold(X, y) is model
+    assert f1(y, model.predict(X)) > before + 0.2
+    assert model.certificate_ == optimum
+    for x, (best, scores) in zip(X[:4], model.predict_topk(X[:4], 2), strict=True):
+        table = np.column_stack([x @ model.coef_, np.full(6, model.threshold_)])
+        every = np.array([*naive.matchings(6, 6)][::-1])
+        values = table[np.arange(6), every].sum(axis=1)
+        assert np.allclose(scores, np.sort(values)[:-3:-1])
+        assert np.isclose(table[np.arange(6), best[0]].sum(), scores[0])
+    model.save(tmp_path / "links.model")
+    loaded = load(tmp_path / "links.model")
+    assert loaded.threshold_ == model.threshold_
+    assert links(loaded.predict(X)) == links(model.predict(X))
+    model.choose_threshold(X, y, scoring=lambda y, predictions: -len(links(predictions)))
+    assert not links(model.predict(X))
+    with pytest.warns(UserWarning, match="choose_threshold"):
+        assert model.fit(X, y).threshold_ == 0
+
+
+def test_good_features_need_no_threshold(points):
+    X, y = points
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MatchingSVM(C=10.0, random_state=0).fit(X, y)
+    before = f1(y, model.predict(X))
+    assert f1(y, model.choose_threshold(X, y).predict(X)) >= before
+    with pytest.raises(ValueError, match="X must hold at least one pair of nodes"):
+        model.choose_threshold([np.zeros((2, 0, 4))], [[-1, -1]])
 
 
 def test_the_objective_is_the_documented_one(points):
