@@ -9,12 +9,12 @@ from typing import Any, Self
 from maxmargin.checks import check_count
 from maxmargin.estimator import Estimator
 from maxmargin.persist.registry import register
+from maxmargin.text.caches import BlockCache, Cache
 from maxmargin.text.gazetteers import Gazetteers, Titles
 from maxmargin.text.tokens import split_tokens
 
 BLOCK = 2_000  # sentences whose words are looked up at once
 MOST_TOKENS = 100  # of a window, and characters of an affix
-MOST_KEPT = 100_000  # words, or tags, whose features are remembered
 
 Code = Callable[[list[str]], list[Any]]  # what puts columns in the place of names, or leaves them
 
@@ -190,36 +190,6 @@ class Windows(Sequence):
         while block := [*islice(sentences, BLOCK)]:
             extractor.meet(block)
             yield from map(extractor, block, numbers, titles)
-
-
-class Cache(dict):
-    """Values of a function, kept: the features of most words and tags are needed again and again.
-
-    When there are too many, all are forgotten.
-    """
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.function = function
-
-    def __missing__(self, key: Any) -> Any:
-        if len(self) >= MOST_KEPT:
-            self.clear()
-        value = self[key] = self.function(key)
-        return value
-
-
-class BlockCache(Cache):
-    """The same of a function of lists, which is faster for many keys at once."""
-
-    def __missing__(self, key: Any) -> Any:
-        self.meet([key])
-        return self[key]
-
-    def meet(self, keys: Sequence[Any]) -> None:
-        """Remember the values of keys."""
-        if len(self) + len(keys) > MOST_KEPT:
-            self.clear()
-        self.update(zip(keys, self.function(keys), strict=True))
 
 
 class Extractor:
