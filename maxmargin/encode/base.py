@@ -121,6 +121,10 @@ class Encoder:
         """The encoder and the weights of a model, from the weights of a solver: less, where predictions need less."""
         return self, w
 
+    def compact(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The encoder and the weights that predict the same, and take less room in a file."""
+        return self, w
+
     def scored(self, problem: Any, w: np.ndarray) -> Any:
         """A problem of other examples, ready for predictions with these weights."""
         return problem

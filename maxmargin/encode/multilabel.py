@@ -36,7 +36,9 @@ class MultiLabelEncoder(RowEncoder):
 
     n_labels: int
     edges: np.ndarray  # (E, 2)
-    is_wide: bool  # whether weights have the shape (F, L), as those of an `IndependentProblem`, in place of (L, F)
+    is_wide: bool = (
+        False  # whether weights have the shape (F, L), as those of an `IndependentProblem`, in place of (L, F)
+    )
     feature_names_in: np.ndarray | None  # of the columns of a data frame
 
     @property

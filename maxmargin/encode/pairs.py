@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
@@ -64,6 +65,26 @@ class PairwiseEncoder(LabellingEncoder):
                 raise ValueError("X[0] is empty: every example needs at least one item.")
             raise TypeError("X must hold features by name, dictionaries or lists of strings, as in fit.")
         return self.vocabulary.rows(X, may_be_empty=may_be_empty)
+
+    def compact(self, w: np.ndarray) -> tuple[Self, np.ndarray]:
+        """Without the names and pairs whose weights are zero, as L1 leaves most."""
+        if self.vocabulary is None or self.vocabulary.n_hashed is not None or self.node_pairs is None:
+            return self, w
+        start, labels = self.node_pairs
+        has_weight, width = w[: len(labels)] != 0, self.n_features_in
+        n_weights = np.diff(starts_of(has_weight)[start])
+        is_kept = n_weights[:width] > 0
+        if not is_kept.any():
+            return self, w
+        kept = replace(
+            self,
+            vocabulary=Vocabulary(compress(self.vocabulary.names, is_kept)),
+            n_features_in=int(is_kept.sum()),
+            node_pairs=Pairs(
+                starts_of([*n_weights[:width][is_kept], *n_weights[width:]]).astype(np.uint32), labels[has_weight]
+            ),
+        )
+        return kept, np.concatenate([w[: len(labels)][has_weight], w[len(labels) :]])
 
     def observing(
         self, kind: Any, nodes: Any, labels: np.ndarray, edges: Any, edge_labels: np.ndarray, least: float = 0.0

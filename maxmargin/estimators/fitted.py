@@ -60,7 +60,10 @@ class FittedModel(Estimator):
 
     def _saved(self) -> dict[str, Any]:
         """What is saved: constructor arguments and, of a fitted model, what it has learned."""
-        fitted = {name: getattr(self, name) for name in self._learned} if hasattr(self, "_w") else None
+        if not hasattr(self, "_w"):
+            return {**self.get_params(deep=False), "fitted": None}
+        fitted = {name: getattr(self, name) for name in self._learned}
+        fitted["_encoder"], fitted["_w"] = self._encoder.compact(self._w)
         return {**self.get_params(deep=False), "fitted": fitted}
 
     @classmethod

@@ -19,9 +19,10 @@ def save(model: Any, path: Any) -> None:
     """Write a model to a file, from which `load` makes it again.
 
     The file is written beside the old one, if there is one, and then takes its place: it is there as a whole or not at
-    all. It holds constructor arguments, weights without zeros, what else predictions need, and `trace_`, `status_` and
-    `certificate_`, but no training data. What cannot be saved, such as a function given as `scoring`, or the class of a
-    `StructuredSVM`, is found before anything is written.
+    all. It holds constructor arguments, weights without zeros, what else predictions need (of features by name, with
+    `only_observed`, those that have weights), and `trace_`, `status_` and `certificate_`, but no training data. What
+    cannot be saved, such as a function given as `scoring`, or the class of a `StructuredSVM`, is found before anything
+    is written.
 
     Parameters
     ----------

@@ -244,6 +244,27 @@ def test_zeros_take_no_room(path, words):
     assert path.stat().st_size < 2000 + model._w.nbytes / 20
 
 
+def test_names_without_weights_take_no_room(path, interpreted_kernels):
+    X = [[[f"{word}-{k}-{'x' * 50}" for k in range(20)] + [word] for word in pair] for pair in (("a", "b"), ("b", "c"))]
+    y = [["A", "B"], ["B", "C"]]
+    model = ChainCRF(only_observed=True, max_passes=5).fit(X, y)
+    model.save(path)
+    full, names = path.stat().st_size, model.feature_names_in_
+    emissions = model.coef_.emissions
+    is_kept = np.array(["x" not in name for name in names])
+    emissions.data[~np.repeat(is_kept, np.diff(emissions.indptr))] = 0  # as L1 does
+    again = saved(model, path)
+    assert path.stat().st_size < full / 2
+    assert (again.feature_names_in_.tolist(), again.n_features_in_) == (["a", "b", "c"], 3)
+    assert (again.coef_.emissions.toarray() == emissions.toarray()[is_kept]).all()
+    for name in ("transitions", "bias", "first", "last"):
+        assert (again.coef_[name] == model.coef_[name]).all()
+    for mine, its in zip(model.predict_marginals(X), again.predict_marginals(X), strict=True):
+        assert mine.tobytes() == its.tobytes()
+    model._w[:] = 0
+    assert saved(model, path).n_features_in_ == model.n_features_in_  # there must be one
+
+
 def test_a_file_takes_the_place_of_the_old_one_as_a_whole(path, words, monkeypatch):
     ChainCRF(C=2.0).save(path)
     link = path.with_name("link")
