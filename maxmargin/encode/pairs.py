@@ -86,6 +86,26 @@ class PairwiseEncoder(LabellingEncoder):
         )
         return kept, np.concatenate([w[: len(labels)][has_weight], w[len(labels) :]])
 
+    def taken_over(self, other: Any, w: np.ndarray) -> np.ndarray | None:
+        whole = super().taken_over(other, w)
+        if whole is not None or self.node_pairs is None or type(other) is not type(self) or other.vocabulary is None:
+            return whole
+        mine = {name: getattr(self, name) for name in ("vocabulary", "n_features_in", "node_pairs")}
+        if other.node_pairs is None or self.vocabulary is None or replace(other, **mine) != self:
+            return None
+        names = {*other.vocabulary.names}
+        is_kept = np.array([name in names for name in self.vocabulary.names] + [True] * N_BIASES * self.has_bias)
+        numbers = pair_numbers(self.node_pairs, np.arange(len(is_kept)), len(self.classes))
+        if is_kept.sum() != other.n_node_features:
+            return None
+        kept = pair_numbers(other.node_pairs, np.flatnonzero(is_kept), len(self.classes))
+        if not np.isin(kept, numbers).all():
+            return None
+        whole = np.zeros(self.n_weights, w.dtype)
+        whole[np.searchsorted(numbers, kept)] = w[: len(kept)]
+        whole[len(numbers) :] = w[len(kept) :]
+        return whole
+
     def observing(
         self, kind: Any, nodes: Any, labels: np.ndarray, edges: Any, edge_labels: np.ndarray, least: float = 0.0
     ) -> Self:
@@ -158,6 +178,11 @@ def are_pairs(pairs: Pairs | None, n_features: int, n_labels: int) -> bool:
         and start[-1] == len(labels)
         and (labels < n_labels).all()
     )
+
+
+def pair_numbers(pairs: Pairs, features: np.ndarray, n_labels: int) -> np.ndarray:
+    """A number for each pair, ascending, where pairs are those of these features."""
+    return np.repeat(features, np.diff(pairs.start)) * n_labels + pairs.labels
 
 
 def find_pairs(matrix: Any, labels: np.ndarray, n_labels: int, least: float = 0.0) -> Pairs:

@@ -224,10 +224,11 @@ class StructuredModel(FittedModel):
 
     def _start(self, encoder: Encoder, problem: Any) -> Any:
         """Where a warm start begins: at the last solution, if it is one of a problem of the same kind."""
-        if not (self.warm_start and hasattr(self, "_w") and self._encoder == encoder):
+        w = encoder.taken_over(self._encoder, self._w) if self.warm_start and hasattr(self, "_w") else None
+        if w is None:
             return None
         if not hasattr(self, "_layout"):  # of a model that was loaded or pickled: weights of equal encoders will do
-            return self._w
+            return w
         if not same(self._layout, self._layout_of(encoder, problem)):
             return None
         return self._w if self._result is None else self._result

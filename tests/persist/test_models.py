@@ -245,7 +245,7 @@ def test_zeros_take_no_room(path, words):
 
 
 def test_names_without_weights_take_no_room(path, interpreted_kernels):
-    X = [[[f"{word}-{k}-{'x' * 50}" for k in range(20)] + [word] for word in pair] for pair in (("a", "b"), ("b", "c"))]
+    X = [[[f"{word}-{k}-{'x' * 99}" for k in range(20)] + [word] for word in pair] for pair in (("a", "b"), ("b", "c"))]
     y = [["A", "B"], ["B", "C"]]
     model = ChainCRF(only_observed=True, max_passes=5).fit(X, y)
     model.save(path)
@@ -261,6 +261,10 @@ def test_names_without_weights_take_no_room(path, interpreted_kernels):
         assert (again.coef_[name] == model.coef_[name]).all()
     for mine, its in zip(model.predict_marginals(X), again.predict_marginals(X), strict=True):
         assert mine.tobytes() == its.tobytes()
+    start = again._encoder.taken_over(again._encoder, again._w)
+    assert start is again._w
+    assert model._encoder.taken_over(again._encoder, again._w).tobytes() == model._w.tobytes()
+    assert again._encoder.taken_over(model._encoder, model._w) is None  # of another model
     model._w[:] = 0
     assert saved(model, path).n_features_in_ == model.n_features_in_  # there must be one
 
