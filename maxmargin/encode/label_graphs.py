@@ -18,7 +18,7 @@ from maxmargin.structures.elimination_plan import count_entries
 PAIRS_PER_LABEL = 2  # of "auto": few that tell most predict about as well as all
 ENTRIES_PER_LABEL = 64  # of the tables of elimination: beyond them pairs are left out, so that inference stays fast
 BYTES_PER_PAIR = 110  # of an example, where inference is approximate
-SECONDS_PER_ENTRY, SECONDS_PER_PAIR = 4e-9, 4e-6  # of an oracle: by elimination, and by messages and moves
+SECONDS_PER_ENTRY, SECONDS_PER_PAIR = 8e-9, 3.5e-6  # of an oracle: by elimination, and by messages and moves
 LONG, LARGE = 10.0, 1e9  # seconds of a pass, and bytes, that are worth a warning
 
 
@@ -103,7 +103,7 @@ def price_of(edges: np.ndarray, n_labels: int, n: int, *, takes_sums: bool) -> P
     most = np.inf if takes_sums else max(slowly / SECONDS_PER_ENTRY, ENTRIES_PER_LABEL * n_labels)
     n_entries = count_entries([2] * n_labels, edges.tolist(), most)
     if np.isfinite(n_entries):
-        return Price(n_entries, n * n_entries * SECONDS_PER_ENTRY * (3 if takes_sums else 1), 8 * 3 * n_entries)
+        return Price(n_entries, n * n_entries * SECONDS_PER_ENTRY * (4 if takes_sums else 1), 8 * 3 * n_entries)
     return Price(n_entries, n * slowly, n * len(edges) * BYTES_PER_PAIR)
 
 

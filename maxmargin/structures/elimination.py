@@ -21,7 +21,7 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
 from maxmargin.runtime.threads import aligned
-from maxmargin.runtime.vectors import first_best
+from maxmargin.runtime.vectors import add_scaled, copy_into, first_best
 from maxmargin.structures.chain_dp import insert, list_best
 from maxmargin.structures.elimination_plan import NONE, Plan
 
@@ -33,7 +33,6 @@ class Tables(NamedTuple):
     messages: np.ndarray  # from earlier steps to later ones
     returned: np.ndarray  # the other way
     digits: np.ndarray  # an assignment
-    own: np.ndarray  # what the states of a node have by themselves
 
 
 def new_tables(plan: Plan) -> Tables:
@@ -46,7 +45,6 @@ def new_tables(plan: Plan) -> Tables:
         messages=aligned((n_messages,), np.float64),
         returned=aligned((n_messages,), np.float64),
         digits=aligned((int(np.diff(plan.scope_first).max(initial=0)),), np.int64),
-        own=aligned((int(n_states.max(initial=0)),), np.float64),
     )
 
 
@@ -55,25 +53,28 @@ def new_tables(plan: Plan) -> Tables:
 
 @helper
 def planes_of(plan, t, k):
-    """The table of step t as planes, one for each assignment to all nodes of its scope but the last two.
+    """The part of the table of step t that factor k varies over, as planes of the last two nodes of the scope.
 
-    Return their number, their rows and columns, and the strides of factor k down the rows and along them.
+    Return their number, their rows and columns, and the strides of the factor down the rows and along them.
     """
     lo = plan.scope_first[t]
     last = plan.scope_first[t + 1] - lo - 1
     stride = plan.stride_first[k] + last
-    if last == 0:
-        return 1, 1, plan.states[lo], 0, plan.stride[stride]
-    n_rows = plan.states[lo + last - 1]
-    return plan.n_rows[t] // n_rows, n_rows, plan.states[lo + last], plan.stride[stride - 1], plan.stride[stride]
+    n_planes = 1
+    for d in range(plan.lead[k], last - 1):
+        n_planes *= plan.states[lo + d]
+    return n_planes, plan.states[lo + last - 1], plan.states[lo + last], plan.stride[stride - 1], plan.stride[stride]
 
 
 @helper
 def next_plane(plan, t, k, digits, at):
-    """Turn `digits`, an assignment to all nodes of a scope but the last two, to the next; return where factor k is."""
+    """Turn `digits`, an assignment to the nodes from the lead of factor k to the last but two, to the next.
+
+    Return where the factor is.
+    """
     lo = plan.scope_first[t]
     d = plan.scope_first[t + 1] - lo - 3
-    while d >= 0:
+    while d >= plan.lead[k]:
         stride = plan.stride[plan.stride_first[k] + d]
         digits[d] += 1
         at += stride
@@ -87,10 +88,14 @@ def next_plane(plan, t, k, digits, at):
 
 @helper
 def add_factor(plan, t, k, factor, tables):
-    """Add factor k, which lies in `factor`, to the table of step t."""
+    """Add factor k, which lies in `factor`, to the beginning of the table of step t, as far as the factor varies."""
     n_planes, n_rows, n_states, across, step = planes_of(plan, t, k)
     begin = plan.table[t]
     plane = plan.base[k]
+    if plan.is_dense[k]:
+        size = n_planes * n_rows * n_states
+        add_scaled(tables.values[begin : begin + size], factor[plane : plane + size], 1.0)
+        return
     for _ in range(n_planes):
         for r in range(n_rows):
             at = plane + r * across
@@ -111,31 +116,41 @@ def add_factor(plan, t, k, factor, tables):
 
 @helper
 def fill_table(plan, t, theta, tables):
-    """Add up the factors of step t."""
-    n_states = plan.states[plan.scope_first[t + 1] - 1]
-    own = tables.own[:n_states]
-    for x in range(n_states):
-        own[x] = 0
+    """Add up the factors of step t: those of its node first, then, node by node from the last, copies and what is added
+    to them, so that a factor is added as often as it varies.
+    """
+    lo = plan.scope_first[t]
+    last = plan.scope_first[t + 1] - lo - 1
+    values = tables.values[plan.table[t] : plan.table[t] + plan.n_rows[t] * plan.states[lo + last]]
+    size = plan.states[lo + last]
+    for x in range(size):
+        values[x] = 0
     for k in range(plan.factor_first[t], plan.own_end[t]):
-        for x in range(n_states):
-            own[x] += theta[plan.base[k] + x] if plan.source[k] == NONE else tables.messages[plan.base[k] + x]
-    for r in range(plan.n_rows[t]):
-        row = tables.values[plan.table[t] + r * n_states : plan.table[t] + (r + 1) * n_states]
-        for x in range(n_states):
-            row[x] = own[x]
-    for k in range(plan.own_end[t], plan.factor_first[t + 1]):
-        if plan.source[k] == NONE:
-            add_factor(plan, t, k, theta, tables)
-        else:
-            add_factor(plan, t, k, tables.messages, tables)
+        for x in range(size):
+            values[x] += theta[plan.base[k] + x] if plan.source[k] == NONE else tables.messages[plan.base[k] + x]
+    k = plan.own_end[t]
+    for d in range(last - 1, -1, -1):
+        for x in range(1, plan.states[lo + d]):
+            copy_into(values[x * size : (x + 1) * size], values[:size])
+        size *= plan.states[lo + d]
+        while k < plan.factor_first[t + 1] and plan.lead[k] == d:
+            if plan.source[k] == NONE:
+                add_factor(plan, t, k, theta, tables)
+            else:
+                add_factor(plan, t, k, tables.messages, tables)
+            k += 1
 
 
 @helper
 def collect(plan, t, k, tables, out, takes_sum):
-    """For each entry of factor k, the sum or maximum over the entries of the table of step t that it was added to."""
+    """For each entry of factor k, the sum or maximum over the entries at the beginning of the table of step t."""
     n_planes, n_rows, n_states, across, step = planes_of(plan, t, k)
     begin = plan.table[t]
     plane = plan.base[k]
+    if plan.is_dense[k] and takes_sum:
+        size = n_planes * n_rows * n_states
+        add_scaled(out[plane : plane + size], tables.values[begin : begin + size], 1.0)
+        return
     for _ in range(n_planes):
         for r in range(n_rows):
             at = plane + r * across
@@ -160,38 +175,49 @@ def collect(plan, t, k, tables, out, takes_sum):
 
 
 @helper
-def collect_own(plan, t, tables, takes_sum):
-    """The sum or maximum over all rows of the table of step t."""
-    n_states = plan.states[plan.scope_first[t + 1] - 1]
-    own = tables.own[:n_states]
-    for x in range(n_states):
-        own[x] = tables.values[plan.table[t] + x]
-    for r in range(1, plan.n_rows[t]):
-        row = tables.values[plan.table[t] + r * n_states : plan.table[t] + (r + 1) * n_states]
-        for x in range(n_states):
-            own[x] = own[x] + row[x] if takes_sum else max(own[x], row[x])
+def fold(values, size, n_states, takes_sum):
+    """Sum up, or take the maximum of, as many tables of a size as a node has states, into the first."""
+    first = values[:size]
+    for x in range(1, n_states):
+        other = values[x * size : (x + 1) * size]
+        if takes_sum:
+            for p in range(size):
+                first[p] += other[p]
+        else:
+            for p in range(size):
+                first[p] = max(first[p], other[p])
 
 
 @helper
 def collect_all(plan, t, tables, out, takes_sum):
-    """`collect` every factor of step t: those of potentials into `out`, those of messages to return them."""
+    """`collect` every factor of step t: those of potentials into `out`, those of messages to return them.
+
+    The way of `fill_table` back: what a factor does not vary over is folded before. The table is not needed any more.
+    """
     nothing = 0.0 if takes_sum else 2 * IMPOSSIBLE
-    collect_own(plan, t, tables, takes_sum)
-    n_states = plan.states[plan.scope_first[t + 1] - 1]
-    for k in range(plan.factor_first[t], plan.own_end[t]):
-        for x in range(n_states):
-            if plan.source[k] == NONE:
-                out[plan.base[k] + x] = tables.own[x]
+    lo = plan.scope_first[t]
+    last = plan.scope_first[t + 1] - lo - 1
+    size = plan.n_rows[t] * plan.states[lo + last]
+    values = tables.values[plan.table[t] : plan.table[t] + size]
+    k = plan.factor_first[t + 1] - 1
+    for d in range(last):
+        while k >= plan.own_end[t] and plan.lead[k] == d:
+            child = plan.source[k]
+            if child == NONE:
+                collect(plan, t, k, tables, out, takes_sum)
             else:
-                tables.returned[plan.base[k] + x] = tables.own[x]
-    for k in range(plan.own_end[t], plan.factor_first[t + 1]):
-        child = plan.source[k]
-        if child == NONE:
-            collect(plan, t, k, tables, out, takes_sum)
-        else:
-            for p in range(plan.message[child], plan.message[child] + plan.n_rows[child]):
-                tables.returned[p] = nothing
-            collect(plan, t, k, tables, tables.returned, takes_sum)
+                for p in range(plan.message[child], plan.message[child] + plan.n_rows[child]):
+                    tables.returned[p] = nothing
+                collect(plan, t, k, tables, tables.returned, takes_sum)
+            k -= 1
+        size //= plan.states[lo + d]
+        fold(values, size, plan.states[lo + d], takes_sum)
+    for k in range(plan.factor_first[t], plan.own_end[t]):
+        for x in range(size):
+            if plan.source[k] == NONE:
+                out[plan.base[k] + x] = values[x]
+            else:
+                tables.returned[plan.base[k] + x] = values[x]
 
 
 @helper

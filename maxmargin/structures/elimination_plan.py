@@ -34,6 +34,8 @@ class Plan(NamedTuple):
     states: np.ndarray  # their numbers of states
     factor_first: np.ndarray  # (T + 1,) int64
     own_end: np.ndarray  # (T,) int64, the end of its first factors, which depend on the state of its node alone
+    lead: np.ndarray  # (factors,) int64, the first node of the scope that it depends on, last ones first
+    is_dense: np.ndarray  # (factors,) bool, whether it lies as the table does, from that node on
     source: np.ndarray  # (factors,) int64, the step whose message a factor is, or NONE for potentials
     base: np.ndarray  # (factors,) int64, in the potentials or in all messages
     stride_first: np.ndarray  # (factors,) int64
@@ -84,6 +86,8 @@ def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = Fal
         states=integers([count for step in steps for count in step.states]),
         factor_first=starts_of([len(step.factors) for step in steps]),
         own_end=starts_of([len(step.factors) for step in steps])[:-1] + integers([step.n_own for step in steps]),
+        lead=integers([factor.lead for factor in factors]),
+        is_dense=np.array([factor.is_dense for factor in factors], np.bool_),
         source=np.where(source == NONE, NONE, source + of_factor),
         base=integers([factor.base for factor in factors]),
         stride_first=starts_of([len(factor.strides) for factor in factors])[:-1],
@@ -103,6 +107,8 @@ class _Factor(NamedTuple):
     source: int
     base: int
     strides: list[int]
+    lead: int
+    is_dense: bool
 
 
 class _Step(NamedTuple):
@@ -114,6 +120,11 @@ class _Step(NamedTuple):
     message: int
     factors: list[_Factor]
     n_own: int
+
+
+def _factor(source: int, base: int, strides: list[int], states: list[int]) -> _Factor:
+    lead = next(d for d, stride in enumerate(strides) if stride)
+    return _Factor(source, base, strides, lead, strides[lead:] == _strides(states)[lead:])
 
 
 def _strides(sizes: Sequence[int]) -> list[int]:
@@ -139,9 +150,9 @@ def _steps_of(i: int, n_states: list[int], ends: list[list[int]], most: float) -
         states, others = [n_states[v] for v in scope], scope[:-1]
         parent = min((place[v] for v in others), default=NONE)
         given = [(NONE, base, stride) for base, stride in potentials[t]] + received[t]
-        factors = [_Factor(source, base, [stride.get(v, 0) for v in scope]) for source, base, stride in given]
-        factors.sort(key=lambda factor: any(factor.strides[:-1]))
-        n_own = sum(not any(factor.strides[:-1]) for factor in factors)
+        factors = [_factor(source, base, [stride.get(v, 0) for v in scope], states) for source, base, stride in given]
+        factors.sort(key=lambda factor: -factor.lead)
+        n_own = sum(factor.lead == len(others) for factor in factors)
         n_rows = math.prod(states[:-1])
         steps.append(_Step(scope, states, parent, table, n_rows, message, factors, n_own))
         if parent != NONE:
