@@ -42,7 +42,7 @@ _PUBLIC = {
     "MultiLabelSVM": "maxmargin.estimators.multilabel",
     "NSlack": "maxmargin.solvers.n_slack",
     "OneSlack": "maxmargin.solvers.one_slack",
-    "Path": "maxmargin.path",
+    "Path": "maxmargin.solutions",
     "Perceptron": "maxmargin.solvers.perceptron",
     "Prediction": "maxmargin.inference",
     "ProblemModel": "maxmargin.estimators.custom",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.checks import check_positive
 from maxmargin.estimator import unfitted
@@ -15,170 +13,13 @@ from maxmargin.estimators.base import as_seed
 from maxmargin.losses import NAMED
 from maxmargin.problem import n_examples
 from maxmargin.runtime.passes import bind
+from maxmargin.solutions import Path
 from maxmargin.solvers import BCFW, Solver, find_solver
 from maxmargin.solvers.interrupt import Interruptible
-from maxmargin.solvers.path import Breakpoint, GridFollower, PathFollower
-from maxmargin.trace import Certified, Status, Trace
+from maxmargin.solvers.path import GridFollower, PathFollower
+from maxmargin.trace import Status
 
 METHODS = ("approximate", "heuristic", "grid")
-
-
-class Path:
-    """Solutions for every lambda = 1/(n C) from `lambdas[0]` (in fact from infinity) down to `lambdas[-1]`.
-
-    Attributes
-    ----------
-    lambdas, Cs : (K,) the breakpoints; the weights of breakpoint k hold from lambdas[k] down to lambdas[k + 1]
-    primal, dual, gap : (K,) the certificate of each breakpoint
-    passes, oracle_calls : (K,) passes over the examples and calls of the oracle at each breakpoint
-    scores : (K,) scores on the held-out data, if given
-    is_complete : whether the last weights are good for every smaller lambda, too
-    status : OPTIMAL if every breakpoint reached its accuracy, else why not; ESTIMATED for heuristic paths
-    """
-
-    def __init__(self, n: int, eps: float, is_grid: bool, model: Any) -> None:
-        self.eps = eps
-        self.is_complete = False
-        self.interrupted = False
-        self.scores: Any = []
-        self._n = n
-        self._is_grid = is_grid
-        self._model = model
-        self._rows: list[Any] = []
-        self._points: list[Breakpoint] = []
-
-    def _append(self, point: Breakpoint) -> None:
-        is_mostly_zero = np.count_nonzero(point.w) < 0.4 * point.w.size
-        self._rows.append(sp.csr_array(point.w[np.newaxis]) if is_mostly_zero else point.w)
-        self._points.append(point._replace(w=np.empty(0), v=np.empty(0), point=None))  # type: ignore[arg-type]
-
-    def _column(self, name: str) -> np.ndarray:
-        return np.array([getattr(point, name) for point in self._points])
-
-    lambdas = property(lambda self: self._column("regularization"))
-    Cs = property(lambda self: 1.0 / (self._n * self.lambdas))
-    primal = property(lambda self: self._column("primal"))
-    dual = property(lambda self: self._column("dual"))
-    gap = property(lambda self: np.maximum(self.primal - self.dual, 0.0))
-    passes = property(lambda self: self._column("passes"))
-    oracle_calls = property(lambda self: self._column("oracle_calls"))
-    seconds = property(lambda self: self._column("seconds"))
-
-    @property
-    def status(self) -> Status:
-        """Why the path ended."""
-        if self.interrupted:
-            return Status.INTERRUPTED
-        return next((p.status for p in self._points if p.status is not Status.OPTIMAL), Status.OPTIMAL)
-
-    def __len__(self) -> int:
-        return len(self._points)
-
-    def weights(self, k: int) -> np.ndarray:
-        """The weights of breakpoint k."""
-        row = self._rows[k]
-        return row.toarray()[0] if sp.issparse(row) else row
-
-    def w_at(self, regularization: float) -> np.ndarray:
-        """The weights for any lambda on the path.
-
-        Parameters
-        ----------
-        regularization : lambda = 1/(n C)
-        """
-        lambdas = self.lambdas
-        if not regularization > 0:
-            raise ValueError(f"regularization must be positive, not {regularization}.")
-        if regularization > lambdas[0] and not self._is_grid:
-            return self.weights(0) * self.weights(0).dtype.type(lambdas[0] / regularization)
-        if regularization < lambdas[-1] and not self.is_complete:
-            raise ValueError(f"The path ends at lambda = {lambdas[-1]:.3g}, above {regularization:.3g}.")
-        return self.weights(self._index(regularization))
-
-    def model_at(self, regularization: float) -> Any:
-        """The estimator with the weights for lambda, ready to predict.
-
-        Its trace has one row, the certificate of the breakpoint whose weights they are.
-        """
-        if self._model is None:
-            raise TypeError("This path was computed for a problem: it has weights, but no estimator.")
-        model = copy(self._model)
-        model.C = 1.0 / (self._n * regularization)
-        model._become(model._encoder, self.w_at(regularization))
-        point = self._points[self._index(regularization)]
-        model.trace_, model.status_ = Trace(), point.status
-        model.trace_.append(
-            passes=point.passes,
-            oracle_calls=point.oracle_calls,
-            seconds=point.seconds,
-            primal=point.primal,
-            dual=point.dual,
-        )
-        model.n_iter_, model.certificate_ = int(np.ceil(point.passes)), Certified(point.primal, point.dual)
-        return model
-
-    def _index(self, regularization: float) -> int:
-        """The breakpoint whose weights hold at a lambda."""
-        return max(int(np.searchsorted(-self.lambdas, -regularization, side="right")) - 1, 0)
-
-    @property
-    def best_lambda(self) -> float:
-        """The lambda of the highest held-out score; the largest of several."""
-        if not len(self.scores):
-            raise AttributeError("The path has no scores: pass X_dev and y_dev.")
-        return float(self.lambdas[int(np.argmax(self.scores))])
-
-    @property
-    def best_C(self) -> float:
-        """1/(n lambda) of the highest held-out score."""
-        return 1.0 / (self._n * self.best_lambda)
-
-    @staticmethod
-    def header() -> str:
-        """The column titles of the table."""
-        return f"{'breakpoint':>10}  {'lambda':>10}  {'C':>10}  {'primal':>12}  {'gap':>9}  {'passes':>7}  {'score':>7}"
-
-    def line(self, k: int = -1) -> str:
-        """Row k of the table."""
-        score = f"{self.scores[k]:7.4f}" if len(self.scores) else f"{'':7}"
-        number = k % len(self)
-        return (
-            f"{number:10d}  {self.lambdas[k]:10.3e}  {self.Cs[k]:10.3e}  {self.primal[k]:12.6f}  {self.gap[k]:9.1e}  "
-            f"{self.passes[k]:7.3g}  {score}"
-        )
-
-    def __str__(self) -> str:
-        return "\n".join([self.header(), *(self.line(k) for k in range(len(self)))])
-
-    __repr__ = __str__
-
-    def plot(self, ax: Any = None) -> Any:
-        """Plot the bounds of the objective and, if there are any, the scores against C.
-
-        Returns
-        -------
-        The axes.
-        """
-        if ax is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ImportError as error:
-                raise ImportError('Path.plot() needs matplotlib: pip install "maxmargin[plot]".') from error
-            ax = plt.subplots(figsize=(6, 4), layout="constrained")[1]
-        ax.step(self.Cs, self.primal, where="post", color="C0", label="objective")
-        ax.fill_between(self.Cs, self.dual, self.primal, step="post", color="C0", alpha=0.3, label="gap")
-        ax.set_xscale("log")
-        ax.set_xlabel("C")
-        ax.set_ylabel("objective")
-        lines = ax.get_lines()
-        if len(self.scores):
-            right = ax.twinx()
-            right.step(self.Cs, self.scores, where="post", color="C1", label="held-out score")
-            right.axvline(self.best_C, color="C1", linestyle=":")
-            right.set_ylabel("held-out score")
-            lines = [*lines, right.get_lines()[0]]
-        ax.legend(lines, [line.get_label() for line in lines], loc="center left")
-        return ax
 
 
 def regularization_path(
@@ -187,9 +28,12 @@ def regularization_path(
     y: Any = None,
     *,
     method: str = "approximate",
-    eps: float = 0.1,
+    eps: float | None = None,
+    tol: float | None = None,
     kappa: float | None = None,
     lambda_min: float = 1e-5,
+    lambda_max: float | None = None,
+    C_min: float | None = None,
     lambdas: Any = None,
     solver: Any = None,
     sample_weight: Any = None,
@@ -209,20 +53,24 @@ def regularization_path(
 
     Parameters
     ----------
-    model : an estimator, whose C, solver and tolerance are ignored, or a problem
+    model : an estimator, whose C and, but for its grid, tol are ignored, as is its solver; or a problem
     X, y : the training data of an estimator
     method : "approximate": for every lambda, weights whose objective is within eps of the optimum, proven.
         "heuristic": the same by the last known block gaps, with fewer calls of the oracle and without proof.
-        "grid": the values of `lambdas` only, each to within kappa * eps, each from the one before. CRFs, and other
-        models of smooth losses, have a grid only, solved by their own solver to their own tol.
-    eps : accuracy of the path, in units of the objective
-    kappa : accuracy of breakpoints, as a share of eps: closer to 1 makes more of them, each cheaper; by default 0.9,
-        for the heuristic path 0.8
+        "grid": the values of `lambdas` only, each from the one before. CRFs, and other models of smooth losses, have a
+        grid only, solved by their own solver.
+    eps : accuracy of the path, in units of the objective; by default 0.1, for a grid see `tol`
+    tol : in place of eps, accuracy as a share of the objective, as the `tol` of estimators, which is the default of a
+        grid (0.001 for a problem)
+    kappa : accuracy of breakpoints, as a share of eps or tol: closer to 1 makes more of them, each cheaper; by default
+        0.9, for the heuristic path 0.8; a grid is solved to kappa * eps, or to tol
     lambda_min : where to end
+    lambda_max : where to begin, in place of infinity; most breakpoints of a path lie where lambda is large
+    C_min : the same as a C: the smallest one of interest, 1/(n lambda_max)
     lambdas : the values for the grid, by default 2^15 down to 2^-15
     solver : a solver that keeps its dual point; by default BCFW with pairwise steps, gap sampling and a cache
     sample_weight : (n,) weights of the examples
-    lower, upper : bounds of the weights of a problem, each 0 or infinite unless for a grid; an estimator has its own
+    lower, upper : bounds of the weights of a problem; an estimator has its own
     X_dev, y_dev : held-out data: an estimator is scored on it at each breakpoint
     max_passes : passes over the examples at one breakpoint
     time_limit : seconds for the whole path
@@ -260,11 +108,17 @@ def regularization_path(
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
     kappa = {"heuristic": 0.8}.get(method, 0.9) if kappa is None else kappa
-    check_positive("eps", eps)
-    check_positive("lambda_min", lambda_min)
-    check_positive("kappa", kappa)
-    if kappa >= 1:
-        raise ValueError(f"kappa must be less than 1, not {kappa}.")
+    given = {"eps": eps, "tol": tol, "lambda_min": lambda_min, "lambda_max": lambda_max, "C_min": C_min, "kappa": kappa}
+    for name, value in given.items():
+        if value is not None:
+            check_positive(name, value)
+    for name, value in (("kappa", kappa), ("tol", tol)):
+        if value is not None and value >= 1:
+            raise ValueError(f"{name} must be less than 1, not {value}.")
+    if eps is not None and tol is not None:
+        raise ValueError("eps and tol must not both be given: tol is the accuracy as a share of the objective.")
+    if lambda_max is not None and C_min is not None:
+        raise ValueError("lambda_max and C_min must not both be given: lambda_max is 1/(n C_min).")
     if (X_dev is None) != (y_dev is None):
         raise ValueError("X_dev and y_dev must be given together.")
 
@@ -287,38 +141,40 @@ def regularization_path(
         random_state = as_seed(estimator.random_state) if random_state is None else random_state
     elif X_dev is not None:
         raise ValueError("X_dev and y_dev need an estimator, not a problem.")
-    problem = bind(problem)
-    shared = (problem, sample_weight, lower, upper)
-    follower: GridFollower | PathFollower
-    if loss.name == "hinge":
-        chosen = _path_solver(solver, method)
-        follower = PathFollower(*shared, chosen, eps, kappa, max_passes, time_limit, n_jobs, random_state)
-    else:
+    problem, is_grid = bind(problem), method == "grid"
+    lambda_max = 1 / (n_examples(problem) * C_min) if C_min is not None else lambda_max
+    if lambda_max is not None and lambda_max < lambda_min:
+        raise ValueError(f"lambda_max must be at least lambda_min, {lambda_min:g}, not {lambda_max:g}.")
+    shared, run = (problem, sample_weight, lower, upper), (time_limit, n_jobs, random_state)
+    if is_grid and eps is None:
+        tol, kappa = tol or getattr(estimator, "tol", 1e-3), 1.0
+    path = Path(n_examples(problem), is_grid, estimator)
+    follower = None
+    if loss.name != "hinge":
         chosen = find_solver(estimator.solver if solver is None else solver, loss)
-        options = {"tol": estimator.tol, "max_passes": max_passes, **estimator._solver_options()}
-        follower = GridFollower(*shared, chosen, loss, options, time_limit, n_jobs, random_state)
-    is_grid = method == "grid"
-    path = Path(n_examples(problem), eps, is_grid, estimator)
-    if isinstance(follower, PathFollower) and not is_grid:
-        points = follower.follow(lambda_min)
+        options = {"tol": tol or estimator.tol, "max_passes": max_passes, **estimator._solver_options()}
+        points = GridFollower(*shared, chosen, loss, options, *run).follow_grid(_check_grid(lambdas))
     else:
-        points = follower.follow_grid(_check_grid(lambdas))
+        accuracy = (0.0, kappa, tol) if tol else (0.1 if eps is None else eps, kappa, 0.0)
+        follower = PathFollower(*shared, _path_solver(solver, method), *accuracy, max_passes, *run)
+        points = follower.follow_grid(_check_grid(lambdas)) if is_grid else follower.follow(lambda_min, lambda_max)
     if verbose:
         print(path.header(), flush=True)
     with Interruptible(path):
         for point in points:
-            if estimator is not None:
-                point = point._replace(w=task.order.back(point.w))
-            path._append(point)
+            back = task.order.back if estimator is not None else np.asarray
+            if follower is not None and not (is_grid or lambda_max or len(path)):
+                path._above = tuple(map(back, (point.v, *follower.objective.bounds.dense(point.v.size))))
+            path._append(point._replace(w=back(point.w)))
             if held_out is not None:
-                path.scores.append(held_out.score(point.w))
+                path.scores.append(held_out.score(path.weights(-1)))
             if verbose:
                 print(path.line(), flush=True)
             if callback is not None and callback(path):
                 path.interrupted = True
             if path.interrupted or point.status is Status.TIMEOUT:
                 break
-    path.is_complete = bool(not is_grid and point.decay <= eps - (point.primal - point.dual))
+    path.is_complete = bool(follower is not None and not is_grid and follower.is_last(point))
     path.scores = np.array(path.scores)
     return path
 

@@ -13,8 +13,9 @@ from maxmargin.estimator import Estimator, check_is_fitted, unfitted
 from maxmargin.estimators.chain import ChainCRF, ChainModel
 from maxmargin.inspection import Explanation, explain
 from maxmargin.metrics import entity_f1, token_accuracy
-from maxmargin.path import Path, regularization_path
+from maxmargin.path import regularization_path
 from maxmargin.persist import register, save
+from maxmargin.solutions import Path
 from maxmargin.text.documents import Layout
 from maxmargin.text.mending import Mended, mend_tags, spells_entities
 from maxmargin.text.windows import WindowFeatures
@@ -152,7 +153,7 @@ class Tagger(Estimator):
         return self.complete(features, model, chosen.scheme)
 
     def tune(
-        self, X: Any, y: Any, X_dev: Any, y_dev: Any, *, Cs: Any = GRID, eps: float = 0.02, callback: Any = None
+        self, X: Any, y: Any, X_dev: Any, y_dev: Any, *, Cs: Any = GRID, eps: float | None = None, callback: Any = None
     ) -> Path:
         """Train for several strengths of the regularization, each from the weights before; keep the best.
 
@@ -161,7 +162,7 @@ class Tagger(Estimator):
         X, y : as in `fit`
         X_dev, y_dev : held-out sentences, on which models are scored
         Cs : the values of C to try
-        eps : how far from its optimum an objective may be, of SVMs; CRFs go by their tol
+        eps : how far from its optimum an objective may be, of SVMs; by default, and of CRFs, their tol tells it
         callback : called with the `Path` after each C; it ends if that returns True
 
         Returns

@@ -23,6 +23,12 @@ class Bounds(NamedTuple):
     upper: np.ndarray
     free: np.ndarray
 
+    def dense(self, n_weights: int) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds of all weights."""
+        lower, upper = np.full(n_weights, -np.inf), np.full(n_weights, np.inf)
+        lower[self.which], upper[self.which] = self.lower, self.upper
+        return lower, upper
+
 
 def make_bounds(lower: Any, upper: Any, weights: np.ndarray) -> Bounds:
     """Check bounds, numbers or arrays with one entry per weight, None or infinite where there is none.

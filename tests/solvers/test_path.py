@@ -1,21 +1,24 @@
 """Regularization paths against solves to high accuracy at many values of lambda."""
 
 import _thread
+import itertools
 import signal
 import threading
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from maxmargin import BCFW, ChainSVM, FrankWolfe, GraphCutSVM, Status, regularization_path
+from maxmargin import BCFW, ChainSVM, DeformableSVM, FrankWolfe, GraphCutSVM, Status, regularization_path
 from maxmargin.problem import n_examples
 from maxmargin.runtime.passes import bind
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.path import PathFollower
+from maxmargin.solvers.path import PathFollower, kinks_of, moving
 from maxmargin.testing import toy_chains
 from tests import naive
 from tests.naive import blocks_of
+from tests.small import poses
 from tests.toy import Candidates
 
 EPS = 0.2
@@ -136,12 +139,116 @@ def test_bounds_of_zero(problem):
         assert naive.primal(w, blocks, C) - optimum <= EPS
 
 
-def test_other_bounds_are_refused_but_for_a_grid(problem):
-    with pytest.raises(ValueError, match=r"0 or infinite, or method='grid', but the upper bound of weight 0 is 0\.5"):
-        regularization_path(problem, lower=AT_LEAST_ZERO, upper=0.5)
-    grid = regularization_path(problem, eps=EPS, method="grid", lambdas=[1, 0.1], upper=0.5, random_state=0)
-    assert (grid.gap <= 0.9 * EPS).all()
-    assert max(np.max(grid.weights(k)) for k in range(2)) <= 0.5
+SOME_BOXES = [
+    (-1.0, np.where(AT_LEAST_ZERO == 0, 0.1, 0.3)),
+    (np.where(AT_LEAST_ZERO == 0, 0.05, -np.inf), 0.5),  # zero is outside
+    (AT_LEAST_ZERO, np.r_[np.full(10, np.inf), np.full(11, 0.02)]),
+]
+
+
+@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.parametrize(("lower", "upper"), SOME_BOXES, ids=["box", "without zero", "half"])
+@pytest.mark.parametrize("accuracy", [{"eps": EPS}, {"tol": 0.1}], ids=str)
+def test_any_bounds(lower, upper, accuracy):
+    """Against independent solves, on the path, and far above where it begins: between the kinks, too."""
+    problem = toy_chains(n=5, n_labels=3)
+    bounds, blocks = {"lower": lower, "upper": upper}, blocks_of(problem)
+    path = regularization_path(problem, **accuracy, **bounds, lambda_min=0.3, random_state=0)
+    assert path.status is Status.OPTIMAL
+    on_the_path = np.geomspace(path.lambdas[0], path.lambdas[-1], 4)
+    for value in (*path.lambdas[0] * np.geomspace(1, 100, 5), *on_the_path):
+        w, C = path.w_at(value).astype(float), 1 / (5 * value)
+        assert (w >= lower).all()
+        assert (w <= upper).all()
+        _, optimum = naive.solve(blocks, C, tol=1e-8, **bounds)
+        assert naive.primal(w, blocks, C) - optimum <= (EPS if "eps" in accuracy else 0.1 * optimum / 0.9)
+
+
+@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.parametrize(("lower", "upper"), SOME_BOXES[:2], ids=["box", "without zero"])
+def test_gaps_are_convex_between_kinks(lower, upper):
+    """And so below the straight line between those at the kinks."""
+    walk = follower(toy_chains(n=5, n_labels=3), BCFW(), lower=lower, upper=upper)
+    objective, means = walk.objective, walk.objective.gold_means()
+    found = objective.evaluate(project(np.zeros(21), objective.bounds), means=means)
+    psi, kinks = -found.gradient, kinks_of(-found.gradient, objective.bounds)
+    assert len(kinks) > 3
+    clipped = [project(t * psi, objective.bounds) for t in (*kinks, 2 * kinks[-1], 3 * kinks[-1])]
+    assert np.allclose(clipped[-1] - clipped[-2], kinks[-1] * moving(psi, objective.bounds))
+
+    def gap(t):
+        there = walk.at(1 / t)
+        primal = there.evaluate(project(t * psi, objective.bounds), point=means).value
+        return primal - there.dual_value(found.cost, t * psi)
+
+    for before, after in itertools.pairwise([1e-6, *kinks[:6]]):
+        for share in (0.25, 0.5, 0.75):
+            line = (1 - share) * gap(before) + share * gap(after)
+            assert gap((1 - share) * before + share * after) <= line + 1e-5
+            assert gap(before) >= -1e-5
+
+
+@pytest.mark.usefixtures("interpreted_kernels")
+def test_a_path_of_poses(monkeypatch):
+    """Springs have bounds that are neither 0 nor infinite."""
+    X, y, _ = poses(np.random.default_rng(0))
+    model = DeformableSVM(edges=[(0, 1)], dtype="float64")
+    path = regularization_path(model, X, y, eps=0.3, C_min=0.01, lambda_min=0.05, X_dev=X, y_dev=y, random_state=0)
+    assert (path.gap <= 0.3).all()
+    assert np.isclose(path.Cs[0], 0.01)
+    best = path.model_at(path.best_lambda)
+    alone = clone(best).set_params(tol=1e-3).fit(X, y)
+    assert path.primal[np.argmax(path.scores)] - alone.certificate_.dual <= 0.3
+    from_infinity = regularization_path(model, X[:3], y[:3], eps=0.5, lambda_min=1.0, random_state=0)
+    assert from_infinity.status is Status.OPTIMAL
+    assert from_infinity.w_at(1e6).any()  # bounds leave the springs their stiffness
+
+
+@pytest.mark.usefixtures("interpreted_kernels")
+def test_the_smallest_C_of_interest_saves_breakpoints():
+    problem = toy_chains(n=5, n_labels=3)
+    whole = regularization_path(problem, eps=EPS, lambda_min=0.1, random_state=0)
+    part = regularization_path(problem, eps=EPS, lambda_min=0.1, lambda_max=1.0, random_state=0)
+    same = regularization_path(problem, eps=EPS, lambda_min=0.1, C_min=0.2, random_state=0)
+    assert part.lambdas.tolist() == same.lambdas.tolist()
+    assert part.lambdas[0] == 1.0
+    assert len(part) < len(whole)
+    for value in np.geomspace(1.0, 0.1, 4):
+        assert suboptimality(problem, value, part.w_at(value)) <= EPS
+    with pytest.raises(ValueError, match=r"The path begins at lambda = 1, below 2"):
+        part.w_at(2.0)
+
+
+@pytest.mark.usefixtures("interpreted_kernels")
+def test_relative_accuracy():
+    problem = toy_chains(n=5, n_labels=3)
+    path = regularization_path(problem, tol=0.1, lambda_min=0.02, random_state=0)
+    assert (path.gap <= 0.09 * path.primal + 1e-9).all()
+    for value in (3 * path.lambdas[0], *np.geomspace(path.lambdas[0], path.lambdas[-1], 6)):
+        _, optimum = naive.solve(blocks_of(problem), 1 / (5 * value), tol=1e-8)
+        assert suboptimality(problem, value, path.w_at(value)) <= 0.1 * optimum / 0.9
+
+
+@pytest.mark.usefixtures("interpreted_kernels")
+def test_a_grid_is_solved_to_the_tol_of_its_model(words):
+    X, y = words
+    options = {"method": "grid", "lambdas": [0.1, 0.01], "random_state": 0}
+    model = ChainSVM(tol=0.003, dtype="float64")
+    path = regularization_path(model, X[:8], y[:8], **options)
+    assert (path.gap <= 0.003 * path.primal).all()
+    rough = regularization_path(model, X[:8], y[:8], tol=0.3, **options)
+    assert (rough.gap <= 0.3 * rough.primal).all()
+    assert rough.passes.sum() < path.passes.sum()
+
+
+def test_a_table_and_a_line_of_it(path):
+    frame = path.to_frame()
+    assert frame.columns[:3].tolist() == ["lambda", "C", "primal"]
+    assert len(frame) == len(path)
+    assert np.array_equal(frame["gap"], path.gap)
+    assert set(frame["status"]) == {"OPTIMAL"}
+    assert repr(path) == f"Path({len(path)} breakpoints, C from {path.Cs[0]:.3g} to {path.Cs[-1]:.3g}, OPTIMAL)"
+    assert len(str(path).splitlines()) == len(path) + 1
 
 
 def test_a_path_of_attractive_edges():
@@ -241,6 +348,11 @@ def test_plot(path):
         ({"eps": 0.0}, "eps must be a positive number, not 0.0"),
         ({"eps": np.inf}, "eps must be a positive number, not inf"),
         ({"kappa": 1.5}, "kappa must be less than 1, not 1.5"),
+        ({"tol": 0.0}, "tol must be a positive number, not 0.0"),
+        ({"tol": 1.0}, "tol must be less than 1, not 1.0"),
+        ({"tol": 0.1, "eps": 0.1}, "eps and tol must not both be given"),
+        ({"C_min": 0.1, "lambda_max": 0.1}, "lambda_max and C_min must not both be given"),
+        ({"lambda_max": 1e-6}, "lambda_max must be at least lambda_min, 1e-05, not 1e-06"),
         ({"lambda_min": 0}, "lambda_min must be a positive number, not 0"),
         ({"method": "exact"}, "method must be one of approximate, heuristic, grid, not 'exact'"),
         ({"method": "grid", "lambdas": [1, -1]}, "lambdas must be a list of positive numbers"),
@@ -266,8 +378,6 @@ def test_a_problem_has_no_estimator(path, words):
         path.model_at(1.0)
     with pytest.raises(AttributeError, match="The path has no scores: pass X_dev and y_dev"):
         _ = path.best_C
-    with pytest.raises(ValueError, match=r"A path needs bounds of the weights that are 0 or infinite.* is 1\."):
-        regularization_path(ChainSVM(bounds={"bias": (0, 1)}), *words)
     with pytest.raises(ValueError, match="regularization must be positive, not 0"):
         path.w_at(0)
 
