@@ -82,8 +82,8 @@ def test_in_a_pipeline(interpreted_kernels):
 @pytest.mark.parametrize(
     ("options", "X", "message"),
     [
-        ({"window": -1}, [["a"]], "window must be an integer, at least 0, not -1."),
-        ({"word_ngrams": 0}, [["a"]], "word_ngrams must be an integer, at least 1, not 0."),
+        ({"window": -1}, [["a"]], "window must be an integer, from 0 to 100, not -1."),
+        ({"word_ngrams": 0}, [["a"]], "word_ngrams must be an integer, from 1 to 100, not 0."),
         ({"gazetteers": ["York"]}, [["a"]], "gazetteers must be a dict with lists of names, not a list."),
         ({"gazetteers": {"city": "York"}}, [["a"]], r"gazetteers\['city'\] must be a list of names, strings that .*"),
         ({"gazetteers": {"city": [" "]}}, [["a"]], r"gazetteers\['city'\] must be a list of names, strings that .*"),
