@@ -13,10 +13,10 @@ from maxmargin.cli.common import STDIN, Shield, keep_apart, located, print_json,
 from maxmargin.cli.options import split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.tags import settle_scheme
-from maxmargin.estimators.chain import ChainCRF, ChainSVM
+from maxmargin.estimators.chain import ChainSVM
 from maxmargin.estimators.convergence import without_warning
 from maxmargin.persist import writable
-from maxmargin.tagger import Tagger
+from maxmargin.tagger import Tagger, default_model
 from maxmargin.text import Document, Layout, WindowFeatures, find_format
 from maxmargin.trace import Status, Trace
 
@@ -64,9 +64,9 @@ class Choices(NamedTuple):
         gazetteers = {title: _names(path) for title, path in self.lists.items()}
         features = WindowFeatures(window=self.window, affixes=self.affixes, gazetteers=gazetteers or None)
         options |= {"min_count": self.min_count, "n_jobs": self.jobs, "random_state": self.seed}
-        kind = ChainCRF if self.type == "crf" else ChainSVM
+        model = default_model() if self.type == "crf" else ChainSVM(only_observed=True)
         scheme = None if self.scheme == "none" else self.scheme
-        return Tagger(features=features, model=kind(only_observed=True, **options), scheme=scheme)
+        return Tagger(features=features, model=model.set_params(**options), scheme=scheme)
 
     def documents(self) -> tuple[Document, Document | None]:
         """The sentences to train on, and those held out."""
