@@ -19,6 +19,8 @@ from tests import naive
 def all_outputs(problem, i):
     """All outputs of an example, from the definition of its structure."""
     kind = type(problem).__name__
+    if kind == "RescaledProblem":
+        return all_outputs(problem.base, i)
     if kind == "ChainProblem":
         return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], len(problem.penalty))
     if kind == "TreeProblem":
@@ -49,11 +51,12 @@ def blocks_of(problem):
     for i in range(n_examples(problem)):
         cost = np.zeros(part_sizes(problem)[i], new_weights(problem).dtype)
         generics.augment(problem, i, cost)
-        before = np.zeros_like(cost)  # potentials before any weight
-        generics.scores(problem, new_weights(problem), i, before)
+        base = getattr(problem, "base", problem)  # of rescaled slacks, whose scores of impossible outputs are, too
+        before = np.zeros(part_sizes(base)[i], cost.dtype)  # potentials before any weight
+        generics.scores(base, new_weights(problem), i, before)
         psi, costs = [], []
         for y in all_outputs(problem, i):
-            if generics.score_output(problem, i, before, y) < IMPOSSIBLE / 2:
+            if generics.score_output(base, i, before, y) < IMPOSSIBLE / 2:
                 continue
             mu = np.zeros_like(cost)
             generics.add_output(problem, i, y, -1.0, mu)
@@ -76,7 +79,7 @@ def objective(w, blocks, C, weight, loss, l1_ratio=0.0):
         elif loss.smoothing == "entropy":
             h = z.max() + loss.mu * np.log(np.exp((z - z.max()) / loss.mu).sum())
         else:
-            h = z.max()
+            h = z.max() ** 2 / 2 if loss.name == "squared_hinge" else z.max()
         total += scale * h / n
     return total + (l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * np.dot(w, w)) / (n * C)
 

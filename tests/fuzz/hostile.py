@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import BCFW, SVRG, Casimir, ExcessiveGap, ExponentiatedGradient, Loss, RelaxedLoss, Tree
+from maxmargin import BCFW, GDMM, SVRG, Casimir, ExcessiveGap, ExponentiatedGradient, Loss, OneSlack, RelaxedLoss, Tree
 from maxmargin.estimators import all_estimators
 from maxmargin.solvers import all_solvers
 from maxmargin.solvers.idal import IDAL
@@ -23,14 +23,17 @@ SCALES = [1e-300, 1e-30, 1e-8, 1e-3, 1e3, 1e6, 1e8, 1e10, 2e11, 1e13, 1e39, 1e30
 ODD_NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e-300, 1e-30, 1e-8, 1e8, 1e30, 1e300, 10**400, "1", None, 1j, True]
 STRENGTHS = [1e-30, 1e-12, 1e-3, 0.1, 10.0, 1e3, 1e6, 1e12, 1e30, np.inf, Fraction(1, 3), 5e-324, 1e300, -1.0, np.nan]
 LOSSES = ["hinge", "smooth_hinge", "log", Loss("entropy", mu=0.1), Loss("l2", mu=1e-3), Loss("entropy", mu=1e-9)]
-LOSSES += [Loss("l2", mu=1e30), Loss(margin=False)]
+LOSSES += [Loss("l2", mu=1e30), Loss(margin=False), "squared_hinge"]
 RELAXED = ["relaxed", RelaxedLoss(mu=1e-3), RelaxedLoss(mu=1e-9), RelaxedLoss(mu=1e30), RelaxedLoss(margin=False)]
 RELAXED += [RelaxedLoss(mu=0.1, entropy="oriented_trees"), RelaxedLoss(margin=False, entropy="oriented_trees")]
+RELAXED += [RelaxedLoss(entropy="oriented_trees", epsilon=0.5)]
 SOLVERS = [*all_solvers(), BCFW(steps="pairwise", sampling="gap", cache=5), BCFW(steps="away", exact_gaps=False)]
 SOLVERS += [ExponentiatedGradient(batch=True), ExponentiatedGradient(sampling="gap"), ExcessiveGap(adaptive=False)]
+SOLVERS += [BCFW(steps="best", cache=3), OneSlack(cache=0, damped=False)]
 SOLVERS += [Casimir(smoothing=None), SVRG(smoothing=None), Casimir(inner="saga")]
 SOLVERS += [Casimir(smoothing="entropy"), SVRG(smoothing="entropy"), IDAL(steps="exact"), IDAL(rho=1e-3, inner=3.0)]
 RELAXED_SOLVERS = ["auto", "idal", "gdmm", "soft-bcfw", "soft-sdca", IDAL(steps="line_search"), IDAL(rho=1e6), "bcfw"]
+RELAXED_SOLVERS += [IDAL(order="uniform", multipliers="global"), GDMM(active="factors")]
 KINDS = ["float16", "float32", "int8", "uint64", "bool", "object", "str", "complex64", "longdouble", "datetime64[s]"]
 
 
@@ -278,6 +281,11 @@ def with_observed_weights(hostile):
         hostile.model.set_params(only_observed=True)
 
 
+def with_rescaled_slacks(hostile):
+    if "rescaling" in hostile.model.get_params(deep=False):
+        hostile.model.set_params(rescaling="slack", cost=hostile.pick(["hamming", "normalized_hamming"]))
+
+
 def with_impossible_parts(hostile):
     if "allowed_transitions" in hostile.model.get_params(deep=False):
         used = {pair for truth in hostile.y for pair in pairwise(truth)}
@@ -318,6 +326,7 @@ OF_NUMBERS = [
     fitted_twice,
     with_observed_weights,
     with_impossible_parts,
+    with_rescaled_slacks,
 ]
 CHANGES = [
     *OF_FEATURES,
