@@ -52,7 +52,7 @@ class RescaledProblem(NamedTuple):
     order: np.ndarray  # (N,) int32, the nodes of each example, each after its children
     labels: np.ndarray  # (N,) int32, the true labels
     units: np.ndarray  # (N, L) int32, the cost of each label in the unit of its example
-    unit: np.ndarray  # (n,)
+    unit: np.ndarray  # (n,) zero where no label costs anything
 
 
 class RescaledWork(NamedTuple):
@@ -98,7 +98,7 @@ def _counted(i: int, cost: np.ndarray) -> tuple[np.ndarray, float]:
     """The costs of labels of example i in whole units, and the unit."""
     smallest = cost.min(where=cost > 0, initial=np.inf)
     if np.isinf(smallest):
-        return np.zeros(cost.shape), 1.0
+        return np.zeros(cost.shape), 0.0
     for divisor in DIVISORS:
         unit = float(smallest / divisor)
         count = np.round(cost / unit)
@@ -199,7 +199,8 @@ def rescaled_squared_norm(problem, i, delta, work):
 
 @implements(generics.augment, RescaledProblem)
 def augment_rescaled(problem, i, theta):
-    theta[theta.size - 1] += 1
+    if problem.unit[i] > 0:  # else there is no product to be rounded
+        theta[theta.size - 1] += 1
 
 
 @implements(generics.add_output, RescaledProblem)

@@ -111,6 +111,12 @@ def test_estimators(words, cost):
     assert not np.isclose(margin.certificate_.primal, chain.certificate_.primal, rtol=1e-2)
 
 
+def test_where_nothing_costs_anything_the_optimum_is_zero():
+    model = ChainSVM(rescaling="slack").fit([np.eye(2), np.ones((3, 2))], [["a", "a"], ["a", "a", "a"]])
+    assert model.status_ is Status.OPTIMAL
+    assert model.certificate_.primal == 0
+
+
 def test_warm_starts_know_how_costs_were_rescaled(words):
     X, y = words
     model = ChainSVM(rescaling="slack", warm_start=True, dtype="float64", random_state=0).fit(X, y)
