@@ -130,6 +130,11 @@ class Path:
         """1/(n lambda) of the highest held-out score."""
         return 1.0 / (self._n * self.best_lambda)
 
+    @property
+    def is_best_at_end(self) -> bool:
+        """Whether the best of several breakpoints is the first or the last: others beyond it may be better."""
+        return len(self) > 1 and self.best_lambda in (self.lambdas[0], self.lambdas[-1])
+
     @staticmethod
     def header() -> str:
         """The column titles of the table."""

@@ -20,7 +20,8 @@ from maxmargin.text.documents import Layout
 from maxmargin.text.mending import Mended, mend_tags, spells_entities
 from maxmargin.text.windows import WindowFeatures
 
-GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # values of C to try
+GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # values of C to try, as long as it pays
+ENOUGH = 2  # of them in a row that are no better than a smaller one
 
 
 class Tagger(Estimator):
@@ -153,7 +154,7 @@ class Tagger(Estimator):
         return self.complete(features, model, chosen.scheme)
 
     def tune(
-        self, X: Any, y: Any, X_dev: Any, y_dev: Any, *, Cs: Any = GRID, eps: float | None = None, callback: Any = None
+        self, X: Any, y: Any, X_dev: Any, y_dev: Any, *, Cs: Any = None, eps: float | None = None, callback: Any = None
     ) -> Path:
         """Train for several strengths of the regularization, each from the weights before; keep the best.
 
@@ -161,7 +162,8 @@ class Tagger(Estimator):
         ----------
         X, y : as in `fit`
         X_dev, y_dev : held-out sentences, on which models are scored
-        Cs : the values of C to try
+        Cs : the values of C to try; by default 0.03, 0.1, 0.3 and so on, until two in a row are no better than a
+            smaller one. `Path.is_best_at_end` tells where others may be better than all of them
         eps : how far from its optimum an objective may be, of SVMs; by default, and of CRFs, their tol tells it
         callback : called with the `Path` after each C; it ends if that returns True
 
@@ -170,7 +172,7 @@ class Tagger(Estimator):
         Path
             With the scores; the tagger itself has the model of the best one.
         """
-        grid = as_numbers("Cs", Cs)
+        grid = as_numbers("Cs", GRID if Cs is None else Cs)
         if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < np.inf)).all():
             raise ValueError(f"Cs must be a list of positive numbers, not {shown(Cs)}.")
         chosen, tags = self.prepared([*y] if isinstance(y, Iterator) else y)
@@ -179,9 +181,17 @@ class Tagger(Estimator):
         lambdas = 1.0 / (len(rows) * grid)
         held_out = chosen._held_out(features, X_dev, y_dev)
         _warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
+        is_past_best = False
+
+        def watch(path: Path) -> bool:
+            nonlocal is_past_best
+            is_past_best = Cs is None and len(path) - int(np.argmax(path.scores)) > ENOUGH
+            return bool(callback is not None and callback(path)) or is_past_best
+
         path = regularization_path(
-            chosen.model, rows, tags, method="grid", lambdas=lambdas, eps=eps, callback=callback, **held_out
+            chosen.model, rows, tags, method="grid", lambdas=lambdas, eps=eps, callback=watch, **held_out
         )
+        path.interrupted &= not is_past_best
         self.complete(features, path.model_at(path.best_lambda), chosen.scheme)
         return path
 

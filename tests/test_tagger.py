@@ -74,6 +74,17 @@ def test_tuning_keeps_the_best():
     alone = Tagger(model=ChainCRF(tol=1e-6, C=1.0)).fit(X[:12], Y[:12])
     assert path.primal[1] == pytest.approx(alone.certificate_.primal, rel=0.01)
     assert tagger.certificate_.primal == path.primal[1]
+    assert path.is_best_at_end
+
+
+def test_tuning_goes_on_until_scores_stop_rising(interpreted_kernels):
+    scores = iter([1, 0.1, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.8, 0.7, 0.9])  # first that of the truth, which is checked
+    model = ChainCRF(tol=0.5, scoring=lambda y_true, y_pred: next(scores))
+    path = Tagger(model=model).tune(X[:4], Y[:4], X[4:6], Y[4:6])
+    assert path.Cs == pytest.approx([0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300])
+    assert path.best_C == pytest.approx(30)
+    assert not path.is_best_at_end
+    assert not path.interrupted
 
 
 def test_it_is_cloned_pickled_and_saved(fitted, tmp_path):

@@ -34,11 +34,10 @@ def main(
     """
 
 
-GRID = "0.03,0.1,0.3,1,3,10,30"
-
-
-def _numbers(text: str) -> str:
+def _numbers(text: str | None) -> str | None:
     """Check that a text is one of positive numbers between commas."""
+    if text is None:
+        return None
     try:
         is_good = all(0 < float(number) < math.inf for number in text.split(","))
     except ValueError:
@@ -117,7 +116,16 @@ def path(
     comments: options.Comments = None,
     encoding: options.Encoding = "utf-8",
     type: options.Type = options.Kind.crf,
-    C: Annotated[str, typer.Option("--C", "-C", help="Values of C to try.", callback=_numbers)] = GRID,
+    C: Annotated[
+        str | None,
+        typer.Option(
+            "--C",
+            "-C",
+            help="Values of C to try.",
+            callback=_numbers,
+            show_default="0.03,0.1,0.3 and so on until scores fall",
+        ),
+    ] = None,
     scheme: options.Scheme = "auto",
     min_count: options.MinCount = 1,
     window: options.Window = 2,
@@ -135,7 +143,7 @@ def path(
     """
     from maxmargin.cli.tuning import run_path
 
-    run_path(_choices(locals()), [float(number) for number in C.split(",")], plot)
+    run_path(_choices(locals()), None if C is None else [float(number) for number in C.split(",")], plot)
 
 
 def _choices(given: dict[str, Any]) -> Any:

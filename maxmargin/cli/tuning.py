@@ -26,13 +26,13 @@ BAR = 24  # characters of the longest bar, which fits in 80 columns
 HELD_OUT = 5  # where there is no held-out file, one sentence of so many is held out
 
 
-def run_path(choices: Choices, Cs: list[float], plot: File | None) -> None:
+def run_path(choices: Choices, Cs: list[float] | None, plot: File | None) -> None:
     """Train for several C, draw the curve of held-out scores, and write the best tagger."""
     with Shield() as shield:
         _run_path(choices, Cs, plot, shield)
 
 
-def _run_path(choices: Choices, Cs: list[float], plot: File | None, shield: Shield) -> None:
+def _run_path(choices: Choices, Cs: list[float] | None, plot: File | None, shield: Shield) -> None:
     target = choices.target(plot)
     tagger = choices.tagger()
     train, dev = settle_scheme(tagger, *choices.documents(), is_quiet=choices.quiet)
@@ -60,7 +60,8 @@ def _run_path(choices: Choices, Cs: list[float], plot: File | None, shield: Shie
     if not choices.quiet:
         console.print(curve(path, score))
         tell_of_lists(tagger)
-        say(f"The best C is {path.best_C:g}.")
+        end = " of those that were tried, at their end: try others beyond it, --C" if path.is_best_at_end else ""
+        say(f"The best C is {path.best_C:g}{end}.")
     is_cut = path.interrupted
     if dev is None and not is_cut:
         if not choices.quiet:
