@@ -22,7 +22,7 @@ Work = tuple[Any, Any, Any]  # a model, X and y
 
 
 def as_auto() -> Any:
-    """What the solver "auto" chooses where the oracle is cheap; its own choice depends on times that it measures."""
+    """What the solver "auto" chooses where the oracle is cheap; earlier revisions chose by the clock."""
     from maxmargin import BCFW
 
     return BCFW(steps="pairwise", sampling="gap")

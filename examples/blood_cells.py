@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
+import warnings
 
 import numpy as np
 from scipy.ndimage import uniform_filter
@@ -114,4 +115,5 @@ def main():
 
 
 if __name__ == "__main__":
+    warnings.filterwarnings("ignore", message="Not solved to tol")  # the gaps are printed
     main()

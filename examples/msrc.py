@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -190,4 +191,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    warnings.filterwarnings("ignore", message="Not solved to tol")  # fits are short
     main()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,4 +151,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    warnings.filterwarnings("ignore", message="Not solved to tol")  # the gaps are printed
     main()

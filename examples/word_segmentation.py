@@ -12,6 +12,7 @@ Run with the folder of the data in MAXMARGIN_DATA:
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -104,4 +105,5 @@ def main():
 
 
 if __name__ == "__main__":
+    warnings.filterwarnings("ignore", message="Not solved to tol")  # the trace is printed
     main()

@@ -258,12 +258,6 @@ class Objective:
             n_inexact=int(n_inexact),
         )
 
-    def prepare(self) -> None:
-        """Compile what `evaluate` runs, so that the first time it takes is that of the work."""
-        w, values = new_weights(self.problem), np.zeros((0, N_COLUMNS))
-        arguments = self._loss_arguments(w, self.loss, None, None, None, None, values)
-        loss_pass(self.passes.problem, np.zeros(0), *arguments, 0, 0, self.passes.scratches[0])
-
     def _loss_arguments(
         self,
         w: np.ndarray,
