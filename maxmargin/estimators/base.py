@@ -64,7 +64,10 @@ class StructuredModel(FittedModel):
         default=None,
     )
     time_limit: float | None = parameter(
-        "float", "Seconds after which to stop, those of a first compilation included.", default=None
+        "float",
+        "Seconds of training after which to stop, those of a first compilation and of the last certificate included, those of "
+        "reading the data not.",
+        default=None,
     )
     patience: int = parameter(
         "int",
