@@ -65,8 +65,8 @@ class StructuredModel(FittedModel):
     )
     time_limit: float | None = parameter(
         "float",
-        "Seconds of training after which to stop, those of a first compilation and of the last certificate included, those of "
-        "reading the data not.",
+        "Seconds of training after which to stop, those of a first compilation and of the last certificate included; "
+        "those of reading the data do not count.",
         default=None,
     )
     patience: int = parameter(
