@@ -76,7 +76,7 @@ def _alignment(n: int) -> Judged:
     pairs = load_word_alignment("enfr")
     pairs = [pairs[k] for k in np.random.default_rng(0).permutation(len(pairs))]
     X = featurize(pairs)
-    y, harm = targets(X[:n], pairs[:n])
+    y, harm = targets(pairs[:n])
     return Judged(
         MatchingSVM(missed_cost=3.0),
         Examples(X[:n], y, {"link_weight": harm}),
