@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.panels import new_axes, stack_panels
 from maxmargin.solvers.path import Breakpoint
 from maxmargin.trace import Certified, Status, Trace
 
@@ -170,29 +171,25 @@ class Path:
         return pd.DataFrame(columns | ({"score": np.array(self.scores)} if len(self.scores) else {}))
 
     def plot(self, ax: Any = None) -> Any:
-        """Plot the bounds of the objective and, if there are any, the scores against C.
+        """Plot the bounds of the objective and, if there are any, below them the scores against C.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, in whose place the panels are drawn, new ones by default
 
         Returns
         -------
-        The axes.
+        The axes of the objective.
         """
-        if ax is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ImportError as error:
-                raise ImportError('Path.plot() needs matplotlib: pip install "maxmargin[plot]".') from error
-            ax = plt.subplots(figsize=(6, 4), layout="constrained")[1]
-        ax.step(self.Cs, self.primal, where="post", color="C0", label="objective")
-        ax.fill_between(self.Cs, self.dual, self.primal, step="post", color="C0", alpha=0.3, label="gap")
-        ax.set_xscale("log")
-        ax.set_xlabel("C")
-        ax.set_ylabel("objective")
-        lines = ax.get_lines()
-        if len(self.scores):
-            right = ax.twinx()
-            right.step(self.Cs, self.scores, where="post", color="C1", label="held-out score")
-            right.axvline(self.best_C, color="C1", linestyle=":")
-            right.set_ylabel("held-out score")
-            lines = [*lines, right.get_lines()[0]]
-        ax.legend(lines, [line.get_label() for line in lines], loc="center left")
-        return ax
+        ax = new_axes("Path.plot()", (6, 4)) if ax is None else ax
+        values, *held_out = stack_panels(ax, [1] * (1 + bool(len(self.scores))), "C")
+        values.step(self.Cs, self.primal, where="post", color="C0", label="objective")
+        values.fill_between(self.Cs, self.dual, self.primal, step="post", color="C0", alpha=0.3, label="gap")
+        values.set_xscale("log")
+        values.set_ylabel("objective")
+        values.legend()
+        for panel in held_out:
+            panel.step(self.Cs, self.scores, where="post", color="C1")
+            panel.axvline(self.best_C, color="C1", linestyle=":")
+            panel.set_ylabel("held-out score")
+        return values

@@ -332,6 +332,13 @@ def test_held_out_scores_pick_C(words, capsys):
     assert np.isclose(best.C, path.best_C)
     weak, strong = path.model_at(path.lambdas[-1]), path.model_at(path.lambdas[0])
     assert np.abs(weak.coef_.emissions).max() > np.abs(strong.coef_.emissions).max()
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    left, right = figure.subplots(1, 2)
+    path.plot(left)
+    assert np.array_equal(left.child_axes[1].get_lines()[0].get_ydata(), path.scores)
+    figure.draw_without_rendering()
+    panels = [axes for axes in [*figure.axes, *left.child_axes] if axes is not right]
+    assert max(axes.get_tightbbox().x1 for axes in panels) <= right.get_window_extent().x0  # keeps to its place
 
 
 def test_plot(path):
