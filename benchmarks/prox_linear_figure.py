@@ -19,7 +19,7 @@ from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_tabl
 C = 1.0
 N_HIDDEN = 8
 MUS, MU = (0.1, 1.0, 10.0, 100.0), 1.0
-ETAS, ETA = (0.1, 1.0, 10.0, 100.0), 10.0
+ETAS, ETA = (0.3, 1.0, 3.0, 10.0), 3.0
 ITERATIONS, N_ITERATIONS = (1, 2, 5, 10), 5  # of the inner solver: a full gradient and an epoch each
 STARTS = ("center", "previous", "extrapolation")
 SHARES = (0.25, 0.5, 1.0)  # of the calls, after which objectives are shown
@@ -129,7 +129,7 @@ def main() -> None:
         __doc__,
         ("--words", {"type": int, "default": 100, "help": "to train on"}),
         ("--passes", {"type": float, "default": 200.0, "help": "over the words, as oracle calls"}),
-        ("--seeds", {"type": int, "default": 3, "help": "runs of each variant"}),
+        ("--seeds", {"type": int, "default": 2, "help": "runs of each variant"}),
     )
     figures = in_fresh_process(train_all, arguments.words, arguments.passes, arguments.seeds)
     ratios = {title: worst_over_best(runs) for title, runs in figures.items()}

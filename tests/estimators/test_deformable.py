@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,18 @@ def score_of(model, grid, pose):
         springs = model.coef_.springs[e] * np.column_stack([u**2, u, v**2, v])
         total += (model.coef_.types[e] - springs.sum(axis=1)).max()
     return total
+
+
+def test_hidden_types_make_no_pose_of_their_own():
+    """Ways that are all over the place, so that the types of an edge are much alike."""
+    rng = np.random.default_rng(0)
+    X, y = [rng.normal(size=(3, 3, 2)) for _ in range(6)], [rng.integers(0, 3, (3, 2)) for _ in range(6)]
+    model = DeformableSVM(edges=EDGES, n_types=2, tol=0.1, random_state=0).fit(X, y)
+    for grid, (found, scores) in zip(X, model.predict_topk(X, 60), strict=True):
+        assert len({tuple(pose.ravel()) for pose in found}) == 60
+        every = [score_of(model, grid, np.array(pose).reshape(3, 2)) for pose in itertools.product(range(3), repeat=6)]
+        np.testing.assert_allclose(scores, np.sort(every)[:-61:-1], atol=1e-4)
+        np.testing.assert_allclose([score_of(model, grid, pose) for pose in found], scores, atol=1e-4)
 
 
 def test_predictions_have_the_best_scores(model, poses):
