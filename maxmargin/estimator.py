@@ -8,6 +8,7 @@ as one is made, or is asked for something that it has not got.
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import re
 import sys
@@ -17,6 +18,12 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Self
 
 OF_SCIKIT_LEARN = re.compile("set_[a-z_]+_request|get_metadata_routing|_repr_(html|mimebundle)_")
+
+
+@functools.cache
+def parameter_names(cls: type) -> list[str]:
+    """The names of the parameters of a class, sorted."""
+    return sorted(inspect.signature(cls).parameters)
 
 
 class Lone:
@@ -45,7 +52,7 @@ class Estimator(Lone):
         ----------
         deep : include those of parameters that have some of their own, as ``name__parameter``
         """
-        found = {name: getattr(self, name) for name in sorted(inspect.signature(type(self)).parameters)}
+        found = {name: getattr(self, name) for name in parameter_names(type(self))}
         if deep:
             for name, value in [*found.items()]:
                 found |= {f"{name}__{inner}": held for inner, held in parameters_of(value).items()}

@@ -95,7 +95,7 @@ def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Bloc
     """The output of the highest score of every example."""
     passes = Passes(problem, n_jobs)
     outputs = new_blocks(passes.output_sizes, np.int32)
-    run(passes, _decode, w, passes.part_sizes, outputs)
+    run(passes, decode, w, passes.part_sizes, outputs)
     return outputs
 
 
@@ -217,7 +217,8 @@ def find_scores(problem, w, i, theta):
 
 
 @kernel
-def _decode(problem, w, n_parts, outputs, lo, hi, scratch):
+def decode(problem, w, n_parts, outputs, lo, hi, scratch):
+    """Write the best output of each example; return one whose scores are beyond reach, or NONE."""
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
         if not find_scores(problem, w, i, theta):

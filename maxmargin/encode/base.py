@@ -53,6 +53,10 @@ class Encoder:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: the fields, and nothing that was made of them."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     def __init_subclass__(cls) -> None:
         register(cls)  # saved by its fields
 

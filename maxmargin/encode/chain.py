@@ -99,6 +99,11 @@ class ChainEncoder(PairwiseEncoder):
         return self.assemble(self.stored(rows, append_biases), labels, *costs, is_once=y is None)
 
     @cached_property
+    def lone_sequences(self) -> list[Any]:
+        """Those of `maxmargin.encode.lone` that are not in use."""
+        return []
+
+    @cached_property
     def transitions(self) -> Any:
         """The one feature of transitions."""
         return ConstantFeatures() if self.edge_pairs is None else self.features(ONE_ROW, self.edge_pairs)

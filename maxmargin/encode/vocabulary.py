@@ -23,7 +23,7 @@ from maxmargin.runtime.garbage import no_garbage_collection
 
 LISTS = (list, tuple, set, frozenset)
 MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
-MOST_KEPT = 1_000_000  # names whose hashes are remembered
+MOST_KEPT = 100_000  # names and features whose columns are remembered
 NOWHERE = -1  # the column of names that a model does not know, and of zeros
 
 
@@ -124,12 +124,16 @@ class Vocabulary:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def rows(self, X: Iterable[Any], *, may_be_empty: bool = False) -> Rows:
-        """The rows of sequences, which may be empty if said so, without the features that it does not know."""
+    @property
+    def known(self) -> Columns | HashedColumns:
+        """The columns of names, also of those that are hashed."""
         if self.n_hashed is not None and self._hashed is None:
             self._hashed = HashedColumns(self.n_hashed)
-        columns = self.columns if self._hashed is None else self._hashed
-        return read_rows(X, columns, self.size, may_be_empty=may_be_empty)
+        return self.columns if self._hashed is None else self._hashed
+
+    def rows(self, X: Iterable[Any], *, may_be_empty: bool = False) -> Rows:
+        """The rows of sequences, which may be empty if said so, without the features that it does not know."""
+        return read_rows(X, self.known, self.size, may_be_empty=may_be_empty)
 
 
 def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | None, Any]:
@@ -243,8 +247,20 @@ class Codes(dict):
 
 
 def read_rows(X: Iterable[Any], columns: Any, width: int | None = None, *, may_be_empty: bool = False) -> Rows:
-    """One pass over sequences of items, whose names `columns` has, or comes to have, the columns of."""
+    """The rows of sequences of items, whose names `columns` has, or comes to have, the columns of."""
     codes = Codes(columns)
+    entries, ends, offsets = read_codes(X, codes)
+    if len(offsets) == 1 and not may_be_empty:
+        raise ValueError("X must hold at least one sequence, but it is empty.")
+    for i, (start, end) in enumerate(pairwise([] if may_be_empty else offsets)):
+        if start == end:
+            raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
+    return Rows(codes.matrix(entries, ends, len(columns) if width is None else width), np.array(offsets))
+
+
+def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """One pass over sequences of items: codes of their features, where those of each item end, and each sequence."""
+    columns = codes.columns
     entries, ends, offsets = array("i"), array("q", [0]), [0]
     if hasattr(X, "coded"):  # it looks the columns up itself
         with no_garbage_collection:
@@ -265,13 +281,7 @@ def read_rows(X: Iterable[Any], columns: Any, width: int | None = None, *, may_b
                 entries.extend(_nested_codes(codes, item, i, t))
             ends.append(len(entries))
         offsets.append(len(ends) - 1)
-    if len(offsets) == 1 and not may_be_empty:
-        raise ValueError("X must hold at least one sequence, but it is empty.")
-    for i, (start, end) in enumerate(pairwise([] if may_be_empty else offsets)):
-        if start == end:
-            raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
-    matrix = codes.matrix(np.asarray(entries), np.asarray(ends), len(columns) if width is None else width)
-    return Rows(matrix, np.array(offsets))
+    return np.asarray(entries), np.asarray(ends), offsets
 
 
 def _items(sequence: Any, i: int) -> Iterable[Any]:

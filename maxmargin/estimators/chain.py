@@ -10,6 +10,8 @@ import numpy as np
 from maxmargin import inference
 from maxmargin.checks import check_count, check_share
 from maxmargin.encode.chain import ChainEncoder
+from maxmargin.encode.lone import best_labels
+from maxmargin.estimator import check_is_fitted
 from maxmargin.estimators.base import as_seed
 from maxmargin.estimators.families import LabelCRF, LabelModel, LabelSVM, LinearSVM, NamedModel
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
@@ -177,6 +179,11 @@ class ChainModel(SequenceModel, NamedModel):
     """What the models of sequences share whose weights are those of features."""
 
     _encoder_type = ChainEncoder
+
+    def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        check_is_fitted(self)
+        labels = best_labels(self._encoder, X, self._w) if lengths is None else None
+        return super().predict(X, lengths=lengths) if labels is None else [labels]
 
 
 @estimator
