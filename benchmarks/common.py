@@ -53,7 +53,8 @@ class Revision(NamedTuple):
         arguments : of its command line
         cache : the folder of compiled kernels
         """
-        environment = os.environ | ONE_THREAD | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": self.path}
+        environment = os.environ | ONE_THREAD | {"NUMBA_CACHE_DIR": cache, "MAXMARGIN_CACHE_DIR": cache}
+        environment["PYTHONPATH"] = self.path
         command = [self.python, "-P", str(program), *arguments]
         with tempfile.TemporaryDirectory() as folder:  # where there is no package to be imported by accident
             output = subprocess.run(command, env=environment, cwd=folder, check=True, stdout=subprocess.PIPE, text=True)

@@ -52,7 +52,8 @@ class Estimator(Lone):
         ----------
         deep : include those of parameters that have some of their own, as ``name__parameter``
         """
-        found = {name: getattr(self, name) for name in parameter_names(type(self))}
+        cls: Any = type(self)
+        found = {name: getattr(self, name) for name in parameter_names(cls)}
         if deep:
             for name, value in [*found.items()]:
                 found |= {f"{name}__{inner}": held for inner, held in parameters_of(value).items()}

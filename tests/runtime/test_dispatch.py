@@ -182,7 +182,12 @@ REPORT = """
 def run_python(code, folder, **environment):
     """Run code in a new process in `folder`; return what it printed."""
     path = os.pathsep.join([str(folder), str(Path(maxmargin.__file__).parents[1])])  # this one, not an installed one
-    environment = {**os.environ, "PYTHONPATH": path, **{k: str(v) for k, v in environment.items()}}
+    environment = {
+        **os.environ,
+        "MAXMARGIN_CACHE_DIR": "",
+        "PYTHONPATH": path,
+        **{k: str(v) for k, v in environment.items()},
+    }
     command = [sys.executable, "-c", textwrap.dedent(code)]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -63,7 +63,7 @@ except IndexError as error:
 
 
 def test_one_switch_checks_bounds_in_a_whole_process(tmp_path):
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "MAXMARGIN_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", SWITCHED]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert "out of bounds" in done.stdout
