@@ -81,13 +81,15 @@ class LoneSequence:
         if self.codes.other_columns or len(self.codes) > MOST_KEPT:
             self.codes = self._new_codes()
             return None
+        if not n_rows:
+            return None
         starts = width * np.arange(n_rows + 1)
         places = (np.repeat(starts[:-1], np.diff(ends)) + entries)[entries >= 0]  # in a table of rows and columns
         if self.encoder.has_bias:
             bias = self.encoder.n_features_in  # of every row, of the first and of the last one: see `append_biases`
             places = np.concatenate([places, starts[:-1] + bias, [bias + 1, starts[-2] + bias + 2]])
         places.sort()
-        if not n_rows or (places[1:] == places[:-1]).any():  # a name that an item has twice
+        if (places[1:] == places[:-1]).any():  # a name that an item has twice
             return None
         self._write(places % width, np.searchsorted(places, starts))
         bound = self.passes.problem
