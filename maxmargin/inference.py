@@ -28,7 +28,7 @@ from maxmargin.problem import (
     scores,
     topk_oracle,
 )
-from maxmargin.runtime.blocks import Blocks, new_blocks
+from maxmargin.runtime.blocks import Blocks, in_precision, new_blocks
 from maxmargin.runtime.dispatch import helper, kernel, supports
 from maxmargin.runtime.passes import Passes
 from maxmargin.runtime.vectors import clear
@@ -73,9 +73,10 @@ class Prediction(NamedTuple):
 def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> list[Prediction]:
     """As `best_outputs`, with what is known of each.
 
-    Where an oracle does not find the best output, as on graphs with cycles, a relaxation is solved for the bound.
+    Where an oracle does not find the best output, as on graphs with cycles, a relaxation is solved for the bound. All is
+    done in float64, whatever the precision of the model: what float32 rounds could make another output the best.
     """
-    passes = Passes(problem, n_jobs)
+    passes = Passes(in_precision(problem, np.float64), n_jobs)
     outputs = new_blocks(passes.output_sizes, np.int32)
     reached, bounds = np.zeros((2, passes.n))
     run(passes, _bound if supports(bound_oracle, problem) else _attain, w, passes.part_sizes, outputs, reached, bounds)
@@ -104,7 +105,7 @@ def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = Non
     passes = Passes(problem, n_jobs, n_best=k)
     n = passes.n
     outputs = new_blocks(passes.output_sizes * k, np.int32)
-    values = np.zeros((n, k), passes.dtype)
+    values = np.zeros((n, k))
     counts = np.ones(n, np.int64)
     run(passes, _decode_k, w, passes.part_sizes, outputs, values, counts)
     return [
@@ -116,7 +117,7 @@ def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = Non
 def best_through_parts(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
     """For every example the max-marginals of its parts, minus infinity for those that no output has."""
     passes = Passes(problem, n_jobs)
-    best = new_blocks(passes.part_sizes, passes.dtype)
+    best = new_blocks(passes.part_sizes, np.float64)
     run(passes, _best_through, w, best)
     best.values[best.values < IMPOSSIBLE / 2] = -np.inf
     return best

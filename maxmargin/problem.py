@@ -178,8 +178,8 @@ def block_oracle(problem, i: int, theta: Reals, curvature: float, mu: Reals, del
 
 
 @generic(interface=PROBLEM)
-def topk_oracle(problem, i: int, theta: Reals, outputs: Outputs, values: Reals, level: float, work: Work) -> int:
-    """Write the K best outputs into the K rows of `outputs`, best first, and their scores into `values`.
+def topk_oracle(problem, i: int, theta: Reals, outputs: Outputs, values: Sums, level: float, work: Work) -> int:
+    """Write the K best outputs into the K rows of `outputs`, best first, and their scores, in float64, into `values`.
 
     Return how many there are: fewer than K where the example has fewer outputs, or where the others have no weight in
     the maximum smoothed by l2 at `level` (`maxmargin.smoothing`: `has_weight`, and `EVERY` if all K are wanted).
@@ -217,10 +217,10 @@ def sample_oracle(problem, i: int, theta: Reals, draws: Draws, outputs: Outputs,
 
 
 @generic(interface=PROBLEM)
-def max_marginals(problem, i: int, theta: Reals, out: Reals, work: Work) -> None:
+def max_marginals(problem, i: int, theta: Reals, out: Sums, work: Work) -> None:
     """Write into `out`, for each part that an output has once or not at all, the best score of an output that has it.
 
-    Other parts are left alone. Where there are no such parts, this generic is not implemented.
+    In float64. Other parts are left alone. Where there are no such parts, this generic is not implemented.
     """
 
 
@@ -232,6 +232,20 @@ TIGHT = 1e-9  # of a bound: smaller gaps are rounding
 def is_tight(bound, score):
     """Whether a bound is attained, but for rounding."""
     return bound - score <= TIGHT * (1 + abs(bound))
+
+
+@helper
+def rank(problem, i, theta, outputs, values, count):
+    """Score outputs anew, in float64, and sort them, best first: dynamic programs are exact but for their rounding."""
+    for new in range(count):
+        value = score_output(problem, i, theta, outputs[new])
+        k = new
+        while k > 0 and values[k - 1] < value:
+            values[k] = values[k - 1]
+            for p in range(outputs.shape[1]):
+                outputs[k - 1, p], outputs[k, p] = outputs[k, p], outputs[k - 1, p]
+            k -= 1
+        values[k] = value
 
 
 ORACLES = {"max": max_oracle, "topk": topk_oracle, "exp": exp_oracle, "block": block_oracle}

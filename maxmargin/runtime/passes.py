@@ -31,7 +31,7 @@ class Scratch(NamedTuple):
 
 for _dtype in (types.float32, types.float64):
     _reals, _sums, _integers = (types.Array(kind, 1, "C") for kind in (_dtype, types.float64, types.int32))
-    SCRATCH[_dtype] = Stored(Scratch, Scratch._fields, (_reals, _reals, _integers, _integers, _reals, _sums, OPAQUE))
+    SCRATCH[_dtype] = Stored(Scratch, Scratch._fields, (_reals, _reals, _integers, _integers, _sums, _sums, OPAQUE))
 
 
 def bind(problem: Any) -> Bound:
@@ -68,7 +68,7 @@ class Passes:
             delta=aligned(n_parts, self.dtype),
             y=aligned((output_size,), np.int32),
             outputs=aligned((self.n_best * output_size,), np.int32),
-            values=aligned((self.n_best,), self.dtype),
+            values=aligned((self.n_best,), np.float64),
             shares=aligned((self.n_best,), np.float64),
             work=workspace(self.problem, self.n_best),
         )

@@ -26,7 +26,7 @@ from maxmargin.features import (
     weight_shape,
     with_gram,
 )
-from maxmargin.problem import part_sizes
+from maxmargin.problem import part_sizes, rank
 from maxmargin.runtime.blocks import Blocks, in_precision
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.lanes import padded
@@ -217,17 +217,18 @@ def score_labelling(problem, i, theta, y):
 @implements(generics.max_oracle, ChainProblem)
 def max_chain(problem, i, theta, y, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    chain_dp.viterbi(nodes, pairs, work.sums.forward, work.sums.backward, work.table)
-    return chain_dp.backtrack(pairs, work.sums.forward, work.sums.backward, nodes.shape[0], y)
+    lacking = chain_dp.viterbi(nodes, pairs, work.sums.forward, work.sums.backward, work.table)
+    return lacking + chain_dp.backtrack(pairs, work.sums.forward, work.sums.backward, nodes.shape[0], y)
 
 
 @implements(generics.topk_oracle, ChainProblem)
 def topk_chain(problem, i, theta, outputs, values, level, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    chain_dp.viterbi(nodes, pairs, work.sums.forward, work.sums.backward, work.table)
-    return chain_dp.k_best(
-        pairs, work.sums.forward, work.sums.backward, nodes.shape[0], outputs, values, level, work.branches
-    )
+    forward, arrivals = work.sums.forward, work.sums.backward
+    lacking = chain_dp.viterbi(nodes, pairs, forward, arrivals, work.table)
+    count = chain_dp.k_best(pairs, forward, arrivals, lacking, nodes.shape[0], outputs, values, level, work.branches)
+    rank(problem, i, theta, outputs, values, count)
+    return count
 
 
 @implements(generics.exp_oracle, ChainProblem)
@@ -271,5 +272,5 @@ def sample_chain(problem, i, theta, draws, outputs, work):
 def chain_max_marginals(problem, i, theta, out, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     best, _ = nodes_and_pairs(problem, i, out)
-    chain_dp.viterbi(nodes, pairs, work.sums.forward, work.sums.backward, work.table)
-    chain_dp.max_marginals(nodes, pairs, work.sums.forward, work.sums.backward, best)
+    lacking = chain_dp.viterbi(nodes, pairs, work.sums.forward, work.sums.backward, work.table)
+    chain_dp.max_marginals(nodes, pairs, work.sums.forward, work.sums.backward, lacking, best)

@@ -4,13 +4,21 @@ All take `nodes`, the T x L potentials of (position, label), and `pairs`, the L 
 have at least T rows and `padded(L)` columns; what is in those beyond the labels is never looked at. Viterbi's
 `forward[t, b]` is the best score of a path that ends in label b at t, `arrivals[t, b]` the same before the node's own
 potential is added.
+
+Both are relative, or float32 would lose the differences of labels in what long chains add up to. Row t of `forward`
+lacks what row t - 1 lacks plus the highest number there, the same for all labels; row t of `arrivals` lacks what row
+t - 1 of `forward` does. With potentials of nodes within N and of pairs within P, all of them possible, the three
+additions of a position give numbers within 2 P + N (arrivals), P + 2 N (the node's potential less the highest) and
+P + N (forward). So a position adds rounding errors of at most 4 u (N + P), where u = eps / 2, and as maxima do not
+enlarge errors, the path that is found is within 4 eps T (N + P) of the best one: a few times what the rounding of the
+potentials themselves can decide. What rows lack is summed in float64.
 """
 
 from __future__ import annotations
 
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
-from maxmargin.runtime.lanes import BLOCK, LANES, at, copy_row, fetch, plus, store, upper
+from maxmargin.runtime.lanes import BLOCK, LANES, at, copy_row, fetch, highest, plus, store, upper
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
 exact = helper(fastmath={"nnan", "ninf", "nsz"})
@@ -18,14 +26,18 @@ exact = helper(fastmath={"nnan", "ninf", "nsz"})
 
 @exact
 def viterbi(nodes, pairs, forward, arrivals, table):
-    """Fill the tables of the best paths, and `table` with the pairs, in padded rows."""
+    """Fill the tables of the best paths, and `table` with the pairs, in padded rows; return what the last row lacks."""
     length, n_labels = nodes.shape
     for a in range(n_labels):
         copy_row(pairs, a, table, a, n_labels)
     copy_row(nodes, 0, forward, 0, n_labels)
+    lacking = 0.0
     for t in range(1, length):
         find_arrivals(forward, t - 1, table, n_labels, arrivals, t)
-        add_rows(arrivals, nodes, t, forward, n_labels)
+        top = highest_of(forward, t - 1, n_labels)  # of the row before: the next one need not wait for it
+        add_rows(arrivals, nodes, t, -top, forward, n_labels)
+        lacking += top
+    return lacking
 
 
 @exact
@@ -72,15 +84,29 @@ def find_arrivals(rows, s, table, n, out, t):
 
 
 @exact
-def add_rows(left, right, t, out, n):
-    """out[t, :n] = left[t, :n] + right[t, :n]."""
+def highest_of(rows, t, n):
+    """The largest of rows[t, :n]."""
+    if n < LANES:
+        top = rows[t, 0]
+        for c in range(1, n):
+            top = max(top, rows[t, c])
+        return top
+    tops = fetch(rows, t, 0)
+    for c in range(LANES, n, LANES):
+        tops = upper(tops, fetch(rows, t, min(c, n - LANES)))
+    return highest(tops)
+
+
+@exact
+def add_rows(left, right, t, shift, out, n):
+    """out[t, :n] = left[t, :n] + (right[t, :n] + shift)."""
     if n < LANES:
         for c in range(n):
-            out[t, c] = left[t, c] + right[t, c]
+            out[t, c] = left[t, c] + (right[t, c] + shift)
     else:
         for c in range(0, n, LANES):
             first = min(c, n - LANES)
-            store(out, t, first, plus(fetch(left, t, first), fetch(right, t, first)))
+            store(out, t, first, plus(fetch(left, t, first), plus(shift, fetch(right, t, first))))
 
 
 @exact
@@ -94,7 +120,10 @@ def best_source(pairs, forward, arrivals, t, b):
 
 @exact
 def backtrack(pairs, forward, arrivals, length, y):
-    """Write the best path into `y`; of several, the one that is lowest when read from the end."""
+    """Write the best path into `y`; of several, the one that is lowest when read from the end.
+
+    Return its score, relative as the last row is.
+    """
     last = length - 1
     label = 0
     for b in range(1, pairs.shape[0]):
@@ -133,8 +162,10 @@ def list_best(values, branches, best, end):
 
 
 @exact
-def k_best(pairs, forward, arrivals, length, outputs, values, level, branches):
+def k_best(pairs, forward, arrivals, lacking, length, outputs, values, level, branches):
     """Write the K best paths and their scores, best first, as long as they have a weight; return how many there are.
+
+    `lacking` is what the last row lacks.
 
     Every path but the best follows a better one from the end down to some position t and branches off there. The
     list holds the K best branches (parent path, t, label at t) found so far: once entry k is reached it is final, and
@@ -145,13 +176,12 @@ def k_best(pairs, forward, arrivals, length, outputs, values, level, branches):
     nothing = 2 * IMPOSSIBLE * length
     for k in range(values.size):
         values[k] = nothing
-    best_end = forward[length - 1, 0]
-    for label in range(1, n_labels):
-        best_end = max(best_end, forward[length - 1, label])
+    best_end = lacking + highest_of(forward, length - 1, n_labels)
     least = max(IMPOSSIBLE / 2, best_end - level)
     for label in range(n_labels):
-        if forward[length - 1, label] > least:
-            insert(values, branches, 0, forward[length - 1, label], -1, length - 1, label)
+        value = lacking + forward[length - 1, label]
+        if value > least:
+            insert(values, branches, 0, value, -1, length - 1, label)
     total = 0.0
     for k in range(values.size):
         if values[k] <= least:
@@ -177,16 +207,36 @@ def k_best(pairs, forward, arrivals, length, outputs, values, level, branches):
 
 
 @exact
-def max_marginals(nodes, pairs, forward, backward, best):
-    """best[t, b], the score of the best path through label b at t, from Viterbi's `forward`; fills `backward`."""
+def max_marginals(nodes, pairs, forward, backward, lacking, best):
+    """best[t, b], the score of the best path through label b at t, from Viterbi's `forward`; fills `backward`.
+
+    The best path goes through a label of each position, so the highest of each row is its score.
+    """
     length, n_labels = nodes.shape
+    total = lacking + highest_of(forward, length - 1, n_labels)
     for b in range(n_labels):
         backward[length - 1, b] = 0
-        best[length - 1, b] = forward[length - 1, b]
-    for t in range(length - 1, 0, -1):
-        for a in range(n_labels):
-            onward = pairs[a, 0] + nodes[t, 0] + backward[t, 0]
-            for b in range(1, n_labels):
-                onward = max(onward, pairs[a, b] + nodes[t, b] + backward[t, b])
-            backward[t - 1, a] = onward
-            best[t - 1, a] = forward[t - 1, a] + onward
+    for t in range(length - 1, -1, -1):
+        for b in range(n_labels):
+            best[t, b] = forward[t, b] + backward[t, b]
+        subtract_highest(best, t, n_labels)
+        for b in range(n_labels):
+            best[t, b] += total
+        if t > 0:
+            for a in range(n_labels):
+                onward = pairs[a, 0] + (nodes[t, 0] + backward[t, 0])
+                for b in range(1, n_labels):
+                    onward = max(onward, pairs[a, b] + (nodes[t, b] + backward[t, b]))
+                backward[t - 1, a] = onward
+            subtract_highest(backward, t - 1, n_labels)
+
+
+@exact
+def subtract_highest(rows, t, n_labels):
+    """Make the highest of the labels in a row zero; return what it was."""
+    top = rows[t, 0]
+    for b in range(1, n_labels):
+        top = max(top, rows[t, b])
+    for b in range(n_labels):
+        rows[t, b] -= top
+    return top

@@ -26,7 +26,7 @@ from maxmargin.runtime.lanes import (
     total,
     upper,
 )
-from maxmargin.structures.chain_dp import exact
+from maxmargin.structures.chain_dp import exact, subtract_highest
 
 
 @exact
@@ -132,14 +132,3 @@ def pad_pairs(pairs, tables):
     for a in range(n_labels):
         store(table, a, table.shape[1] - LANES, splat(pairs.dtype.type(IMPOSSIBLE)))
         copy_row(pairs, a, table, a, n_labels)
-
-
-@exact
-def subtract_highest(rows, t, n_labels):
-    """Make the highest of the labels in a row zero; return what it was."""
-    top = rows[t, 0]
-    for b in range(1, n_labels):
-        top = max(top, rows[t, b])
-    for b in range(n_labels):
-        rows[t, b] -= top
-    return top

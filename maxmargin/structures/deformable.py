@@ -26,6 +26,7 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.features import score_rows, spread_rows
 from maxmargin.features.base import row_is_zero
+from maxmargin.problem import rank
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
 from maxmargin.runtime.views import matrix
@@ -225,7 +226,9 @@ def max_pose(problem, i, theta, y, work):
 @implements(generics.topk_oracle, DeformableProblem)
 def topk_poses(problem, i, theta, outputs, values, level, work):
     cells, edges = cells_and_edges(problem, i, theta)
-    return deformable_dp.k_best(problem, i, cells, edges, outputs, values, level, work)
+    count = deformable_dp.k_best(problem, i, cells, edges, outputs, values, level, work)
+    rank(problem, i, theta, outputs, values, count)
+    return count
 
 
 @implements(generics.max_marginals, DeformableProblem)

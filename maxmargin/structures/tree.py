@@ -25,7 +25,7 @@ from maxmargin.features import (
     squared_sums,
     weight_shape,
 )
-from maxmargin.problem import IMPOSSIBLE
+from maxmargin.problem import IMPOSSIBLE, rank
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.runtime.threads import aligned
@@ -228,26 +228,28 @@ def score_labelling(problem, i, theta, y):
 
 @helper
 def best_scores(problem, i, theta, work):
-    """Run max-product; return the potentials of edges, the forest, and the table of the best scores of subtrees."""
+    """Run max-product; return the potentials of edges, the forest, the best scores of subtrees, and what these lack."""
     nodes, pairs = nodes_and_pairs(problem, i, theta)
     for k in range(nodes.size):
         work.belief[k] = theta[k]
     forest = forest_of(problem, i)
     belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
-    tree_dp.max_product(pairs, forest, belief, work.message)
-    return pairs, forest, belief
+    lacking = tree_dp.max_product(pairs, forest, belief, work.message)
+    return pairs, forest, belief, lacking
 
 
 @implements(generics.max_oracle, TreeProblem)
 def max_tree(problem, i, theta, y, work):
-    pairs, forest, belief = best_scores(problem, i, theta, work)
-    return tree_dp.decode(pairs, forest, belief, work.message, y)
+    pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
+    return lacking + tree_dp.decode(pairs, forest, belief, work.message, y)
 
 
 @implements(generics.topk_oracle, TreeProblem)
 def topk_tree(problem, i, theta, outputs, values, level, work):
-    pairs, forest, belief = best_scores(problem, i, theta, work)
-    return tree_dp.k_best(pairs, forest, belief, work.message, outputs, values, level, work.branches)
+    pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
+    count = tree_dp.k_best(pairs, forest, belief, work.message, lacking, outputs, values, level, work.branches)
+    rank(problem, i, theta, outputs, values, count)
+    return count
 
 
 @implements(generics.exp_oracle, TreeProblem)
@@ -261,6 +263,6 @@ def exp_tree(problem, i, theta, mu, work):
 
 @implements(generics.max_marginals, TreeProblem)
 def tree_max_marginals(problem, i, theta, out, work):
-    pairs, forest, belief = best_scores(problem, i, theta, work)
+    pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
     best, _ = nodes_and_pairs(problem, i, out)
-    tree_dp.max_marginals(pairs, forest, belief, work.message, best)
+    tree_dp.max_marginals(pairs, forest, belief, work.message, lacking, best)

@@ -3,7 +3,8 @@
 All take `nodes`, the T x L potentials of (node, label), and `pairs`, the potentials of edges: an L x L table for each
 kind of edge, rows for labels of the child, columns for labels of the parent, all in one flat array. A `Forest` says
 where the edges are. Tables have at least T rows. `belief[c, b]` is the best score within the subtree of node c
-where c has label b; `message[c, a]` is the same together with the edge to the parent, where that has label a.
+where c has label b; `message[c, a]` is the same together with the edge to the parent, where that has label a. Both are
+relative, as those of `maxmargin.structures.chain_dp`: the highest belief of a node with children is zero.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.vectors import first_best
 from maxmargin.runtime.views import matrix
-from maxmargin.structures.chain_dp import exact, insert, list_best
+from maxmargin.structures.chain_dp import exact, insert, list_best, subtract_highest
 
 
 class Forest(NamedTuple):
@@ -28,8 +29,12 @@ class Forest(NamedTuple):
 
 @exact
 def max_product(pairs, forest, belief, message):
-    """Fill the tables of the best scores, from the leaves up; `belief` holds the potentials of nodes at first."""
+    """Fill the tables of the best scores, from the leaves up; `belief` holds the potentials of nodes at first.
+
+    Return what the beliefs of all roots lack together.
+    """
     n_labels = belief.shape[1]
+    lacking = 0.0
     for s in range(forest.order.size):
         c = forest.order[s]
         p = forest.parent[c]
@@ -57,6 +62,8 @@ def max_product(pairs, forest, belief, message):
             b += 1
         for a in range(n_labels):
             belief[p, a] += message[c, a]
+        lacking += subtract_highest(belief, p, n_labels)
+    return lacking
 
 
 @exact
@@ -70,7 +77,7 @@ def best_child_label(table, belief, message, c, a):
 
 @exact
 def decode(pairs, forest, belief, message, y):
-    """Write the best labelling into `y`, from the roots down, low labels first; return its score."""
+    """Write the best labelling into `y`, from the roots down, low labels first; return its score, which is relative."""
     n_labels = belief.shape[1]
     total = 0.0
     for s in range(forest.order.size - 1, -1, -1):
@@ -87,7 +94,7 @@ def decode(pairs, forest, belief, message, y):
 
 
 @exact
-def k_best(pairs, forest, belief, message, outputs, values, level, branches):
+def k_best(pairs, forest, belief, message, lacking, outputs, values, level, branches):
     """Write the K best labellings and their scores, best first, as long as they have a weight; return their number.
 
     Labels are chosen from the roots down, and every choice loses the same score whatever is chosen later. Every
@@ -99,7 +106,7 @@ def k_best(pairs, forest, belief, message, outputs, values, level, branches):
     length = forest.order.size
     n_labels = belief.shape[1]
     last = values.size - 1
-    list_best(values, branches, decode(pairs, forest, belief, message, outputs[0]), length)
+    list_best(values, branches, lacking + decode(pairs, forest, belief, message, outputs[0]), length)
     least = IMPOSSIBLE / 2
     total = 0.0
     for k in range(values.size):
@@ -135,26 +142,30 @@ def k_best(pairs, forest, belief, message, outputs, values, level, branches):
 
 
 @exact
-def max_marginals(pairs, forest, belief, message, best):
-    """best[c, b], the score of the best labelling with label b at node c; overwrites `message`."""
+def max_marginals(pairs, forest, belief, message, lacking, best):
+    """best[c, b], the score of the best labelling with label b at node c; overwrites `message`.
+
+    The best labelling of all has a label at each node, so the highest of each row is its score.
+    """
     n_labels = belief.shape[1]
-    total = 0.0
+    total = lacking
     for c in range(forest.parent.size):
         if forest.parent[c] < 0:
             total += belief[c, first_best(belief[c])]
     for s in range(forest.order.size - 1, -1, -1):
         c = forest.order[s]
         p = forest.parent[c]
-        if p < 0:
-            other_trees = total - belief[c, first_best(belief[c])]
-            for b in range(n_labels):
-                best[c, b] = belief[c, b] + other_trees
-            continue
-        table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
-        for a in range(n_labels):
-            message[c, a] = best[p, a] - message[c, a]
         for b in range(n_labels):
-            onward = table[b, 0] + message[c, 0]
-            for a in range(1, n_labels):
-                onward = max(onward, table[b, a] + message[c, a])
-            best[c, b] = belief[c, b] + onward
+            best[c, b] = belief[c, b]
+        if p >= 0:
+            table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
+            for a in range(n_labels):
+                message[c, a] = (best[p, a] - total) - message[c, a]
+            for b in range(n_labels):
+                onward = table[b, 0] + message[c, 0]
+                for a in range(1, n_labels):
+                    onward = max(onward, table[b, a] + message[c, a])
+                best[c, b] += onward
+        subtract_highest(best, c, n_labels)
+        for b in range(n_labels):
+            best[c, b] += total

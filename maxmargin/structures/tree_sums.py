@@ -12,8 +12,7 @@ from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.numeric import fast_exp
 from maxmargin.runtime.vectors import first_best
 from maxmargin.runtime.views import matrix
-from maxmargin.structures.chain_dp import exact
-from maxmargin.structures.chain_logs import subtract_highest
+from maxmargin.structures.chain_dp import exact, subtract_highest
 
 
 @helper

@@ -46,8 +46,8 @@ class Caller:
 
     def _scratch(self, work: Any) -> Any:
         if self._packed[1] is None or self._packed[0] is not work:
-            reals, integers = np.zeros(0, self._dtype), np.zeros(0, np.int32)
-            scratch = Scratch(reals, reals, integers, integers, reals, np.zeros(0), work)
+            reals, sums, integers = np.zeros(0, self._dtype), np.zeros(0), np.zeros(0, np.int32)
+            scratch = Scratch(reals, reals, integers, integers, sums, sums, work)
             self._packed = work, self.problem.pack(scratch)
         return self._packed[1]
 

@@ -167,7 +167,7 @@ class _Example:
             self.close(value, (table @ self.theta).max(), "max_oracle differs from enumeration")
 
     def check_topk(self, table: np.ndarray | None) -> None:
-        found, values = np.zeros((self.k, self.size), np.int32), np.zeros(self.k, self.w.dtype)
+        found, values = np.zeros((self.k, self.size), np.int32), np.zeros(self.k)
         count = self.call(generics.topk_oracle, self.i, self.theta, found, values, EVERY, self.work)
         assert len({tuple(y) for y in found[:count]}) == count, f"example {self.i}: topk_oracle repeats an output"
         scores = [self.call(generics.score_output, self.i, self.theta, y) for y in found[:count]]

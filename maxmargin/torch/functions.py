@@ -219,7 +219,7 @@ def topk(potentials: Potentials, k: int, *, n_jobs: int | None = None) -> tuple[
     sizes, n = batch.passes.output_sizes, potentials.n
     outputs, counts = new_blocks(sizes * k, np.int32), np.zeros(n, np.int64)
     outputs.values[:] = -1
-    values = np.zeros((n, k), batch.dtype)
+    values = np.zeros((n, k))
     args = *batch.segments, batch.passes.part_sizes, outputs, values, counts
     batch.run(kernels.best_k, batch.array(batch.flat), *args)
     tables = [block.reshape(k, -1) for block in np.split(outputs.values, outputs.start[1:-1])]
