@@ -73,8 +73,8 @@ class Prediction(NamedTuple):
 def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> list[Prediction]:
     """As `best_outputs`, with what is known of each.
 
-    Where an oracle does not find the best output, as on graphs with cycles, a relaxation is solved for the bound. All is
-    done in float64, whatever the precision of the model: what float32 rounds could make another output the best.
+    Where an oracle does not find the best output, as on graphs with cycles, a relaxation is solved for the bound. Sums
+    are taken in float64, whatever the precision of the model: rounding must not decide which output is the best.
     """
     passes = Passes(in_precision(problem, np.float64), n_jobs)
     outputs = new_blocks(passes.output_sizes, np.int32)

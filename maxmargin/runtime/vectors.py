@@ -75,10 +75,10 @@ def _inner(a: np.ndarray, b: np.ndarray) -> float:
 
 @helper(interpreted=_inner)
 def inner(a, b):
-    """<a, b>, summed in float64."""
+    """<a, b> in float64."""
     total = 0.0
     for p in range(a.size):
-        total += a[p] * b[p]
+        total += np.float64(a[p]) * np.float64(b[p])
     return total
 
 

@@ -44,7 +44,7 @@ from maxmargin.losses import LEAST_TEMPERATURE, Loss
 from maxmargin.persist.registry import kept
 from maxmargin.problem import REACH, squared_diameters
 from maxmargin.runtime.dispatch import supports
-from maxmargin.solvers.gibbs import HIGHEST, size_of_exponents
+from maxmargin.solvers.gibbs import HIGHEST
 from maxmargin.solvers.lower_bound import Certifier
 from maxmargin.solvers.objective import Certificate, Objective
 from maxmargin.solvers.run import Run, State
@@ -185,7 +185,7 @@ class Smoothed:
         """alpha_mu(w), J_mu(w), and what its comparison with a dual value may be rounded by."""
         found = self.run.evaluate(w, self.objective.with_loss(Loss("entropy", mu)))
         self.run.n_steps += self.objective.n
-        self.exponents = max(self.exponents, size_of_exponents(self.objective, found))
+        self.exponents = max(self.exponents, found.size)
         beta = Means(found.gradient / -self.strength, found.cost)
         rounding = found.rounding + 10 * float(np.finfo(self.run.w.dtype).eps) * mu * self.range
         return beta, found.value - found.rounding - mu * self.range, rounding

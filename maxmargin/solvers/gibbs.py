@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin.losses import LEAST_TEMPERATURE, Loss
 from maxmargin.persist.registry import kept
-from maxmargin.solvers.objective import Certificate, Evaluation, Objective
+from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Run
 
 HIGHEST = 1e15  # a temperature at which all outputs are alike
@@ -32,12 +32,6 @@ class Gibbs(NamedTuple):
     exponents: float  # the size of the potentials
 
 
-def size_of_exponents(objective: Objective, attained: Evaluation) -> float:
-    """The size of the scores in the exponents of marginals, from what is known of their rounding."""
-    total = float(objective.weight.sum()) or 1.0
-    return attained.rounding / float(np.finfo(objective.passes.dtype).eps) * objective.n**1.5 / total
-
-
 def attain_gibbs(run: Run, W: np.ndarray, c: float) -> Gibbs:
     """The point of these potentials, by one pass; c is without a meaning, and 1, for losses without a margin."""
     objective = run.objective
@@ -46,7 +40,7 @@ def attain_gibbs(run: Run, W: np.ndarray, c: float) -> Gibbs:
     run.n_steps += objective.n
     loss = found.value - found.rounding - objective.primal(W / c, 0.0)
     v = found.gradient / -objective.regularization
-    return Gibbs(W, c, v, found.cost, c * found.entropy, c * loss, size_of_exponents(objective, found))
+    return Gibbs(W, c, v, found.cost, c * found.entropy, c * loss, found.size)
 
 
 def first_temperature(run: Run, certificate: Certificate) -> float:

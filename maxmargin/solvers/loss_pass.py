@@ -23,8 +23,8 @@ from maxmargin.solvers.active_sets import best_stored, read_means
 FINE = 1e-10  # a rounding for which a rough bound, by one of the two outputs, is good enough
 
 # The columns of what `loss_pass` writes for each example.
-LOSS, HARD_LOSS, COST, ENTROPY, ROUNDING, GAP, SLACK, IS_WRONG, IS_BEYOND_REACH = range(9)
-N_COLUMNS = 9
+LOSS, HARD_LOSS, COST, ENTROPY, SIZE, N_FACTORS, GAP, SLACK, IS_WRONG, IS_BEYOND_REACH = range(10)
+N_COLUMNS = 10
 
 
 @kernel
@@ -85,12 +85,30 @@ def size_of_score(theta, mu, largest):
     return min(size, largest * n_parts) if size > 0 else 0.0  # the largest may be infinite
 
 
+def _size_of_mixture(mu: np.ndarray) -> float:
+    return float(np.abs(mu).sum(dtype=np.float64))
+
+
+@helper(interpreted=_size_of_mixture)
+def size_of_mixture(mu):
+    """The number of parts of an output, or their mean."""
+    total = 0.0
+    for p in range(mu.size):
+        total += abs(mu[p])
+    return total
+
+
 @kernel
-def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, sets, eps, values, lo, hi, scratch):
+def loss_pass(
+    problem, gradient, w, loss, sizes, weight, means, outputs, point, sets, eps, unit, values, lo, hi, scratch
+):
     """Evaluate the losses of the examples lo:hi and fill in their values; add their gradient, unless it is empty.
 
     The gradient is (1/n) sum_i weight_i B_i (mu_i - s_i(y_i)). An output that is worse than the true one, or a stored
-    one, is replaced by it. The rounding of a loss is taken to be that of the parts of its two outputs.
+    one, is replaced by it. What the rounding of a loss is relative to, in parts of eps, is the size of its two scores:
+    that of the true output once, for the rounding of its potentials, that of the other output twice, once more for the
+    sums of the oracle that chose it (`maxmargin.structures.chain_dp`). Exponentials add `unit`, the temperature, for
+    each of their factors: one for each part.
     """
     n = n_examples(problem)
     for i in range(lo, hi):
@@ -133,15 +151,18 @@ def loss_pass(problem, gradient, w, loss, sizes, weight, means, outputs, point, 
         values[i, LOSS] = h - truth
         values[i, HARD_LOSS] = top - truth
         values[i, ENTROPY] = h - mean
-        size += (1 if eps > FINE else 2) * size_of_score(theta, delta, largest)
-        values[i, ROUNDING] = eps * size
+        values[i, SIZE] = size + (2 if eps > FINE else 3) * size_of_score(theta, delta, largest)
+        if unit > 0:
+            values[i, N_FACTORS] = size_of_mixture(delta)
         values[i, GAP] += h - slack
         values[i, SLACK] = slack
         values[i, IS_WRONG] = is_wrong
+        if gradient.size > 0:
+            values[i, COST] = mean - slack - inner(theta, delta)  # nothing but what the rounding of mean parts changes
         if gradient.size > 0 and loss.margin:
             clear(theta)
             augment(problem, i, theta)
-            values[i, COST] = inner(theta, delta)
+            values[i, COST] += inner(theta, delta)
         add_output(problem, i, true_output, -1.0, delta)
         if means.values.size > 0:
             copy_into(means.values[means.start[i] : means.start[i + 1]], delta)

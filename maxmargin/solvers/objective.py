@@ -11,7 +11,11 @@ the loss is attained at w, the gradient of the loss term is -lambda w(mu), and f
 ||grad F(w)||^2 / (2 lambda).
 
 Dual points are kept as mu_i - s_i(y_i), zero at the true outputs: where examples are nearly separable they are so close
-to them that float32 could not tell mu_i from s_i(y_i). Potentials are rounded, and so objectives are rounded up.
+to them that float32 could not tell mu_i from s_i(y_i).
+
+Potentials are rounded, and so objectives are rounded up. Where a pass sums up the gradient g of the loss term, too, in
+float64, the loss term is <w, g> plus the means of costs and entropies: free of the rounding of float32 potentials, but
+for outputs that are not quite the best because of it.
 
 With bounds w(mu) is projected to the bounds and D gains a term (`maxmargin.solvers.bounds`). Without regularization,
 lambda = 0, the only known bound is D = 0, at the true outputs: no loss is negative.
@@ -28,7 +32,7 @@ import numpy as np
 
 from maxmargin.checks import as_sample_weight, check_positive, check_share
 from maxmargin.features.kernel import complete, inner_product, kernel_of, squared_length
-from maxmargin.losses import NAMED, BoundedLoss, Loss, attained_on
+from maxmargin.losses import NAMED, BoundedLoss, ExpLoss, Loss, attained_on
 from maxmargin.persist.registry import kept
 from maxmargin.problem import new_weights, prepared
 from maxmargin.runtime.blocks import Blocks, new_blocks
@@ -43,7 +47,8 @@ from maxmargin.solvers.loss_pass import (
     IS_WRONG,
     LOSS,
     N_COLUMNS,
-    ROUNDING,
+    N_FACTORS,
+    SIZE,
     SLACK,
     assemble,
     loss_pass,
@@ -71,7 +76,8 @@ class Evaluation(NamedTuple):
     gradient: np.ndarray  # of the loss term, in float64; empty if it was not asked for
     cost: float  # of the mean parts where the loss is attained
     entropy: float  # rounded down
-    rounding: float  # by how much potentials that are rounded may change F(w)
+    rounding: float  # by how much potentials, sums and exponentials that are rounded may change F(w)
+    size: float  # of the scores: the sums of the magnitudes of their terms
     slack: float  # by how much the value is above what the oracle's outputs attain, where it is only an upper bound
     gaps: np.ndarray  # (n,) how much the loss of each example, less its slack, exceeds its value at a given dual point
     n_wrong: int  # oracle outputs worse than the true ones, or than stored ones
@@ -244,19 +250,29 @@ class Objective:
         n_inexact, n_wrong, n_beyond_reach = np.count_nonzero(values[:, SLACK:], axis=0)
         if n_beyond_reach:
             averages[:] = np.inf
-        rounding = float(np.linalg.norm(self.weight * values[:, ROUNDING])) / self.n  # of examples on their own
+        *_, eps, unit, _ = arguments
+        rounding = eps * self._root_sum_of_squares(values[:, SIZE] + unit * values[:, N_FACTORS]) / self.n
+        shift = rounding
+        if with_gradient and w.dtype == np.float32 and self.kernel is None and not n_beyond_reach:
+            precise = self.inner(w, gradient) + averages[COST] + averages[ENTROPY] + averages[SLACK]
+            shift += max(precise, 0.0) - averages[LOSS]
         return Evaluation(
-            value=self.primal(w, averages[LOSS] + rounding),
-            hard=self.primal(w, averages[HARD_LOSS] + rounding),
+            value=self.primal(w, averages[LOSS] + shift),
+            hard=self.primal(w, averages[HARD_LOSS] + shift),
             gradient=gradient,
             cost=averages[COST],
             entropy=averages[ENTROPY] - rounding,
             rounding=rounding,
+            size=self._root_sum_of_squares(values[:, SIZE]) * np.sqrt(self.n) / (float(self.weight.sum()) or 1.0),
             slack=averages[SLACK],
             gaps=self.weight * values[:, GAP] / self.n,
             n_wrong=int(n_wrong),
             n_inexact=int(n_inexact),
         )
+
+    def _root_sum_of_squares(self, values: np.ndarray) -> float:
+        """Of numbers of the examples, by their weights: rounding errors of one know nothing of those of another."""
+        return float(np.linalg.norm(self.weight * values))
 
     def _loss_arguments(
         self,
@@ -276,8 +292,8 @@ class Objective:
             Blocks(np.zeros(0, kind), np.zeros(1, np.int64)) if blocks is None else blocks
             for blocks, kind in ((means, dtype), (outputs, np.int32), (at and at.means, dtype))
         )
-        eps = float(np.finfo(dtype).eps)
-        return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, values
+        eps, unit = float(np.finfo(dtype).eps), loss.mu if isinstance(loss, ExpLoss) else 0.0
+        return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, unit, values
 
 
 def as_point(point: DualPoint | Blocks) -> DualPoint:

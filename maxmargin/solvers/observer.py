@@ -80,9 +80,11 @@ class Observer:
         if self.held_out is not None:
             self.best, self.lowest = self.held_out.best, self.primals[self.held_out.at]
             run.notes.append(self.held_out.summary)
-        certified = Certified(float(self.lowest), float(dual))
+        certified = Certified(run.confirmed(self.best, float(self.lowest)), float(dual))
         is_solved = self._is_enough(certified)
-        status = Status.HELD_OUT if was_solved and not is_solved else run.status(is_solved)
+        if was_solved and not is_solved:
+            run.verdict = Status.STALLED if self.held_out is None else Status.HELD_OUT
+        status = run.status(is_solved)
         if run.wrong_outputs:
             run.notes.append(f"The oracle returned an output worse than a known one {run.wrong_outputs} times.")
         if run.is_estimated:

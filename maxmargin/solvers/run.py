@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.checks import as_numbers
+from maxmargin.losses import RelaxedLoss
 from maxmargin.persist.registry import kept
 from maxmargin.runtime.blocks import Blocks
-from maxmargin.runtime.clock import Clock
+from maxmargin.runtime.clock import BrokenOff, Clock
 from maxmargin.solvers.active_sets import Carried, DualPoint, copied, no_means, no_sets, sets_of
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.held_out import HeldOut
@@ -274,6 +276,15 @@ class Run:
         if objective is self.objective:
             self.slack, self.n_inexact = evaluation.slack, evaluation.n_inexact
         return evaluation
+
+    def confirmed(self, w: np.ndarray, primal: float) -> float:
+        """The objective of the weights to return: by a pass with sums in float64, where `primal` may have others."""
+        objective = self.objective
+        is_rough = objective.passes.dtype == np.float32 and not (objective.l1 or self.is_estimated)
+        if is_rough and np.isfinite(primal) and not isinstance(objective.loss, RelaxedLoss):
+            with suppress(BrokenOff):
+                return objective.evaluate(w).value
+        return primal
 
     def is_rounding(self, certificate: Certificate) -> bool:
         """Whether only rounding, of the objective and of both terms of its bound, keeps the gap above the target."""

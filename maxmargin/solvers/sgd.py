@@ -170,8 +170,8 @@ def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient,
         theta = scratch.theta[: sizes[i]]
         delta = scratch.delta[: sizes[i]]
         truth = lazy_potentials(problem, loss, lazy, i, theta, delta)
-        h, _, mean, slack = attain(loss, problem, i, theta, delta, scratch)
-        gains += add_to_dual(problem, loss, i, weight[i], h - mean, theta, delta, gradient)
+        h, _, _, slack = attain(loss, problem, i, theta, delta, scratch)
+        gains += add_to_dual(problem, loss, i, weight[i], h - slack, theta, delta, gradient)
         t = lazy.state[STEPS] + 1
         step = step_size(rule, t)
         if rule.kind == POLYAK:

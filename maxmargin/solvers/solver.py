@@ -144,12 +144,13 @@ class Solver:
         if kept is not None:
             kept.resume()
         told = before_compiling(partial(print, COMPILING, flush=True)) if verbose else nullcontext()
-        with one_blas_thread, Interruptible(run), told, suppress(BrokenOff):
-            self.follow(run, observer if kept is None else kept.observe)
-        if not len(observer.trace):  # no pass of the oracle was finished
-            observer(Certificate(run.w, np.inf, objective.dual_value(0.0, np.zeros(objective.n_weights))))
+        with one_blas_thread, Interruptible(run), told:
+            with suppress(BrokenOff):
+                self.follow(run, observer if kept is None else kept.observe)
+            if not len(observer.trace):  # no pass of the oracle was finished
+                observer(Certificate(run.w, np.inf, objective.dual_value(0.0, np.zeros(objective.n_weights))))
+            result = observer.result()
         run.state = None  # which refers to the run: both are gone at once, not when Python finds them
-        result = observer.result()
         if kept is not None:
             kept.end(result.status)
         return result

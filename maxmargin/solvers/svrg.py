@@ -312,9 +312,9 @@ def svrg_steps(
         theta = scratch.theta[: known.size]
         delta = scratch.delta[: known.size]
         lazy_potentials(problem, loss, lazy, i, theta, delta)
-        h, _, mean, _ = attain(loss, problem, i, theta, delta, scratch)
-        entropy = h - mean if counts_entropy else 0.0
-        gains += add_to_dual(problem, loss, i, weight[i], entropy, theta, delta, gradient)
+        h, _, mean, slack = attain(loss, problem, i, theta, delta, scratch)
+        value = (h if counts_entropy else mean) - slack
+        gains += add_to_dual(problem, loss, i, weight[i], value, theta, delta, gradient)
         add_scaled(delta, known, -1.0)
         lazy_step(problem, lazy, bounds, i, delta, -eta * weight[i], 1 - eta * strength, -eta, 1.0)
         if is_saga:
