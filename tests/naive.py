@@ -248,3 +248,20 @@ def conlleval(y_true, y_pred):
         some, others = ({chunk for chunk in chunks if chunk[-1] == kind} for chunks in (true, found))
         lines.append(f"{kind:>17}: {line(some, others)}  {len(others)}")
     return "\n".join(lines)
+
+
+def value_of_chain(nodes, pairs, mu=0.0):
+    """The best score of a path, or mu log sum_y exp(score(y) / mu), in float64, at any length.
+
+    By products of matrices, neighbours first, so that no sum is longer than it must be.
+    """
+    nodes, pairs = np.asarray(nodes, float), np.asarray(pairs, float)
+    steps = np.concatenate([nodes[:1, np.newaxis, :].repeat(nodes.shape[1], axis=1), pairs + nodes[1:, np.newaxis, :]])
+    while len(steps) > 1:
+        n = len(steps) // 2 * 2
+        through = steps[0:n:2, :, :, np.newaxis] + steps[1:n:2, np.newaxis]
+        top = through.max(axis=2)
+        rest = mu * np.log(np.exp((through - top[:, :, np.newaxis]) / mu).sum(axis=2)) if mu else 0.0
+        steps = np.concatenate([top + rest, steps[n:]])
+    ends = steps[0, 0]
+    return ends.max() + (mu * np.log(np.exp((ends - ends.max()) / mu).sum()) if mu else 0.0)

@@ -100,7 +100,7 @@ def size_of_mixture(mu):
 
 @kernel
 def loss_pass(
-    problem, gradient, w, loss, sizes, weight, means, outputs, point, sets, eps, unit, values, lo, hi, scratch
+    problem, gradient, w, loss, sizes, weight, means, outputs, point, sets, eps, unit, is_mixed, values, lo, hi, scratch
 ):
     """Evaluate the losses of the examples lo:hi and fill in their values; add their gradient, unless it is empty.
 
@@ -108,7 +108,8 @@ def loss_pass(
     one, is replaced by it. What the rounding of a loss is relative to, in parts of eps, is the size of its two scores:
     that of the true output once, for the rounding of its potentials, that of the other output twice, once more for the
     sums of the oracle that chose it (`maxmargin.structures.chain_dp`). Exponentials add `unit`, the temperature, for
-    each of their factors: one for each part.
+    each of their factors: one for each part. Where outputs are mixed, the rounding of their mean parts is made up for
+    in the cost: what the dual point says of the weights where it was found is exact.
     """
     n = n_examples(problem)
     for i in range(lo, hi):
@@ -157,8 +158,8 @@ def loss_pass(
         values[i, GAP] += h - slack
         values[i, SLACK] = slack
         values[i, IS_WRONG] = is_wrong
-        if gradient.size > 0:
-            values[i, COST] = mean - slack - inner(theta, delta)  # nothing but what the rounding of mean parts changes
+        if gradient.size > 0 and is_mixed:
+            values[i, COST] = mean - slack - inner(theta, delta)
         if gradient.size > 0 and loss.margin:
             clear(theta)
             augment(problem, i, theta)

@@ -29,14 +29,12 @@ ACCURACY = 0.03  # of what a mixture with the new point could gain, to which the
 
 
 @helper
-def add_to_dual(problem, loss, i, weight, value, theta, delta, gradient):
+def add_to_dual(problem, loss, i, weight, entropy, theta, delta, gradient):
     """Add the mean parts `delta` of example i to a dual point, with their gradient divided by n; return weight * gain.
 
-    `value` is <theta, delta> plus the entropy, if that counts, before mean parts were rounded: what rounding has
-    changed is part of the gain, so that the bound is exact where it was found. Leaves theta changed, and the true
-    output subtracted from delta.
+    Leaves theta changed, and the true output subtracted from delta.
     """
-    gain = value - inner(theta, delta)
+    gain = entropy
     if loss.margin:
         clear(theta)
         augment(problem, i, theta)

@@ -32,7 +32,7 @@ import numpy as np
 
 from maxmargin.checks import as_sample_weight, check_positive, check_share
 from maxmargin.features.kernel import complete, inner_product, kernel_of, squared_length
-from maxmargin.losses import NAMED, BoundedLoss, ExpLoss, Loss, attained_on
+from maxmargin.losses import NAMED, BoundedLoss, ExpLoss, Loss, TopKLoss, attained_on
 from maxmargin.persist.registry import kept
 from maxmargin.problem import new_weights, prepared
 from maxmargin.runtime.blocks import Blocks, new_blocks
@@ -42,6 +42,7 @@ from maxmargin.solvers.bounds import dual_term, make_bounds, project
 from maxmargin.solvers.loss_pass import (
     COST,
     ENTROPY,
+    FINE,
     GAP,
     HARD_LOSS,
     IS_WRONG,
@@ -250,7 +251,7 @@ class Objective:
         n_inexact, n_wrong, n_beyond_reach = np.count_nonzero(values[:, SLACK:], axis=0)
         if n_beyond_reach:
             averages[:] = np.inf
-        *_, eps, unit, _ = arguments
+        *_, eps, unit, _, _ = arguments
         rounding = eps * self._root_sum_of_squares(values[:, SIZE] + unit * values[:, N_FACTORS]) / self.n
         shift = rounding
         if with_gradient and w.dtype == np.float32 and self.kernel is None and not n_beyond_reach:
@@ -292,8 +293,9 @@ class Objective:
             Blocks(np.zeros(0, kind), np.zeros(1, np.int64)) if blocks is None else blocks
             for blocks, kind in ((means, dtype), (outputs, np.int32), (at and at.means, dtype))
         )
-        eps, unit = float(np.finfo(dtype).eps), loss.mu if isinstance(loss, ExpLoss) else 0.0
-        return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, unit, values
+        eps = float(np.finfo(dtype).eps)
+        unit = loss.mu if isinstance(loss, ExpLoss) and eps > FINE else 0.0
+        return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, unit, isinstance(loss, TopKLoss), values
 
 
 def as_point(point: DualPoint | Blocks) -> DualPoint:

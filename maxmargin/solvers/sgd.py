@@ -26,6 +26,7 @@ from maxmargin.losses import attain
 from maxmargin.persist.registry import kept
 from maxmargin.problem import squared_norm
 from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.vectors import inner
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.lazy_weights import (
     STEPS,
@@ -171,7 +172,8 @@ def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient,
         delta = scratch.delta[: sizes[i]]
         truth = lazy_potentials(problem, loss, lazy, i, theta, delta)
         h, _, _, slack = attain(loss, problem, i, theta, delta, scratch)
-        gains += add_to_dual(problem, loss, i, weight[i], h - slack, theta, delta, gradient)
+        entropy = h - slack - inner(theta, delta)  # and what rounds the mean parts
+        gains += add_to_dual(problem, loss, i, weight[i], entropy, theta, delta, gradient)
         t = lazy.state[STEPS] + 1
         step = step_size(rule, t)
         if rule.kind == POLYAK:

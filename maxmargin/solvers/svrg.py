@@ -30,7 +30,7 @@ from maxmargin.losses import LEAST_TEMPERATURE, Loss, attain
 from maxmargin.persist.registry import kept
 from maxmargin.problem import n_examples
 from maxmargin.runtime.dispatch import kernel
-from maxmargin.runtime.vectors import add_scaled
+from maxmargin.runtime.vectors import add_scaled, inner
 from maxmargin.smoothing import SMOOTHINGS
 from maxmargin.solvers.bounds import project
 from maxmargin.solvers.lazy_weights import average, lazy_potentials, lazy_step, lazy_weights, turn
@@ -313,8 +313,8 @@ def svrg_steps(
         delta = scratch.delta[: known.size]
         lazy_potentials(problem, loss, lazy, i, theta, delta)
         h, _, mean, slack = attain(loss, problem, i, theta, delta, scratch)
-        value = (h if counts_entropy else mean) - slack
-        gains += add_to_dual(problem, loss, i, weight[i], value, theta, delta, gradient)
+        entropy = (h if counts_entropy else mean) - slack - inner(theta, delta)  # and what rounds the mean parts
+        gains += add_to_dual(problem, loss, i, weight[i], entropy, theta, delta, gradient)
         add_scaled(delta, known, -1.0)
         lazy_step(problem, lazy, bounds, i, delta, -eta * weight[i], 1 - eta * strength, -eta, 1.0)
         if is_saga:

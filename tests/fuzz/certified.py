@@ -84,6 +84,22 @@ def objective(w, blocks, C, weight, loss, l1_ratio=0.0):
     return total + (l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * np.dot(w, w)) / (n * C)
 
 
+def objective_of_chains(problem, w, C, loss):
+    """F(w) of chains of any length, whose outputs nobody enumerates: the hinge loss, or one smoothed by entropy."""
+    problem, w, n, total = in_precision(problem, np.float64), w.astype(float), n_examples(problem), 0.0
+    for i, size in enumerate(part_sizes(problem)):
+        theta, truth = np.zeros((2, size))
+        generics.scores(problem, w, i, theta)
+        generics.add_output(problem, i, generics.gold(problem, i), 1.0, truth)
+        score = theta @ truth
+        if loss.margin:
+            generics.augment(problem, i, theta)
+        n_labels = len(problem.penalty)
+        nodes, pairs = np.split(theta.reshape(-1, n_labels), [size // n_labels - n_labels])
+        total += (naive.value_of_chain(nodes, pairs, loss.mu * loss.is_smooth) - score) / n
+    return total + w @ w / (2 * n * C)
+
+
 def size_of_scores(problem, i, w, psi):
     """The sum of the magnitudes of potentials and features: what rounding is relative to, even where scores cancel."""
     theta = np.zeros(part_sizes(problem)[i], w.dtype)

@@ -9,8 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.fuzz.certified import false_certificate
+import numpy as np
+
+from maxmargin import BCFW, Casimir
+from maxmargin.losses import find_loss
+from tests.fuzz.certified import false_certificate, objective_of_chains
 from tests.fuzz.hostile import attempt
+from tests.fuzz.long_chains import KINDS, long_chains
 from tests.small import CASES, make
 
 N_INPUTS = int(os.environ.get("MAXMARGIN_FUZZ", "240"))
@@ -47,3 +52,19 @@ def test_hostile_inputs():
     findings = {seed: what for seed, what in outcomes.items() if what not in ("fitted", "refused")}
     assert not findings, "\n".join(f"{seed}: {attempt(seed).how}: {what}" for seed, what in findings.items())
     assert 0.2 * N_INPUTS < sum(what == "fitted" for what in outcomes.values()) < 0.9 * N_INPUTS
+
+
+def test_certificates_of_long_chains():
+    """In float32, whose sums they outgrow: objectives are those of float64 or a little more, bounds are below them."""
+    for seed in range(N_INPUTS // 40):
+        rng = np.random.default_rng(seed)
+        n_labels, C = int(rng.integers(2, 5)), 10 ** rng.uniform(-5, 0)
+        lengths = (10 ** rng.uniform(1, 4, rng.integers(1, 4))).astype(int)
+        problem = long_chains(rng, lengths, n_labels, int(rng.integers(1, 30)), KINDS[seed % len(KINDS)])
+        results = [
+            solver.solve(problem, C, tol=1e-6, max_passes=20, random_state=seed) for solver in (BCFW(), Casimir())
+        ]
+        true = [objective_of_chains(problem, result.w, C, find_loss("hinge")) for result in results]
+        for result, value in zip(results, true, strict=True):
+            assert value <= result.certificate.primal <= value * (1 + 1e-4), seed
+            assert result.certificate.dual <= min(true), seed
