@@ -158,13 +158,13 @@ def loss_pass(
         values[i, GAP] += h - slack
         values[i, SLACK] = slack
         values[i, IS_WRONG] = is_wrong
+        add_output(problem, i, true_output, -1.0, delta)
         if gradient.size > 0 and is_mixed:
-            values[i, COST] = mean - slack - inner(theta, delta)
+            values[i, COST] = mean - slack - truth - inner(theta, delta)
         if gradient.size > 0 and loss.margin:
             clear(theta)
             augment(problem, i, theta)
-            values[i, COST] += inner(theta, delta)
-        add_output(problem, i, true_output, -1.0, delta)
+            values[i, COST] += score_output(problem, i, theta, true_output) + inner(theta, delta)
         if means.values.size > 0:
             copy_into(means.values[means.start[i] : means.start[i + 1]], delta)
         if gradient.size > 0:

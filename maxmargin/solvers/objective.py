@@ -32,7 +32,7 @@ import numpy as np
 
 from maxmargin.checks import as_sample_weight, check_positive, check_share
 from maxmargin.features.kernel import complete, inner_product, kernel_of, squared_length
-from maxmargin.losses import NAMED, BoundedLoss, ExpLoss, Loss, TopKLoss, attained_on
+from maxmargin.losses import NAMED, BoundedLoss, ExpLoss, Loss, SquaredLoss, TopKLoss, attained_on
 from maxmargin.persist.registry import kept
 from maxmargin.problem import new_weights, prepared
 from maxmargin.runtime.blocks import Blocks, new_blocks
@@ -55,6 +55,7 @@ from maxmargin.solvers.loss_pass import (
     loss_pass,
 )
 
+MIXED = TopKLoss, SquaredLoss  # losses that are attained at other mean parts than those of an output, or marginals
 LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
 
 
@@ -295,7 +296,7 @@ class Objective:
         )
         eps = float(np.finfo(dtype).eps)
         unit = loss.mu if isinstance(loss, ExpLoss) and eps > FINE else 0.0
-        return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, unit, isinstance(loss, TopKLoss), values
+        return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, unit, isinstance(loss, MIXED), values
 
 
 def as_point(point: DualPoint | Blocks) -> DualPoint:
