@@ -93,32 +93,32 @@ def test_the_objective_is_that_of_the_paper():
 
 
 @pytest.mark.parametrize("cost", ["hamming", "normalized_hamming"])
-def test_estimators(words, cost):
-    X, y = words
+def test_estimators(words, cost, interpreted_kernels):
+    X, y = (part[:8] for part in words)
     tree = [Tree(x, edges=[(t, t + 1) for t in range(len(x) - 1)]) for x in X]
     models = (
         ChainSVM(rescaling="slack", cost=cost, fit_intercept=False),
         TreeSVM(rescaling="slack", cost=cost, fit_intercept=False),
     )
     chain, same = (
-        model.set_params(dtype="float64", tol=1e-4, C=1.0, random_state=0).fit(data, y)
+        model.set_params(dtype="float64", tol=1e-2, C=0.1, random_state=0).fit(data, y)
         for model, data in zip(models, (X, tree), strict=True)
     )
     assert chain.status_ is same.status_ is Status.OPTIMAL
-    assert np.isclose(chain.certificate_.primal, same.certificate_.primal, rtol=2e-4)
+    assert np.isclose(chain.certificate_.primal, same.certificate_.primal, rtol=2e-2)
     assert chain.score(X, y) > 0.8
-    margin = ChainSVM(cost=cost, fit_intercept=False, dtype="float64", tol=1e-4, C=1.0, random_state=0).fit(X, y)
+    margin = ChainSVM(cost=cost, fit_intercept=False, dtype="float64", tol=1e-2, C=0.1, random_state=0).fit(X, y)
     assert not np.isclose(margin.certificate_.primal, chain.certificate_.primal, rtol=1e-2)
 
 
-def test_where_nothing_costs_anything_the_optimum_is_zero():
+def test_where_nothing_costs_anything_the_optimum_is_zero(interpreted_kernels):
     model = ChainSVM(rescaling="slack").fit([np.eye(2), np.ones((3, 2))], [["a", "a"], ["a", "a", "a"]])
     assert model.status_ is Status.OPTIMAL
     assert model.certificate_.primal == 0
 
 
-def test_warm_starts_know_how_costs_were_rescaled(words):
-    X, y = words
+def test_warm_starts_know_how_costs_were_rescaled(words, interpreted_kernels):
+    X, y = (part[:8] for part in words)
     model = ChainSVM(rescaling="slack", warm_start=True, dtype="float64", random_state=0).fit(X, y)
     assert model.fit(X, y).n_iter_ == 0
     other = model.set_params(rescaling="margin").fit(X, y).certificate_
