@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -12,6 +13,7 @@ from maxmargin.checks import shown
 from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.checks import check_truths, flatten_weights
 from maxmargin.encode.rows import Rows, row_features, stack_rows
+from maxmargin.encode.vocabulary import Vocabulary, known_by_name, learn_names
 from maxmargin.runtime.blocks import Blocks
 from maxmargin.structures.candidates import CandidateProblem
 
@@ -20,10 +22,19 @@ from maxmargin.structures.candidates import CandidateProblem
 class CandidateEncoder(RowEncoder):
     """The encoder of candidate sets."""
 
+    vocabulary: Vocabulary | None = None  # of features that have names
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "vocabulary", self.vocabulary is None or self.vocabulary.size == self.n_features_in
+
     @classmethod
-    def learn(cls, X: Any, y: Any, *, dtype: Any, costs: Any = None) -> tuple[CandidateEncoder, CandidateProblem]:
+    def learn(
+        cls, X: Any, y: Any, *, dtype: Any, min_count: int, n_hashed: int | None, costs: Any = None
+    ) -> tuple[CandidateEncoder, CandidateProblem]:
         """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""
-        rows = stack_rows(X, noun="candidate set")
+        vocabulary, given = learn_names(X, min_count=min_count, n_hashed=n_hashed)
+        rows = stack_rows(given, noun="candidate set")
         labels = true_candidates(y, rows)
         truth, flat = rows.offsets[:-1] + labels, flatten_weights(costs, rows.lengths, "costs", "candidate set")
         if costs is None:
@@ -31,11 +42,11 @@ class CandidateEncoder(RowEncoder):
         if flat[truth].any():
             i = int(np.flatnonzero(flat[truth])[0])
             raise ValueError(f"costs[{i}] must be zero for the true candidate {labels[i]}, not {flat[truth[i]]:g}.")
-        encoder = cls.of(rows, dtype)
+        encoder = cls.of(rows, dtype, vocabulary=vocabulary)
         return encoder, encoder.assemble(rows, labels, flat)
 
     def problem(self, X: Any, y: Any = None) -> CandidateProblem:
-        rows = stack_rows(X, None, self.n_features_in, noun="candidate set")
+        rows = stack_rows(known_by_name(X, self.vocabulary), None, self.n_features_in, noun="candidate set")
         labels = np.zeros(len(rows.lengths)) if y is None else true_candidates(y, rows)
         return self.assemble(rows, labels, np.zeros(rows.offsets[-1]))
 

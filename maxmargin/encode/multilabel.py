@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.checks import LARGEST, as_numbers, check_choice
-from maxmargin.costs import COSTS
+from maxmargin.costs import COSTS, class_weights
 from maxmargin.encode.base import RowEncoder
 from maxmargin.encode.checks import check_array, check_truths
 from maxmargin.encode.edges import check_ends
@@ -62,11 +62,13 @@ class MultiLabelEncoder(RowEncoder):
         feature_names: np.ndarray | None,
         loss: Loss,
         cost: Any = None,
+        class_weight: Any = None,
+        label_weight: Any = None,
     ) -> tuple[MultiLabelEncoder, Any]:
         """The encoder and the problem of training data, whose rows scikit-learn has checked."""
         rows = stack_rows(X, np.ones(X.shape[0], np.int64))
         labels = check_indicators(y, X.shape[0])
-        costs = costs_of_labels(cost, labels.shape[1])
+        costs = costs_of_labels(cost, labels.shape[1]) * factors_of_labels(class_weight, label_weight, labels)
         warn_of_constant(labels)
         edges = edges_of(graph, labels)
         price = price_of(edges, labels.shape[1], len(labels), takes_sums=loss.oracle in ("exp", "topk"))
@@ -86,7 +88,7 @@ class MultiLabelEncoder(RowEncoder):
         n = np.shape(X)[0]
         rows = stack_rows(X, np.ones(n, np.int64), self.n_features_in)
         labels = np.zeros((n, self.n_labels), int) if y is None else check_indicators(y, n, self.n_labels)
-        return self.assemble(rows, labels, np.zeros(self.n_labels))
+        return self.assemble(rows, labels, np.zeros(labels.shape))
 
     def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray, most_entries: float = np.inf) -> Any:
         """Put rows, true labels and costs together, with tables of elimination of up to so many entries."""
@@ -102,7 +104,7 @@ class MultiLabelEncoder(RowEncoder):
             edge_offsets=n_edges * np.arange(n + 1),
             ends=np.tile(self.edges, (n, 1)),
             labels=labels.ravel(),
-            cost=np.tile(costs.astype(self.dtype), n),
+            cost=costs.ravel().astype(self.dtype),
             n_states=[2] * self.n_labels,
             edge_types=[EdgeType(a, b) for a, b in self.edges.tolist()],
             node_type=np.tile(np.arange(self.n_labels), n),
@@ -119,7 +121,7 @@ class MultiLabelEncoder(RowEncoder):
         return IndependentProblem(
             features=row_features(rows, self.dtype),
             labels=labels.ravel().astype(np.int32),
-            cost=np.tile(costs.astype(self.dtype), len(labels)),
+            cost=costs.ravel().astype(self.dtype),
             squared_norms=np.asarray(squares.sum(axis=1), np.float64),
             n_features=matrix.shape[1],
             n_labels=self.n_labels,
@@ -189,7 +191,7 @@ def warn_of_constant(labels: np.ndarray) -> None:
 
 
 def costs_of_labels(cost: Any, n_labels: int) -> np.ndarray:
-    """What it costs to get each label wrong; zeros where there is no cost."""
+    """(L,) what it costs to get each label wrong; zeros where there is no cost."""
     if cost is None:
         return np.zeros(n_labels)
     if isinstance(cost, str):
@@ -199,3 +201,23 @@ def costs_of_labels(cost: Any, n_labels: int) -> np.ndarray:
     if costs.shape != (n_labels,) or not ((costs >= 0).all() and (costs <= LARGEST).all()):
         raise ValueError(f"cost must hold {n_labels} numbers from 0 to {LARGEST:g}, one per label.")
     return costs
+
+
+def factors_of_labels(class_weight: Any, label_weight: Any, labels: np.ndarray) -> np.ndarray:
+    """(n, L) factors of the costs: by whether a label is on in truth, for all labels or for each, and one by one."""
+    n, n_labels = labels.shape
+    by_label = class_weight if isinstance(class_weight, (list, tuple)) else [class_weight] * n_labels
+    if len(by_label) != n_labels:
+        raise ValueError(f"class_weight must have {n_labels} entries, one per label, not {len(by_label)}.")
+    counts = np.stack([n - labels.sum(axis=0), labels.sum(axis=0)], axis=1)
+    weights = [
+        class_weights(weight, np.arange(2), np.maximum(count, 1))
+        for weight, count in zip(by_label, counts, strict=True)
+    ]
+    factors = np.array(weights)[np.arange(n_labels), labels]
+    if label_weight is None:
+        return factors
+    given = as_numbers("label_weight", label_weight)
+    if given.shape != labels.shape or not ((given >= 0).all() and (given <= LARGEST).all()):
+        raise ValueError(f"label_weight must hold numbers from 0 to {LARGEST:g}, in the shape of y, {labels.shape}.")
+    return factors * given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Self
@@ -12,9 +12,8 @@ import scipy.sparse as sp
 
 from maxmargin.checks import check_choice
 from maxmargin.encode.base import LabellingEncoder
-from maxmargin.encode.checks import check_examples
 from maxmargin.encode.rows import Rows, row_features
-from maxmargin.encode.vocabulary import Vocabulary, have_names, is_empty
+from maxmargin.encode.vocabulary import Vocabulary, known_by_name
 from maxmargin.features import Pairs, observed_features, split_features
 from maxmargin.runtime.blocks import starts_of
 
@@ -56,15 +55,7 @@ class PairwiseEncoder(LabellingEncoder):
 
     def by_name(self, X: Any, *, may_be_empty: bool = False) -> Any:
         """Sequences, which may be empty if said so, as the model knows their features: `Rows`, if these have names."""
-        are_named, X = have_names(X)
-        if self.vocabulary is None:
-            return X
-        if not are_named and not (may_be_empty and isinstance(X, Sequence) and all(map(is_empty, X))):
-            check_examples(X, "sequences of items", "sequence")
-            if isinstance(X[0], Sequence) and not len(X[0]):
-                raise ValueError("X[0] is empty: every example needs at least one item.")
-            raise TypeError("X must hold features by name, dictionaries or lists of strings, as in fit.")
-        return self.vocabulary.rows(X, may_be_empty=may_be_empty)
+        return known_by_name(X, self.vocabulary, may_be_empty=may_be_empty)
 
     def compact(self, w: np.ndarray) -> tuple[Self, np.ndarray]:
         """Without the names and pairs whose weights are zero, as L1 leaves most."""

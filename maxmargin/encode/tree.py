@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from maxmargin.costs import labelling_costs
 from maxmargin.encode.bunch import Bunch
-from maxmargin.encode.checks import check_examples, flatten_labels, learn_classes, locate
+from maxmargin.encode.checks import check_examples, flatten_labels, flatten_weights, learn_classes, locate
 from maxmargin.encode.edges import Graphs, check_parents, children_first, join_graphs
 from maxmargin.encode.pairs import PairwiseEncoder
 from maxmargin.encode.rows import Rows, append_columns, append_constant
@@ -74,6 +74,7 @@ class TreeEncoder(PairwiseEncoder):
         class_weight: Any = None,
         min_count: int = 1,
         n_hashed: int | None = None,
+        node_weight: Any = None,
     ) -> tuple[TreeEncoder, TreeProblem]:
         """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""
         X = check_trees(X)
@@ -88,7 +89,8 @@ class TreeEncoder(PairwiseEncoder):
             i, place = locate(node, nodes.offsets)
             label = classes[labels[node]].item()
             raise ValueError(f"y[{i}] has the label {label!r} at node {place}, which is not allowed there.")
-        costs = labelling_costs(cost, class_weight, classes, labels, nodes.lengths)
+        weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "tree")
+        costs = labelling_costs(cost, class_weight, classes, labels, nodes.lengths, weights)
         width = trees.edges.matrix.shape[1]
         known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary, "n_edge_features": width}
         encoder = cls.of(nodes, dtype, stores_sparse=bool(only_observed), **known)

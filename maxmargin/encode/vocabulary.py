@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.checks import check_count, shown
+from maxmargin.encode.checks import check_examples
 from maxmargin.encode.rows import Rows
 from maxmargin.persist.registry import register
 from maxmargin.runtime.garbage import no_garbage_collection
@@ -134,6 +135,19 @@ class Vocabulary:
     def rows(self, X: Iterable[Any], *, may_be_empty: bool = False) -> Rows:
         """The rows of sequences, which may be empty if said so, without the features that it does not know."""
         return read_rows(X, self.known, self.size, may_be_empty=may_be_empty)
+
+
+def known_by_name(X: Any, vocabulary: Vocabulary | None, *, may_be_empty: bool = False) -> Any:
+    """Sequences, which may be empty if said so, as a model knows their features: `Rows`, if these have names."""
+    are_named, X = have_names(X)
+    if vocabulary is None:
+        return X
+    if not are_named and not (may_be_empty and isinstance(X, Sequence) and all(map(is_empty, X))):
+        check_examples(X, "sequences of items", "sequence")
+        if isinstance(X[0], Sequence) and not len(X[0]):
+            raise ValueError("X[0] is empty: every example needs at least one item.")
+        raise TypeError("X must hold features by name, dictionaries or lists of strings, as in fit.")
+    return vocabulary.rows(X, may_be_empty=may_be_empty)
 
 
 def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | None, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple, Self, Unpack
@@ -135,8 +136,12 @@ class StructuredModel(FittedModel):
         y_dev: Any = None,
         callback: Any = None,
         checkpoint: Any = None,
+        **unknown: Any,
     ) -> Self:
         """Train on examples, of which `data` and `data_dev` say more; a fit that fails leaves the model as it was."""
+        if unknown:
+            known = ", ".join(inspect.signature(self.fit).parameters)
+            raise TypeError(f"fit of {type(self).__name__} takes no argument {next(iter(unknown))!r}, only {known}.")
         if checkpoint is not None:
             check_checkpoint(checkpoint)
         encoder, problem, order, lower, upper = self._encode(X, y, **(data or {}))

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any, Self, Unpack
 
 from maxmargin.encode.candidates import CandidateEncoder
-from maxmargin.estimators.families import CRF, SVM, ArrayModel, WithMarginals, WithMaxMarginals
+from maxmargin.estimators.families import CRF, SVM, ArrayModel, WithMarginals, WithMaxMarginals, WithNames
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator
 
 
 @estimator
-class CandidateModel(WithMaxMarginals, WithMarginals, ArrayModel):
+class CandidateModel(WithMaxMarginals, WithMarginals, WithNames, ArrayModel):
     """What the models of candidate sets share."""
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[CandidateEncoder, Any]:
-        return CandidateEncoder.learn(X, y, dtype=self.dtype, **data)
+        options = {"dtype": self.dtype, "min_count": self.min_count, "n_hashed": self.n_hashed}
+        return CandidateEncoder.learn(X, y, **options, **data)
 
     @documents_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
@@ -22,7 +23,8 @@ class CandidateModel(WithMaxMarginals, WithMarginals, ArrayModel):
 
         Parameters
         ----------
-        X : list of (K_i, F) arrays or sparse matrices, one row per candidate
+        X : list of (K_i, F) arrays or sparse matrices, one row per candidate; or list of lists of candidates, feature
+            dictionaries or lists of names (see `feature_names_in_`)
         y : (n,) indices of the true candidates
         """
         return self._fit(X, y, sample_weight, **options)
@@ -43,6 +45,8 @@ class CandidateSVM(SVM, CandidateModel):
         The weights.
     n_features_in_ : int
         The number of features F.
+    feature_names_in_ : (F,) array
+        Their names, if they were given by name, as to `ChainSVM`, and are not hashed.
 
     Examples
     --------
@@ -63,7 +67,8 @@ class CandidateSVM(SVM, CandidateModel):
 
         Parameters
         ----------
-        X : list of (K_i, F) arrays or sparse matrices, one row per candidate
+        X : list of (K_i, F) arrays or sparse matrices, one row per candidate; or list of lists of candidates, feature
+            dictionaries or lists of names (see `feature_names_in_`)
         y : (n,) indices of the true candidates
         costs : list of (K_i,) costs of predicting each candidate, zero for the true one; by default 1 for all others
         """
@@ -79,7 +84,7 @@ class CandidateCRF(CRF, CandidateModel):
 
     Attributes
     ----------
-    coef_, n_features_in_ : as those of `CandidateSVM`
+    coef_, n_features_in_, feature_names_in_ : as those of `CandidateSVM`
 
     Examples
     --------

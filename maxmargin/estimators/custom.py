@@ -6,12 +6,14 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from maxmargin import inference
+from maxmargin.checks import check_count
 from maxmargin.encode.base import Encoder
 from maxmargin.encode.custom import CustomEncoder, ProblemEncoder
-from maxmargin.estimators.base import StructuredModel
-from maxmargin.estimators.families import SVM
+from maxmargin.estimators.base import StructuredModel, as_seed
+from maxmargin.estimators.families import SVM, WithMarginals, WithMaxMarginals
 from maxmargin.estimators.parameters import FitOptions, documents_fit, estimator, parameter
-from maxmargin.problem import topk_oracle
+from maxmargin.problem import exp_oracle, max_marginals, sample_oracle, topk_oracle
 from maxmargin.runtime.dispatch import supports
 
 
@@ -50,6 +52,12 @@ class OwnStructure(StructuredModel):
             needed = "a method k_best or outputs of the model, or topk_oracle of a problem"
             raise TypeError(f"predict_topk needs the K best outputs: {needed}.")
         return super()._predict_topk(problem, k)
+
+
+def check_has(problem: Any, function: Any, method: str) -> None:
+    """Raise unless a problem implements what a method needs."""
+    if not supports(function, problem):
+        raise TypeError(f"{method} needs {function.__name__} of the problem, which {type(problem).__name__} lacks.")
 
 
 @estimator
@@ -98,13 +106,14 @@ class StructuredSVM(SVM, OwnStructure):
 
 
 @estimator
-class ProblemModel(OwnStructure):
+class ProblemModel(SVM, WithMaxMarginals, WithMarginals, OwnStructure):
     """A model around any problem of your own: a class, or a compiled NamedTuple, with the functions of a problem.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), lambda = 1/(n C), and certifies how far from the
     optimum it can at most be. The method `score` is minus the mean cost of predictions: the higher the better, at most
-    0. `predict_topk` needs the top-K oracle of the problem, the log loss its exp oracle. A warm start needs the same
-    objects X and y, unchanged.
+    0. `predict_topk` needs the top-K oracle of the problem; the log loss, `predict_marginals` and `log_likelihood` its
+    exp oracle; `sample` its sample oracle; `decision_function` its max-marginals. A warm start needs the same objects X
+    and y, unchanged.
 
     Attributes
     ----------
@@ -146,3 +155,47 @@ class ProblemModel(OwnStructure):
 
     def _structure(self) -> dict[str, Any]:
         return {"make_problem": self.make_problem, "decode_row": self.decode}
+
+    def _predict_marginals(self, problem: Any) -> Any:
+        check_has(problem, exp_oracle, "predict_marginals")
+        return super()._predict_marginals(problem)
+
+    def _decision_function(self, problem: Any) -> Any:
+        check_has(problem, max_marginals, "decision_function")
+        return super()._decision_function(problem)
+
+    def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
+        """Log p(y_i | x_i) of an output of each example under p(y) ~ exp(score(y)).
+
+        Parameters
+        ----------
+        X, y : as in `fit`
+
+        Returns
+        -------
+        (n,) array
+        """
+        problem = self._problem_with_truth(X, y)
+        check_has(problem, exp_oracle, "log_likelihood")
+        return inference.log_likelihoods(problem, self._w, self.n_jobs)
+
+    def sample(self, X: Any, n_samples: int = 1, random_state: Any = None) -> list[Any]:
+        """Independent outputs of each example, drawn from p(y) ~ exp(score(y)).
+
+        Parameters
+        ----------
+        X : as in `fit`
+        n_samples : the number of outputs of each example
+        random_state : int, RandomState or Generator, default=None
+            Seed of the draws.
+
+        Returns
+        -------
+        list with a list or array of n_samples outputs for each example
+        """
+        check_count("n_samples", n_samples)
+        problem = self._problem(X)
+        check_has(problem, sample_oracle, "sample")
+        rng = np.random.default_rng(as_seed(random_state))
+        drawn = inference.samples(problem, self._w, n_samples, rng, self.n_jobs)
+        return [self._encoder.decode(problem, i, rows) for i, rows in enumerate(drawn)]

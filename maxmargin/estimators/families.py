@@ -187,7 +187,30 @@ class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
 
 
 @estimator
-class NamedModel(LabelModel):
+class WithNames(StructuredModel):
+    """A model of features that may have names."""
+
+    min_count: int = parameter(
+        "int", "Leave out features given by name that occur less often than that in the training examples.", default=1
+    )
+    n_hashed: int | None = parameter(
+        "int",
+        "Hash names onto that many features, and keep none of them: less memory, but those that meet share weights.",
+        default=None,
+    )
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """The names of the features, if they have any and are not hashed."""
+        check_is_fitted(self)
+        vocabulary = self._encoder.vocabulary
+        if vocabulary is None or vocabulary.n_hashed is not None:
+            raise AttributeError("feature_names_in_ is only there for features that were given by name, not hashed.")
+        return np.array(vocabulary.names, object)
+
+
+@estimator
+class NamedModel(WithNames, LabelModel):
     """A model of labels with weights of features, which may have names."""
 
     only_observed: bool | str = parameter(
@@ -198,27 +221,10 @@ class NamedModel(LabelModel):
         "with one or two labels. Rows are then stored sparse, and so is ``coef_.emissions``.",
         default=False,
     )
-    min_count: int = parameter(
-        "int", "Leave out features given by name that occur less often than that in the training examples.", default=1
-    )
-    n_hashed: int | None = parameter(
-        "int",
-        "Hash names onto that many features, and keep none of them: less memory, but those that meet share weights.",
-        default=None,
-    )
 
     def _learn(self, X: Any, y: Any, **data: Any) -> Any:
         options = {"only_observed": self.only_observed, "min_count": self.min_count, "n_hashed": self.n_hashed}
         return super()._learn(X, y, **options, **data)
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """The names of the features, if they have any and are not hashed."""
-        check_is_fitted(self)
-        vocabulary = self._encoder.vocabulary
-        if vocabulary is None or vocabulary.n_hashed is not None:
-            raise AttributeError("feature_names_in_ is only there for features that were given by name, not hashed.")
-        return np.array(vocabulary.names, object)
 
 
 @estimator

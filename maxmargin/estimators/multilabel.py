@@ -151,9 +151,28 @@ class MultiLabelSVM(RelaxableSVM, MultiLabelModel):
         "Cost of an output: the number of wrong labels, the share of them, or the sum of what each wrong one costs.",
         default="hamming",
     )
+    class_weight: Any = parameter(
+        'dict, "balanced" or list of such',
+        "Factors of the cost by whether a label is on in truth, such as ``{1: 5.0}``: of all labels, or of each.",
+        default=None,
+    )
+
+    @documents_fit
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, label_weight: Any = None, **options: Unpack[FitOptions]
+    ) -> Self:
+        """Train on examples.
+
+        Parameters
+        ----------
+        X : (n, F) array or sparse matrix
+        y : (n, L) array or sparse matrix, 1 (or True) where an example has a label, else 0
+        label_weight : (n, L) weights of labels in the cost, such as how sure one is of each
+        """
+        return self._fit(X, y, sample_weight, {"label_weight": label_weight}, **options)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MultiLabelEncoder, Any]:
-        return super()._learn(X, y, cost=self.cost, **data)
+        return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
 
 
 @estimator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,6 +48,13 @@ class RelaxableModel(WithMaxMarginals, WithMarginals):
     def _method(self, problem: Any) -> tuple[Solver, Loss]:
         if getattr(self, "loss", None) != "auto" or supports(exp_oracle, problem):
             return super()._method(problem)
+        warnings.warn(
+            "Sums over all labellings are out of reach, as the treewidth of the graphs is too large: a relaxed loss is "
+            "minimised, of which even the optimum can predict worse than a model without edges. Compare with one, join "
+            'less, or set loss="relaxed" if that is what you want.',
+            UserWarning,
+            stacklevel=2,
+        )
         return self._find_solver(self._relaxed), self._relaxed
 
     def predict_marginals(self, X: Any, *, return_exact: bool = False) -> Any:

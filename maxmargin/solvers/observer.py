@@ -11,6 +11,8 @@ from maxmargin.solvers.objective import Certificate
 from maxmargin.solvers.run import Result, Run
 from maxmargin.trace import Certified, Status, Trace
 
+SEEN = "best", "lowest", "attained", "primals"
+
 
 class Observer:
     """Sees every certificate of a run: keeps the trace and the best weights, reports, and decides when to stop."""
@@ -28,14 +30,16 @@ class Observer:
         self.verbose = verbose
         self.callback = callback
         self.trace = Trace(notes=run.notes)
-        self.best, self.lowest = run.w, np.inf
+        self.best, self.lowest, self.attained = run.w, np.inf, np.inf
         self.primals: list[float] = []  # of all certificates
 
     def __call__(self, certificate: Certificate) -> bool:
         """Take note of a certificate; return whether to stop."""
         run, trace = self.run, self.trace
-        if certificate.primal < self.lowest or self.keeps_last or not self.primals:
-            self.best, self.lowest = certificate.w.copy(), certificate.primal
+        # Bounds of an inexact oracle are the looser the larger the weights: what its outputs attain tells more.
+        attained = certificate.primal - (run.slack if run.objective.is_bounded else 0.0)
+        if attained < self.attained or self.keeps_last or not self.primals:
+            self.best, self.lowest, self.attained = certificate.w.copy(), certificate.primal, attained
         self.primals.append(certificate.primal)
         trace.append(
             passes=run.passes,
@@ -60,12 +64,13 @@ class Observer:
     def snapshot(self) -> dict[str, Any]:
         """What it has seen so far."""
         held_out = None if self.held_out is None else self.held_out.snapshot()
-        seen = {name: getattr(self, name) for name in ("best", "lowest", "primals")}
+        seen = {name: getattr(self, name) for name in SEEN}
         return {**seen, "rows": self.trace.rows, "extras": self.trace.extras, "held_out": held_out}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Go on from there."""
-        self.best, self.lowest, self.primals = (snapshot[name] for name in ("best", "lowest", "primals"))
+        for name in SEEN:
+            setattr(self, name, snapshot[name])
         self.trace.rows, self.trace.extras = snapshot["rows"], snapshot["extras"]
         if self.held_out is not None:
             self.held_out.restore(snapshot["held_out"])
@@ -93,7 +98,7 @@ class Observer:
             if not is_solved:
                 run.notes.append(
                     f"The best outputs of {run.n_inexact} examples are not known, only bounds of their scores: they "
-                    f"leave {run.slack:.3g} of the gap open."
+                    f"leave {run.slack:.3g} of the gap open. Weights are judged by what known outputs attain."
                 )
         elif run.n_inexact:
             run.notes.append(

@@ -225,6 +225,7 @@ def test_scikit_learn_checks():
             "check_sample_weight_equivalence_on_sparse_data",
         ],
         "labels are 0 or 1, not classes": [
+            "check_class_weight_classifiers",
             "check_classifiers_classes",
             "check_classifiers_one_label",
             "check_classifiers_regression_target",
