@@ -32,7 +32,6 @@ def replacing(path: Any, *, mode: int | None = None, lasts: bool = True) -> Iter
     lasts : whether it must be on disk, as a whole, even if the power fails right after
     """
     target = writable(path)
-    remove_abandoned(target.parent, target.name)
     kept = stat.S_IMODE(target.stat().st_mode) if mode is None and target.exists() else None
     file, beside = _open_beside(target, mode if mode is not None else 0o666 if kept is None else kept)
     try:
@@ -52,13 +51,17 @@ def replacing(path: Any, *, mode: int | None = None, lasts: bool = True) -> Iter
 
 
 def writable(path: Any) -> Path:
-    """The file that a path leads to, through links; raises an OSError of one sentence if it cannot be written."""
+    """The file that a path leads to, through links; raises an OSError of one sentence if it cannot be written.
+
+    What killed processes have left beside it goes away.
+    """
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{os.fspath(path)!r} cannot be written: it is a folder.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{os.fspath(path)!r} cannot be written: its folder does not exist.")
     try:
+        remove_abandoned(target.parent, target.name)
         file, beside = _open_beside(target, 0o600)
         with file:
             beside.unlink()

@@ -168,6 +168,10 @@ def sparse(hostile):
     hostile.change_features(lambda x: kind(x) if x.ndim == 2 else x, share=0.8)
 
 
+def masked(hostile):
+    hostile.change_features(lambda x: np.ma.array(x, mask=hostile.rng.random(x.shape) < 0.3))
+
+
 def broken_sparse(hostile):
     how = hostile.pick(["beyond", "negative", "falling", "long", "late", "short", "nan", "unsorted", "float"])
 
@@ -206,7 +210,19 @@ def not_a_list(hostile):
 
 def with_odd_truth(hostile):
     n = len(hostile.X) if hasattr(hostile.X, "__len__") else 1
-    odd = [None, [], [None] * n, ["x"] * n, [[]] * n, [1.5] * n, [[-1]] * n, [10**400] * n, np.zeros((n, 2, 2)), 7]
+    odd = [
+        None,
+        [],
+        [None] * n,
+        ["x"] * n,
+        [[]] * n,
+        [1.5] * n,
+        [[-1]] * n,
+        [["a", "a\0"]] * n,
+        [10**400] * n,
+        np.zeros((n, 2, 2)),
+        7,
+    ]
     hostile.y = hostile.pick([*odd, [[np.nan]] * n, np.full(n, "a"), [{}] * n, [hostile.y] * n])
 
 
@@ -306,6 +322,7 @@ OF_FEATURES = [
     of_other_shapes,
     sparse,
     broken_sparse,
+    masked,
     not_a_list,
 ]
 OF_NUMBERS = [
