@@ -22,7 +22,8 @@ from maxmargin.runtime.blocks import Blocks
 from maxmargin.runtime.modes import is_interpreted
 from maxmargin.runtime.passes import Passes
 
-ROWS, ENTRIES = 128, 8192  # that there is room for at first
+ROOM = 128, 8192  # for positions and their features, at first
+MOST_ROOM = 4000, 1_000_000  # that is kept
 
 
 def best_labels(encoder: Any, X: Any, w: np.ndarray) -> np.ndarray | None:
@@ -37,7 +38,8 @@ def best_labels(encoder: Any, X: Any, w: np.ndarray) -> np.ndarray | None:
     try:
         return lone.best_labels(X, w)
     finally:
-        pool.append(lone)
+        if all(room <= most for room, most in zip(lone.room, MOST_ROOM, strict=True)):
+            pool.append(lone)
 
 
 class LoneSequence:
@@ -52,7 +54,7 @@ class LoneSequence:
         self.encoder = encoder
         self.feasible: set[int] = set()  # lengths
         self.codes = self._new_codes()
-        self._make_room(ROWS, ENTRIES)
+        self._make_room(*ROOM)
 
     def _new_codes(self) -> Codes:
         return Codes(self.encoder.vocabulary.known)  # type: ignore[union-attr]

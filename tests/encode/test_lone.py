@@ -43,8 +43,7 @@ def together(model, X):
 def test_one_sequence_after_another(model):
     X = [*sequences(40, 9, seed=1), [WORDS[:50]] * 200, *sequences(5, 3, seed=3)]
     assert alone(model, X) == together(model, X)
-    (lone,) = model._encoder.lone_sequences
-    assert lone.room[0] >= max(map(len, X))
+    assert max(lone.room[0] for lone in model._encoder.lone_sequences) >= max(map(len, X))
 
 
 ODD = [
@@ -96,3 +95,10 @@ def test_lengths_that_cannot_be():
     assert len(model.predict([[["w1"]] * 3])[0]) == 3
     with pytest.raises(ValueError, match=r"No labelling of X\[0\], of length 4, keeps to allowed_transitions"):
         model.predict([[["w1"]] * 4])
+
+
+def test_no_room_is_kept_for_very_long_sequences(model):
+    x = [["w1"], ["w2", "w3"]] * 3000
+    assert alone(model, [x]) == together(model, [x])
+    model.predict([x[:2]])
+    assert max(lone.room[0] for lone in model._encoder.lone_sequences) < len(x)
