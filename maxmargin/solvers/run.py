@@ -164,9 +164,10 @@ class Run:
 
     @property
     def timed_out(self) -> bool:
-        """Whether what is left of the time limit is for the last certificate, if it takes less than all of it."""
-        room = self.certificate_seconds
-        return self.seconds + room * (room < self.clock.limit) >= self.clock.limit
+        """Whether what is left of the time limit is for the last certificate, and to confirm it, as far as they fit."""
+        once, limit = self.certificate_seconds, self.clock.limit
+        room = next((room for room in ((1 + self.is_rough) * once, once) if room < limit), 0.0)
+        return self.seconds + room >= limit
 
     @property
     def must_stop(self) -> bool:
@@ -279,12 +280,17 @@ class Run:
 
     def confirmed(self, w: np.ndarray, primal: float) -> float:
         """The objective of the weights to return: by a pass with sums in float64, where `primal` may have others."""
-        objective = self.objective
-        is_rough = objective.passes.dtype == np.float32 and not (objective.l1 or self.is_estimated)
-        if is_rough and np.isfinite(primal) and not isinstance(objective.loss, RelaxedLoss):
+        if self.is_rough and np.isfinite(primal):
             with suppress(BrokenOff):
-                return objective.evaluate(w).value
+                return self.objective.evaluate(w).value
         return primal
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether objectives may have other sums than those in float64."""
+        objective = self.objective
+        is_known = objective.l1 or self.is_estimated or isinstance(objective.loss, RelaxedLoss)
+        return objective.passes.dtype == np.float32 and not is_known
 
     def is_rounding(self, certificate: Certificate) -> bool:
         """Whether only rounding, of the objective and of both terms of its bound, keeps the gap above the target."""
