@@ -40,8 +40,19 @@ def test_what_belongs_to_others_is_not_read(path, monkeypatch):
 
 
 @posix
-def test_root_and_the_owner_of_the_package_are_trusted():
-    assert {0, os.geteuid(), os.stat(entries.__file__).st_uid} == entries._trusted()
+def test_root_and_the_owner_of_the_package_are_trusted(path, monkeypatch):
+    """As where an image is built by one user and run by another."""
+    owner = path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    monkeypatch.setattr(entries, "_trusted", entries._trusted.__wrapped__)
+    assert 0 in entries._trusted()
+    monkeypatch.setattr(entries, "__file__", str(path))  # which belongs to the owner of the entry
+    assert Entry.read(path) == ENTRY
+    if owner == 0:
+        os.chown(path, owner + 2, -1)
+        monkeypatch.setattr(entries, "__file__", str(path.parent))
+        with pytest.warns(UserWarning, match="others could have written"), pytest.raises(PermissionError):
+            Entry.read(path)
 
 
 def test_an_entry_is_not_read_under_another_name(path):
