@@ -11,7 +11,7 @@ from rich.spinner import Spinner
 
 from maxmargin.cli.terminal import Terminal
 from maxmargin.runtime.cache import COMPILING, before_compiling
-from maxmargin.trace import Trace
+from maxmargin.trace import Certified, Trace
 
 INTERVAL = 5.0  # seconds between two lines that are not in a terminal; each is a tenth longer than the one before
 
@@ -75,8 +75,8 @@ class Progress:
 
     def line(self, trace: Trace) -> str:
         """The last certificate."""
-        primal, gap = trace.last("primal"), trace.last("gap")
-        relative = gap / primal if primal > 0 else 0.0
+        primal = trace.last("primal")
+        relative = Certified(primal, trace.last("dual")).relative_gap
         parts = [
             f"pass {trace.last('passes'):4.0f}",
             f"objective {primal:.6f}",
