@@ -36,6 +36,7 @@ from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem, g
 
 ELIMINATION, CUT, RELAXATION, EXPANSION = range(len(METHODS))
 CUT_WORK = 20.0  # operations per part
+MOST_EDGES = 4  # per node, of graphs that are likely to have a cut: planar ones have three, those of labels more
 MOST_ROUNDS = 200  # of message passing, there and back
 SETTLED = 1e-3  # of the gap between bound and labels: rounds that close less are the last
 
@@ -154,7 +155,9 @@ def loopy_workspace(problem, n_best):
 @implements(generics.oracle_work, LoopyProblem)
 def loopy_work(problem):
     nodes, sizes = problem.nodes, generics.part_sizes(problem)
-    has_cut = np.maximum.reduceat(nodes.n_parts[nodes.kind], nodes.offsets[:-1]) == 2
+    has_two_states = np.maximum.reduceat(nodes.n_parts[nodes.kind], nodes.offsets[:-1]) == 2
+    is_sparse = np.diff(problem.edges.offsets) <= MOST_EDGES * np.diff(nodes.offsets)
+    has_cut = has_two_states & is_sparse
     by_search = np.where(has_cut, CUT_WORK, RELAXATION_WORK) * sizes
     return np.where(problem.plan.which == NONE, by_search, n_operations(problem.plan)).mean() / sizes.mean()
 

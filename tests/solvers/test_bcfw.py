@@ -13,8 +13,9 @@ from maxmargin.features import DenseFeatures, Gram
 from maxmargin.runtime import interpreted
 from maxmargin.solvers import BCFW, Auto, FrankWolfe, sum_tree
 from maxmargin.solvers.active_sets import StoredLoss
-from maxmargin.solvers.auto import USUAL, work_of
+from maxmargin.solvers.auto import EXPENSIVE, USUAL, work_of
 from maxmargin.solvers.objective import Objective
+from maxmargin.structures.loopy import with_oracles
 from maxmargin.structures.pairwise import make_pairwise, with_elimination
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
@@ -197,22 +198,35 @@ def test_auto_reads_no_clock(monkeypatch, n_jobs):
     assert all(np.array_equal(result.w, found[0].w) for result in found)
 
 
+def pairwise_of(n_nodes, pairs):
+    """One graph of two states per node."""
+    rng = np.random.default_rng(0)
+    none = Gram(np.zeros(0), np.zeros(1, np.int64))
+    nodes, edges = (DenseFeatures(rng.normal(size=(size, 1)), none) for size in (n_nodes, len(pairs)))
+    offsets = (np.array([0, size]) for size in (n_nodes, len(pairs)))
+    labels = rng.integers(2, size=n_nodes)
+    return make_pairwise(nodes, edges, (1, 1), *offsets, np.array(pairs), labels, np.ones(n_nodes), n_states=[2])
+
+
 @pytest.mark.parametrize(("n_labels", "cache"), [(4, 0), (12, 50)])
 def test_auto_counts_the_work_of_oracles(n_labels, cache):
     """Labels that all meet take a table of 2^k entries for each k up to their number, of a term per label."""
-    rng, pairs = np.random.default_rng(0), list(itertools.combinations(range(n_labels), 2))
-    none = Gram(np.zeros(0), np.zeros(1, np.int64))
-    nodes, edges = (DenseFeatures(rng.normal(size=(size, 1)), none) for size in (n_labels, len(pairs)))
-    offsets = (np.array([0, size]) for size in (n_labels, len(pairs)))
-    labels = rng.integers(2, size=n_labels)
-    graph = make_pairwise(nodes, edges, (1, 1), *offsets, np.array(pairs), labels, np.ones(n_labels), n_states=[2])
-    problem = with_elimination(graph)
+    pairs = list(itertools.combinations(range(n_labels), 2))
+    problem = with_elimination(pairwise_of(n_labels, pairs))
     n_parts = 2 * n_labels + 4 * len(pairs)
     assert work_of(problem) >= sum(2**k * k for k in range(1, n_labels + 1)) / n_parts
     with interpreted():
         note = Auto().solve(problem, max_passes=1, random_state=0).trace.notes[0]
     assert note.startswith(f"Chose steps='pairwise', sampling='permutation', cache={cache}: the oracle takes about")
     assert work_of(toy_chains()) == USUAL
+
+
+def test_the_work_of_graphs_of_large_treewidth():
+    """Grids of two states are likely to have a cut, labels that all meet are not."""
+    grid = [(k, k + 1) for k in range(900) if k % 30 < 29] + [(k, k + 30) for k in range(870)]
+    all_pairs = list(itertools.combinations(range(40), 2))
+    cuts, labels = (with_oracles(pairwise_of(*graph)) for graph in ((900, grid), (40, all_pairs)))
+    assert USUAL < work_of(cuts) < EXPENSIVE <= work_of(labels)
 
 
 def test_a_start_without_active_sets_starts_afresh():
