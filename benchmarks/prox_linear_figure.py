@@ -127,21 +127,18 @@ def worst_over_best(runs: dict[str, Figure]) -> float:
 def main() -> None:
     arguments = parse_arguments(
         __doc__,
-        ("--words", {"type": int, "default": 100, "help": "to train on"}),
-        ("--passes", {"type": float, "default": 200.0, "help": "over the words, as oracle calls"}),
+        ("--words", {"type": int, "default": 50, "help": "to train on"}),
+        ("--passes", {"type": float, "default": 160.0, "help": "over the words, as oracle calls"}),
         ("--seeds", {"type": int, "default": 2, "help": "runs of each variant"}),
     )
     figures = in_fresh_process(train_all, arguments.words, arguments.passes, arguments.seeds)
     ratios = {title: worst_over_best(runs) for title, runs in figures.items()}
+    print_table("The last objective of the worst choice, over that of the best", ["", "ratio"], ratios.items())
     adaptive, constant = ratios["6b: mu, adaptive"], ratios["6c: mu, constant"]
+    *fixed, free = (run["objectives"][-1] for run in figures["7a: eta"].values())
     bars = [
-        Bar(
-            "mu/k depends less on mu than a constant mu", f"{adaptive:.3f} against {constant:.3f}", adaptive < constant
-        ),
-        *(
-            Bar(f"{title[4:]}: the worst choice within 10 % of the best", f"{ratios[title]:.3f}", ratios[title] <= 1.1)
-            for title in ("7a: eta", "7b: iterations", "7c: start")
-        ),
+        Bar("mu/k depends less on mu than mu itself", f"{adaptive:.3f} against {constant:.3f}", adaptive < constant),
+        Bar("a free eta at or below the best fixed one", f"{free:.4f} against {min(fixed):.4f}", free <= min(fixed)),
     ]
     report(figures, bars, arguments.json)
 
