@@ -47,6 +47,7 @@ class SequenceModel(LabelModel):
         *,
         lengths: Any = None,
         lengths_dev: Any = None,
+        position_weight: Any = None,
         **options: Unpack[FitOptions],
     ) -> Self:
         """Train on sequences.
@@ -57,8 +58,10 @@ class SequenceModel(LabelModel):
             iterator of sequences of items, feature dictionaries or lists of names (see `feature_names_in_`)
         y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
         lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
+        position_weight : list of (T_i,) weights of the positions in the cost
         """
-        return self._fit(X, y, sample_weight, {"lengths": lengths}, {"lengths": lengths_dev}, **options)
+        data = {"lengths": lengths, "position_weight": position_weight}
+        return self._fit(X, y, sample_weight, data, {"lengths": lengths_dev}, **options)
 
     def _outputs(self, y: Any, data: Mapping[str, Any]) -> Any:
         is_flat = data.get("lengths") is not None and np.ndim(y[0]) == 0
@@ -83,31 +86,6 @@ class SequenceModel(LabelModel):
 @estimator
 class SequenceSVM(LabelSVM, SequenceModel):
     """What structural SVMs on sequences share."""
-
-    @documents_fit
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        lengths: Any = None,
-        lengths_dev: Any = None,
-        position_weight: Any = None,
-        **options: Unpack[FitOptions],
-    ) -> Self:
-        """Train on sequences.
-
-        Parameters
-        ----------
-        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`; or list or
-            iterator of sequences of items, feature dictionaries or lists of names (see `feature_names_in_`)
-        y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
-        lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
-        position_weight : list of (T_i,) weights of the positions in the cost
-        """
-        data = {"lengths": lengths, "position_weight": position_weight}
-        return self._fit(X, y, sample_weight, data, {"lengths": lengths_dev}, **options)
 
 
 @estimator

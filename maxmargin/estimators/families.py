@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from maxmargin.encode.checks import check_last_characters, check_sparse, locate
 from maxmargin.estimator import check_is_fitted
 from maxmargin.estimators.base import StructuredModel, Task
 from maxmargin.estimators.parameters import estimator, parameter
+from maxmargin.losses import Loss
 from maxmargin.solvers import find_solver
 from maxmargin.structures.rescaled import rescaled
 
@@ -167,6 +169,31 @@ class CRF:
 
 
 @estimator
+class CostedCRF(CRF, StructuredModel):
+    """What conditional random fields of several labels have in common."""
+
+    cost: Any = parameter(
+        "as of SVMs, or None",
+        "Cost of a labelling: in training, wrong ones are taken to be exp(cost) times as likely as they are, so that "
+        "those that cost most are pushed down furthest (softmax-margin, Gimpel and Smith 2010); None for the "
+        "likelihood itself.",
+        default=None,
+    )
+    class_weight: Any = parameter("as of SVMs", "Factors of the cost by true label.", default=None)
+
+    def _find_loss(self) -> Loss:
+        loss = super()._find_loss()
+        return loss if self.cost is None else replace(loss, margin=True)
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
+        weights = {"class_weight": self.class_weight, **data}
+        given = [name for name, value in weights.items() if name.endswith("_weight") and value is not None]
+        if self.cost is None and given:
+            raise ValueError(f'{given[0]} weighs the cost of wrong labels: set cost, to "hamming" for example.')
+        return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
+
+
+@estimator
 class LabelModel(WithMaxMarginals, WithMarginals, ArrayModel):
     """A model of labels, of positions in sequences or of nodes."""
 
@@ -274,7 +301,7 @@ class LinearSVM(LabelSVM):
 
 
 @estimator
-class LabelCRF(CRF, LabelModel):
+class LabelCRF(CostedCRF, LabelModel):
     """What conditional random fields of labels have in common."""
 
     def log_likelihood(self, X: Any, y: Any) -> np.ndarray:

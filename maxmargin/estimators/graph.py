@@ -34,6 +34,30 @@ class GraphModel(RelaxableModel, WithNodeWeights, ArrayModel):
         check_treewidths(problem, "decision_function")
         return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs), -np.inf)
 
+    @documents_fit
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        node_weight: Any = None,
+        node_weight_dev: Any = None,
+        **options: Unpack[FitOptions],
+    ) -> Self:
+        """Train on labelled graphs.
+
+        Parameters
+        ----------
+        X : list of `Graph`, or of tuples (features, edges) or (features, edges, edge_features)
+        y : list of (V_i,) labels, integers or strings
+        node_weight : list of (V_i,) weights of the nodes in the cost, such as the areas of superpixels; those of weight
+            zero still count in scores
+        node_weight_dev : the same of held-out nodes in their score
+        """
+        data, data_dev = {"node_weight": node_weight}, {"node_weight": node_weight_dev}
+        return self._fit(X, y, sample_weight, data, data_dev, **options)
+
 
 @estimator
 class GraphSVM(RelaxableSVM, GraphModel):
@@ -82,30 +106,6 @@ class GraphSVM(RelaxableSVM, GraphModel):
         default=None,
     )
 
-    @documents_fit
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        node_weight: Any = None,
-        node_weight_dev: Any = None,
-        **options: Unpack[FitOptions],
-    ) -> Self:
-        """Train on labelled graphs.
-
-        Parameters
-        ----------
-        X : list of `Graph`, or of tuples (features, edges) or (features, edges, edge_features)
-        y : list of (V_i,) labels, integers or strings
-        node_weight : list of (V_i,) weights of the nodes in the cost, such as the areas of superpixels; those of weight
-            zero still count in scores
-        node_weight_dev : the same of held-out nodes in their score
-        """
-        data, data_dev = {"node_weight": node_weight}, {"node_weight": node_weight_dev}
-        return self._fit(X, y, sample_weight, data, data_dev, **options)
-
     def _learn(self, X: Any, y: Any, **data: Any) -> Any:
         return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
 
@@ -132,14 +132,3 @@ class GraphCRF(RelaxableCRF, GraphModel):
     >>> model.predict_marginals(X)[0].round().tolist()
     [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
     """
-
-    @documents_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
-        """Train on labelled graphs.
-
-        Parameters
-        ----------
-        X : list of `Graph`, or of tuples (features, edges) or (features, edges, edge_features)
-        y : list of (V_i,) labels, integers or strings
-        """
-        return self._fit(X, y, sample_weight, **options)

@@ -36,15 +36,18 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
         return tags
 
     @documents_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, label_weight: Any = None, **options: Unpack[FitOptions]
+    ) -> Self:
         """Train on examples.
 
         Parameters
         ----------
         X : (n, F) array or sparse matrix
         y : (n, L) array or sparse matrix, 1 (or True) where an example has a label, else 0
+        label_weight : (n, L) weights of labels in the cost, such as how sure one is of each
         """
-        return self._fit(X, y, sample_weight, **options)
+        return self._fit(X, y, sample_weight, {"label_weight": label_weight}, **options)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MultiLabelEncoder, Any]:
         y = check_array(y, "y", INDICATORS, (None, None)) if isinstance(y, (list, tuple)) else y
@@ -156,20 +159,6 @@ class MultiLabelSVM(RelaxableSVM, MultiLabelModel):
         "Factors of the cost by whether a label is on in truth, such as ``{1: 5.0}``: of all labels, or of each.",
         default=None,
     )
-
-    @documents_fit
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, label_weight: Any = None, **options: Unpack[FitOptions]
-    ) -> Self:
-        """Train on examples.
-
-        Parameters
-        ----------
-        X : (n, F) array or sparse matrix
-        y : (n, L) array or sparse matrix, 1 (or True) where an example has a label, else 0
-        label_weight : (n, L) weights of labels in the cost, such as how sure one is of each
-        """
-        return self._fit(X, y, sample_weight, {"label_weight": label_weight}, **options)
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MultiLabelEncoder, Any]:
         return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)

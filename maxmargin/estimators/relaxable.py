@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from maxmargin import inference
 from maxmargin.checks import check_choice
 from maxmargin.encode.checks import locate
-from maxmargin.estimators.families import CRF, SVM, WithMarginals, WithMaxMarginals
+from maxmargin.estimators.families import SVM, CostedCRF, WithMarginals, WithMaxMarginals
 from maxmargin.estimators.parameters import estimator, parameter
 from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
 from maxmargin.problem import exp_oracle
@@ -55,7 +56,8 @@ class RelaxableModel(WithMaxMarginals, WithMarginals):
             UserWarning,
             stacklevel=2,
         )
-        return self._find_solver(self._relaxed), self._relaxed
+        relaxed = self._relaxed if getattr(self, "cost", None) is None else replace(self._relaxed, margin=True)
+        return self._find_solver(relaxed), relaxed
 
     def predict_marginals(self, X: Any, *, return_exact: bool = False) -> Any:
         """The probabilities of labels of nodes under p(y) ~ exp(score(y)), where the treewidth of a graph allows.
@@ -101,7 +103,7 @@ class RelaxableSVM(SVM):
 
 
 @estimator
-class RelaxableCRF(CRF, RelaxableModel):
+class RelaxableCRF(CostedCRF, RelaxableModel):
     """What conditional random fields on graphs have in common."""
 
     _relaxed: ClassVar[Loss] = RelaxedLoss(margin=False)

@@ -16,15 +16,18 @@ class TreeModel(NamedModel):
     _encoder_type = TreeEncoder
 
     @documents_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, node_weight: Any = None, **options: Unpack[FitOptions]
+    ) -> Self:
         """Train on trees.
 
         Parameters
         ----------
         X : list of `Tree`, or of tuples (features, edges) or (features, edges, edge_features)
         y : list of sequences of labels, integers or strings, one label per node
+        node_weight : list of (T_i,) weights of the nodes in the cost
         """
-        return self._fit(X, y, sample_weight, **options)
+        return self._fit(X, y, sample_weight, {"node_weight": node_weight}, **options)
 
 
 @estimator
@@ -57,20 +60,6 @@ class TreeSVM(LinearSVM, TreeModel):
     >>> model.predict([Tree(np.eye(3)[[2, 0]], edges=[(1, 0)])])
     [array(['c', 'a'], dtype='<U1')]
     """
-
-    @documents_fit
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, node_weight: Any = None, **options: Unpack[FitOptions]
-    ) -> Self:
-        """Train on trees.
-
-        Parameters
-        ----------
-        X : list of `Tree`, or of tuples (features, edges) or (features, edges, edge_features)
-        y : list of sequences of labels, integers or strings, one label per node
-        node_weight : list of (T_i,) weights of the nodes in the cost
-        """
-        return self._fit(X, y, sample_weight, {"node_weight": node_weight}, **options)
 
 
 @estimator

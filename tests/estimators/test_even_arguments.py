@@ -1,15 +1,21 @@
 """Arguments that models of different structures have in common."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from maxmargin import (
     CandidateCRF,
     CandidateSVM,
+    ChainCRF,
+    GraphCRF,
     GraphSVM,
+    MultiLabelCRF,
     MultiLabelSVM,
     ProblemModel,
     StructuredSVM,
+    TreeCRF,
     TreeSVM,
 )
 from maxmargin.estimators import all_estimators
@@ -107,3 +113,58 @@ def test_models_of_your_own_structures_have_the_same_defaults():
 
     assert defaults("ProblemModel") == defaults("StructuredSVM")
     assert StructuredSVM(None).tol == ProblemModel(None).tol
+
+
+def fields_of_nodes(rng):
+    """The same rows as sequences, trees and graphs of two nodes, with a model and the name of its weights of nodes."""
+    rows = [rng.normal(size=(2, 2)) for _ in range(5)]
+    yield ChainCRF, rows, "position_weight"
+    yield TreeCRF, [(x, [(0, 1)]) for x in rows], "node_weight"
+    yield GraphCRF, [(x, [(0, 1)]) for x in rows], "node_weight"
+
+
+def test_fields_take_costs_classes_and_weights_as_svms_do():
+    """Softmax-margin: log of the sum of exp(score + cost), minus the score of the truth."""
+    y, weights = [[0, 1], [1, 1], [0, 0], [0, 1], [1, 0]], [[1.0, 3.0]] * 5
+    found = []
+    for field, X, name in fields_of_nodes(np.random.default_rng(0)):
+        options = {"C": 1.0, "fit_intercept": False, "tol": 1e-6, "random_state": 0}
+        options |= {"interaction": "full"} if field is GraphCRF else {}
+        with pytest.raises(ValueError, match=f"{name} weighs the cost of wrong labels: set cost"):
+            field(**options).fit(X, y, **{name: weights})
+        with pytest.raises(ValueError, match="class_weight weighs the cost"):
+            field(class_weight="balanced", **options).fit(X, y)
+        model = field(cost="hamming", class_weight={1: 2.0}, **options).fit(X, y, **{name: weights})
+        losses = []
+        for x, truth in zip(X, y, strict=True):
+            best = {labels: score(model, x, labels) for labels in itertools.product((0, 1), repeat=2)}
+            factors = np.multiply([1.0, 3.0], np.where(truth, 2.0, 1.0))
+            costs = {labels: factors @ np.not_equal(truth, labels) for labels in best}
+            losses.append(np.log(sum(np.exp(best[z] + costs[z]) for z in best)) - best[tuple(truth)])
+        objective = np.mean(losses) + model._w @ model._w / (2 * 5)
+        assert np.isclose(model.certificate_.primal, objective, rtol=1e-5)
+        found.append(objective)
+    assert np.allclose(found, found[0], rtol=1e-3)
+
+
+def score(model, x, labels):
+    """That of the labels of two nodes, by name."""
+    rows = x[0] if isinstance(x, tuple) else x
+    coef = model.coef_
+    nodes, pairs = (coef.nodes, coef.edges[0]) if "nodes" in coef else (coef.emissions, coef.transitions)
+    return sum(row @ nodes[:, label] for row, label in zip(rows, labels, strict=True)) + pairs[labels]
+
+
+def test_fields_of_labels_take_costs_and_weights():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 2)), (rng.random((20, 2)) < 0.3).astype(int)
+    plain = MultiLabelCRF(graph=None, cost="hamming").fit(X, y)
+    costly = MultiLabelCRF(graph=None, cost="hamming", class_weight={1: 4.0}).fit(X, y)
+    assert costly.predict_proba(X).mean() > plain.predict_proba(X).mean()  # rather too many labels than too few
+    scores = X @ costly.coef_.T + costly.intercept_
+    costs = np.where(y == 1, 4.0, 1.0)
+    losses = np.logaddexp(np.where(y == 1, costs, 0), scores + np.where(y == 0, costs, 0)) - y * scores
+    objective = losses.sum(axis=1).mean() + costly._w @ costly._w / (2 * 20)
+    assert np.isclose(costly.certificate_.primal, objective, rtol=1e-5)
+    with pytest.raises(ValueError, match="label_weight weighs the cost of wrong labels: set cost"):
+        MultiLabelCRF().fit(X, y, label_weight=np.ones(y.shape))
