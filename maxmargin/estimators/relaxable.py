@@ -54,7 +54,7 @@ class RelaxableModel(WithMaxMarginals, WithMarginals):
             "minimised, of which even the optimum can predict worse than a model without edges. Compare with one, join "
             'less, or set loss="relaxed" if that is what you want.',
             UserWarning,
-            stacklevel=2,
+            stacklevel=4,  # of who called fit
         )
         relaxed = self._relaxed if getattr(self, "cost", None) is None else replace(self._relaxed, margin=True)
         return self._find_solver(relaxed), relaxed

@@ -83,18 +83,18 @@ class Auto(Solver):
             )
         solver = BCFW(steps="pairwise", sampling=sampling, cache=cache)
         state = run.take_up(lambda: BlockState(solver, run))
-        if not state.lag.size:
-            for certificate in solver.improve(state):
-                yield certificate
-                if run.objective.is_bounded and run.n_inexact > FEW_INEXACT * run.objective.n:
-                    break
-            else:
+        certificates = solver.improve(state)
+        while not state.lag.size:
+            if run.objective.is_bounded and run.n_inexact > FEW_INEXACT * run.objective.n:
+                run.notes.append(
+                    f"Began again with averaged steps, as the oracle was not exact on {run.n_inexact} examples: "
+                    f"{AVERAGED_PASSES} passes; solver=BCFW(averaging=True) makes more."
+                )
+                run.state = state = BlockState(AVERAGED, run)
+            elif (certificate := next(certificates, None)) is None:
                 return
-            run.notes.append(
-                f"Began again with averaged steps, as the oracle was not exact on {run.n_inexact} examples: "
-                f"{AVERAGED_PASSES} passes; solver=BCFW(averaging=True) makes more."
-            )
-            run.state = state = BlockState(AVERAGED, run)
+            else:
+                yield certificate
         for certificate in AVERAGED.improve(state):
             if state.n_steps >= AVERAGED_PASSES * run.objective.n:
                 run.verdict = Status.INEXACT

@@ -50,6 +50,16 @@ def test_auto_averages_few_passes_where_the_oracle_is_not_exact(cliques):
     assert model.n_iter_ <= 2 * AVERAGED_PASSES  # and not the 1,000 passes of max_passes
 
 
+def test_a_fit_that_is_resumed_begins_again_all_the_same(cliques, tmp_path):
+    X, y = cliques
+    options = {"C": 10.0, "interaction": "full", "random_state": 0}
+    whole = GraphSVM(**options).fit(X, y)
+    for most in (1, 12, None):
+        model = GraphSVM(max_passes=most, **options).fit(X, y, checkpoint=(tmp_path / "state", 1e-9))
+    assert (model.n_iter_, model.status_) == (whole.n_iter_, whole.status_)
+    assert sum("Began again" in note for note in model.trace_.notes) == 1
+
+
 def test_auto_goes_on_as_before_where_cuts_are_exact(monkeypatch):
     monkeypatch.setattr("maxmargin.structures.elimination_plan.LARGEST_TABLES", 0)
     rng = np.random.default_rng(0)
