@@ -11,7 +11,7 @@ GRACE = 1.0  # seconds that a pass may take although time is up
 LATE = 0.1  # of the limit, by which the last pass may be late: how long it takes is only estimated
 
 
-class BrokenOff(Exception):  # noqa: N818: no error, the way out of a pass
+class BrokenOff(Exception):  # no error, the way out of a pass
     """A pass over the examples was not finished, as the run must end."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
-from torch.jit import is_tracing  # type: ignore[attr-defined]
+from torch.jit import is_tracing
 
 WHY = (
     "maxmargin.torch runs in compiled kernels of its own, which no trace or exported program can hold: export or trace "
