@@ -30,7 +30,7 @@ class CandidateEncoder(RowEncoder):
 
     @classmethod
     def learn(
-        cls, X: Any, y: Any, *, dtype: Any, min_count: int, n_hashed: int | None, costs: Any = None
+        cls, X: Any, y: Any, *, dtype: Any, min_count: int = 1, n_hashed: int | None = None, costs: Any = None
     ) -> tuple[CandidateEncoder, CandidateProblem]:
         """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""
         vocabulary, given = learn_names(X, min_count=min_count, n_hashed=n_hashed)

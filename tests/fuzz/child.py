@@ -9,6 +9,7 @@ from contextlib import nullcontext
 import numpy as np
 from sklearn.base import clone
 
+from maxmargin import ProblemModel
 from maxmargin.runtime import interpreted
 from tests.fuzz.certified import false_certificate
 from tests.fuzz.hostile import attempt
@@ -82,7 +83,9 @@ def is_enclosed(prediction) -> bool:
 
 
 def are_marginals(predicted, model) -> bool:
-    """Whether probabilities are between 0 and 1, and those of labels add up to 1."""
+    """Whether probabilities are within [0, 1], and those of labels add up to 1; own parts may be any numbers."""
+    if isinstance(model, ProblemModel):
+        return all(np.isfinite(p).all() for p in predicted)
     add_up = np.ndim(getattr(model, "classes_", None)) == 1  # not those of several labels
     return all(
         (np.asarray(p) >= -1e-6).all()
