@@ -252,7 +252,7 @@ def test_scikit_learn_knows_that_labels_have_two_classes(model):
         estimator_checks.check_estimators_overwrite_params,
         estimator_checks.check_n_features_in,
     ):
-        check(model.__name__, model(random_state=0))
+        check(model.__name__, model(random_state=0, max_passes=3))
 
 
 @pytest.mark.parametrize(
