@@ -12,6 +12,7 @@ import inspect
 import json
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,4 +102,5 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # of fits that are cut short
     main(sys.argv[1])

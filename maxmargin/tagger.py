@@ -35,7 +35,7 @@ class Tagger(Estimator):
     features : transformer, default=None
         From sentences to features by name; None is `WindowFeatures` with its defaults.
     model : ChainCRF or ChainSVM, default=None
-        None is ``ChainCRF(only_observed=True, C=10)``. Its `constraints` and `scoring` are set by the scheme, unless
+        None is ``ChainCRF(only_observed=True, C=3)``. Its `constraints` and `scoring` are set by the scheme, unless
         they are given: held-out sentences are scored by the F1 of entities, or by the share of right tags.
     scheme : str, default="auto"
         The scheme of the tags. "auto" finds the one that fits y best; tags that spell no entities, such as parts of
@@ -281,7 +281,7 @@ class Tagger(Estimator):
 
 def default_model() -> ChainCRF:
     """The model of a tagger that was given none; its C is by `benchmarks.tagger_defaults`."""
-    return ChainCRF(only_observed=True, C=10.0)
+    return ChainCRF(only_observed=True, C=3.0)
 
 
 register(Tagger, get=Tagger._saved, make=Tagger._loaded)

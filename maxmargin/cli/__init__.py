@@ -62,7 +62,7 @@ def train(
     type: options.Type = options.Kind.crf,
     C: Annotated[
         float | None,
-        typer.Option("--C", "-C", help="Inverse strength of the regularization.", show_default="10, SVM: 0.1"),
+        typer.Option("--C", "-C", help="Inverse strength of the regularization.", show_default="3, SVM: 0.1"),
     ] = None,
     scheme: options.Scheme = "auto",
     min_count: options.MinCount = 1,
