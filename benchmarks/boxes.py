@@ -66,7 +66,7 @@ def measure(shape, kind):
     """Medians over some images: milliseconds of either search, nodes bounded and boxes scored."""
     import numpy as np
 
-    from maxmargin.encode.boxes import BoxEncoder
+    from maxmargin.encode.box_encoder import BoxEncoder
     from maxmargin.problem import max_oracle, workspace
     from maxmargin.testing import Caller
 

@@ -30,9 +30,9 @@ def least_seconds(n_rounds: int, call: Callable[[], Any]) -> float:
 def time_kernels(n_rounds: int) -> list[dict[str, Any]]:
     import numpy as np
 
+    from maxmargin.arrays.lanes import LANES, fetch, fma, padded, plus, splat, store, times
     from maxmargin.runtime.dispatch import kernel
-    from maxmargin.runtime.lanes import LANES, fetch, fma, padded, plus, splat, store, times
-    from maxmargin.structures import chain_dp, chain_sums
+    from maxmargin.structures.chains import chain_dp, chain_sums
 
     @kernel
     def find_paths(nodes, pairs, forward, arrivals, table, y, n):
@@ -90,7 +90,7 @@ def time_pass(n_rounds: int) -> float:
     import numpy as np
 
     from maxmargin import ChainCRF, Loss
-    from maxmargin.solvers.objective import Objective
+    from maxmargin.solvers.objective.evaluation import Objective
 
     X, y, _, _ = load_ocr("large")
     problem = ChainCRF(fit_intercept=False)._encode(X, y).problem

@@ -81,7 +81,7 @@ def warm_up(name: str) -> None:
 def warm_up_on(name: str, X: list, y: list) -> None:
     """As if there was much to do, so that the solver takes all that it would; at a gap for which it hands over."""
     from maxmargin.features import split
-    from maxmargin.solvers import smooth_auto
+    from maxmargin.solvers.automatic import smooth_auto
 
     with mock.patch.object(smooth_auto, "ENOUGH_PARTS", 0), mock.patch.object(split, "ENOUGH_VISITS", 0):
         new_model(name, Log()).set_params(tol=1e-7, C=10.0).fit(X[:50], y[:50]).predict(X[:2])

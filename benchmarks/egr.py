@@ -67,7 +67,7 @@ def bounds(problem: Any, C: float, primal: float) -> Run:
     """The steps of eq. (22), with the constants of the paper, as far as they can be bounded, and with our own."""
     from maxmargin.losses import Loss
     from maxmargin.problem import n_examples, squared_diameters
-    from maxmargin.solvers.objective import Objective
+    from maxmargin.solvers.objective.evaluation import Objective
 
     n, diameters = n_examples(problem), squared_diameters(problem)
     counts = Objective(problem, C, loss=Loss("entropy", margin=False))

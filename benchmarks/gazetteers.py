@@ -16,7 +16,7 @@ WAYS = ("without", "as it is", "cross-fit")
 def measure(dataset: str, kind: str) -> dict[str, float]:
     """F1 on test data by what is done with the lists, one per type."""
     import maxmargin
-    from maxmargin.datasets.base import find_file
+    from maxmargin.datasets.data_files import find_file
     from maxmargin.metrics import entity_f1
     from maxmargin.text import WindowFeatures, find_entities, read_columns
 

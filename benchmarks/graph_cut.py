@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.common import Bar, Log, in_fresh_process, parse_arguments, print_table, report, watched
+from maxmargin.arrays.vectors import clear
 from maxmargin.problem import add_output, augment, gold, max_oracle, scores, spread, squared_norm
 from maxmargin.runtime import kernel
-from maxmargin.runtime.vectors import clear
 
 GRIDS = [("noise", 0.3), ("noise", 1.0), ("image", 1.0), ("image", 3.0)]  # and their smoothness
 N_CUTS = 6  # in one call
@@ -56,8 +56,8 @@ def time_cuts(kind: str, smoothness: float, side: int, repeats: int) -> dict[str
     import numpy as np
 
     from maxmargin import problem as generics
-    from maxmargin.encode.graph_cut import GraphCutEncoder
-    from maxmargin.runtime.passes import Passes
+    from maxmargin.encode.cut_encoder import GraphCutEncoder
+    from maxmargin.execution.passes import Passes
 
     potentials, edges, weights = make_grid(kind, smoothness, side, 0)
     n = side * side
@@ -158,7 +158,7 @@ def time_training(side: int, n: int, steps: str) -> dict[str, Any]:
     import numpy as np
 
     from maxmargin import BCFW, GraphCutSVM
-    from maxmargin.solvers.objective import Objective
+    from maxmargin.solvers.objective.evaluation import Objective
 
     rng = np.random.default_rng(0)
     X, y = [], []

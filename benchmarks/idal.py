@@ -42,11 +42,11 @@ Run = dict[str, Any]
 def run_task(name: str, seconds: float, n: int | None) -> list[Run]:
     from benchmarks.loopy_tasks import accuracy, load_task
     from maxmargin.losses import RelaxedLoss
-    from maxmargin.solvers.gdmm import GDMM
-    from maxmargin.solvers.idal import IDAL
-    from maxmargin.solvers.objective import Objective
-    from maxmargin.solvers.relaxed import Relaxation
-    from maxmargin.solvers.soft import SoftBCFW, SoftSDCA
+    from maxmargin.solvers.objective.evaluation import Objective
+    from maxmargin.solvers.relaxed.gdmm import GDMM
+    from maxmargin.solvers.relaxed.idal import IDAL
+    from maxmargin.solvers.relaxed.relaxed_objective import Relaxation
+    from maxmargin.solvers.relaxed.soft import SoftBCFW, SoftSDCA
 
     folder = os.environ.get("MAXMARGIN_DATA")
     task = load_task(name, Path(folder) if folder else None, n)
@@ -80,7 +80,7 @@ def run_task(name: str, seconds: float, n: int | None) -> list[Run]:
 
 def solve_reference(train: Any, C: float, loss: Any, seconds: float) -> Any:
     """The optimum to compare with, by so many CPU seconds; kernels are compiled before the clock starts."""
-    from maxmargin.solvers.idal import IDAL
+    from maxmargin.solvers.relaxed.idal import IDAL
 
     IDAL().solve(train, C, loss=loss, max_passes=1)
     began = time.process_time()
@@ -204,11 +204,11 @@ def measure_speed(n: int, side: int, ties: str, n_updates: float) -> dict[str, f
     """Millions of clique updates per CPU second: by steps alone, and with a certificate every ten passes."""
     from benchmarks.loopy_tasks import potts_grids
     from maxmargin.losses import RelaxedLoss
-    from maxmargin.solvers.clique_steps import PROX, ascend
-    from maxmargin.solvers.idal import IDAL
-    from maxmargin.solvers.neighborhoods import find_neighborhoods
-    from maxmargin.solvers.objective import Objective
-    from maxmargin.solvers.relaxed import Relaxation
+    from maxmargin.solvers.objective.evaluation import Objective
+    from maxmargin.solvers.relaxed.clique_steps import PROX, ascend
+    from maxmargin.solvers.relaxed.idal import IDAL
+    from maxmargin.solvers.relaxed.neighborhoods import find_neighborhoods
+    from maxmargin.solvers.relaxed.relaxed_objective import Relaxation
 
     problem = potts_grids(n, side, 0, ties)
     relaxed = Relaxation(Objective(problem, 0.1, loss=RelaxedLoss()))
@@ -238,8 +238,8 @@ def compare_entropies(n_states: int, C: float) -> list[list[Any]]:
     from benchmarks.loopy_tasks import potts_grids
     from maxmargin.inference import best_outputs, known_marginals
     from maxmargin.losses import ENTROPIES, RelaxedLoss
-    from maxmargin.solvers.idal import IDAL
-    from maxmargin.structures.loopy import with_oracles
+    from maxmargin.solvers.relaxed.idal import IDAL
+    from maxmargin.structures.graphs.loopy import with_oracles
 
     train, test = (potts_grids(*GRIDS, seed, "symmetric", n_states) for seed in (0, 1))
     loopy = with_oracles(test)

@@ -17,8 +17,8 @@ def run_draw(n: int, draw: int) -> tuple[float, float]:
     """The test accuracy of IDAL and of SoftSDCA, each at its own optimum, trained on n grids."""
     from benchmarks.loopy_tasks import SIDE, accuracy, potts_grids
     from maxmargin.losses import RelaxedLoss
-    from maxmargin.solvers.idal import IDAL
-    from maxmargin.solvers.soft import SoftSDCA
+    from maxmargin.solvers.relaxed.idal import IDAL
+    from maxmargin.solvers.relaxed.soft import SoftSDCA
 
     train, test = potts_grids(n, SIDE, seed=2 * draw), potts_grids(N_TEST, SIDE, seed=2 * draw + 1)
     options = {"loss": RelaxedLoss(), "tol": 1e-3, "max_passes": 1000, "random_state": 0}

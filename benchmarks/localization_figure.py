@@ -116,7 +116,7 @@ class Trial:
     """A random draw of training images of a kind, and what is held out."""
 
     def __init__(self, train: Part, held: Part, kind: str, seed: int) -> None:
-        from maxmargin.encode.candidates import CandidateEncoder
+        from maxmargin.encode.candidate_encoder import CandidateEncoder
         from maxmargin.vision import nearest_candidates
 
         own = np.flatnonzero([kind in kinds for kinds in train["kinds"]])

@@ -9,9 +9,9 @@ import numpy as np
 
 from maxmargin.datasets import load_emotions, load_mulan, load_scene
 from maxmargin.features import DenseFeatures
-from maxmargin.features.base import Gram
-from maxmargin.structures.cliques import Cliques, EdgeType
-from maxmargin.structures.pairwise import PairwiseProblem, make_pairwise
+from maxmargin.features.linear_map import Gram
+from maxmargin.structures.graphs.cliques import Cliques, EdgeType
+from maxmargin.structures.graphs.graph_problem import PairwiseProblem, make_pairwise
 from maxmargin.vision import grid_edges, superpixel_graph
 
 N_STATES, SIDE = 5, 10

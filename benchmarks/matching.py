@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
+from maxmargin.execution.passes import Passes
 from maxmargin.problem import max_marginals, max_oracle, topk_oracle
 from maxmargin.runtime import kernel
-from maxmargin.runtime.passes import Passes
 
 SIZES = (10, 20, 50, 100, 200)
 N_PROBLEMS = 20
@@ -62,7 +62,7 @@ def measure(size: int) -> dict[str, float]:
     """Microseconds of each contender on problems of one size."""
     from scipy.optimize import linear_sum_assignment
 
-    from maxmargin.encode.matching import MatchingEncoder
+    from maxmargin.encode.matching_encoder import MatchingEncoder
 
     tables = np.random.default_rng(0).random((N_PROBLEMS, size, size))
     alone = np.full((N_PROBLEMS, size), -10.0)  # everybody is matched

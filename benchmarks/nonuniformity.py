@@ -8,9 +8,9 @@ import numpy as np
 
 from maxmargin.problem import add_output, gold, squared_norm
 from maxmargin.runtime.dispatch import kernel
-from maxmargin.solvers.bcfw import BCFW, BlockState
-from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
+from maxmargin.solvers.frame.run import Run
+from maxmargin.solvers.objective.evaluation import Objective
 
 
 def chi(values: np.ndarray) -> float:

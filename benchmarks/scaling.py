@@ -33,7 +33,7 @@ MOST = 1.25  # times the time per token of the smallest problem
 def time_passes(sizes: dict[str, int]) -> dict[str, float]:
     """Microseconds per token of a block-coordinate pass, with its share of the certificates, and of an oracle pass."""
     from maxmargin import BCFW, ChainSVM
-    from maxmargin.solvers.objective import Objective
+    from maxmargin.solvers.objective.evaluation import Objective
 
     X, y = random_chains(**sizes, n_features=N_FEATURES)
     log = Log()

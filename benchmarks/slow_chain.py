@@ -19,8 +19,8 @@ from maxmargin.problem import (
     workspace,
 )
 from maxmargin.runtime.dispatch import implements
-from maxmargin.solvers.auto import USUAL
-from maxmargin.structures.chain import ChainProblem
+from maxmargin.solvers.automatic.auto import USUAL
+from maxmargin.structures.chains.chain_problem import ChainProblem
 
 
 class SlowChain(NamedTuple):

@@ -38,7 +38,7 @@ SETS = {
 
 def load(name: str) -> list[tuple[list, list]]:
     """Training, held-out and test sentences with their tags."""
-    from maxmargin.datasets.base import find_file
+    from maxmargin.datasets.data_files import find_file
     from maxmargin.text import Layout, read_document
 
     def read(file: str) -> tuple[list, list]:

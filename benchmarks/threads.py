@@ -30,7 +30,7 @@ def time_passes(n_rounds: int) -> list[dict[str, Any]]:
 
     from maxmargin import ChainSVM
     from maxmargin.features import DenseFeatures
-    from maxmargin.solvers.objective import Objective
+    from maxmargin.solvers.objective.evaluation import Objective
 
     def trained(X: Any, y: Any) -> tuple[Any, Any]:
         log = Log()
@@ -59,7 +59,7 @@ def arithmetic(n_threads: int) -> Callable[[], Any]:
     import numba
     import numpy as np
 
-    from maxmargin.runtime.threads import Ranges
+    from maxmargin.execution.threads import Ranges
 
     @numba.njit(nogil=True)
     def iterate(_: int, lo: int, hi: int) -> float:

@@ -22,8 +22,8 @@ def make_problems(n_labels: int, dtype: str) -> dict[str, Any]:
     """The same chains as a `ChainProblem` and as a `TreeProblem` rooted at either end."""
     import numpy as np
 
-    from maxmargin.encode.chain import ChainEncoder
-    from maxmargin.encode.tree import TreeEncoder
+    from maxmargin.encode.chain_encoder import ChainEncoder
+    from maxmargin.encode.tree_encoder import TreeEncoder
 
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(N_CHAINS, LENGTH, 8))
@@ -42,9 +42,9 @@ def time_oracles(n_labels: int, dtype: str, repeats: int) -> dict[str, dict[str,
     """Microseconds per chain of each oracle of each problem."""
     import numpy as np
 
+    from maxmargin.execution.passes import Passes
     from maxmargin.problem import exp_oracle, max_marginals, max_oracle, n_examples, topk_oracle
     from maxmargin.runtime.dispatch import kernel
-    from maxmargin.runtime.passes import Passes
 
     @kernel
     def all_max(problem, theta, out, y, outputs, values, rounds, scratch):

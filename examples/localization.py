@@ -27,7 +27,7 @@ from torch import nn
 
 from maxmargin import BCFW, SGD, SVRG, CandidateSVM, Casimir, OneSlack, Perceptron
 from maxmargin.datasets import load_blood_cells
-from maxmargin.encode.candidates import CandidateEncoder
+from maxmargin.encode.candidate_encoder import CandidateEncoder
 from maxmargin.metrics import average_precision, corloc, iou, mean_iou
 from maxmargin.torch import CandidateHead, ProxLinear, StochasticSubgradient
 from maxmargin.vision import BoxRegressor, cnn_features, nearest_candidates, selective_search

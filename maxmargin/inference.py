@@ -8,6 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.arrays.blocks import Blocks, in_precision, new_blocks
+from maxmargin.arrays.vectors import clear
+from maxmargin.arrays.views import matrix
+from maxmargin.execution.passes import Passes
 from maxmargin.problem import (
     IMPOSSIBLE,
     METHODS,
@@ -28,11 +32,7 @@ from maxmargin.problem import (
     scores,
     topk_oracle,
 )
-from maxmargin.runtime.blocks import Blocks, in_precision, new_blocks
 from maxmargin.runtime.dispatch import helper, kernel, supports
-from maxmargin.runtime.passes import Passes
-from maxmargin.runtime.vectors import clear
-from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import EVERY
 
 NONE = -1  # what a kernel returns when it is through, in place of an example whose scores are beyond reach

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.checks import check_count, shown
-from maxmargin.encode.chain import BIASES, ChainEncoder, append_biases
-from maxmargin.encode.rows import stack_rows
-from maxmargin.estimator import check_is_fitted
+from maxmargin.encode.chain_encoder import BIASES, ChainEncoder, append_biases
+from maxmargin.encode.inputs.rows import stack_rows
 from maxmargin.problem import IMPOSSIBLE
+from maxmargin.sklearn_contract import check_is_fitted
 
 
 class Weight(NamedTuple):

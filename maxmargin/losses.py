@@ -13,7 +13,7 @@ is attained at mean parts s_i(y_i) + l {s_i(y) - s_i(y_i)}, with the "entropy" -
 whose weights need not add up to one, and in its dual their sums a_i cost a_i^2 / 2.
 
 In all of them the gradient is B_i (mu_i - s_i(y_i)), with the mean parts mu_i at which h is attained, and so are duals
-and certificates the same (`maxmargin.solvers.objective`). Solvers ask a loss for its oracle, whether it is smooth and
+and certificates the same (`evaluation`). Solvers ask a loss for its oracle, whether it is smooth and
 whether it has a margin; kernels ask where it is attained. So a new loss is one class, with a function for `attain`.
 """
 
@@ -24,6 +24,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from maxmargin.arrays.vectors import add_scaled, clear, inner
+from maxmargin.arrays.views import matrix
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
 from maxmargin.persist.registry import register
 from maxmargin.problem import (
@@ -40,8 +42,6 @@ from maxmargin.problem import (
 )
 from maxmargin.runtime.dispatch import LOSS, generic, helper, implements, supports
 from maxmargin.runtime.tables import Attained, Problem, Reals, Scratch
-from maxmargin.runtime.vectors import add_scaled, clear, inner
-from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted
 
 __all__ = ["Loss", "RelaxedLoss", "SquaredLoss", "find_loss"]

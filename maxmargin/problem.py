@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.runtime.blocks import Blocks, as_blocks
+from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.runtime.dispatch import PROBLEM, Bound, generic, helper
 from maxmargin.runtime.tables import Draws, Output, Outputs, Reals, Sums, Work, read_from_tables
 

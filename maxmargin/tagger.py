@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 
 from maxmargin.checks import as_numbers, shown
-from maxmargin.estimator import Estimator, check_is_fitted, unfitted
-from maxmargin.estimators.chain import ChainCRF, ChainModel
+from maxmargin.estimators.chain_models import ChainCRF, ChainModel
 from maxmargin.inspection import Explanation, explain
 from maxmargin.metrics import entity_f1, token_accuracy
-from maxmargin.path import regularization_path
+from maxmargin.paths.regularization import regularization_path
+from maxmargin.paths.solutions import Path
 from maxmargin.persist import register, save
-from maxmargin.solutions import Path
+from maxmargin.sklearn_contract import Estimator, check_is_fitted, unfitted
 from maxmargin.text.documents import Layout
 from maxmargin.text.mending import Mended, mend_tags, spells_entities
 from maxmargin.text.windows import WindowFeatures

@@ -98,7 +98,7 @@ class Trace:
     gap : primal - dual; the weights of the lowest objective are at most this far from the optimum
     cache_hits, cache_misses : steps so far for which a cached output saved a call of the oracle, or did not
     dev_score : the score of the weights on held-out data, NaN where there is none
-    extras : further columns that some solvers have, by name, such as those of `maxmargin.solvers.idal.IDAL`
+    extras : further columns that some solvers have, by name, such as those of `maxmargin.solvers.relaxed.idal.IDAL`
     notes : what else is to be said, such as the choices of an automatic solver
 
     Examples

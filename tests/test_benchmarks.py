@@ -12,7 +12,7 @@ from benchmarks.loopy_tasks import potts_grids
 from benchmarks.nonuniformity import follow_gaps
 from benchmarks.path import EVERY
 from maxmargin import BCFW, RelaxedLoss
-from maxmargin.solvers.idal import IDAL
+from maxmargin.solvers.relaxed.idal import IDAL
 from maxmargin.testing import toy_chains
 
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 
 from maxmargin import BCFW, CandidateSVM, ChainCRF, GraphSVM, Loss, Tagger
-from maxmargin.estimator import unfitted
+from maxmargin.sklearn_contract import unfitted
 from maxmargin.text import WindowFeatures
 from tests.small import candidates
 

@@ -15,7 +15,7 @@ from maxmargin.losses import NAMED
 from maxmargin.problem import ORACLES
 from maxmargin.runtime import supports
 from maxmargin.solvers import all_solvers
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from tests.small import CASES, make
 
 QUICK = {"svrg": {"max_k": 5}, "casimir": {"max_k": 5}, "one-slack": {"cache": 2}}  # to interpret

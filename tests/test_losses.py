@@ -11,8 +11,8 @@ from scipy.optimize import approx_fprime
 from maxmargin.losses import Loss, find_loss
 from maxmargin.smoothing import smooth_max
 from maxmargin.solvers import LBFGS, SGD
-from maxmargin.solvers.objective import Objective
-from maxmargin.structures.custom import CustomProblem
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.structures.derived.custom_problem import CustomProblem
 from maxmargin.testing import toy_chains
 from tests.naive import blocks_of
 from tests.toy import LabelsByArgmax, label_data, random_candidates

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.chain import ChainEncoder, append_biases
-from maxmargin.encode.rows import Rows
+from maxmargin.encode.chain_encoder import ChainEncoder, append_biases
+from maxmargin.encode.inputs.rows import Rows
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.solvers import BCFW, FrankWolfe
 from tests import naive

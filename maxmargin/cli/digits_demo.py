@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 from maxmargin import ChainSVM
 from maxmargin.cli.terminal import Terminal
 from maxmargin.datasets import Dataset, digit_words
-from maxmargin.estimators.convergence import without_warning
+from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.trace import Status
 

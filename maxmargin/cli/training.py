@@ -13,8 +13,8 @@ from maxmargin.cli.common import STDIN, Shield, keep_apart, located, print_json,
 from maxmargin.cli.options import split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.tags import settle_scheme
-from maxmargin.estimators.chain import ChainSVM
-from maxmargin.estimators.convergence import without_warning
+from maxmargin.estimators.chain_models import ChainSVM
+from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.persist import writable
 from maxmargin.tagger import Tagger, default_model
 from maxmargin.text import Document, Layout, WindowFeatures, find_format
@@ -90,7 +90,7 @@ class Choices(NamedTuple):
 
 
 def _names(path: str) -> list[str]:
-    from maxmargin.text.files import Lines
+    from maxmargin.text.line_files import Lines
 
     return [line.strip() for _, line in Lines(Path(path), "utf-8") if line and not line.isspace()]
 

@@ -16,9 +16,9 @@ from maxmargin.cli.progress import summary
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.cli.terminal import Terminal
 from maxmargin.cli.training import Choices, figures, tell_of_lists
-from maxmargin.estimators.convergence import without_warning
+from maxmargin.estimators.foundation.convergence import without_warning
+from maxmargin.paths.solutions import Path
 from maxmargin.runtime.cache import COMPILING, before_compiling
-from maxmargin.solutions import Path
 from maxmargin.text import Document
 from maxmargin.trace import Status
 

@@ -11,15 +11,15 @@ from typing import Any, Self
 import numpy as np
 
 from maxmargin.checks import check_choice, check_cost, check_count, check_positive, shown
+from maxmargin.crfsuite.algorithms import FrequentCRF, FrequentSVM, TrainingLog, flattens
 from maxmargin.crfsuite.metrics import flat_accuracy_score
-from maxmargin.crfsuite.training import FrequentCRF, FrequentSVM, TrainingLog, flattens
-from maxmargin.estimator import Estimator
-from maxmargin.estimators.chain import ChainCRF, ChainSVM
-from maxmargin.estimators.convergence import without_warning
+from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
+from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.persist import load, register, save, writable
-from maxmargin.solvers.bcfw import BCFW
-from maxmargin.solvers.lbfgs import LBFGS
-from maxmargin.solvers.perceptron import Perceptron
+from maxmargin.sklearn_contract import Estimator
+from maxmargin.solvers.batch.lbfgs import LBFGS
+from maxmargin.solvers.block_coordinate.bcfw import BCFW
+from maxmargin.solvers.stochastic.perceptron import Perceptron
 
 ITERATIONS = {"l2sgd": 1000, "ap": 100, "pa": 100}  # the defaults there; L-BFGS has no limit
 LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from maxmargin.datasets.base import find_file
+from maxmargin.datasets.data_files import find_file
 
 Links = set[tuple[int, int]]
 

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from maxmargin.checks import check_choice
-from maxmargin.datasets.base import Dataset, find_file
+from maxmargin.datasets.data_files import Dataset, find_file
 from maxmargin.datasets.voc import read_part
 
 PARTS = ("train", "test", "val")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.datasets.base import Dataset
+from maxmargin.datasets.data_files import Dataset
 
 STEPS = (1, 3, 6)  # from a digit to the next, modulo 10: few digits that look alike can follow the same one
 STEP_CHANCES = (0.5, 0.3, 0.2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from maxmargin.datasets.base import Dataset, find_file, read_image
+from maxmargin.datasets.data_files import Dataset, find_file, read_image
 
 
 def load_horses(folder: str | Path | None = None) -> Dataset:

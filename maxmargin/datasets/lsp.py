@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy.io import loadmat
 
-from maxmargin.datasets.base import Dataset, find_file
+from maxmargin.datasets.data_files import Dataset, find_file
 
 TRAINING_SHARE = 0.75
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.datasets.base import Dataset, find_file, read_image
+from maxmargin.datasets.data_files import Dataset, find_file, read_image
 
 MSRC_CLASSES = (
     *("void", "building", "grass", "tree", "cow", "horse", "sheep", "sky", "mountain", "aeroplane", "water", "face"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from maxmargin.datasets.base import Dataset, find_file
+from maxmargin.datasets.data_files import Dataset, find_file
 
 
 def load_ocr(train_on_fold_zero: bool = True, folder: str | Path | None = None) -> Dataset:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from maxmargin.checks import check_choice
-from maxmargin.datasets.base import Dataset, find_file
+from maxmargin.datasets.data_files import Dataset, find_file
 
 SIDES = ("ymin", "xmin", "ymax", "xmax")
 

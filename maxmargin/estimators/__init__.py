@@ -18,7 +18,7 @@ def all_estimators() -> dict[str, type]:
     >>> sorted(all_estimators())[:3]
     ['BoxSVM', 'CandidateCRF', 'CandidateSVM']
     """
-    from maxmargin.estimators.base import StructuredModel
+    from maxmargin.estimators.foundation.structured_model import StructuredModel
 
     public = {name: getattr(maxmargin, name) for name in maxmargin.__all__}
     return {

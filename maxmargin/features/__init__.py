@@ -1,6 +1,9 @@
 """The linear map between weights and the scores of tokens: one file per storage."""
 
-from maxmargin.features.base import (
+from maxmargin.features.constant import ConstantFeatures
+from maxmargin.features.dense import DenseFeatures
+from maxmargin.features.kernel_features import KernelFeatures, KnownScores, kernel_of
+from maxmargin.features.linear_map import (
     Gram,
     as_matrix,
     norm_buffer,
@@ -12,9 +15,6 @@ from maxmargin.features.base import (
     weight_shape,
     with_gram,
 )
-from maxmargin.features.constant import ConstantFeatures
-from maxmargin.features.dense import DenseFeatures
-from maxmargin.features.kernel import KernelFeatures, KnownScores, kernel_of
 from maxmargin.features.observed import ObservedFeatures, Pairs, observed_features
 from maxmargin.features.parts import score_parts, spread_parts, squared_norm_parts
 from maxmargin.features.sparse import BinaryFeatures, SparseFeatures

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.features.base import (
+from maxmargin.features.linear_map import (
     as_matrix,
     full_table,
     score_rows,

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.features.base import (
+from maxmargin.arrays.views import multiply
+from maxmargin.features.linear_map import (
     Gram,
     add_row,
     as_matrix,
@@ -27,7 +28,6 @@ from maxmargin.features.base import (
     with_gram,
 )
 from maxmargin.runtime.dispatch import implements
-from maxmargin.runtime.views import multiply
 
 
 class DenseFeatures(NamedTuple):

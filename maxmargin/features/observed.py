@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.features.base import (
+from maxmargin.arrays.blocks import starts_of
+from maxmargin.features.linear_map import (
     as_matrix,
     row_is_zero,
     score_rows,
@@ -22,7 +23,6 @@ from maxmargin.features.base import (
 )
 from maxmargin.features.sparse import SparseFeatures, entry
 from maxmargin.persist.registry import register
-from maxmargin.runtime.blocks import starts_of
 from maxmargin.runtime.dispatch import implements
 
 ROWS = 20_000  # looked at at once: less memory than all of them

@@ -6,7 +6,7 @@ beside those of the scores, and no Gram matrices are kept.
 
 from __future__ import annotations
 
-from maxmargin.features.base import add_row, clear_row, dot_row
+from maxmargin.features.linear_map import add_row, clear_row, dot_row
 from maxmargin.runtime.dispatch import helper
 
 

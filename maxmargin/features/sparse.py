@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.features.base import (
+from maxmargin.arrays.lanes import BLOCK, LANES, as_precise, fetch, fma, plus, splat, store, times, without_first
+from maxmargin.features.linear_map import (
     Gram,
     add_row,
     as_matrix,
@@ -27,7 +28,6 @@ from maxmargin.features.base import (
     with_gram,
 )
 from maxmargin.runtime.dispatch import generic, helper, implements, kernel
-from maxmargin.runtime.lanes import BLOCK, LANES, as_precise, fetch, fma, plus, splat, store, times, without_first
 
 
 class SparseFeatures(NamedTuple):

@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.features.base import (
+from maxmargin.arrays.blocks import places_in, starts_of
+from maxmargin.arrays.lanes import BLOCK, LANES, as_precise, fetch, fma, store, times, without_first
+from maxmargin.arrays.views import matrix
+from maxmargin.features.linear_map import (
     Gram,
     as_matrix,
     fill_gram,
@@ -30,10 +33,7 @@ from maxmargin.features.base import (
 )
 from maxmargin.features.observed import Pairs, select_entries
 from maxmargin.features.sparse import entry
-from maxmargin.runtime.blocks import places_in, starts_of
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.runtime.lanes import BLOCK, LANES, as_precise, fetch, fma, store, times, without_first
-from maxmargin.runtime.views import matrix
 
 MANY = 1 / 4  # of all labels: features that meet more have a row of weights
 LONG = 100  # rows of an example: those with more have no Gram matrix

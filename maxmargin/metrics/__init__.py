@@ -1,6 +1,5 @@
 """Quality of predictions: of boxes, labels and entities, and of probabilities."""
 
-from maxmargin.metrics.boxes import average_precision, corloc, iou, mean_iou
 from maxmargin.metrics.calibration import (
     Reliability,
     expected_calibration_error,
@@ -17,6 +16,7 @@ from maxmargin.metrics.entities import (
     entity_report,
 )
 from maxmargin.metrics.labels import Confusion, confusion, sequence_accuracy, token_accuracy
+from maxmargin.metrics.overlap import average_precision, corloc, iou, mean_iou
 from maxmargin.metrics.scoring import get_scorer
 
 __all__ = [

@@ -20,8 +20,8 @@ Class = TypeVar("Class", bound=type)
 
 # Classes of other modules than those of public names, which are imported when a file names them.
 HOMES = {
-    "FrequentCRF": "maxmargin.crfsuite.training",
-    "FrequentSVM": "maxmargin.crfsuite.training",
+    "FrequentCRF": "maxmargin.crfsuite.algorithms",
+    "FrequentSVM": "maxmargin.crfsuite.algorithms",
     "Layout": "maxmargin.text.documents",
     "Pipeline": "maxmargin.persist.pipelines",
     "WindowFeatures": "maxmargin.text.windows",

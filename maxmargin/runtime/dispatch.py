@@ -25,9 +25,9 @@ import numpy as np
 from numba.core import errors
 from numba.extending import overload, register_jitable
 
+from maxmargin.execution.garbage import no_garbage_collection
 from maxmargin.runtime.abi import OPAQUE, Packed
 from maxmargin.runtime.cache import KernelCache, Reach
-from maxmargin.runtime.garbage import no_garbage_collection
 from maxmargin.runtime.inner import InnerCompiler, KernelCompiler
 from maxmargin.runtime.modes import is_interpreted
 from maxmargin.runtime.tables import KINDS, FunctionTable, Interface, address_of, kind_of
@@ -234,7 +234,7 @@ class _Nothing(NamedTuple):
 def kernel(function: Callable) -> Callable:
     """Compile `function` once for all problems whose type implements generics; interpret it for others.
 
-    The first argument is a problem made ready by `maxmargin.runtime.passes.bind`. It can also be a NamedTuple, such as
+    The first argument is a problem made ready by `bind`. It can also be a NamedTuple, such as
     features, or an array: then the kernel is compiled for that type, and what it calls is inlined.
 
     Kernels are the only compiled functions that Python calls. They release the GIL and are cached on disk.

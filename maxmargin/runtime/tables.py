@@ -81,7 +81,7 @@ KINDS: dict[str, Callable[[types.Type], types.Type]] = {
     "Work": lambda dtype: OPAQUE,
     "Scratch": lambda dtype: SCRATCH[dtype],
 }
-SCRATCH: dict[types.Type, Stored] = {}  # the layouts of the scratch space of kernels (`maxmargin.runtime.passes`)
+SCRATCH: dict[types.Type, Stored] = {}  # the layouts of the scratch space of kernels (`maxmargin.execution.passes`)
 
 # What they are in Python.
 Reals: TypeAlias = np.ndarray

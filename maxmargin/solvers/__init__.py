@@ -7,8 +7,8 @@ from typing import Any
 
 import maxmargin
 from maxmargin.losses import Loss
-from maxmargin.solvers.run import Result
-from maxmargin.solvers.solver import Solver
+from maxmargin.solvers.frame.run import Result
+from maxmargin.solvers.frame.solve import Solver
 
 __all__ = ["Result", "Solver", "all_solvers", "find_solver"]
 

@@ -15,8 +15,8 @@ Examples
 """
 
 from maxmargin.testing.caller import Caller
-from maxmargin.testing.estimators import check_estimator
-from maxmargin.testing.solvers import check_solver
-from maxmargin.testing.structures import check_structure, toy_chains
+from maxmargin.testing.estimator_checks import check_estimator
+from maxmargin.testing.solver_checks import check_solver
+from maxmargin.testing.structure_checks import check_structure, toy_chains
 
 __all__ = ["Caller", "check_estimator", "check_solver", "check_structure", "toy_chains"]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin import problem as generics
+from maxmargin.execution.passes import Scratch, bind
 from maxmargin.runtime.dispatch import kernel
-from maxmargin.runtime.passes import Scratch, bind
 
 
 class Caller:

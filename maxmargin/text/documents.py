@@ -13,8 +13,8 @@ from maxmargin.checks import check_choice, counted, shown
 from maxmargin.persist.registry import register
 from maxmargin.text.columns import parse_columns
 from maxmargin.text.conllu import Word, parse_conllu
-from maxmargin.text.files import Lines, Parsed, check_encoding
 from maxmargin.text.json_lines import dump_record, parse_json_lines
+from maxmargin.text.line_files import Lines, Parsed, check_encoding
 from maxmargin.text.schemes import scheme_named
 
 SUFFIXES = {".conllu": "conllu", ".jsonl": "json", ".ndjson": "json", ".json": "json"}

@@ -7,10 +7,10 @@ from itertools import count, groupby, islice, repeat
 from typing import Any, Self
 
 from maxmargin.checks import check_count
-from maxmargin.estimator import Estimator
 from maxmargin.persist.registry import register
-from maxmargin.text.caches import BlockCache, Cache
+from maxmargin.sklearn_contract import Estimator
 from maxmargin.text.gazetteers import Gazetteers, Titles
+from maxmargin.text.memo import BlockCache, Cache
 from maxmargin.text.tokens import split_tokens
 
 BLOCK = 2_000  # sentences whose words are looked up at once

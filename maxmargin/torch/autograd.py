@@ -16,11 +16,11 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from maxmargin.arrays.blocks import Blocks, new_blocks
+from maxmargin.execution.passes import Passes
 from maxmargin.losses import Loss
 from maxmargin.problem import IMPOSSIBLE, ORACLES, REACH
-from maxmargin.runtime.blocks import Blocks, new_blocks
 from maxmargin.runtime.dispatch import supports
-from maxmargin.runtime.passes import Passes
 from maxmargin.torch import kernels
 from maxmargin.torch.potentials import Potentials, checked
 

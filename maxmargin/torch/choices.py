@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import as_numbers
-from maxmargin.encode.edges import check_ends
+from maxmargin.encode.inputs.edges import check_ends
 from maxmargin.features import ConstantFeatures
-from maxmargin.runtime.blocks import starts_of
-from maxmargin.structures.candidates import CandidateProblem
-from maxmargin.structures.graph_cut import GraphCutProblem
-from maxmargin.structures.matching import MatchingProblem
-from maxmargin.structures.max_flow import make_arcs
+from maxmargin.structures.choices.candidate_problem import CandidateProblem
+from maxmargin.structures.cuts.cut_problem import GraphCutProblem
+from maxmargin.structures.cuts.max_flow import make_arcs
+from maxmargin.structures.matchings.matching_problem import MatchingProblem
 from maxmargin.torch.potentials import NOTHING, Potentials, Rows, as_integers, check_labels, check_tensors, segments
 
 

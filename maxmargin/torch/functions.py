@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from maxmargin.arrays.blocks import new_blocks
 from maxmargin.checks import check_choice, check_count
 from maxmargin.losses import Loss, SquaredLoss, attained_on, find_loss
-from maxmargin.runtime.blocks import new_blocks
 from maxmargin.torch import kernels
 from maxmargin.torch.autograd import Attained, Batch, Scored, Spread
 from maxmargin.torch.potentials import Parts, Potentials, checked

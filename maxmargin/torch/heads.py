@@ -13,12 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from maxmargin.checks import check_count
-from maxmargin.encode.chain import append_biases
-from maxmargin.encode.rows import Rows, append_constant, row_features
+from maxmargin.encode.chain_encoder import append_biases
+from maxmargin.encode.inputs.rows import Rows, append_constant, row_features
 from maxmargin.losses import Loss, find_loss
 from maxmargin.solvers import Result, find_solver
-from maxmargin.solvers.lower_bound import LowerBound
-from maxmargin.solvers.objective import Certificate, Objective
+from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.solvers.objective.lower_bound import LowerBound
 from maxmargin.torch.autograd import dtype_of
 from maxmargin.torch.choices import Candidates, GraphCuts, Matchings
 from maxmargin.torch.labellings import Chains, Trees

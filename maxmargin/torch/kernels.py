@@ -6,6 +6,8 @@ starts[i, s] on, or that many zeros where the start is `NOTHING`. Examples may s
 
 from __future__ import annotations
 
+from maxmargin.arrays.vectors import clear
+from maxmargin.arrays.views import matrix
 from maxmargin.losses import attain, combine
 from maxmargin.problem import (
     IMPOSSIBLE,
@@ -18,8 +20,6 @@ from maxmargin.problem import (
     topk_oracle,
 )
 from maxmargin.runtime.dispatch import helper, kernel
-from maxmargin.runtime.vectors import clear
-from maxmargin.runtime.views import matrix
 from maxmargin.smoothing import EVERY
 
 NOTHING = -1

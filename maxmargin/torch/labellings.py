@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from maxmargin.arrays.blocks import places_in, starts_of
 from maxmargin.costs import labelling_costs
-from maxmargin.encode.checks import locate
-from maxmargin.encode.edges import children_first
+from maxmargin.encode.inputs.edges import children_first
+from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.features import ConstantFeatures
-from maxmargin.runtime.blocks import places_in, starts_of
-from maxmargin.structures.chain import ChainProblem
-from maxmargin.structures.tree import TreeProblem
+from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.structures.trees.tree_problem import TreeProblem
 from maxmargin.torch.potentials import Potentials, Rows, check_labels, check_tensors, segments
 
 

@@ -16,11 +16,11 @@ from torch.func import functional_call, jacrev, vmap
 from torch.nn.functional import pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from maxmargin.arrays.blocks import starts_of
+from maxmargin.execution.passes import Passes
 from maxmargin.losses import Loss
 from maxmargin.problem import part_sizes, truth_of
-from maxmargin.runtime.blocks import starts_of
-from maxmargin.runtime.passes import Passes
-from maxmargin.structures.linearized import linearized
+from maxmargin.structures.derived.linearized import linearized
 from maxmargin.torch.choices import Candidates, Matchings
 from maxmargin.torch.functions import structured_loss
 from maxmargin.torch.kernels import score_outputs

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maxmargin.encode.checks import locate
+from maxmargin.arrays.blocks import starts_of
+from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.problem import part_sizes
-from maxmargin.runtime.blocks import starts_of
 from maxmargin.torch.kernels import NOTHING
 from maxmargin.torch.untraced import untraced
 

@@ -25,8 +25,8 @@ from torch import nn
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import Loss, find_loss
 from maxmargin.solvers import Result, Solver, find_solver
-from maxmargin.solvers.casimir import Casimir
-from maxmargin.solvers.svrg import SmoothingSolver
+from maxmargin.solvers.stochastic.casimir import Casimir
+from maxmargin.solvers.stochastic.svrg import SmoothingSolver
 from maxmargin.torch.choices import Candidates
 from maxmargin.torch.functions import structured_loss
 from maxmargin.torch.linearize import ScoreMap

@@ -1,8 +1,8 @@
 """What images need: graphs of superpixels, proposals of boxes, their features, and detections."""
 
-from maxmargin.vision.boxes import non_max_suppression, to_cells, to_pixels
+from maxmargin.vision.box_geometry import non_max_suppression, to_cells, to_pixels
 from maxmargin.vision.cnn import cnn_features
-from maxmargin.vision.graphs import SuperpixelGraph, grid_edges, superpixel_graph
+from maxmargin.vision.image_graphs import SuperpixelGraph, grid_edges, superpixel_graph
 from maxmargin.vision.proposals import (
     Candidates,
     box_candidates,

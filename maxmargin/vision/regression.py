@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.checks import check_positive, check_share
 from maxmargin.metrics import iou
-from maxmargin.vision.boxes import as_boxes
+from maxmargin.vision.box_geometry import as_boxes
 
 __all__ = ["BoxRegressor"]
 

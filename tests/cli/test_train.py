@@ -114,7 +114,7 @@ def test_conllu_and_json_lines(tmp_path):
 
 
 def test_a_checkpoint_is_gone_on_from(files, tmp_path, monkeypatch):
-    monkeypatch.setattr("maxmargin.solvers.checkpoint.EVERY", 1e-9)
+    monkeypatch.setattr("maxmargin.solvers.frame.checkpoint.EVERY", 1e-9)
 
     def train(target, *options):
         outcome = run("train", files / "train.txt", "-m", tmp_path / target, *options)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from maxmargin import LBFGS, ChainCRF, ChainSVM, KernelChainCRF, Status, regularization_path
-from maxmargin.encode.rows import as_stored, stack_rows
+from maxmargin.encode.inputs.rows import as_stored, stack_rows
 from tests import naive
 
 

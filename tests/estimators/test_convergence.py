@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import CandidateSVM, ChainCRF, MulticlassSVM
 from maxmargin.crfsuite import CRF
-from maxmargin.estimators.convergence import NOT_SOLVED, warn_unless_solved
-from maxmargin.solvers.run import Result
+from maxmargin.estimators.foundation.convergence import NOT_SOLVED, warn_unless_solved
+from maxmargin.solvers.frame.run import Result
 from maxmargin.trace import Certified, Status, Trace
 
 pytestmark = pytest.mark.usefixtures("interpreted_kernels")
@@ -79,5 +79,5 @@ def test_the_drop_in_is_as_quiet_as_what_it_stands_in_for():
 
 
 def test_fits_that_are_solved_do_not_load_scikit_learn():
-    program = "import sys, maxmargin.estimators.convergence; assert 'sklearn' not in sys.modules"
+    program = "import sys, maxmargin.estimators.foundation.convergence; assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)

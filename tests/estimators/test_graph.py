@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import IDAL, ChainSVM, Graph, GraphCRF, GraphSVM, RelaxedLoss, Status, Tree, TreeCRF
-from maxmargin.structures.elimination_plan import TreewidthError
+from maxmargin.structures.graphs.elimination_plan import TreewidthError
 
 SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0)]
 pytestmark = pytest.mark.usefixtures("interpreted_kernels")
@@ -173,7 +173,7 @@ def test_storage_and_edges_without_features(squares):
 @pytest.fixture
 def small_tables(monkeypatch):
     """Makes the treewidth of a square too large."""
-    monkeypatch.setattr("maxmargin.structures.elimination_plan.LARGEST_TABLES", 20)
+    monkeypatch.setattr("maxmargin.structures.graphs.elimination_plan.LARGEST_TABLES", 20)
 
 
 def test_large_treewidths(squares, small_tables):

@@ -16,9 +16,9 @@ from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import MultiLabelCRF, MultiLabelSVM, Status
-from maxmargin.encode.label_graphs import chow_liu_tree
-from maxmargin.structures import elimination_plan
-from maxmargin.structures.elimination_plan import TreewidthError
+from maxmargin.encode.inputs.label_graphs import chow_liu_tree
+from maxmargin.structures.graphs import elimination_plan
+from maxmargin.structures.graphs.elimination_plan import TreewidthError
 from tests import naive
 
 SQUARE = np.array([(0, 1), (2, 1), (3, 2), (0, 3)])

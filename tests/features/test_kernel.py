@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
-from maxmargin.features.base import rows_of, score_rows, spread_rows, squared_norm_rows, squared_sums
-from maxmargin.features.kernel import (
+from maxmargin.features.kernel_features import (
     KINDS,
     Kernel,
     Shape,
@@ -18,6 +17,7 @@ from maxmargin.features.kernel import (
     tables,
     whole_gram_features,
 )
+from maxmargin.features.linear_map import rows_of, score_rows, spread_rows, squared_norm_rows, squared_sums
 from maxmargin.runtime import kernel
 
 NAMED = {

@@ -6,13 +6,13 @@ import numpy as np
 from scipy.optimize import linprog
 
 from maxmargin import problem as generics
+from maxmargin.arrays.blocks import in_precision
 from maxmargin.features import DenseFeatures, kernel_of
-from maxmargin.features.base import Gram
-from maxmargin.features.kernel import complete, tables
+from maxmargin.features.kernel_features import complete, tables
+from maxmargin.features.linear_map import Gram
 from maxmargin.problem import IMPOSSIBLE, n_examples, new_weights, part_sizes
-from maxmargin.runtime.blocks import in_precision
-from maxmargin.solvers.bounds import make_bounds, project
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective.bounds import make_bounds, project
+from maxmargin.solvers.objective.evaluation import Objective
 from tests import naive
 
 

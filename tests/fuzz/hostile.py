@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from maxmargin import BCFW, GDMM, SVRG, Casimir, ExcessiveGap, ExponentiatedGradient, Loss, OneSlack, RelaxedLoss, Tree
 from maxmargin.estimators import all_estimators
 from maxmargin.solvers import all_solvers
-from maxmargin.solvers.idal import IDAL
+from maxmargin.solvers.relaxed.idal import IDAL
 from tests.fuzz.odd_graphs import OF_GRAPHS
 from tests.fuzz.odd_names import OF_NAMES
 from tests.small import CASES

@@ -28,10 +28,10 @@ from maxmargin import (
     StructuredSVM,
     TreeCRF,
 )
-from maxmargin.encode.base import same
+from maxmargin.encode.inputs.encoder import same
 from maxmargin.persist.container import MAGIC, PREFIX, VERSION
 from maxmargin.problem import new_weights
-from maxmargin.testing.estimators import _equal
+from maxmargin.testing.estimator_checks import _equal
 from maxmargin.text import WindowFeatures
 from tests.small import CASES, make
 from tests.toy import Labels

@@ -8,15 +8,15 @@ import pytest
 from numba.core.errors import TypingError
 
 from maxmargin import problem as generics
+from maxmargin.execution.passes import Passes, bind
 from maxmargin.losses import Loss
 from maxmargin.problem import max_oracle, n_examples, scores, squared_norm
 from maxmargin.runtime import generic, helper, implements, kernel
 from maxmargin.runtime.abi import Packed
 from maxmargin.runtime.dispatch import PROBLEM
-from maxmargin.runtime.passes import Passes, bind
 from maxmargin.runtime.tables import Interface
 from maxmargin.solvers import BCFW
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import Caller, toy_chains
 
 

@@ -17,7 +17,7 @@ from maxmargin.inference import best_k_outputs, best_outputs
 from maxmargin.runtime import dispatch, generic, implements, interpreted, kernel, supports
 from maxmargin.runtime.cache import Reach
 from maxmargin.solvers import BCFW, FrankWolfe
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from maxmargin.runtime.dispatch import kernel
-from maxmargin.runtime.lanes import (
+from maxmargin.arrays.lanes import (
     LANES,
     as_precise,
     at,
@@ -25,6 +24,7 @@ from maxmargin.runtime.lanes import (
     where_below,
     without_first,
 )
+from maxmargin.runtime.dispatch import kernel
 
 
 @kernel

@@ -6,8 +6,8 @@ import textwrap
 
 import numpy as np
 
-from maxmargin.runtime.garbage import no_garbage_collection
-from maxmargin.runtime.threads import Ranges, aligned, count_threads, split_evenly
+from maxmargin.execution.garbage import no_garbage_collection
+from maxmargin.execution.threads import Ranges, aligned, count_threads, split_evenly
 
 
 def test_ranges_cover_all_examples_once():
@@ -47,7 +47,7 @@ def test_aligned_arrays_start_a_cache_line():
 def test_libraries_that_are_loaded_later_are_kept_to_one_thread_too():
     program = """
         from threadpoolctl import threadpool_info
-        from maxmargin.runtime.threads import one_blas_thread
+        from maxmargin.execution.threads import one_blas_thread
         def threads():
             with one_blas_thread:
                 return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]

@@ -5,13 +5,13 @@ import copy
 import numpy as np
 import pytest
 
+from maxmargin.arrays import vectors
 from maxmargin.losses import combine
 from maxmargin.problem import IMPOSSIBLE, is_beyond_reach
-from maxmargin.runtime import vectors
-from maxmargin.solvers import perceptron
-from maxmargin.solvers.bounds import confine, make_bounds, release
-from maxmargin.solvers.lazy_weights import clip, lazy_weights
-from maxmargin.solvers.loss_pass import largest_potential, size_of_score
+from maxmargin.solvers.objective.bounds import confine, make_bounds, release
+from maxmargin.solvers.objective.loss_pass import largest_potential, size_of_score
+from maxmargin.solvers.stochastic import perceptron
+from maxmargin.solvers.stochastic.lazy_weights import clip, lazy_weights
 
 
 def arguments(dtype, size):

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin.encode.rows import Rows
+from maxmargin.encode.inputs.rows import Rows
 from maxmargin.features import DenseFeatures, Gram
 from maxmargin.runtime import interpreted
-from maxmargin.solvers import BCFW, Auto, FrankWolfe, sum_tree
-from maxmargin.solvers.active_sets import StoredLoss
-from maxmargin.solvers.auto import EXPENSIVE, USUAL, work_of
-from maxmargin.solvers.objective import Objective
-from maxmargin.structures.loopy import with_oracles
-from maxmargin.structures.pairwise import make_pairwise, with_elimination
+from maxmargin.solvers import BCFW, Auto, FrankWolfe
+from maxmargin.solvers.automatic.auto import EXPENSIVE, USUAL, work_of
+from maxmargin.solvers.block_coordinate import sum_tree
+from maxmargin.solvers.objective.active_sets import StoredLoss
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.structures.graphs.graph_problem import make_pairwise, with_elimination
+from maxmargin.structures.graphs.loopy import with_oracles
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
@@ -482,7 +483,7 @@ def test_frank_wolfe_steps_keep_active_sets_where_mean_parts_are_large(monkeypat
     for method in (BCFW(), BCFW(averaging=True)):
         by_means = method.solve(problem, 5.0, **options)
         with monkeypatch.context() as patch:
-            patch.setattr("maxmargin.solvers.bcfw.MOST_BYTES", 0)
+            patch.setattr("maxmargin.solvers.block_coordinate.bcfw.MOST_BYTES", 0)
             by_sets = method.solve(problem, 5.0, **options)
             more = method.solve(problem, 5.0, start=by_means.dual, **options)
         assert not by_sets.dual.means.values.size

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from maxmargin.solvers.bundle import Bundle
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective.bundle import Bundle
+from maxmargin.solvers.objective.evaluation import Objective
 from tests.toy import random_candidates
 
 pytestmark = pytest.mark.usefixtures("interpreted_kernels")

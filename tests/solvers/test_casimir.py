@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from maxmargin.solvers import Casimir, casimir
-from maxmargin.solvers.casimir import extrapolate
+from maxmargin.solvers import Casimir
+from maxmargin.solvers.stochastic import casimir
+from maxmargin.solvers.stochastic.casimir import extrapolate
 from maxmargin.testing import toy_chains
 from maxmargin.trace import Status
 from tests import naive

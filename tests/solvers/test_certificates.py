@@ -7,8 +7,8 @@ from maxmargin import ChainSVM, CustomProblem, Loss, Perceptron, Status
 from maxmargin.inference import certified_outputs
 from maxmargin.losses import NAMED
 from maxmargin.solvers import BCFW, SGD, NSlack, all_solvers
-from maxmargin.solvers.held_out import HeldOut
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.frame.held_out import HeldOut
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
 from tests import naive, small
 from tests.fuzz import certified
@@ -100,7 +100,9 @@ def separable_candidates(scale, random_state):
 @pytest.mark.parametrize("scale", [0.01, 1.0])
 def test_certificates_hold_in_float32(C, scale, monkeypatch):
     """Objectives of nearly separable data are no larger than the rounding of potentials."""
-    monkeypatch.setattr("maxmargin.solvers.bundle.QP_STEPS", 100)  # every mixture has a bound, the best is slow to find
+    monkeypatch.setattr(
+        "maxmargin.solvers.objective.bundle.QP_STEPS", 100
+    )  # every mixture has a bound, the best is slow to find
     problem = separable_candidates(scale, 0)
     blocks = problem.blocks()
     exact = BCFW(steps="pairwise").solve(Candidates(problem.phi, problem.costs), C, tol=1e-7, max_passes=300)

@@ -40,7 +40,7 @@ from maxmargin import (
 )
 from maxmargin.persist.container import PREFIX
 from maxmargin.solvers import Solver, all_solvers
-from maxmargin.solvers.objective import Certificate
+from maxmargin.solvers.objective.evaluation import Certificate
 from maxmargin.testing import toy_chains
 from tests.small import make
 
@@ -124,7 +124,7 @@ def test_every_solver_goes_on_from_every_checkpoint(solver, options, path):
 
 
 def test_the_choice_for_smooth_losses_goes_on_before_and_after_it_hands_over(path, monkeypatch):
-    monkeypatch.setattr("maxmargin.solvers.smooth_auto.ENOUGH_PARTS", 1)
+    monkeypatch.setattr("maxmargin.solvers.automatic.smooth_auto.ENOUGH_PARTS", 1)
     options = {"loss": "log", "C": 1000.0, "max_passes": 40}
     test_every_solver_goes_on_from_every_checkpoint(Auto(), options, path)
     result = Auto().solve(toy_chains(), **options, tol=1e-6, random_state=0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from maxmargin.solvers.curvature import Curvature
+from maxmargin.solvers.batch.curvature import Curvature
 
 
 def test_the_last_step_explains_the_last_change():

@@ -5,8 +5,9 @@ import pytest
 
 from maxmargin import CustomProblem, Loss
 from maxmargin.problem import squared_diameters
-from maxmargin.solvers import ExcessiveGap, excessive_gap
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers import ExcessiveGap
+from maxmargin.solvers.exponentiated import excessive_gap
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive

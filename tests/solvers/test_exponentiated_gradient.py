@@ -7,7 +7,8 @@ import pytest
 
 from maxmargin import CustomProblem
 from maxmargin.losses import Loss, find_loss
-from maxmargin.solvers import LBFGS, ExponentiatedGradient, exponentiated_gradient
+from maxmargin.solvers import LBFGS, ExponentiatedGradient
+from maxmargin.solvers.exponentiated import exponentiated_gradient
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive

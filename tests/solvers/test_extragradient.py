@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from maxmargin.solvers import Extragradient
-from maxmargin.solvers.extragradient import Saddle
-from maxmargin.solvers.gibbs import attain_gibbs
-from maxmargin.solvers.objective import Certificate, Objective
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.exponentiated.extragradient import Saddle
+from maxmargin.solvers.exponentiated.gibbs import attain_gibbs
+from maxmargin.solvers.frame.run import Run
+from maxmargin.solvers.objective.evaluation import Certificate, Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive

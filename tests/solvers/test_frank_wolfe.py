@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from maxmargin.solvers import BCFW, FrankWolfe, find_solver
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxmargin.solvers import BCFW, SGD, Auto, Perceptron
-from maxmargin.solvers.held_out import HeldOut
+from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.testing import toy_chains
 from maxmargin.trace import Status
 

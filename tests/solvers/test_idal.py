@@ -12,19 +12,18 @@ from maxmargin.losses import RelaxedLoss
 from maxmargin.problem import new_weights
 from maxmargin.runtime import interpreted
 from maxmargin.runtime.dispatch import kernel
-from maxmargin.solvers import oriented_trees
-from maxmargin.solvers.gdmm import GDMM
-from maxmargin.solvers.idal import IDAL
-from maxmargin.solvers.neighborhoods import find_neighborhoods, single_cliques, whole_graphs
-from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.oriented_trees import heaviest_forest, tree_probabilities
-from maxmargin.solvers.relaxed import Relaxation
-from maxmargin.solvers.relaxed_passes import correct
-from maxmargin.solvers.soft import SoftBCFW, SoftSDCA
-from maxmargin.solvers.tighter_trees import tighten
-from maxmargin.structures.cliques import EdgeType
-from maxmargin.structures.margins import project
-from maxmargin.structures.pairwise import with_elimination
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.relaxed.gdmm import GDMM
+from maxmargin.solvers.relaxed.idal import IDAL
+from maxmargin.solvers.relaxed.neighborhoods import find_neighborhoods, single_cliques, whole_graphs
+from maxmargin.solvers.relaxed.oriented_trees import heaviest_forest, tree_probabilities
+from maxmargin.solvers.relaxed.relaxed_objective import Relaxation, oriented_trees
+from maxmargin.solvers.relaxed.relaxed_passes import correct
+from maxmargin.solvers.relaxed.soft import SoftBCFW, SoftSDCA
+from maxmargin.solvers.relaxed.tighter_trees import tighten
+from maxmargin.structures.graphs.cliques import EdgeType
+from maxmargin.structures.graphs.graph_problem import with_elimination
+from maxmargin.structures.graphs.margins import project
 from maxmargin.testing import toy_chains
 from tests import naive, small
 from tests.fuzz import certified

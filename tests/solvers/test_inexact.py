@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from maxmargin import GraphCRF, GraphSVM, Status
-from maxmargin.solvers.auto import AVERAGED_PASSES
-from maxmargin.solvers.objective import Certificate
-from maxmargin.solvers.observer import Observer
+from maxmargin.solvers.automatic.auto import AVERAGED_PASSES
+from maxmargin.solvers.frame.observe import Observer
+from maxmargin.solvers.objective.evaluation import Certificate
 
 pytestmark = pytest.mark.usefixtures("interpreted_kernels")
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("interpreted_kernels")
 @pytest.fixture
 def cliques(monkeypatch):
     """Graphs of four nodes, all joined and too many for elimination, as the limit is zero."""
-    monkeypatch.setattr("maxmargin.structures.elimination_plan.LARGEST_TABLES", 0)
+    monkeypatch.setattr("maxmargin.structures.graphs.elimination_plan.LARGEST_TABLES", 0)
     rng = np.random.default_rng(0)
     edges = [*itertools.combinations(range(4), 2)]
     y = [rng.integers(0, 3, 4) for _ in range(4)]
@@ -61,7 +61,7 @@ def test_a_fit_that_is_resumed_begins_again_all_the_same(cliques, tmp_path):
 
 
 def test_auto_goes_on_as_before_where_cuts_are_exact(monkeypatch):
-    monkeypatch.setattr("maxmargin.structures.elimination_plan.LARGEST_TABLES", 0)
+    monkeypatch.setattr("maxmargin.structures.graphs.elimination_plan.LARGEST_TABLES", 0)
     rng = np.random.default_rng(0)
     ring = [(t, (t + 1) % 4) for t in range(4)]
     y = [np.roll([0, 0, 1, 1], k) for k in range(4)]

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from maxmargin.solvers import interrupt
-from maxmargin.solvers.interrupt import PATIENCE, Interruptible
+from maxmargin.solvers.frame import interrupt
+from maxmargin.solvers.frame.interrupt import PATIENCE, Interruptible
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from scipy.optimize import check_grad, minimize
 
 from maxmargin.losses import find_loss
 from maxmargin.solvers import BCFW, LBFGS
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
 from maxmargin.trace import Status
 from tests import naive

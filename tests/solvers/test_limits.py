@@ -9,9 +9,9 @@ import pytest
 from maxmargin import CandidateSVM
 from maxmargin.losses import NAMED
 from maxmargin.solvers import LBFGS, SGD, SVRG, Auto, Casimir, FrankWolfe, NSlack, OneSlack
-from maxmargin.solvers.bcfw import BlockState
-from maxmargin.solvers.exponentiated_gradient import ExponentiatedGradient
-from maxmargin.solvers.one_slack import Cache
+from maxmargin.solvers.batch.one_slack import Cache
+from maxmargin.solvers.block_coordinate.bcfw import BlockState
+from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient
 from maxmargin.trace import Status
 from tests.toy import Candidates
 

@@ -5,7 +5,7 @@ import pytest
 
 from maxmargin import BCFW, Casimir, Loss
 from maxmargin.losses import find_loss
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from tests.fuzz.certified import objective_of_chains
 from tests.fuzz.long_chains import KINDS, long_chains
 

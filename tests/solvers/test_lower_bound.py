@@ -5,8 +5,8 @@ import pytest
 
 from maxmargin.losses import find_loss
 from maxmargin.solvers import BCFW, SGD
-from maxmargin.solvers.lower_bound import ElasticBound, LowerBound
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.objective.lower_bound import ElasticBound, LowerBound
 from maxmargin.testing import toy_chains
 from tests import naive
 from tests.toy import random_candidates

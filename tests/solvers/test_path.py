@@ -10,11 +10,11 @@ import pytest
 from sklearn.base import clone
 
 from maxmargin import BCFW, ChainSVM, DeformableSVM, FrankWolfe, GraphCutSVM, Status, regularization_path
+from maxmargin.execution.passes import bind
 from maxmargin.problem import n_examples
-from maxmargin.runtime.passes import bind
-from maxmargin.solvers.bounds import project
-from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.path import PathFollower, kinks_of, moving
+from maxmargin.solvers.block_coordinate.path_steps import PathFollower, kinks_of, moving
+from maxmargin.solvers.objective.bounds import project
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
 from tests import naive
 from tests.naive import blocks_of

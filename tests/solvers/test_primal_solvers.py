@@ -6,12 +6,12 @@ import pytest
 from maxmargin.losses import Loss
 from maxmargin.problem import n_examples, spread
 from maxmargin.solvers import BCFW, LBFGS, SGD, SVRG, Casimir, NSlack, OneSlack
-from maxmargin.solvers.bounds import make_bounds
-from maxmargin.solvers.held_out import HeldOut
-from maxmargin.solvers.lazy_weights import average, current, lazy_step, lazy_weights
-from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.run import Run
-from maxmargin.solvers.simplex_qp import maximise_on_simplex
+from maxmargin.solvers.frame.held_out import HeldOut
+from maxmargin.solvers.frame.run import Run
+from maxmargin.solvers.objective.bounds import make_bounds
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.objective.simplex_qp import maximise_on_simplex
+from maxmargin.solvers.stochastic.lazy_weights import average, current, lazy_step, lazy_weights
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from maxmargin.solvers import BCFW, SVRG, Casimir
-from maxmargin.solvers.svrg import Epochs
-from maxmargin.structures.loopy import with_oracles
+from maxmargin.solvers.stochastic.svrg import Epochs
+from maxmargin.structures.graphs.loopy import with_oracles
 from maxmargin.testing import toy_chains
 from tests import naive
 from tests.naive import blocks_of
@@ -88,7 +88,7 @@ def test_certificates_hold_and_the_optimum_is_near(problem, solver):
 @pytest.mark.usefixtures("interpreted_kernels")
 def test_a_max_oracle_that_need_not_find_the_best_is_enough(monkeypatch):
     """Large graphs with cycles have no oracle for the K best, which smoothing needs."""
-    monkeypatch.setattr("maxmargin.structures.elimination_plan.LARGEST_TABLES", 0)
+    monkeypatch.setattr("maxmargin.structures.graphs.elimination_plan.LARGEST_TABLES", 0)
     graphs = with_oracles(make_problem(np.random.default_rng(0), [grid(2, 2), grid(2, 3)]))
     optimum = BCFW().solve(graphs, C, tol=0.01, max_passes=100, random_state=0).certificate
     trace = Casimir(smoothing=None).solve(graphs, C, tol=0.05, max_passes=100, random_state=0).trace

@@ -7,8 +7,8 @@ from threadpoolctl import threadpool_info
 
 from maxmargin import BCFW
 from maxmargin.losses import NAMED
-from maxmargin.solvers.objective import Objective
-from maxmargin.solvers.run import Run
+from maxmargin.solvers.frame.run import Run
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
 
 pytestmark = pytest.mark.usefixtures("interpreted_kernels")
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("interpreted_kernels")
 def test_slices_are_as_long_as_steps_allow(monkeypatch, step_seconds):
     """By the second pass on short steps make one slice, so that small data need few calls of kernels."""
     clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr("maxmargin.runtime.clock.time", SimpleNamespace(perf_counter=lambda: clock.now))
+    monkeypatch.setattr("maxmargin.execution.clock.time", SimpleNamespace(perf_counter=lambda: clock.now))
     run = Run(Objective(toy_chains(), loss=NAMED["hinge"]), None, 1e-3, 0.0, 1e9, None, 0)
     passes = []
     for _ in range(2):

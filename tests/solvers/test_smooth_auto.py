@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from maxmargin import LBFGS, Auto
+from maxmargin.arrays.blocks import in_precision
 from maxmargin.losses import NAMED, Loss
-from maxmargin.runtime.blocks import in_precision
-from maxmargin.solvers import smooth_auto
-from maxmargin.solvers.held_out import HeldOut
-from maxmargin.solvers.objective import Certificate, Objective
+from maxmargin.solvers.automatic import smooth_auto
+from maxmargin.solvers.frame.held_out import HeldOut
+from maxmargin.solvers.objective.evaluation import Certificate, Objective
 from maxmargin.testing import toy_chains
 
 WEIGHT = np.array([1.0, 2.0, 0.5, 0.0, 1.5, 1.0])

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from maxmargin import SGD, Auto, ChainSVM, KernelChainSVM, OneSlack, SquaredLoss
 from maxmargin.solvers import all_solvers
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests.naive import blocks_of

@@ -3,11 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin.encode.boxes import BoxEncoder
+from maxmargin.encode.box_encoder import BoxEncoder
 from maxmargin.problem import max_marginals, max_oracle, part_sizes, score_output, topk_oracle, workspace
 from maxmargin.smoothing import EVERY
 from maxmargin.solvers import BCFW, LBFGS, FrankWolfe
-from maxmargin.structures.subwindow import Heap
+from maxmargin.structures.boxes.subwindow import Heap
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin.encode.candidates import CandidateEncoder
-from maxmargin.encode.multiclass import MulticlassEncoder
+from maxmargin.encode.candidate_encoder import CandidateEncoder
+from maxmargin.encode.class_encoder import MulticlassEncoder
 from maxmargin.problem import exp_oracle, max_marginals, max_oracle, topk_oracle, workspace
 from maxmargin.smoothing import EVERY
 from maxmargin.solvers import Auto

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from maxmargin.problem import IMPOSSIBLE, exp_oracle, max_oracle, part_sizes, topk_oracle, workspace
 from maxmargin.smoothing import EVERY
-from maxmargin.structures.chain_sums import forward_shares
+from maxmargin.structures.chains.chain_sums import forward_shares
 from maxmargin.testing import Caller, check_structure
 from tests import naive
 from tests.toy import STORAGES, random_chains

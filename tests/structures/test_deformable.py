@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import BCFW, FrankWolfe, Status
-from maxmargin.encode.deformable import DeformableEncoder
+from maxmargin.encode.pose_encoder import DeformableEncoder
 from maxmargin.problem import (
     max_marginals,
     max_oracle,
@@ -18,7 +18,7 @@ from maxmargin.problem import (
     workspace,
 )
 from maxmargin.smoothing import EVERY
-from maxmargin.structures.distance_transform import new_transform_work, transform_grid
+from maxmargin.structures.poses.distance_transform import new_transform_work, transform_grid
 from maxmargin.testing import Caller, check_structure
 from tests import naive
 

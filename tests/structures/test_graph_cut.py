@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import maximum_flow
 
-from maxmargin.encode.graph_cut import GraphCutEncoder, stack_graphs
+from maxmargin.encode.cut_encoder import GraphCutEncoder, stack_graphs
 from maxmargin.problem import (
     IMPOSSIBLE,
     augment,
@@ -23,8 +23,8 @@ from maxmargin.problem import (
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.smoothing import EVERY
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
-from maxmargin.structures.cuts import NotSubmodularError, arcs
-from maxmargin.structures.max_flow import change_excess, new_flow, plant_trees, saturate
+from maxmargin.structures.cuts.max_flow import change_excess, new_flow, plant_trees, saturate
+from maxmargin.structures.cuts.minimum_cuts import NotSubmodularError, arcs
 from maxmargin.testing import Caller, check_structure
 from maxmargin.trace import Status
 from tests import naive

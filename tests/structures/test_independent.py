@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import BCFW, MultiLabelSVM
-from maxmargin.structures.independent import IndependentProblem
+from maxmargin.structures.graphs.independent import IndependentProblem
 from maxmargin.testing import check_solver, check_structure
 
 

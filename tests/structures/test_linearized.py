@@ -7,8 +7,8 @@ import pytest
 
 from maxmargin import BCFW, OneSlack
 from maxmargin.problem import gold, new_weights, part_sizes, scores
-from maxmargin.solvers.objective import Objective
-from maxmargin.structures.linearized import linearized
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.structures.derived.linearized import linearized
 from maxmargin.testing import check_structure, toy_chains
 from tests.naive import labellings
 

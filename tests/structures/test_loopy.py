@@ -25,13 +25,13 @@ from maxmargin.problem import (
     workspace,
 )
 from maxmargin.runtime import interpreted
-from maxmargin.solvers.idal import IDAL
-from maxmargin.solvers.objective import Objective
-from maxmargin.structures.cliques import EdgeType
-from maxmargin.structures.elimination_plan import NONE
-from maxmargin.structures.fractional import UNITS
-from maxmargin.structures.loopy import LoopyProblem, with_oracles
-from maxmargin.structures.pairwise import EliminationProblem, PairwiseProblem, with_elimination
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.relaxed.idal import IDAL
+from maxmargin.structures.graphs.cliques import EdgeType
+from maxmargin.structures.graphs.elimination_plan import NONE
+from maxmargin.structures.graphs.fractional import UNITS
+from maxmargin.structures.graphs.graph_problem import EliminationProblem, PairwiseProblem, with_elimination
+from maxmargin.structures.graphs.loopy import LoopyProblem, with_oracles
 from maxmargin.testing import Caller, check_structure, toy_chains
 from maxmargin.trace import Status
 from tests.structures.test_pairwise import ONE_TYPE, TRIANGLE, all_labellings, grid, make_problem, random_graph
@@ -42,7 +42,7 @@ COMPLETE = np.zeros(5, int), [*itertools.combinations(range(5), 2)]
 @pytest.fixture
 def no_elimination(monkeypatch):
     """Small graphs are dealt with as if they were large."""
-    monkeypatch.setattr("maxmargin.structures.elimination_plan.LARGEST_TABLES", 0)
+    monkeypatch.setattr("maxmargin.structures.graphs.elimination_plan.LARGEST_TABLES", 0)
 
 
 def score_all(problem, i, theta):
@@ -83,7 +83,7 @@ def test_labels_and_bounds_of_random_graphs(seed, sizes, n_states, ties, integer
     edge_types = [EdgeType(0, 0, ties), EdgeType(0, 1), EdgeType(1, 1, ties)]
     graphs = [random_graph(rng, size, 2) for size in sizes]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("maxmargin.structures.elimination_plan.LARGEST_TABLES", 0)
+        patch.setattr("maxmargin.structures.graphs.elimination_plan.LARGEST_TABLES", 0)
         problem = with_oracles(make_problem(rng, graphs, n_states, edge_types, integer=integer))
     work = workspace(problem, 1)
     for i in 2 * [*range(len(graphs))]:
@@ -167,7 +167,7 @@ def frustrated():
     problem = make_problem(np.random.default_rng(3), [COMPLETE] * 4)
     exact = with_elimination(problem)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("maxmargin.structures.elimination_plan.LARGEST_TABLES", 0)
+        patch.setattr("maxmargin.structures.graphs.elimination_plan.LARGEST_TABLES", 0)
         loopy = with_oracles(problem)
     optimum = BCFW(steps="pairwise").solve(exact, 0.3, tol=1e-7, max_passes=2000, random_state=0).certificate
     return exact, loopy, optimum
@@ -237,7 +237,7 @@ def test_tight_relaxations_train_to_the_optimum():
     problem = make_problem(rng, [grid(3, 3)] * 3, edge_types=[EdgeType(ties="potts")])
     exact = BCFW(steps="pairwise").solve(with_elimination(problem), tol=1e-4, max_passes=2000, random_state=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("maxmargin.structures.elimination_plan.LARGEST_TABLES", 0)
+        patch.setattr("maxmargin.structures.graphs.elimination_plan.LARGEST_TABLES", 0)
         loopy = with_oracles(problem)
     result = BCFW(steps="pairwise").solve(loopy, tol=1e-2, max_passes=500, random_state=0)
     assert result.certificate.dual <= exact.certificate.primal * (1 + 1e-9)

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import BCFW, LBFGS
-from maxmargin.encode.rows import Rows, row_features
+from maxmargin.encode.inputs.rows import Rows, row_features
 from maxmargin.problem import IMPOSSIBLE, max_marginals, max_oracle, new_weights, part_sizes, scores, workspace
-from maxmargin.structures import elimination
-from maxmargin.structures.cliques import EdgeType
-from maxmargin.structures.elimination_plan import TreewidthError
-from maxmargin.structures.pairwise import make_pairwise, with_elimination
+from maxmargin.structures.graphs import elimination
+from maxmargin.structures.graphs.cliques import EdgeType
+from maxmargin.structures.graphs.elimination_plan import TreewidthError
+from maxmargin.structures.graphs.graph_problem import make_pairwise, with_elimination
 from maxmargin.testing import Caller, check_solver, check_structure, toy_chains
 from tests import naive
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from maxmargin import BCFW, SGD, Auto, ChainSVM, FrankWolfe, NSlack, OneSlack, Tree, TreeSVM
 from maxmargin.problem import max_oracle, part_sizes, scores, workspace
 from maxmargin.runtime import interpreted
-from maxmargin.solvers.objective import Objective
-from maxmargin.structures.rescaled import rescaled
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.structures.derived.rescaled import rescaled
 from maxmargin.testing import check_solver, check_structure, toy_chains
 from maxmargin.trace import Status
 from tests import naive

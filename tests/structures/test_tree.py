@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import BCFW, Status, Tree
-from maxmargin.encode.tree import TreeEncoder, check_trees, label_penalties, stack_trees
+from maxmargin.encode.tree_encoder import TreeEncoder, check_trees, label_penalties, stack_trees
 from maxmargin.problem import (
     IMPOSSIBLE,
     exp_oracle,

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from maxmargin import ChainCRF
-from maxmargin.encode.vocabulary import Columns, learn_names
+from maxmargin.encode.inputs.vocabulary import Columns, learn_names
 from maxmargin.text import WindowFeatures
 
 SENTENCES = [[("He", "PRP"), ("ran", "VBD"), ("home", "NN")], [("Stop", "VB")]]
@@ -65,7 +65,7 @@ def test_blocks_of_words_have_the_features_of_single_ones(monkeypatch):
     names = [["He", "ran", "home"], ["ran", "Rome"], ["x", "ran"], ["He"]]
     known = Columns({name for rows in WindowFeatures().transform(names[:2]) for row in rows for name in row})
     monkeypatch.setattr("maxmargin.text.windows.BLOCK", 2)
-    monkeypatch.setattr("maxmargin.text.caches.MOST_KEPT", 2)
+    monkeypatch.setattr("maxmargin.text.memo.MOST_KEPT", 2)
     coded = [*WindowFeatures().transform(sentences).coded(known)]
     assert coded == [[[known[name] for name in row] for row in rows] for rows in WindowFeatures().transform(names)]
 

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmargin[torch]"')
 
 from maxmargin import ChainCRF, ChainSVM, Loss
-from maxmargin.solvers.objective import Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.torch import CandidateHead, ChainHead, GraphCutHead, MatchingHead, TreeHead, structured_loss
 
 LENGTHS = [4, 2, 3]

@@ -5,7 +5,7 @@ import pytest
 
 from maxmargin import GraphCutSVM
 from maxmargin.datasets import load_horses
-from maxmargin.encode.graph_cut import stack_graphs
+from maxmargin.encode.cut_encoder import stack_graphs
 from maxmargin.vision import grid_edges, superpixel_graph
 
 pytest.importorskip("skimage")

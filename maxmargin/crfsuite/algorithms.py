@@ -1,0 +1,54 @@
+"""How CRFsuite trains: with the pairs that occur often enough, until the loss is flat, and with a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
+from maxmargin.estimators.foundation.parameters import estimator
+from maxmargin.trace import Trace
+
+
+class TrainingLog(NamedTuple):
+    """The course of a training: a dictionary for each certificate, with its number, the loss and the seconds so far."""
+
+    iterations: list[dict[str, Any]]
+
+    @property
+    def last_iteration(self) -> dict[str, Any]:
+        """The last of them."""
+        return self.iterations[-1]
+
+
+class Frequent:
+    """Models that have weights only for pairs that occur `least_observed` times or more."""
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
+        return super()._learn(X, y, least_observed=self.least_observed, **data)  # type: ignore[misc,attr-defined]
+
+
+@estimator
+class FrequentCRF(Frequent, ChainCRF):
+    """A CRF with the features of CRFsuite."""
+
+    least_observed: float = 0.0
+
+
+@estimator
+class FrequentSVM(Frequent, ChainSVM):
+    """A structural SVM with the features of CRFsuite."""
+
+    least_observed: float = 0.0
+
+
+def flattens(period: int, delta: float) -> Callable[[Trace], bool]:
+    """Whether a loss has fallen by at most a share `delta` in the last `period` certificates."""
+
+    def has_flattened(trace: Trace) -> bool:
+        if len(trace) <= period:
+            return False
+        before, now = trace.rows[-1 - period][3], trace.rows[-1][3]
+        return before - now <= delta * abs(now)
+
+    return has_flattened

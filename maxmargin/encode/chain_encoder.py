@@ -1,0 +1,209 @@
+"""Sequences to a `ChainProblem`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.costs import labelling_costs
+from maxmargin.encode.inputs.bunch import Bunch
+from maxmargin.encode.inputs.example_checks import check_array, flatten_labels, flatten_weights, learn_classes, locate
+from maxmargin.encode.inputs.pairs import PairwiseEncoder
+from maxmargin.encode.inputs.rows import Rows, append_columns, stack_rows
+from maxmargin.encode.inputs.vocabulary import learn_names
+from maxmargin.features import ConstantFeatures
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.text.schemes import fitting_scheme, read_tags, scheme_named, scheme_table, violation
+
+BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
+
+ONE_ROW = Rows(np.ones((1, 1)), np.array([0, 1]))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChainEncoder(PairwiseEncoder):
+    """The encoder of sequences."""
+
+    penalty: np.ndarray  # (L, L) potentials of transitions before any weight
+    end_penalty: np.ndarray  # (2, L) those of the first and of the last label
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        n_labels = len(self.classes)
+        for name, n_rows in (("penalty", n_labels), ("end_penalty", 2)):
+            table = getattr(self, name)
+            yield name, table.shape == (n_rows, n_labels) and table.dtype == self.dtype
+            yield name, bool(np.isin(table, np.array([0, IMPOSSIBLE], table.dtype)).all())
+
+    @classmethod
+    def learn(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        dtype: Any,
+        fit_intercept: bool,
+        allowed_transitions: Any,
+        constraints: Any = None,
+        with_grams: bool,
+        cost: Any = None,
+        class_weight: Any = None,
+        only_observed: bool | str,
+        least_observed: float = 0.0,
+        min_count: int = 1,
+        n_hashed: int | None = None,
+        lengths: Any = None,
+        position_weight: Any = None,
+    ) -> tuple[ChainEncoder, ChainProblem]:
+        """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
+        vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed)
+        rows = stack_rows(rows, lengths)
+        flat = flatten_labels(y, rows.lengths, "sequence", is_stacked=lengths is not None)
+        classes, labels = learn_classes(flat, rows.offsets)
+        penalty = transition_penalties(allowed_transitions, classes, dtype)
+        check_transitions(penalty, labels, rows.offsets, classes)
+        scheme_penalty, end_penalty = scheme_penalties(constraints, flat, rows.offsets, classes, dtype)
+        penalty = np.minimum(penalty, scheme_penalty)
+        weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
+        costs = labelling_costs(cost, class_weight, classes, labels, rows.lengths, weights)
+        known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary}
+        known |= {"penalty": penalty, "end_penalty": end_penalty}
+        encoder = cls.of(rows, dtype, stores_sparse=bool(only_observed), **known)
+        rows = encoder.stored(rows, append_biases)
+        if only_observed:
+            follows = np.ones(len(labels), bool)
+            follows[rows.offsets[:-1]] = False
+            after = np.flatnonzero(follows)
+            constant = sp.csr_array(np.ones((len(after), 1)))
+            transitions = labels[after - 1] * len(classes) + labels[after]
+            encoder = encoder.observing(only_observed, rows.matrix, labels, constant, transitions, least_observed)
+        return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams, may_split=True)
+
+    def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
+        if lengths is None and isinstance(X, (Sequence, np.ndarray)) and not isinstance(X, str) and not len(X):
+            named: Any = Rows(np.zeros((0, self.n_features_in)), np.zeros(1, np.int64))
+        else:
+            named = self.by_name(X, may_be_empty=True)
+        rows = stack_rows(named, lengths, self.n_features_in, may_be_empty=True)
+        if y is not None and not len(rows.lengths):
+            raise ValueError("X must hold at least one sequence, but it is empty.")
+        check_feasible(self.penalty == 0, self.end_penalty == 0, rows.lengths)
+        labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
+        costs = labelling_costs(None, None, self.classes, labels, rows.lengths)
+        return self.assemble(self.stored(rows, append_biases), labels, *costs, is_once=y is None)
+
+    @cached_property
+    def lone_sequences(self) -> list[Any]:
+        """Those of `maxmargin.encode.inputs.lone` that are not in use."""
+        return []
+
+    @cached_property
+    def transitions(self) -> Any:
+        """The one feature of transitions."""
+        return ConstantFeatures() if self.edge_pairs is None else self.features(ONE_ROW, self.edge_pairs)
+
+    def assemble(
+        self,
+        rows: Rows,
+        labels: np.ndarray,
+        costs: np.ndarray,
+        scales: np.ndarray,
+        **options: Any,
+    ) -> ChainProblem:
+        """Put stored rows, true labels, costs of labels and weights of positions together; see `features`."""
+        return ChainProblem(
+            features=self.features(rows, self.node_pairs, **options),
+            transitions=self.transitions,
+            offsets=rows.offsets.astype(np.int64),
+            labels=labels.astype(np.int32),
+            token_cost=scales.astype(self.dtype),
+            cost_matrix=np.ascontiguousarray(costs, self.dtype),
+            penalty=np.ascontiguousarray(self.penalty),
+            end_penalty=np.ascontiguousarray(self.end_penalty),
+            n_features=rows.matrix.shape[1],
+        )
+
+    def layout(self, problem: Any) -> tuple[Any, ...]:
+        return (problem.offsets,)
+
+    def names(self, w: np.ndarray) -> Bunch:
+        emissions, biases, edges = self.tables(w, 1)
+        return Bunch(emissions=emissions, transitions=edges[0], **dict(zip(BIASES, biases, strict=False)))
+
+
+def append_biases(rows: Rows) -> Rows:
+    """Three more features: 1 for every row, for the first and for the last row of each sequence."""
+    columns = np.zeros((rows.offsets[-1], len(BIASES)))
+    columns[:, 0] = 1
+    has_rows = rows.lengths > 0
+    columns[rows.offsets[:-1][has_rows], 1] = 1
+    columns[rows.offsets[1:][has_rows] - 1, 2] = 1
+    return append_columns(rows, columns)
+
+
+def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.ndarray:
+    """The potentials of transitions before any weight: zero, or IMPOSSIBLE for those that are not allowed."""
+    n_labels = len(classes)
+    if allowed is None:
+        return np.zeros((n_labels, n_labels), dtype)
+    if isinstance(allowed, (set, frozenset, list, tuple)) and all(
+        isinstance(pair, tuple) and len(pair) == 2 for pair in allowed
+    ):
+        index = {label: k for k, label in enumerate(classes.tolist())}
+        mask = np.zeros((n_labels, n_labels), bool)
+        for before, after in allowed:
+            for label in (before, after):
+                if label not in index:
+                    raise ValueError(f"allowed_transitions names {label!r}, which is not a label in y.")
+            mask[index[before], index[after]] = True
+    else:
+        kind = f"a boolean matrix of shape ({n_labels}, {n_labels}) or a set of pairs of labels"
+        mask = check_array(allowed, "allowed_transitions", kind, (n_labels, n_labels), dtypes="b")
+    return np.where(mask, 0, IMPOSSIBLE).astype(dtype)
+
+
+def check_transitions(penalty: np.ndarray, labels: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> None:
+    """Raise where true labels have a transition that is not allowed."""
+    is_forbidden = penalty[labels[:-1], labels[1:]] != 0
+    is_forbidden[offsets[1:-1] - 1] = False  # from one sequence to the next
+    if is_forbidden.any():
+        token = int(np.flatnonzero(is_forbidden)[0])
+        before, after = classes[labels[token : token + 2]].tolist()
+        i, _ = locate(token, offsets)
+        raise ValueError(f"y[{i}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
+
+
+def scheme_penalties(
+    constraints: Any, labels: np.ndarray, offsets: np.ndarray, classes: np.ndarray, dtype: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """The potentials of transitions, (L, L), and of the first and last label, (2, L), that a scheme of tags leaves."""
+    if constraints is None:
+        return np.zeros((len(classes), len(classes)), dtype), np.zeros((2, len(classes)), dtype)
+    tagging = read_tags(np.split(labels, offsets[1:-1]))
+    scheme = fitting_scheme(tagging) if constraints == "auto" else scheme_named(constraints, "constraints")
+    broken = violation(tagging, scheme)
+    if broken:
+        raise ValueError(f"{broken} maxmargin.text.convert_tags(y, {scheme!r}) repairs tags, as conlleval reads them.")
+    table = np.where(scheme_table(classes.tolist(), scheme), 0, IMPOSSIBLE).astype(dtype)
+    return table[:-1, :-1], np.stack([table[-1, :-1], table[:-1, -1]])
+
+
+def check_feasible(allowed: np.ndarray, ends_allowed: np.ndarray, lengths: np.ndarray) -> None:
+    """Raise where no labelling of some sequence has only transitions, first and last labels that are allowed."""
+    reachable, is_last = ends_allowed
+    missing = np.unique(lengths)
+    for length in range(1, int(lengths.max(initial=0)) + 1):
+        if length in missing and not (reachable & is_last).any():
+            i = int(np.flatnonzero(lengths == length)[0])
+            raise ValueError(
+                f"No labelling of X[{i}], of length {length}, keeps to allowed_transitions and constraints."
+            )
+        before, reachable = reachable, allowed[reachable].any(axis=0)
+        if (before == reachable).all() and (reachable & is_last).any():  # and so for all that are longer
+            return

@@ -1,0 +1,121 @@
+"""Examples of your own structure to a `CustomProblem`, or to a problem of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin import inference
+from maxmargin import problem as contract
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.encode.inputs.encoder import Encoder
+from maxmargin.encode.inputs.example_checks import check_truths
+from maxmargin.runtime.dispatch import supports
+from maxmargin.structures.derived.custom_problem import CustomProblem
+
+
+class OwnEncoder(Encoder):
+    """What encoders of users' own structures share."""
+
+    def is_of(self, **structure: Any) -> bool:
+        """Whether it is made of these very objects."""
+        return all(getattr(self, name) is value for name, value in structure.items())
+
+    def layout(self, problem: Any) -> tuple[Any, ...]:
+        return (problem,)  # which alone knows what its outputs are
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CustomEncoder(OwnEncoder):
+    """The encoder of structures that are given by Python methods."""
+
+    model: Any
+    n_features: int
+
+    @property
+    def n_weights(self) -> int:
+        return self.n_features
+
+    @classmethod
+    def learn(cls, X: Any, y: Any, *, model: Any) -> tuple[CustomEncoder, CustomProblem]:
+        """The encoder and the problem of training data."""
+        if y is None:
+            raise TypeError("y must be a list with one output per example.")
+        problem = CustomProblem(model, X, y)
+        return cls(model=model, n_features=problem.n_features), problem
+
+    def problem(self, X: Any, y: Any = None) -> CustomProblem:
+        problem = CustomProblem(self.model, X, None, self.n_features)
+        if y is not None:
+            check_truths(y, len(problem.X), "one output per example", "example")
+            problem.Y = [*y]
+        return problem
+
+    def decode(self, problem: CustomProblem, i: int, rows: np.ndarray) -> list[Any]:
+        return [problem.output(i, row) for row in rows]
+
+    def judge(self, problem: CustomProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        predicted = self.decode_all(problem, outputs)
+        costs = [self.model.cost(truth, output) for truth, output in zip(problem.Y or [], predicted, strict=True)]
+        return -np.array(costs, np.float64), 1
+
+
+NEEDED = (
+    contract.new_weights,
+    contract.part_sizes,
+    contract.true_outputs,
+    contract.workspace,
+    contract.scores,
+    contract.spread,
+    contract.squared_norm,
+    contract.augment,
+    contract.add_output,
+    contract.score_output,
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProblemEncoder(OwnEncoder):
+    """The encoder of problems that users make themselves."""
+
+    make_problem: Callable[..., Any]
+    decode_row: Callable[[Any, int, np.ndarray], Any] | None
+    size: int
+
+    @property
+    def n_weights(self) -> int:
+        return self.size
+
+    @classmethod
+    def learn(cls, X: Any, y: Any, *, make_problem: Any, decode_row: Any) -> tuple[ProblemEncoder, Any]:
+        """The encoder and the problem of training data."""
+        for name, function in (("make_problem", make_problem), ("decode", decode_row)):
+            if not (callable(function) or (name == "decode" and function is None)):
+                raise TypeError(f"{name} must be a function, not {function!r}.")
+        if y is None:
+            raise TypeError("y must hold the true outputs of X, but it is None.")
+        problem = _checked(make_problem(X, y))
+        return cls(make_problem=make_problem, decode_row=decode_row, size=contract.new_weights(problem).size), problem
+
+    def problem(self, X: Any, y: Any = None) -> Any:
+        return _checked(self.make_problem(X) if y is None else self.make_problem(X, y))
+
+    def decode(self, problem: Any, i: int, rows: np.ndarray) -> Any:
+        return rows if self.decode_row is None else [self.decode_row(problem, i, row) for row in rows]
+
+    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        return -inference.costs_of(problem, outputs), 1
+
+
+def _checked(problem: Any) -> Any:
+    """What `make_problem` returned, which must have all functions that solvers call."""
+    missing = [function.__name__ for function in NEEDED if not supports(function, problem)]
+    if missing:
+        raise TypeError(
+            f"make_problem must return a problem, but its {type(problem).__name__} lacks {', '.join(missing)}: "
+            "see maxmargin.problem."
+        )
+    return problem

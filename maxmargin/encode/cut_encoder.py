@@ -1,0 +1,118 @@
+"""Graphs to a `GraphCutProblem`. Every check of the user's graphs is here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.costs import label_costs, shares_of_graphs
+from maxmargin.encode.inputs.bunch import Bunch
+from maxmargin.encode.inputs.edges import Graphs, check_ends, join_graphs
+from maxmargin.encode.inputs.encoder import LabellingEncoder, by_row
+from maxmargin.encode.inputs.example_checks import (
+    check_examples,
+    flatten_labels,
+    flatten_weights,
+    learn_classes,
+    locate,
+)
+from maxmargin.encode.inputs.rows import append_constant, row_features
+from maxmargin.structures.cuts.cut_problem import GraphCutProblem
+from maxmargin.structures.cuts.max_flow import make_arcs
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraphCutEncoder(LabellingEncoder):
+    """The encoder of graphs of two labels."""
+
+    published = ("classes", "n_features_in", "n_edge_features_in")
+
+    n_edge_features_in: int
+
+    @property
+    def n_weights(self) -> int:
+        return super().n_weights + self.n_edge_features_in
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "classes", len(self.classes) == 2
+
+    @classmethod
+    def learn(
+        cls, X: Any, y: Any, *, dtype: Any, fit_intercept: bool, cost: Any, class_weight: Any, node_weight: Any = None
+    ) -> tuple[GraphCutEncoder, GraphCutProblem]:
+        """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
+        graphs = stack_graphs(X)
+        nodes = graphs.nodes
+        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "graph"), nodes.offsets)
+        if len(classes) != 2:
+            raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
+        scales = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
+        by_class = np.bincount(labels, scales, minlength=2)
+        if not by_class.all():
+            raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
+        costs = label_costs(cost, classes, by_class, class_weight)
+        if isinstance(cost, str) and cost == "normalized_hamming":
+            scales = shares_of_graphs(scales, nodes.lengths)
+        width = graphs.edges.matrix.shape[1]
+        encoder = cls.of(nodes, dtype, has_bias=fit_intercept, classes=classes, n_edge_features_in=width)
+        return encoder, encoder.assemble(graphs, labels, scales * costs[labels, 1 - labels], with_grams=True)
+
+    def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:
+        graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in)
+        weights = flatten_weights(node_weight, graphs.nodes.lengths, "node_weight", "graph")
+        return self.assemble(graphs, self.truth(y, graphs.nodes, "graph"), weights, with_grams=False)
+
+    def assemble(self, graphs: Graphs, labels: np.ndarray, cost: np.ndarray, with_grams: bool) -> GraphCutProblem:
+        """Put checked graphs, labels 0 and 1 of all nodes and costs of their wrong labels together."""
+        nodes, edges = self.stored(graphs.nodes, append_constant), graphs.edges
+        return GraphCutProblem(
+            features=row_features(nodes, self.dtype, with_grams=with_grams),
+            edge_features=row_features(edges._replace(matrix=-edges.matrix), self.dtype, with_grams=with_grams),
+            offsets=nodes.offsets.astype(np.int64),
+            edge_offsets=edges.offsets.astype(np.int64),
+            ends=graphs.ends.astype(np.int32),
+            labels=labels.astype(np.int32),
+            cost=np.ascontiguousarray(cost, self.dtype),
+            **make_arcs(nodes.offsets, edges.offsets, graphs.ends)._asdict(),
+            n_features=nodes.matrix.shape[1],
+            n_edge_features=edges.matrix.shape[1],
+        )
+
+    def layout(self, problem: GraphCutProblem) -> tuple[Any, ...]:
+        return problem.offsets, problem.ends, problem.labels
+
+    def names(self, w: np.ndarray) -> Bunch:
+        width = self.n_features_in
+        bias = {"bias": w[width : width + 1]} if self.has_bias else {}
+        return Bunch(nodes=w[:width], edges=w[-self.n_edge_features_in :], **bias)
+
+    def arrange(self, problem: GraphCutProblem, parts: Blocks) -> list[np.ndarray]:
+        return [table.reshape(2, -1).T for table in by_row(parts, problem.offsets, 2)]  # stored label by label
+
+    def importance(self, problem: GraphCutProblem) -> np.ndarray:
+        return problem.cost.astype(np.float64)
+
+
+def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | None = None) -> Graphs:
+    """Check graphs, pairs (nodes, edges) or triples (nodes, edges, edge features), and stack them."""
+    check_examples(X, "graphs", "graph")
+    for i, graph in enumerate(X):
+        if not isinstance(graph, (tuple, list)) or len(graph) not in (2, 3):
+            raise TypeError(f"X[{i}] must be a pair (nodes, edges) or a triple (nodes, edges, edge features).")
+        if len(graph) != len(X[0]):
+            raise ValueError(f"X[{i}] has {len(graph)} parts, but X[0] has {len(X[0])}: edge features for all or none.")
+    parts = [(*graph, None) if len(graph) == 2 else tuple(graph) for graph in X]
+    graphs = join_graphs(parts, "graph", check_ends, n_features, n_edge_features, with_constant=True)
+    is_negative = graphs.edges.matrix < 0
+    if is_negative.any():
+        row, g = np.argwhere(is_negative)[0].tolist()
+        i, e = locate(row, graphs.edges.offsets)
+        edge = f"edge {e} of X[{i}], {tuple(graphs.ends[row].tolist())}"
+        value = graphs.edges.matrix[row, g]
+        raise ValueError(f"Feature {g} of {edge}, is {value:.3g}, but edge features must not be negative.")
+    return graphs

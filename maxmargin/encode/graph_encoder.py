@@ -1,0 +1,295 @@
+"""Graphs with features to a `PairwiseProblem`. Every check of the user's graphs is here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.checks import check_choice
+from maxmargin.costs import COSTS, label_costs, shares_of_graphs
+from maxmargin.encode.inputs.bunch import Bunch
+from maxmargin.encode.inputs.edges import Graphs, check_ends, join_graphs
+from maxmargin.encode.inputs.encoder import LabellingEncoder
+from maxmargin.encode.inputs.example_checks import (
+    check_examples,
+    find_labels,
+    flatten_labels,
+    flatten_weights,
+    learn_classes,
+    locate,
+)
+from maxmargin.encode.inputs.rows import append_constant, row_features
+from maxmargin.structures.graphs.cliques import TIES, EdgeType
+from maxmargin.structures.graphs.graph_problem import make_pairwise
+from maxmargin.structures.graphs.loopy import with_oracles
+
+
+class Graph(NamedTuple):
+    """A graph with features: one example of `GraphSVM` and `GraphCRF`.
+
+    Nodes of a type share weights and labels. Edges share weights if their own types and those of the nodes that they
+    join are the same.
+
+    Attributes
+    ----------
+    features : (V, F) array or sparse matrix, a row per node
+    edges : (E, 2) integers, the two nodes of each edge
+    edge_features : (E, G) array, a row per edge, or None
+    node_types : (V,) integers or strings, or None if all nodes are of one type
+    edge_types : (E,) integers or strings, or None if all edges are of one type
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import Graph
+    >>> Graph(np.eye(3), edges=[(0, 1), (1, 2), (2, 0)]).edge_features is None
+    True
+    """
+
+    features: Any
+    edges: Any
+    edge_features: Any = None
+    node_types: Any = None
+    edge_types: Any = None
+
+
+class Typed(NamedTuple):
+    """Checked graphs, and the names of the types of all nodes and edges."""
+
+    graphs: Graphs
+    node_types: np.ndarray
+    edge_types: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraphEncoder(LabellingEncoder):
+    """The encoder of graphs.
+
+    A kind of edges is a type of theirs with those of the nodes that they join, the first not after the second.
+    """
+
+    published = ("classes", "n_features_in", "n_edge_features_in")
+
+    n_edge_features_in: int
+    interaction: str
+    node_types: np.ndarray
+    edge_types: np.ndarray
+    state: np.ndarray  # (types, classes) the state of a node of a type that has a label, or -1
+    kinds: np.ndarray  # (K, 3) of edges: its type, and those of the nodes
+
+    @property
+    def n_weights(self) -> int:
+        """Those of `names`, in which symmetric edges have as many as others."""
+        counts = (self.state.max(axis=1) + 1).tolist()
+        n_of_edges = sum(
+            1 if self.interaction == "potts" and first == second else counts[first] * counts[second]
+            for _, first, second in self.kinds.tolist()
+        )
+        return sum(counts) * (self.n_features_in + self.has_bias) + n_of_edges * self._edge_width
+
+    @property
+    def _edge_width(self) -> int:
+        return self.n_edge_features_in + self.has_bias if self.n_edge_features_in else 1
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "interaction", self.interaction in TIES
+        n_types = len(self.node_types)
+        yield "node_types", self.node_types.ndim == self.edge_types.ndim == 1 and n_types > 0
+        yield "state", self.state.shape == (n_types, len(self.classes)) and self.state.dtype.kind == "i"
+        is_seen = self.state >= 0
+        numbered = np.where(is_seen, np.cumsum(is_seen, axis=1) - 1, -1)
+        yield "state", np.array_equal(self.state, numbered) and bool(is_seen.any(axis=1).all())
+        yield "kinds", self.kinds.ndim == 2 and self.kinds.shape[1] == 3 and self.kinds.dtype.kind == "i"
+        limits = [len(self.edge_types), n_types, n_types]
+        yield "kinds", bool((self.kinds >= 0).all() and (self.kinds < limits).all())
+        yield "kinds", bool((self.kinds[:, 1] <= self.kinds[:, 2]).all())
+
+    @classmethod
+    def learn(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        dtype: Any,
+        fit_intercept: bool,
+        interaction: str,
+        cost: Any = None,
+        class_weight: Any = None,
+        node_weight: Any = None,
+    ) -> tuple[GraphEncoder, Any]:
+        """The encoder and the problem of training graphs; arguments are those of `GraphSVM`."""
+        check_choice("interaction", interaction, TIES)
+        typed = stack_graphs(X)
+        nodes, edges = typed.graphs.nodes, typed.graphs.edges
+        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "graph"), nodes.offsets)
+        node_types, node_type = np.unique(typed.node_types, return_inverse=True)
+        edge_types, edge_type = np.unique(typed.edge_types, return_inverse=True)
+        is_seen = np.zeros((len(node_types), len(classes)), bool)
+        is_seen[node_type, labels] = True
+        joined = np.sort(node_type[typed.graphs.ends_in_all], axis=1)
+        encoder = cls.of(
+            nodes,
+            dtype,
+            has_bias=fit_intercept,
+            classes=classes,
+            n_edge_features_in=edges.matrix.shape[1],
+            interaction=interaction,
+            node_types=node_types,
+            edge_types=edge_types,
+            state=np.where(is_seen, np.cumsum(is_seen, axis=1) - 1, -1),
+            kinds=np.unique(np.column_stack([edge_type, joined]), axis=0),
+        )
+        scales = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
+        costs = node_costs(cost, class_weight, classes, labels, nodes.lengths, scales)
+        return encoder, encoder.assemble(typed, encoder.state[node_type, labels], costs)
+
+    def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> Any:
+        typed = stack_graphs(X, self.n_features_in, self.n_edge_features_in)
+        nodes = typed.graphs.nodes
+        weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
+        problem = self.assemble(typed, np.zeros(nodes.offsets[-1], int), weights)
+        if y is None:
+            return problem
+        codes = self.truth(y, nodes, "graph")
+        return problem._replace(labels=np.where(codes < 0, -1, self.state[problem.nodes.kind, codes]).astype(np.int32))
+
+    def assemble(self, typed: Typed, labels: np.ndarray, cost: np.ndarray) -> Any:
+        """Put checked graphs, states of all nodes and costs of their wrong ones together."""
+        graphs = typed.graphs
+        nodes, edges = self.stored(graphs.nodes, append_constant), graphs.edges
+        node_type = self._numbers(typed.node_types, self.node_types, nodes.offsets, "node")
+        edge_type = self._numbers(typed.edge_types, self.edge_types, edges.offsets, "edge")
+        joined = node_type[graphs.ends_in_all]
+        is_turned = joined[:, 0] > joined[:, 1]
+        ends = np.where(is_turned[:, np.newaxis], graphs.ends[:, ::-1], graphs.ends)
+        rows = edges._replace(matrix=edges.matrix if self.n_edge_features_in else np.ones((1, 1)))
+        if self.has_bias and self.n_edge_features_in:
+            rows = append_constant(rows)
+        problem = make_pairwise(
+            row_features(nodes, self.dtype),
+            row_features(rows, self.dtype),
+            (nodes.matrix.shape[1], rows.matrix.shape[1]),
+            nodes.offsets,
+            edges.offsets,
+            ends,
+            labels,
+            np.ascontiguousarray(cost, self.dtype),
+            n_states=(self.state.max(axis=1) + 1).tolist(),
+            edge_types=[EdgeType(a, b, self.interaction if a == b else "full") for _, a, b in self.kinds.tolist()],
+            node_type=node_type,
+            edge_type=self._kinds(np.column_stack([edge_type, np.sort(joined, axis=1)]), edges.offsets),
+            edge_row=None if self.n_edge_features_in else np.zeros(len(ends), int),
+        )
+        return with_oracles(problem)
+
+    def _numbers(self, names: np.ndarray, known: np.ndarray, offsets: np.ndarray, noun: str) -> np.ndarray:
+        """The numbers of types of nodes or edges."""
+        numbers = find_labels(names, known)
+        if (numbers < 0).any():
+            k = int(np.argmax(numbers < 0))
+            i, place = locate(k, offsets)
+            raise ValueError(f"The type of {noun} {place} of X[{i}], {names[k].item()!r}, was not seen in fit.")
+        return numbers
+
+    def _kinds(self, found: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """The numbers of kinds of edges."""
+        place = {kind: k for k, kind in enumerate(map(tuple, self.kinds.tolist()))}
+        numbers = np.array([place.get(kind, -1) for kind in map(tuple, found.tolist())], np.int32)
+        if (numbers < 0).any():
+            e = int(np.argmax(numbers < 0))
+            i, row = locate(e, offsets)
+            kind, first, second = found[e]
+            types = f"{self.node_types[first].item()!r} and {self.node_types[second].item()!r}"
+            edge_type = f" of type {self.edge_types[kind].item()!r}" if len(self.edge_types) > 1 else ""
+            raise ValueError(f"Edge {row} of X[{i}] joins nodes of types {types}, which no edge{edge_type} did in fit.")
+        return numbers
+
+    def layout(self, problem: Any) -> tuple[Any, ...]:
+        nodes, edges = problem.nodes, problem.edges
+        return nodes.offsets, nodes.kind, edges.offsets, edges.kind, problem.ends
+
+    def names(self, w: np.ndarray) -> Bunch:
+        counts = (self.state.max(axis=1) + 1).tolist()
+        width = self.n_features_in + self.has_bias
+        node_types, edge_types = self.node_types.tolist(), self.edge_types.tolist()
+        named, at = Bunch(), 0
+        for name, count in zip(node_types, counts, strict=True):
+            table = w[at : at + width * count].reshape(count, width).T
+            which = f"[{name}]" if len(node_types) > 1 else ""
+            named[f"nodes{which}"] = table[: self.n_features_in]
+            if self.has_bias:
+                named[f"bias{which}"] = table[-1]
+            at += table.size
+        for kind, first, second in self.kinds.tolist():
+            is_potts = self.interaction == "potts" and first == second
+            shape = () if is_potts else (counts[first], counts[second])
+            size = self._edge_width * int(np.prod(shape, dtype=int))
+            which = f"[{edge_types[kind]}: {node_types[first]}, {node_types[second]}]" if len(self.kinds) > 1 else ""
+            named[f"edges{which}"] = np.moveaxis(w[at : at + size].reshape(*shape, self._edge_width), -1, 0)
+            at += size
+        return named
+
+    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        return outputs.values == problem.labels, np.diff(problem.nodes.offsets)
+
+    def importance(self, problem: Any) -> np.ndarray:
+        return problem.cost.astype(np.float64)
+
+    def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
+        kinds = problem.nodes.kind[problem.nodes.offsets[i] : problem.nodes.offsets[i + 1]]
+        return self._labels(kinds, rows)
+
+    def decode_all(self, problem: Any, outputs: Blocks) -> list[np.ndarray]:
+        return np.split(self._labels(problem.nodes.kind, outputs.values), outputs.start[1:-1])
+
+    def _labels(self, kinds: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """The labels of states of nodes of some types: the classes that a type has are sorted as its states are."""
+        order = np.argsort(self.state < 0, axis=1, kind="stable")
+        return self.classes[order[kinds, states]]
+
+    def arrange(self, problem: Any, parts: Blocks, missing: float = 0.0) -> list[np.ndarray]:
+        """Tables (V_i, L) of numbers of nodes and labels, with `missing` for labels that a type does not have."""
+        nodes = problem.nodes
+        state = self.state[nodes.kind]
+        at = nodes.part + np.repeat(parts.start[:-1], np.diff(nodes.offsets))
+        table = np.where(state < 0, missing, parts.values[at[:, np.newaxis] + np.maximum(state, 0)])
+        return np.split(table, nodes.offsets[1:-1])
+
+
+def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | None = None) -> Typed:
+    """Check graphs, `Graph` or tuples of its first two to five entries, and stack them."""
+    check_examples(X, "graphs", "graph")
+    for i, graph in enumerate(X):
+        if not isinstance(graph, (tuple, list)) or not 2 <= len(graph) <= 5:
+            raise TypeError(f"X[{i}] must be a Graph, or a tuple (features, edges), not a {type(graph).__name__}.")
+    all_graphs = [Graph(*graph) for graph in X]
+    graphs = join_graphs([graph[:3] for graph in all_graphs], "graph", check_ends, n_features, n_edge_features)
+    names = []
+    for noun, rows in (("node", graphs.nodes), ("edge", graphs.edges)):
+        given = [getattr(graph, f"{noun}_types") for graph in all_graphs]
+        filled = [[0] * n if types is None else types for types, n in zip(given, rows.lengths, strict=True)]
+        for i, (types, n) in enumerate(zip(filled, rows.lengths, strict=True)):
+            if np.ndim(types) == 1 and len(types) != n:
+                raise ValueError(f"{noun}_types of X[{i}] must name {n} types, one per {noun}, not {len(types)}.")
+        names.append(flatten_labels(filled, rows.lengths, "graph", f"{noun}_types"))
+    return Typed(graphs, *names)
+
+
+def node_costs(
+    cost: Any, class_weight: Any, classes: np.ndarray, labels: np.ndarray, lengths: np.ndarray, scales: np.ndarray
+) -> np.ndarray:
+    """The costs of wrong labels of all nodes, whose weights are `scales`; zeros where there is no cost."""
+    if cost is None:
+        return np.zeros(len(labels))
+    check_choice("cost", cost if isinstance(cost, str) else repr(cost), COSTS)
+    by_class = np.bincount(labels, scales, minlength=len(classes))
+    if not by_class.all() and isinstance(class_weight, str):
+        raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
+    if cost == "normalized_hamming":
+        scales = shares_of_graphs(scales, lengths)
+    return scales * label_costs(cost, classes, by_class, class_weight).max(axis=1)[labels]

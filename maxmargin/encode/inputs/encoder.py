@@ -1,0 +1,250 @@
+"""What turns examples into problems, in training and prediction alike, and weights into named parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from numbers import Integral
+from typing import Any, ClassVar, Self, get_type_hints
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.checks import shown
+from maxmargin.encode.inputs.example_checks import UNKNOWN, find_labels, flatten_labels, refuse_unknown
+from maxmargin.encode.inputs.rows import Rows, as_stored
+from maxmargin.persist.registry import register
+
+# Dense rows with fewer non-zeros than this are stored sparse: scoring and updates then cost less.
+SPARSE_BELOW = 0.35
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values, arrays or tuples of such are equal."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a is b or np.array_equal(a, b)
+
+
+def has_type(value: Any, hint: Any) -> bool:
+    """Whether a field of an encoder is what it is declared to be; integers are counts."""
+    if hint is int:
+        return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+    if hint is np.dtype:
+        return value in (np.float32, np.float64)
+    return hint is Any or isinstance(value, (bool, np.bool_) if hint is bool else hint)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """What a model must remember of its training data to read other data, and to name its weights.
+
+    Each structure has its own, with a classmethod `learn` that makes one, and the problem, of training data. Encoders
+    are equal if weights mean the same to both, whatever they are stored as.
+    """
+
+    published: ClassVar[tuple[str, ...]] = ()  # fields that are attributes of fitted models, with an underscore
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(
+            same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self) if f.compare
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: the fields, and nothing that was made of them."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def __init_subclass__(cls) -> None:
+        register(cls)  # saved by its fields
+
+    @property
+    def n_weights(self) -> int:
+        """The number of weights of a model."""
+        raise NotImplementedError
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        """What must be true of the fields and of weights, as kernels take it for granted: names, and whether it is.
+
+        Encoders of training data keep to it; one that was read from a file need not. Each claim is put only where those
+        before it hold.
+        """
+        hints = get_type_hints(type(self))
+        for f in fields(self):
+            yield f.name, has_type(getattr(self, f.name), hints[f.name])
+
+    def check(self, w: Any) -> None:
+        """Raise unless these can be the weights of a model with this encoder."""
+        for name, is_true in self.claims(w):
+            if not is_true:
+                raise ValueError(f"{name} of {type(self).__name__} is not as it must be")
+        if not (isinstance(w, np.ndarray) and w.dtype in (np.float32, np.float64) and w.shape == (self.n_weights,)):
+            raise ValueError(f"there are not {self.n_weights} weights")
+        if not np.isfinite(w).all():
+            raise ValueError("weights are not finite")
+
+    def problem(self, X: Any, y: Any = None) -> Any:
+        """Check other examples and put their problem together; with true outputs y, to compare predictions with.
+
+        Costs and what else only training needs are left out.
+        """
+        raise NotImplementedError
+
+    def names(self, w: np.ndarray) -> Any:
+        """The parts of the weights by their names, as views."""
+        return w
+
+    def limits(self, bounds: Any, n_weights: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The lower and upper bounds of all weights, from those of parts of them by their names; or None and None."""
+        if bounds is None:
+            return None, None
+        if not isinstance(bounds, Mapping):
+            raise TypeError(f"bounds must be a dictionary of pairs by the names of weights, not {shown(bounds)}.")
+        limits = np.full(n_weights, -np.inf), np.full(n_weights, np.inf)
+        parts = self.names(np.arange(1, n_weights + 1))  # numbers of weights, 0 where there is none
+        for name, pair in bounds.items():
+            if name not in parts:
+                raise ValueError(f"bounds names {name!r}, but the weights are {', '.join(parts)}.")
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                raise ValueError(f"bounds[{name!r}] must be a pair of a lower and an upper bound, not {pair!r}.")
+            part, shape = parts[name], parts[name].shape
+            where = part.nonzero()
+            which = (part.data if sp.issparse(part) else part[where]) - 1
+            for limit, bound in zip(limits, pair, strict=True):
+                if bound is not None:
+                    if np.shape(bound) not in ((), shape):
+                        raise ValueError(f"bounds[{name!r}] has the shape {np.shape(bound)}, but the part has {shape}.")
+                    limit[which] = np.broadcast_to(bound, shape)[where]
+            if not (limits[0] <= limits[1]).all():
+                raise ValueError(f"bounds[{name!r}] must be numbers, the lower ones at most the upper ones.")
+        return limits
+
+    def fitted(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The encoder and the weights of a model, from the weights of a solver: less, where predictions need less."""
+        return self, w
+
+    def compact(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The encoder and the weights that predict the same, and take less room in a file."""
+        return self, w
+
+    def taken_over(self, other: Any, w: np.ndarray) -> np.ndarray | None:
+        """The weights of an encoder that is the same, or what `compact` has made of this one; None of another one."""
+        return w if self == other else None
+
+    def scored(self, problem: Any, w: np.ndarray) -> Any:
+        """A problem of other examples, ready for predictions with these weights."""
+        return problem
+
+    def attributes(self, w: np.ndarray) -> dict[str, Any]:
+        """The attributes of a model with these weights."""
+        return {"coef_": self.names(w), **{f"{name}_": getattr(self, name) for name in self.published}}
+
+    def layout(self, problem: Any) -> tuple[Any, ...]:
+        """What a dual point depends on besides the encoder: one of another layout would give false certificates."""
+        raise NotImplementedError
+
+    def decode(self, problem: Any, i: int, rows: np.ndarray) -> Any:
+        """Outputs of example i as users know them, from rows of integers."""
+        return rows
+
+    def decode_all(self, problem: Any, outputs: Blocks) -> Any:
+        """One output per example as users know them."""
+        rows = np.split(outputs.values, outputs.start[1:-1])
+        return [self.decode(problem, i, row[np.newaxis])[0] for i, row in enumerate(rows)]
+
+    def arrange(self, problem: Any, parts: Blocks) -> Any:
+        """Numbers of all parts, such as marginals, in the shapes that users know."""
+        return np.split(parts.values, parts.start[1:-1])
+
+    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        """How good outputs are, compared with the true ones: numbers, and how many of them each example has."""
+        raise NotImplementedError
+
+    def importance(self, problem: Any) -> Any:
+        """The weights of these numbers."""
+        return 1.0
+
+    def score(self, problem: Any, outputs: Blocks, sample_weight: np.ndarray | None = None) -> float:
+        """The weighted mean of how good outputs are."""
+        merit, sizes = self.judge(problem, outputs)
+        weights = np.broadcast_to(self.importance(problem), merit.shape)
+        if sample_weight is not None:
+            weights = weights * np.repeat(sample_weight, sizes)
+        return float(np.average(merit, weights=weights))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowEncoder(Encoder):
+    """What structures share whose features are rows of numbers."""
+
+    published: ClassVar[tuple[str, ...]] = ("n_features_in",)
+
+    n_features_in: int
+    dtype: np.dtype = field(compare=False)
+    stores_sparse: bool = field(compare=False)
+    has_bias: bool = False
+
+    @property
+    def n_weights(self) -> int:
+        return self.n_features_in + self.has_bias
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "n_features_in", self.n_features_in > 0
+
+    @classmethod
+    def of(cls, rows: Rows, dtype: Any, *, stores_sparse: bool = False, **fields: Any) -> Self:
+        """The encoder of training rows, which stores others in the same way."""
+        matrix = rows.matrix
+        is_sparse = stores_sparse or sp.issparse(matrix) or np.count_nonzero(matrix) < SPARSE_BELOW * matrix.size
+        return cls(n_features_in=matrix.shape[1], dtype=np.dtype(dtype), stores_sparse=is_sparse, **fields)
+
+    def stored(self, rows: Rows, append_bias: Callable[[Rows], Rows] | None = None) -> Rows:
+        """Rows, dense or sparse as those of training, with the features of biases if there are any."""
+        rows = as_stored(rows, self.stores_sparse)
+        return append_bias(rows) if self.has_bias and append_bias else rows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabellingEncoder(RowEncoder):
+    """What structures share whose outputs are labels, one per row."""
+
+    published: ClassVar[tuple[str, ...]] = ("classes", "n_features_in")
+
+    classes: np.ndarray
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "classes", self.classes.ndim == 1 and len(self.classes) > 0
+
+    def truth(self, y: Any, rows: Rows, noun: str, *, is_stacked: bool = False) -> np.ndarray:
+        """The numbers of true labels, -1 for those that were not seen in training; zeros where there are none."""
+        if y is None:
+            return np.zeros(rows.offsets[-1], np.int32)
+        labels = flatten_labels(y, rows.lengths, noun, is_stacked=is_stacked)
+        codes = find_labels(labels, self.classes)
+        if labels.dtype.kind == self.classes.dtype.kind == "i" and UNKNOWN in labels[codes < 0]:
+            refuse_unknown(labels, rows.offsets)
+        if codes.size and (codes < 0).all():
+            raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")
+        return codes
+
+    def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
+        return self.classes[rows]
+
+    def decode_all(self, problem: Any, outputs: Blocks) -> list[np.ndarray]:
+        return np.split(self.classes[outputs.values], outputs.start[1:])[:-1]
+
+    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        return outputs.values == problem.labels, np.diff(problem.offsets)
+
+    def arrange(self, problem: Any, parts: Blocks) -> Any:
+        return by_row(parts, problem.offsets, len(self.classes))
+
+
+def by_row(parts: Blocks, offsets: np.ndarray, width: int) -> list[np.ndarray]:
+    """The first parts of each example as a table of `width` columns with a row for each of its rows."""
+    sizes = width * np.diff(offsets)
+    return [parts.values[at : at + size].reshape(-1, width) for at, size in zip(parts.start[:-1], sizes, strict=True)]

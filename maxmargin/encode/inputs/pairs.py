@@ -1,0 +1,200 @@
+"""What chains and trees share: weights of features and labels, and of pairs of labels; all, or only those observed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.arrays.blocks import starts_of
+from maxmargin.checks import check_choice
+from maxmargin.encode.inputs.encoder import LabellingEncoder
+from maxmargin.encode.inputs.rows import Rows, row_features
+from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name
+from maxmargin.features import Pairs, observed_features, split_features
+
+N_BIASES = 3
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairwiseEncoder(LabellingEncoder):
+    """An encoder of structures whose weights are those of nodes, then those of edges, whose labels are pairs."""
+
+    vocabulary: Vocabulary | None = None  # of features that have names
+    node_pairs: Pairs | None = None  # those that have a weight, if not all do
+    edge_pairs: Pairs | None = None
+
+    @property
+    def n_all_edge_features(self) -> int:
+        """The number of features of edges, the constant one included."""
+        return 1
+
+    @property
+    def n_node_features(self) -> int:
+        """The number of features of nodes, those of biases included."""
+        return self.n_features_in + N_BIASES * self.has_bias
+
+    @property
+    def n_weights(self) -> int:
+        if self.node_pairs is not None and self.edge_pairs is not None:
+            return len(self.node_pairs.labels) + len(self.edge_pairs.labels)
+        n_labels = len(self.classes)
+        return self.n_node_features * n_labels + self.n_all_edge_features * n_labels**2
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        n_labels = len(self.classes)
+        yield "vocabulary", self.vocabulary is None or self.vocabulary.size == self.n_features_in
+        yield "edge_pairs", (self.node_pairs is None) == (self.edge_pairs is None)
+        yield "node_pairs", are_pairs(self.node_pairs, self.n_node_features, n_labels)
+        yield "edge_pairs", are_pairs(self.edge_pairs, self.n_all_edge_features, n_labels**2)
+
+    def by_name(self, X: Any, *, may_be_empty: bool = False) -> Any:
+        """Sequences, which may be empty if said so, as the model knows their features: `Rows`, if these have names."""
+        return known_by_name(X, self.vocabulary, may_be_empty=may_be_empty)
+
+    def compact(self, w: np.ndarray) -> tuple[Self, np.ndarray]:
+        """Without the names and pairs whose weights are zero, as L1 leaves most."""
+        if self.vocabulary is None or self.vocabulary.n_hashed is not None or self.node_pairs is None:
+            return self, w
+        start, labels = self.node_pairs
+        has_weight, width = w[: len(labels)] != 0, self.n_features_in
+        n_weights = np.diff(starts_of(has_weight)[start])
+        is_kept = n_weights[:width] > 0
+        if not is_kept.any():
+            return self, w
+        kept = replace(
+            self,
+            vocabulary=Vocabulary(compress(self.vocabulary.names, is_kept)),
+            n_features_in=int(is_kept.sum()),
+            node_pairs=Pairs(
+                starts_of([*n_weights[:width][is_kept], *n_weights[width:]]).astype(np.uint32), labels[has_weight]
+            ),
+        )
+        return kept, np.concatenate([w[: len(labels)][has_weight], w[len(labels) :]])
+
+    def taken_over(self, other: Any, w: np.ndarray) -> np.ndarray | None:
+        whole = super().taken_over(other, w)
+        if whole is not None or self.node_pairs is None or type(other) is not type(self) or other.vocabulary is None:
+            return whole
+        mine = {name: getattr(self, name) for name in ("vocabulary", "n_features_in", "node_pairs")}
+        if other.node_pairs is None or self.vocabulary is None or replace(other, **mine) != self:
+            return None
+        names = {*other.vocabulary.names}
+        is_kept = np.array([name in names for name in self.vocabulary.names] + [True] * N_BIASES * self.has_bias)
+        numbers = pair_numbers(self.node_pairs, np.arange(len(is_kept)), len(self.classes))
+        if is_kept.sum() != other.n_node_features:
+            return None
+        kept = pair_numbers(other.node_pairs, np.flatnonzero(is_kept), len(self.classes))
+        if not np.isin(kept, numbers).all():
+            return None
+        whole = np.zeros(self.n_weights, w.dtype)
+        whole[np.searchsorted(numbers, kept)] = w[: len(kept)]
+        whole[len(numbers) :] = w[len(kept) :]
+        return whole
+
+    def observing(
+        self, kind: Any, nodes: Any, labels: np.ndarray, edges: Any, edge_labels: np.ndarray, least: float = 0.0
+    ) -> Self:
+        """The same with weights only of what occurs: rows of nodes and edges, sparse, and the label of each row.
+
+        `kind` says of which: "features" of nodes, "transitions", or both if it is True; those of the others are all
+        there. What occurs less often than `least` in sum is left out.
+        """
+        check_choice("only_observed", kind, (True, "features", "transitions"))
+        n_labels = len(self.classes)
+        node_pairs = all_pairs(nodes, n_labels) if kind == "transitions" else find_pairs(nodes, labels, n_labels, least)
+        edge_pairs = (
+            all_pairs(edges, n_labels**2) if kind == "features" else find_pairs(edges, edge_labels, n_labels**2, least)
+        )
+        if not node_pairs.labels.size + edge_pairs.labels.size:
+            raise ValueError(f"No pair of a feature and a label, or of two labels, occurs {least:g} times or more.")
+        return replace(self, node_pairs=node_pairs, edge_pairs=edge_pairs)
+
+    def features(
+        self,
+        rows: Rows,
+        pairs: Pairs | None,
+        *,
+        with_grams: bool = False,
+        may_split: bool = False,
+        is_once: bool = False,
+    ) -> Any:
+        """Rows as features that have weights for all labels, or for these pairs.
+
+        Those of pairs may be split in two parts, if said so, or be for one pass only.
+        """
+        if pairs is None:
+            return row_features(rows, self.dtype, with_grams=with_grams)
+        sparse = row_features(rows._replace(matrix=sp.csr_array(rows.matrix)), self.dtype)
+        split = split_features(sparse, pairs, len(self.classes), len(rows.lengths), self.dtype) if may_split else None
+        return split or observed_features(sparse, pairs, is_once=is_once)
+
+    def tables(self, w: np.ndarray, n_edge_features: int) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The weights of features (F, L), of biases, and of edges (F_edge, L, L).
+
+        They are views. Of observed pairs those of features are a sparse matrix, whose data are a view, and the others
+        have zeros for what was not observed: they are copies, which cannot be changed.
+        """
+        n_labels, width = len(self.classes), self.n_features_in
+        if self.node_pairs is None or self.edge_pairs is None:
+            cut = w.size - n_edge_features * n_labels**2
+            nodes = w[:cut].reshape(-1, n_labels)
+            return nodes[:width], nodes[width:], w[cut:].reshape(-1, n_labels, n_labels)
+        start, labels = self.node_pairs
+        cut = int(start[width])
+        emissions = sp.csr_array((w[:cut], labels[:cut], start[: width + 1]), (width, n_labels))
+        emissions.data = w[:cut]  # of which SciPy may have made a copy
+        parts = (w[cut : labels.size], labels[cut:], start[width:] - start[width])
+        biases = sp.csr_array(parts, (len(start) - 1 - width, n_labels)).toarray()
+        edges = sp.csr_array((w[labels.size :], *self.edge_pairs[::-1]), (n_edge_features, n_labels**2)).toarray()
+        biases.flags.writeable = edges.flags.writeable = False
+        return emissions, biases, edges.reshape(-1, n_labels, n_labels)
+
+
+def are_pairs(pairs: Pairs | None, n_features: int, n_labels: int) -> bool:
+    """Whether pairs are those of so many features and labels, or there are none."""
+    if pairs is None:
+        return True
+    start, labels = pairs
+    return bool(
+        all(isinstance(part, np.ndarray) and part.dtype == np.uint32 and part.ndim == 1 for part in pairs)
+        and len(start) == n_features + 1
+        and start[0] == 0
+        and (start[1:] >= start[:-1]).all()
+        and start[-1] == len(labels)
+        and (labels < n_labels).all()
+    )
+
+
+def pair_numbers(pairs: Pairs, features: np.ndarray, n_labels: int) -> np.ndarray:
+    """A number for each pair, ascending, where pairs are those of these features."""
+    return np.repeat(features, np.diff(pairs.start)) * n_labels + pairs.labels
+
+
+def find_pairs(matrix: Any, labels: np.ndarray, n_labels: int, least: float = 0.0) -> Pairs:
+    """The pairs of a feature and a label that occur in sparse rows, which have a label each, `least` times or more."""
+    counts = np.zeros((matrix.shape[1], n_labels), np.float64 if least > 0 else bool)
+    for lo in range(0, len(labels), 20_000):  # less memory than all at once
+        starts = matrix.indptr[lo : lo + 20_001]
+        entries = slice(starts[0], starts[-1])
+        where = matrix.indices[entries], np.repeat(labels[lo : lo + 20_000], np.diff(starts))
+        if least > 0:
+            np.add.at(counts, where, matrix.data[entries])
+        else:
+            counts[where] = True
+    return pairs_of(counts >= least if least > 0 else counts)
+
+
+def all_pairs(matrix: Any, n_labels: int) -> Pairs:
+    """All pairs of a feature and a label."""
+    return pairs_of(np.ones((matrix.shape[1], n_labels), bool))
+
+
+def pairs_of(is_pair: np.ndarray) -> Pairs:
+    """The pairs of a table of features and labels."""
+    return Pairs(starts_of(is_pair.sum(axis=1)).astype(np.uint32), np.nonzero(is_pair)[1].astype(np.uint32))

@@ -1,0 +1,145 @@
+"""Pairs of nodes to a `MatchingProblem`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.arrays.blocks import Blocks, starts_of
+from maxmargin.checks import check_unmasked
+from maxmargin.encode.inputs.edges import first_repeated
+from maxmargin.encode.inputs.encoder import RowEncoder
+from maxmargin.encode.inputs.example_checks import check_array, check_examples, check_truths, flatten_weights
+from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
+from maxmargin.problem import REACH
+from maxmargin.structures.matchings.matching_problem import MatchingProblem
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MatchingEncoder(RowEncoder):
+    """The encoder of pairs of nodes."""
+
+    published = ("n_features_in", "threshold")
+
+    threshold: float = field(default=0.0, compare=False)  # of predictions
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "threshold", abs(self.threshold) <= REACH
+
+    @classmethod
+    def learn(
+        cls, X: Any, y: Any, *, dtype: Any, wrong_cost: float, missed_cost: float, link_weight: Any = None
+    ) -> tuple[MatchingEncoder, MatchingProblem]:
+        """The encoder and the problem of training data; arguments are those of `MatchingSVM`."""
+        rows, sides = stack_pairs(X)
+        matches = true_matches(y, sides)
+        weights = flatten_weights(link_weight, sides, "link_weight", "example")
+        blocks = []
+        for match, shape, weight in zip(matches, sides, np.split(weights, rows.offsets[1:-1]), strict=True):
+            misses = missed_cost * (match >= 0)  # counted where the left node is linked elsewhere or to nobody
+            links = wrong_cost * weight.reshape(shape) + misses[:, np.newaxis]
+            has_link = np.flatnonzero(match >= 0)
+            links[has_link, match[has_link]] = 0
+            blocks += [links.ravel(), misses]
+        encoder = cls.of(rows, dtype)
+        return encoder, encoder.assemble(rows, sides, matches, np.concatenate(blocks))
+
+    def problem(self, X: Any, y: Any = None) -> MatchingProblem:
+        rows, sides = stack_pairs(X, self.n_features_in)
+        n_left = sides[:, 0].sum()
+        matches = [np.zeros(n_left)] if y is None else true_matches(y, sides)
+        problem = self.assemble(rows, sides, matches, np.zeros(rows.offsets[-1] + n_left))
+        return problem._replace(threshold=float(self.threshold))
+
+    def best_links(self, X: Any, w: np.ndarray) -> np.ndarray:
+        """The scores of the best links of all left nodes that can have one."""
+        rows, sides = stack_pairs(X, self.n_features_in)
+        scores = np.split(np.asarray(rows.matrix @ w), rows.offsets[1:-1])
+        tables = [part.reshape(shape) for part, shape in zip(scores, sides, strict=True) if part.size]
+        return np.concatenate([table.max(axis=1) for table in tables]) if tables else np.zeros(0)
+
+    def assemble(self, rows: Rows, sides: np.ndarray, matches: list[np.ndarray], costs: np.ndarray) -> MatchingProblem:
+        return MatchingProblem(
+            features=row_features(self.stored(rows), self.dtype),
+            pair_offsets=rows.offsets.astype(np.int64),
+            left_offsets=starts_of(sides[:, 0]),
+            n_right=np.ascontiguousarray(sides[:, 1]),
+            matches=np.concatenate(matches).astype(np.int32),
+            costs=costs.astype(self.dtype),
+            n_features=self.n_features_in,
+        )
+
+    def layout(self, problem: MatchingProblem) -> tuple[Any, ...]:
+        return problem.left_offsets, problem.n_right
+
+    def arrange(self, problem: MatchingProblem, parts: Blocks) -> list[np.ndarray]:
+        sizes = zip(np.diff(problem.left_offsets), problem.n_right, super().arrange(problem, parts), strict=True)
+        return [np.column_stack([part[: n * m].reshape(n, m), part[n * m :]]) for n, m, part in sizes]
+
+    def judge(self, problem: MatchingProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        return outputs.values == problem.matches, np.diff(problem.left_offsets)
+
+
+def stack_pairs(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarray]:
+    """Check the features of pairs and stack them; with the numbers of left and right nodes, (n, 2)."""
+    check_examples(X, "(n, m, F) arrays, one per example", "pair of sides")
+    matrices, sides = zip(*(_as_pairs(x, f"X[{i}]") for i, x in enumerate(X)), strict=True)
+    rows = stack_rows(matrices, None, n_features, noun="pair of sides", may_be_empty=True)
+    return rows, np.array(sides, np.int64)
+
+
+def _as_pairs(x: Any, name: str) -> tuple[Any, tuple[int, int]]:
+    if isinstance(x, tuple) and len(x) == 2 and np.shape(x[1]) == (2,):
+        check_unmasked(name, x[0])
+        matrix, shape = x[0] if sp.issparse(x[0]) else np.asarray(x[0]), np.asarray(x[1])
+        if shape.dtype.kind not in "iu" or (shape < 0).any():
+            raise ValueError(f"{name} must give the numbers of left and right nodes, not {x[1]!r}.")
+        n_left, n_right = shape.tolist()
+        if matrix.ndim != 2 or matrix.shape[0] != n_left * n_right:
+            raise ValueError(
+                f"{name} must have {n_left} x {n_right} rows of features, one per pair, but has shape {matrix.shape}."
+            )
+        return matrix, (n_left, n_right)
+    array = check_array(x, name, "an (n, m, F) array, or a matrix with one row per pair and (n, m)", (None,) * 3)
+    n_left, n_right, width = array.shape
+    return array.reshape(n_left * n_right, width), (n_left, n_right)
+
+
+def true_matches(y: Any, sides: np.ndarray) -> list[np.ndarray]:
+    """Check matchings: for each example the right nodes of its left nodes, -1 for none."""
+    check_truths(y, len(sides), "one matching per example", "example")
+    return [_as_match(links, sides[i], f"y[{i}]") for i, links in enumerate(y)]
+
+
+def _as_match(links: Any, sides: np.ndarray, name: str) -> np.ndarray:
+    """The right node of each left node, from the same or from pairs (left, right)."""
+    array = np.array(sorted(links) if isinstance(links, (set, frozenset)) else links)
+    if array.size == 0:
+        array = array.reshape(0, 2).astype(np.int64)  # no links
+    is_list_of_links = array.ndim == 2 and array.shape[1] == 2
+    if array.dtype.kind not in "iu" or not (is_list_of_links or array.ndim == 1):
+        raise TypeError(
+            f"{name} must hold integers: the right node of each left node, or -1; or pairs of a left and a right node."
+        )
+    if not is_list_of_links:
+        if len(array) != sides[0]:
+            raise ValueError(f"{name} has {len(array)} entries, but there are {sides[0]} left nodes.")
+        if (array < -1).any():
+            raise ValueError(f"{name} contains {array.min()}; a left node without a link is -1.")
+        array = np.column_stack([np.flatnonzero(array >= 0), array[array >= 0]])
+    left, right = array.T
+    for side, nodes, size in zip(("left", "right"), (left, right), sides, strict=True):
+        is_missing = (nodes < 0) | (nodes >= size)
+        if is_missing.any():
+            raise ValueError(f"{name} links the {side} node {nodes[is_missing][0]}, but there are {size}, from 0.")
+        repeated = first_repeated(nodes)
+        if repeated:
+            raise ValueError(f"{name} links the {side} node {nodes[repeated[0]]} twice.")
+    match = np.full(sides[0], -1, np.int32)
+    match[left] = right
+    return match

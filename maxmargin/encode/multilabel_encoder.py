@@ -1,0 +1,223 @@
+"""Rows of features with several labels each to a pairwise problem: a node per label, all examples in the same graph."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.checks import LARGEST, as_numbers, check_choice
+from maxmargin.costs import COSTS, class_weights
+from maxmargin.encode.inputs.edges import check_ends
+from maxmargin.encode.inputs.encoder import RowEncoder
+from maxmargin.encode.inputs.example_checks import check_array, check_truths
+from maxmargin.encode.inputs.label_graphs import edges_of, price_of, warn_of_price
+from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
+from maxmargin.losses import Loss
+from maxmargin.structures.graphs.cliques import EdgeType
+from maxmargin.structures.graphs.graph_problem import make_pairwise
+from maxmargin.structures.graphs.independent import IndependentProblem
+from maxmargin.structures.graphs.loopy import with_oracles
+
+OFF_ON = np.array([-1, 0])  # of the two states of a label, the second has weights
+ONE = Rows(np.ones((1, 1)), np.array([0, 1]))  # the feature of all edges
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MultiLabelEncoder(RowEncoder):
+    """The encoder of rows with several labels each."""
+
+    published = ("edges", "n_features_in")
+
+    n_labels: int
+    edges: np.ndarray  # (E, 2)
+    is_wide: bool = (
+        False  # whether weights have the shape (F, L), as those of an `IndependentProblem`, in place of (L, F)
+    )
+    feature_names_in: np.ndarray | None  # of the columns of a data frame
+
+    @property
+    def n_weights(self) -> int:
+        return self.n_labels * super().n_weights + 4 * len(self.edges)
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "is_wide", not (self.is_wide and len(self.edges))
+        yield "edges", np.array_equal(self.edges, check_ends(self.edges, "graph", self.n_labels))
+
+    @classmethod
+    def learn(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        dtype: Any,
+        fit_intercept: bool,
+        graph: Any,
+        feature_names: np.ndarray | None,
+        loss: Loss,
+        cost: Any = None,
+        class_weight: Any = None,
+        label_weight: Any = None,
+    ) -> tuple[MultiLabelEncoder, Any]:
+        """The encoder and the problem of training data, whose rows scikit-learn has checked."""
+        rows = stack_rows(X, np.ones(X.shape[0], np.int64))
+        labels = check_indicators(y, X.shape[0])
+        costs = costs_of_labels(cost, labels.shape[1]) * factors_of_labels(class_weight, label_weight, labels)
+        warn_of_constant(labels)
+        edges = edges_of(graph, labels)
+        price = price_of(edges, labels.shape[1], len(labels), takes_sums=loss.oracle in ("exp", "topk"))
+        warn_of_price(price, edges, labels.shape[1])
+        encoder = cls.of(
+            rows,
+            dtype,
+            has_bias=fit_intercept,
+            n_labels=labels.shape[1],
+            edges=edges,
+            is_wide=not len(edges) and loss.name != "relaxed",
+            feature_names_in=feature_names,
+        )
+        return encoder, encoder.assemble(rows, labels, costs, price.n_entries if np.isfinite(price.n_entries) else 0)
+
+    def problem(self, X: Any, y: Any = None) -> Any:
+        n = np.shape(X)[0]
+        rows = stack_rows(X, np.ones(n, np.int64), self.n_features_in)
+        labels = np.zeros((n, self.n_labels), int) if y is None else check_indicators(y, n, self.n_labels)
+        return self.assemble(rows, labels, np.zeros(labels.shape))
+
+    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray, most_entries: float = np.inf) -> Any:
+        """Put rows, true labels and costs together, with tables of elimination of up to so many entries."""
+        rows = self.stored(rows, append_constant)  # whose weights are the intercepts
+        if self.is_wide:
+            return self._assemble_wide(rows, labels, costs)
+        n, n_edges = len(labels), len(self.edges)
+        problem = make_pairwise(
+            row_features(rows, self.dtype),
+            row_features(ONE, self.dtype),
+            widths=(rows.matrix.shape[1], 1),
+            offsets=self.n_labels * np.arange(n + 1),
+            edge_offsets=n_edges * np.arange(n + 1),
+            ends=np.tile(self.edges, (n, 1)),
+            labels=labels.ravel(),
+            cost=costs.ravel().astype(self.dtype),
+            n_states=[2] * self.n_labels,
+            edge_types=[EdgeType(a, b) for a, b in self.edges.tolist()],
+            node_type=np.tile(np.arange(self.n_labels), n),
+            edge_type=np.tile(np.arange(n_edges), n),
+            node_row=np.repeat(np.arange(n), self.n_labels),
+            edge_row=np.zeros(n * n_edges, int),
+            node_columns=[OFF_ON] * self.n_labels,
+        )
+        return with_oracles(problem, most=most_entries)
+
+    def _assemble_wide(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> IndependentProblem:
+        matrix = rows.matrix
+        squares = matrix.multiply(matrix) if self.stores_sparse else np.square(matrix, dtype=np.float64)
+        return IndependentProblem(
+            features=row_features(rows, self.dtype),
+            labels=labels.ravel().astype(np.int32),
+            cost=costs.ravel().astype(self.dtype),
+            squared_norms=np.asarray(squares.sum(axis=1), np.float64),
+            n_features=matrix.shape[1],
+            n_labels=self.n_labels,
+        )
+
+    def layout(self, problem: Any) -> tuple[Any, ...]:
+        return (len(problem.labels),)
+
+    def attributes(self, w: np.ndarray) -> dict[str, Any]:
+        of_nodes, of_edges = np.split(w, [w.size - 4 * len(self.edges)])
+        table = of_nodes.reshape(-1, self.n_labels).T if self.is_wide else of_nodes.reshape(self.n_labels, -1)
+        names = {} if self.feature_names_in is None else {"feature_names_in_": self.feature_names_in}
+        return {
+            **super().attributes(w),
+            "classes_": np.tile(np.arange(2), (self.n_labels, 1)),
+            "coef_": table[:, : self.n_features_in],
+            "intercept_": table[:, -1] if self.has_bias else np.zeros(self.n_labels, w.dtype),
+            "edge_coef_": of_edges.reshape(-1, 2, 2),
+            **names,
+        }
+
+    def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
+        return rows.astype(int)
+
+    def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
+        return outputs.values.reshape(-1, self.n_labels).astype(int)
+
+    def arrange(self, problem: Any, parts: Blocks) -> np.ndarray:
+        """An (n, L, 2) array of the parts of labels, off and on."""
+        n = len(parts.start) - 1
+        if self.is_wide:
+            return parts.values.reshape(n, 2, -1).transpose(0, 2, 1)
+        return parts.values.reshape(n, -1)[:, : 2 * self.n_labels].reshape(n, -1, 2)
+
+    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
+        return (outputs.values == problem.labels).reshape(-1, self.n_labels).all(axis=1), 1
+
+
+INDICATORS = "a matrix of 0 and 1, a row per example and a column per label, as MultiLabelBinarizer makes it"
+
+BINARY = "Only binary classification is supported, of each label."  # as scikit-learn wants it said
+
+
+def check_indicators(y: Any, n: int, n_labels: int | None = None) -> np.ndarray:
+    """Check the labels of n examples, rows of 0 and 1, as many as in training."""
+    labels = y.toarray() if sp.issparse(y) else y
+    if np.ndim(labels) == 1:
+        raise ValueError(f"y must be {INDICATORS}, not a single column. {BINARY}")
+    labels = check_array(labels, "y", INDICATORS, (None, None))
+    check_truths(labels, n, INDICATORS, "row")
+    if n_labels is not None and labels.shape[1] != n_labels:
+        raise ValueError(f"y has {labels.shape[1]} labels, but the model was fitted with {n_labels}.")
+    is_wrong = (labels != 0) & (labels != 1)
+    if is_wrong.any():
+        i, label = np.argwhere(is_wrong)[0].tolist()
+        raise ValueError(f"y[{i}, {label}] is {labels[i, label]}, but labels must be 0 or 1: {BINARY}")
+    return labels.astype(np.int32)
+
+
+def warn_of_constant(labels: np.ndarray) -> None:
+    """Name the labels of which training data show one side only."""
+    for share, when in ((0, "never"), (1, "always")):
+        found = np.flatnonzero(labels.mean(axis=0) == share)
+        if found.size:
+            columns = f"column{'s' if found.size > 1 else ''} {', '.join(map(str, found))}"
+            warnings.warn(f"Labels in {columns} of y are {when} on in training.", UserWarning, stacklevel=2)
+
+
+def costs_of_labels(cost: Any, n_labels: int) -> np.ndarray:
+    """(L,) what it costs to get each label wrong; zeros where there is no cost."""
+    if cost is None:
+        return np.zeros(n_labels)
+    if isinstance(cost, str):
+        check_choice("cost", cost, COSTS)
+        return np.full(n_labels, 1 / n_labels if cost == "normalized_hamming" else 1.0)
+    costs = as_numbers("cost", cost)
+    if costs.shape != (n_labels,) or not ((costs >= 0).all() and (costs <= LARGEST).all()):
+        raise ValueError(f"cost must hold {n_labels} numbers from 0 to {LARGEST:g}, one per label.")
+    return costs
+
+
+def factors_of_labels(class_weight: Any, label_weight: Any, labels: np.ndarray) -> np.ndarray:
+    """(n, L) factors of the costs: by whether a label is on in truth, for all labels or for each, and one by one."""
+    n, n_labels = labels.shape
+    by_label = class_weight if isinstance(class_weight, (list, tuple)) else [class_weight] * n_labels
+    if len(by_label) != n_labels:
+        raise ValueError(f"class_weight must have {n_labels} entries, one per label, not {len(by_label)}.")
+    counts = np.stack([n - labels.sum(axis=0), labels.sum(axis=0)], axis=1)
+    weights = [
+        class_weights(weight, np.arange(2), np.maximum(count, 1))
+        for weight, count in zip(by_label, counts, strict=True)
+    ]
+    factors = np.array(weights)[np.arange(n_labels), labels]
+    if label_weight is None:
+        return factors
+    given = as_numbers("label_weight", label_weight)
+    if given.shape != labels.shape or not ((given >= 0).all() and (given <= LARGEST).all()):
+        raise ValueError(f"label_weight must hold numbers from 0 to {LARGEST:g}, in the shape of y, {labels.shape}.")
+    return factors * given

@@ -1,0 +1,221 @@
+"""Trees with features to a `TreeProblem`.
+
+Every check of the user's trees is here: what passes is safe for the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.costs import labelling_costs
+from maxmargin.encode.inputs.bunch import Bunch
+from maxmargin.encode.inputs.edges import Graphs, check_parents, children_first, join_graphs
+from maxmargin.encode.inputs.example_checks import (
+    check_examples,
+    flatten_labels,
+    flatten_weights,
+    learn_classes,
+    locate,
+)
+from maxmargin.encode.inputs.pairs import PairwiseEncoder
+from maxmargin.encode.inputs.rows import Rows, append_columns, append_constant
+from maxmargin.encode.inputs.vocabulary import learn_names
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.structures.trees.tree_problem import TreeProblem
+
+BIASES = ("bias", "root", "leaf")  # features of every node, of those without a parent and of those without children
+
+
+class Tree(NamedTuple):
+    """A rooted tree, or forest, with features: one example of `TreeSVM` and `TreeCRF`.
+
+    Attributes
+    ----------
+    features : (T, F) array or sparse matrix, a row per node, or a list of T items, feature dictionaries or lists of
+        names
+    edges : (E, 2) integers, the nodes of each edge: parent, child; nodes without a parent are roots
+    edge_features : (E, F_edge) array, a row per edge, or None
+    allowed : for each node the collection of labels it can have, None for all; or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import Tree
+    >>> Tree(np.eye(3), edges=[(0, 1), (0, 2)], allowed=[{"S"}, None, None]).edge_features is None
+    True
+    """
+
+    features: Any
+    edges: Any
+    edge_features: Any = None
+    allowed: Any = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TreeEncoder(PairwiseEncoder):
+    """The encoder of trees."""
+
+    n_edge_features: int
+
+    @property
+    def n_all_edge_features(self) -> int:
+        return 1 + self.n_edge_features
+
+    @classmethod
+    def learn(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        dtype: Any,
+        fit_intercept: bool,
+        with_grams: bool,
+        only_observed: bool | str,
+        cost: Any = None,
+        class_weight: Any = None,
+        min_count: int = 1,
+        n_hashed: int | None = None,
+        node_weight: Any = None,
+    ) -> tuple[TreeEncoder, TreeProblem]:
+        """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""
+        X = check_trees(X)
+        vocabulary, features = learn_names([tree.features for tree in X], min_count=min_count, n_hashed=n_hashed)
+        trees = stack_trees(X, features)
+        nodes = trees.nodes
+        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "tree"), nodes.offsets)
+        penalty = label_penalties(X, nodes, classes, dtype)
+        is_forbidden = penalty[np.arange(len(penalty)), labels[: len(penalty)]] != 0
+        if is_forbidden.any():
+            node = int(np.flatnonzero(is_forbidden)[0])
+            i, place = locate(node, nodes.offsets)
+            label = classes[labels[node]].item()
+            raise ValueError(f"y[{i}] has the label {label!r} at node {place}, which is not allowed there.")
+        weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "tree")
+        costs = labelling_costs(cost, class_weight, classes, labels, nodes.lengths, weights)
+        width = trees.edges.matrix.shape[1]
+        known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary, "n_edge_features": width}
+        encoder = cls.of(nodes, dtype, stores_sparse=bool(only_observed), **known)
+        trees = encoder.stored_trees(trees)
+        if only_observed:
+            edges = sp.csr_array(append_constant(trees.edges).matrix[:, [width, *range(width)]])
+            parents, children = labels[trees.ends_in_all].T
+            encoder = encoder.observing(
+                only_observed, trees.nodes.matrix, labels, edges, children * len(classes) + parents
+            )
+        return encoder, encoder.assemble(trees, labels, *costs, penalty, with_grams=with_grams)
+
+    def problem(self, X: Any, y: Any = None) -> TreeProblem:
+        X = check_trees(X)
+        features = self.by_name([tree.features for tree in X])
+        trees = stack_trees(X, features, self.n_features_in, self.n_edge_features)
+        labels = self.truth(y, trees.nodes, "tree")
+        costs = labelling_costs(None, None, self.classes, labels, trees.nodes.lengths)
+        penalty = label_penalties(X, trees.nodes, self.classes, self.dtype)
+        return self.assemble(self.stored_trees(trees), labels, *costs, penalty)
+
+    def stored_trees(self, trees: Graphs) -> Graphs:
+        """Trees with nodes stored as those of training, with the features of biases if there are any."""
+        nodes = self.stored(trees.nodes)
+        if self.has_bias:
+            parents, children = trees.ends_in_all.T
+            columns = np.ones((nodes.offsets[-1], len(BIASES)))
+            columns[children, 1] = columns[parents, 2] = 0
+            nodes = append_columns(nodes, columns)
+        return trees._replace(nodes=nodes)
+
+    def assemble(
+        self,
+        trees: Graphs,
+        labels: np.ndarray,
+        costs: np.ndarray,
+        scales: np.ndarray,
+        penalty: np.ndarray,
+        *,
+        with_grams: bool = False,
+    ) -> TreeProblem:
+        """Put stored trees, true labels, costs of labels, weights of nodes and impossible labels together."""
+        nodes, children = trees.nodes, trees.ends_in_all[:, 1]
+        parent, kind = np.full((2, len(labels)), -1)
+        parent[children] = trees.ends[:, 0]
+        # Edges of a tree that have the same features are of one kind, counted from 0 in each tree.
+        example = np.repeat(np.arange(len(nodes.lengths)), trees.edges.lengths)
+        keys = np.column_stack([example, trees.edges.matrix + 0.0])  # -0.0 is 0.0
+        distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
+        kind_offsets = np.searchsorted(distinct[:, 0], np.arange(len(nodes.offsets)))
+        kind[children] = inverse.ravel() - kind_offsets[example]
+        distinct[:, 0] = 1  # a feature of every edge, in place of the tree
+        return TreeProblem(
+            features=self.features(nodes, self.node_pairs, with_grams=with_grams),
+            edge_features=self.features(Rows(distinct, kind_offsets), self.edge_pairs, with_grams=with_grams),
+            offsets=nodes.offsets.astype(np.int64),
+            kind_offsets=kind_offsets.astype(np.int64),
+            parent=parent.astype(np.int32),
+            kind=kind.astype(np.int32),
+            order=children_first(parent, nodes.offsets).astype(np.int32),
+            labels=labels.astype(np.int32),
+            node_cost=scales.astype(self.dtype),
+            cost_matrix=np.ascontiguousarray(costs, self.dtype),
+            penalty=np.ascontiguousarray(penalty),
+            n_features=nodes.matrix.shape[1],
+            n_edge_features=distinct.shape[1],
+        )
+
+    def layout(self, problem: TreeProblem) -> tuple[Any, ...]:
+        return problem.offsets, problem.parent, problem.kind, problem.kind_offsets, problem.penalty
+
+    def names(self, w: np.ndarray) -> Bunch:
+        emissions, biases, edges = self.tables(w, 1 + self.n_edge_features)
+        edges = edges.transpose(0, 2, 1)  # stored child by parent
+        named = Bunch(emissions=emissions, transitions=edges[0], **dict(zip(BIASES, biases, strict=False)))
+        if self.n_edge_features:
+            named.edges = edges[1:]
+        return named
+
+
+def check_trees(X: Any) -> list[Tree]:
+    """Check that examples are trees, or tuples of the same two to four entries."""
+    X = [*X] if isinstance(X, Iterator) else X
+    check_examples(X, "trees", "tree")
+    for i, tree in enumerate(X):
+        if not isinstance(tree, tuple) or not 2 <= len(tree) <= 4:
+            raise TypeError(f"X[{i}] must be a Tree, or a tuple (features, edges), not a {type(tree).__name__}.")
+    return [Tree(*tree) for tree in X]
+
+
+def stack_trees(
+    X: list[Tree], features: Any, n_features: int | None = None, n_edge_features: int | None = None
+) -> Graphs:
+    """Check the features, a matrix per tree or `Rows`, and the edges of trees, and stack them."""
+    matrices = features.split() if isinstance(features, Rows) else features
+    parts = [(matrix, tree.edges, tree.edge_features) for matrix, tree in zip(matrices, X, strict=True)]
+    return join_graphs(parts, "tree", check_parents, n_features, n_edge_features)
+
+
+def label_penalties(X: list[Tree], nodes: Rows, classes: np.ndarray, dtype: Any) -> np.ndarray:
+    """(N, L) potentials of labels before any weight: zero, or IMPOSSIBLE; (0, L) where nodes can have all labels."""
+    allowed = [tree.allowed for tree in X]
+    if all(sets is None for sets in allowed):
+        return np.zeros((0, len(classes)), dtype)
+    index = {label: k for k, label in enumerate(classes.tolist())}
+    penalty = np.zeros((nodes.offsets[-1], len(classes)), dtype)
+    for i, (sets, lo, length) in enumerate(zip(allowed, nodes.offsets[:-1], nodes.lengths, strict=True)):
+        if sets is None:
+            continue
+        if not isinstance(sets, Sequence) or len(sets) != length:
+            raise ValueError(f"The allowed labels of X[{i}] must be a list with {length} entries, one per node.")
+        for t, labels in enumerate(sets):
+            if labels is None:
+                continue
+            if not isinstance(labels, Collection) or isinstance(labels, str) or len(labels) == 0:
+                raise ValueError(f"The allowed labels of node {t} of X[{i}] must be a collection of labels, or None.")
+            unknown = [label for label in labels if label not in index]
+            if unknown:
+                raise ValueError(f"The allowed labels of X[{i}] contain {unknown[0]!r}, which is not a label in y.")
+            penalty[lo + t] = IMPOSSIBLE
+            penalty[lo + t, [index[label] for label in labels]] = 0
+    return penalty

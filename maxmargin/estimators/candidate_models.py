@@ -1,0 +1,96 @@
+"""Choosing among candidates: structural SVMs and conditional logit models."""
+
+from __future__ import annotations
+
+from typing import Any, Self, Unpack
+
+from maxmargin.encode.candidate_encoder import CandidateEncoder
+from maxmargin.estimators.foundation.families import CRF, SVM, ArrayModel, WithMarginals, WithMaxMarginals, WithNames
+from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator
+
+
+@estimator
+class CandidateModel(WithMaxMarginals, WithMarginals, WithNames, ArrayModel):
+    """What the models of candidate sets share."""
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[CandidateEncoder, Any]:
+        options = {"dtype": self.dtype, "min_count": self.min_count, "n_hashed": self.n_hashed}
+        return CandidateEncoder.learn(X, y, **options, **data)
+
+    @documents_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+        """Train on candidate sets.
+
+        Parameters
+        ----------
+        X : list of (K_i, F) arrays or sparse matrices, one row per candidate; or list of lists of candidates, feature
+            dictionaries or lists of names (see `feature_names_in_`)
+        y : (n,) indices of the true candidates
+        """
+        return self._fit(X, y, sample_weight, **options)
+
+
+@estimator
+class CandidateSVM(SVM, CandidateModel):
+    """Structural SVM that chooses among candidates: reranking, entity linking, learning to pick one of a list.
+
+    Every example has its own candidates, any number of them, each with a row of features. The score of a candidate is
+    linear in its features; those of all candidates are the `decision_function`. Minimises (lambda/2) ||w||^2 +
+    (1/n) sum_i weight_i max_k {cost_ik + score_ik - score of the true candidate}, lambda = 1/(n C), and certifies how
+    far from the optimum it can at most be.
+
+    Attributes
+    ----------
+    coef_ : (F,) array
+        The weights.
+    n_features_in_ : int
+        The number of features F.
+    feature_names_in_ : (F,) array
+        Their names, if they were given by name, as to `ChainSVM`, and are not hashed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import CandidateSVM
+    >>> X = [[[1.0, 0.0], [0.0, 1.0]], [[0.2, 0.9], [0.8, 0.1], [0.5, 0.5]], [[0.9, 0.3], [0.1, 0.2]]]
+    >>> y = [0, 1, 0]
+    >>> model = CandidateSVM(C=10.0, random_state=0).fit(X, y, costs=[[0, 1], [2, 0, 1], [0, 1]])
+    >>> model.predict(X).tolist(), model.predict([[[0.0, 1.0], [0.3, 0.6], [0.7, 0.2]]]).tolist()
+    ([0, 1, 0], [2])
+    """
+
+    @documents_fit
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None, **options: Unpack[FitOptions]
+    ) -> Self:
+        """Train on candidate sets.
+
+        Parameters
+        ----------
+        X : list of (K_i, F) arrays or sparse matrices, one row per candidate; or list of lists of candidates, feature
+            dictionaries or lists of names (see `feature_names_in_`)
+        y : (n,) indices of the true candidates
+        costs : list of (K_i,) costs of predicting each candidate, zero for the true one; by default 1 for all others
+        """
+        return self._fit(X, y, sample_weight, {"costs": costs}, **options)
+
+
+@estimator
+class CandidateCRF(CRF, CandidateModel):
+    """Conditional logit: the probability of a candidate is its share of exp(score) among those of its example.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(true candidate)}, lambda = 1/(n C), and certifies how
+    far from the optimum it can at most be.
+
+    Attributes
+    ----------
+    coef_, n_features_in_, feature_names_in_ : as those of `CandidateSVM`
+
+    Examples
+    --------
+    >>> from maxmargin import CandidateCRF
+    >>> X = [[[1.0, 0.0], [0.0, 1.0]], [[0.2, 0.9], [0.8, 0.1], [0.5, 0.5]], [[0.9, 0.3], [0.1, 0.2]]]
+    >>> model = CandidateCRF(C=10.0).fit(X, [0, 1, 0])
+    >>> model.predict_marginals(X)[1].round(1).tolist()
+    [0.1, 0.7, 0.2]
+    """

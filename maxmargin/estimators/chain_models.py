@@ -1,0 +1,251 @@
+"""Structural SVMs and conditional random fields on sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, Unpack
+
+import numpy as np
+
+from maxmargin import inference
+from maxmargin.checks import check_count, check_share
+from maxmargin.encode.chain_encoder import ChainEncoder
+from maxmargin.encode.inputs.lone import best_labels
+from maxmargin.estimators.foundation.families import LabelCRF, LabelModel, LabelSVM, LinearSVM, NamedModel
+from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
+from maxmargin.estimators.foundation.structured_model import as_seed
+from maxmargin.sklearn_contract import check_is_fitted
+
+
+@estimator
+class SequenceModel(LabelModel):
+    """What the models of sequences share."""
+
+    allowed_transitions: Any = parameter(
+        "set of pairs of labels or (L, L) boolean array",
+        "The transitions a labelling may use, from the first label (row) to the second (column); None allows all.",
+        default=None,
+    )
+
+    constraints: str | None = parameter(
+        '{"auto", "bio", "iobes", "bilou", "iob1", "ioe1", "ioe2"}',
+        'The scheme of the tags in y, found there by "auto": labellings that break its rules, in transitions, at the '
+        "beginning or at the end, are ruled out in training and predictions. Those of y must keep to them.",
+        default=None,
+    )
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Any, Any]:
+        rules = {"allowed_transitions": self.allowed_transitions, "constraints": self.constraints}
+        return super()._learn(X, y, **rules, **data)
+
+    @documents_fit
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        lengths: Any = None,
+        lengths_dev: Any = None,
+        position_weight: Any = None,
+        **options: Unpack[FitOptions],
+    ) -> Self:
+        """Train on sequences.
+
+        Parameters
+        ----------
+        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`; or list or
+            iterator of sequences of items, feature dictionaries or lists of names (see `feature_names_in_`)
+        y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
+        lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
+        position_weight : list of (T_i,) weights of the positions in the cost
+        """
+        data = {"lengths": lengths, "position_weight": position_weight}
+        return self._fit(X, y, sample_weight, data, {"lengths": lengths_dev}, **options)
+
+    def _outputs(self, y: Any, data: Mapping[str, Any]) -> Any:
+        is_flat = data.get("lengths") is not None and np.ndim(y[0]) == 0
+        return np.split(np.asarray(y), np.cumsum(data["lengths"])[:-1]) if is_flat else y
+
+    def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        return self._predict(self._problem(X, lengths=lengths))
+
+    def predict_topk(self, X: Any, k: int, *, lengths: Any = None) -> list[tuple[np.ndarray, np.ndarray]]:
+        return self._predict_topk(self._problem(X, lengths=lengths), k)
+
+    def decision_function(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        return self._decision_function(self._problem(X, lengths=lengths))
+
+    def predict_marginals(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        return self._predict_marginals(self._problem(X, lengths=lengths))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
+        return self._score(self._problem_with_truth(X, y, lengths=lengths), sample_weight)
+
+
+@estimator
+class SequenceSVM(LabelSVM, SequenceModel):
+    """What structural SVMs on sequences share."""
+
+
+@estimator
+class SequenceCRF(LabelCRF, SequenceModel):
+    """What conditional random fields of sequences share."""
+
+    def log_likelihood(self, X: Any, y: Any, *, lengths: Any = None) -> np.ndarray:
+        return self._log_likelihood(self._problem_with_truth(X, y, lengths=lengths))
+
+    def confidence(self, X: Any, *, lengths: Any = None) -> np.ndarray:
+        """The probability p(y_i | x_i) of the predicted labelling of each sequence as a whole.
+
+        That of another labelling is exp of its `log_likelihood`; those of single labels are the `predict_marginals`.
+        A long sequence has very many labellings that differ in a few places, so that even the best is improbable.
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`
+
+        Returns
+        -------
+        (n,) array
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxmargin import ChainCRF
+        >>> model = ChainCRF(C=100.0).fit([np.eye(2), np.eye(2)[::-1]], [["a", "b"], ["b", "a"]])
+        >>> unclear = np.array([[0.5, 0.5], [0.5, 0.5]])
+        >>> sure, unsure = model.confidence([np.eye(2), unclear])
+        >>> bool(sure > 0.9 > unsure)
+        True
+        """
+        problem = self._problem(X, lengths=lengths)
+        predicted = inference.best_outputs(problem, self._w, self.n_jobs).values
+        return np.exp(self._log_likelihood(problem._replace(labels=predicted)))
+
+    def sample(self, X: Any, n_samples: int = 1, random_state: Any = None, *, lengths: Any = None) -> list[np.ndarray]:
+        """Independent labellings of each sequence, drawn from p(y_i | x_i).
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`
+        n_samples : the number of labellings of each sequence
+        random_state : int, RandomState or Generator, default=None
+            Seed of the draws.
+
+        Returns
+        -------
+        list of (n_samples, T_i) arrays of labels
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxmargin import ChainCRF
+        >>> model = ChainCRF().fit([np.eye(2), np.eye(2)[::-1]], [["a", "b"], ["b", "a"]])
+        >>> model.sample([np.eye(2)], n_samples=5, random_state=0)[0].shape
+        (5, 2)
+        """
+        check_count("n_samples", n_samples)
+        problem = self._problem(X, lengths=lengths)
+        rng = np.random.default_rng(as_seed(random_state))
+        samples = inference.samples(problem, self._w, n_samples, rng, self.n_jobs)
+        return [self.classes_[outputs] for outputs in samples]
+
+
+@estimator
+class ChainModel(SequenceModel, NamedModel):
+    """What the models of sequences share whose weights are those of features."""
+
+    _encoder_type = ChainEncoder
+
+    def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+        check_is_fitted(self)
+        labels = best_labels(self._encoder, X, self._w) if lengths is None else None
+        return super().predict(X, lengths=lengths) if labels is None else [labels]
+
+
+@estimator
+class ChainSVM(LinearSVM, SequenceSVM, ChainModel):
+    """Structural SVM for sequence labelling: a max-margin Markov chain of emissions and transitions.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
+    and certifies how far from the optimum it can at most be.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The labels, sorted.
+    coef_ : Bunch
+        The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_intercept`, ``bias``, ``first`` and
+        ``last`` (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
+    n_features_in_ : int
+        The number of features F.
+    feature_names_in_ : (F,) array
+        Their names, if they were given by name and are not hashed: those in lists of names, and those in dictionaries,
+        whose numbers and bools are values of features, while their strings become part of the name: ``{"word": "the",
+        "length": 3, "in": ["title"]}`` has ``word:the``, ``length`` and ``in:title``. Predictions ignore other names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import ChainSVM
+    >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[1, 2]], np.eye(3)[[0, 1]]]
+    >>> y = [["a", "b", "c"], ["b", "c"], ["a", "b"]]
+    >>> model = ChainSVM(C=10.0, random_state=0).fit(X, y)
+    >>> model.predict([np.eye(3)[[0, 1]]])
+    [array(['a', 'b'], dtype='<U1')]
+    >>> labels, scores = model.predict_topk([np.eye(3)[[0, 1]]], k=2)[0]
+    >>> labels[0].tolist(), bool(scores[0] > scores[1])
+    (['a', 'b'], True)
+    >>> model.status_.name
+    'OPTIMAL'
+    """
+
+
+@estimator
+class ChainCRF(SequenceCRF, ChainModel):
+    """Linear-chain conditional random field: p(y) ~ exp(score(y)), with emissions and transitions.
+
+    Minimises lambda {l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2} + (1/n) sum_i weight_i {-log p(y_i)}, lambda =
+    1/(n C), and certifies how far from the optimum it can at most be. In terms of CRFsuite's c1 and c2,
+    C = 1/(c1 + 2 c2) and l1_ratio = c1/(c1 + 2 c2).
+
+    Attributes
+    ----------
+    classes_, coef_, n_features_in_, feature_names_in_ : as those of `ChainSVM`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import ChainCRF
+    >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[1, 2]], np.eye(3)[[0, 1]]]
+    >>> y = [["a", "b", "c"], ["b", "c"], ["a", "b"]]
+    >>> model = ChainCRF(C=10.0).fit(X, y)
+    >>> model.predict([np.eye(3)[[0, 1]]])
+    [array(['a', 'b'], dtype='<U1')]
+    >>> model.predict_marginals([np.eye(3)[[0, 1]]])[0].shape
+    (2, 3)
+
+    Features by name:
+
+    >>> sentences = [[{"word": "the"}, {"word": "dog"}], [{"word": "dogs"}, {"word": "bark", "length": 4}]]
+    >>> tagger = ChainCRF().fit(sentences, [["DET", "NOUN"], ["NOUN", "VERB"]])
+    >>> tagger.feature_names_in_.tolist()
+    ['word:the', 'word:dog', 'word:dogs', 'word:bark', 'length']
+    >>> tagger.predict([[{"word": "the"}, {"word": "cat"}]])[0].tolist()
+    ['DET', 'NOUN']
+    """
+
+    l1_ratio: float = parameter(
+        "float",
+        "The share of the L1 norm in the regularization, from 0 to 1: it makes weights exactly zero. Needs the solver "
+        '"auto" or "lbfgs", which is OWL-QN then.',
+        default=0.0,
+    )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_share("l1_ratio", self.l1_ratio)
+
+    def _solver_options(self) -> dict[str, Any]:
+        return {"l1_ratio": float(self.l1_ratio)}

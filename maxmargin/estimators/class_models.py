@@ -1,0 +1,93 @@
+"""Multiclass SVMs of Crammer and Singer."""
+
+from __future__ import annotations
+
+from typing import Any, Self, Unpack
+
+import numpy as np
+
+from maxmargin.costs import class_weights
+from maxmargin.encode.class_encoder import MulticlassEncoder
+from maxmargin.estimators.foundation.families import SVM, RowClassifier
+from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
+
+
+@estimator
+class MulticlassSVM(SVM, RowClassifier):
+    """Multiclass SVM of Crammer and Singer: all classes are trained together, with costs of your own if you like.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
+    the objective of ``LinearSVC(multi_class="crammer_singer")`` at the same C divided by n C, and certifies how far
+    from the optimum it can at most be.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The classes, sorted.
+    coef_ : (L, F) array
+        The weights of each class.
+    intercept_ : (L,) array
+        The constant of each class, zero without `fit_intercept`.
+    n_features_in_ : int
+        The number of features F.
+    feature_names_in_ : (F,) array
+        The names of the columns, if X was a data frame.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import MulticlassSVM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MulticlassSVM(random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95), model.decision_function(X).shape
+    (True, (150, 3))
+    """
+
+    cost: Any = parameter(
+        "(L, L) array",
+        "Cost of predicting the column's class where the row's is true, in the order of `classes_`; by default 1 for "
+        "every wrong class.",
+        default=None,
+    )
+    class_weight: Any = parameter('dict or "balanced"', "Weights of the examples' losses by their class.", default=None)
+
+    @documents_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+        """Train on examples.
+
+        Parameters
+        ----------
+        X : (n, F) array or sparse matrix
+        y : (n,) classes
+        """
+        return self._fit(X, y, sample_weight, **options)
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MulticlassEncoder, Any]:
+        from sklearn.utils.multiclass import check_classification_targets  # slow to import
+
+        X, y, names = self._checked_to_train(X, y)
+        check_classification_targets(y)
+        return MulticlassEncoder.learn(
+            X, y, dtype=self.dtype, fit_intercept=self.fit_intercept, cost=self.cost, feature_names=names
+        )
+
+    def _sample_weight(self, sample_weight: Any, problem: Any, y: Any) -> np.ndarray | None:
+        weights = super()._sample_weight(sample_weight, problem, y)
+        if self.class_weight is None:
+            return weights
+        classes, labels, counts = np.unique(np.ravel(y), return_inverse=True, return_counts=True)
+        return (1.0 if weights is None else weights) * class_weights(self.class_weight, classes, counts)[labels]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The scores of the classes; for two classes, as in scikit-learn, how far the second is above the first.
+
+        Parameters
+        ----------
+        X : as in `fit`
+
+        Returns
+        -------
+        (n, L) array, or (n,) for two classes
+        """
+        table = super().decision_function(X)
+        return table[:, 1] - table[:, 0] if table.shape[1] == 2 else table

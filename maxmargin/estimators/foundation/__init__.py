@@ -1,0 +1,1 @@
+"""What estimators share: arguments, training, predictions, files, and the families they belong to."""

@@ -1,0 +1,115 @@
+"""Structural SVMs and conditional random fields on sequences, with kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxmargin.encode.kernel_encoder import KernelChainEncoder, check_kernel
+from maxmargin.estimators.chain_models import SequenceCRF, SequenceModel, SequenceSVM
+from maxmargin.estimators.foundation.parameters import estimator, parameter
+
+
+@estimator
+class KernelChainModel(SequenceModel):
+    """What the models of sequences with kernels share."""
+
+    _encoder_type = KernelChainEncoder
+
+    kernel: Any = parameter(
+        '{"rbf", "poly", "linear", "precomputed"} or callable',
+        "The kernel of two positions: exp(-gamma ||x - x'||^2), (gamma <x, x'> + coef0)^degree, <x, x'>, or a function "
+        "of two matrices that returns the values of all pairs of their rows. Precomputed, each row of X holds the "
+        "values of a position with all N positions of the training sequences, one sequence after the other.",
+        default="rbf",
+    )
+    gamma: Any = parameter(
+        'float or {"scale", "auto"}',
+        'Factor in the kernels "rbf" and "poly"; "scale" is 1 / (F times the variance of X), "auto" 1 / F.',
+        default="scale",
+    )
+    degree: int = parameter("int", 'Degree of the kernel "poly".', default=3)
+    coef0: float = parameter("float", 'Constant in the kernel "poly", 0 or more.', default=1.0)
+    cache_size: float = parameter(
+        "float",
+        "Megabytes for rows of the Gram matrix. Those that are needed, and are not kept, are computed again; where the "
+        "kernel is a function, is precomputed or X is a large sparse matrix, all must find a place.",
+        default=4000.0,
+    )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.cache_size)
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[KernelChainEncoder, Any]:
+        names = ("kernel", "gamma", "degree", "coef0", "cache_size")
+        return super()._learn(X, y, **{name: getattr(self, name) for name in names}, **data)
+
+    def _start(self, encoder: Any, problem: Any) -> Any:
+        return super()._start(encoder, problem) if getattr(self, "_result", None) is not None else None
+
+
+@estimator
+class KernelChainSVM(SequenceSVM, KernelChainModel):
+    """Structural SVM for sequence labelling with a kernel: scores of labels that are not linear in the features.
+
+    Minimises the objective of `ChainSVM` where each label has a function of the positions' features in place of a row
+    of weights: a combination of the kernel's values with those of the training positions. Transitions are linear. All
+    is trained in the dual, by the solvers that can do so: "auto", "bcfw", "excessive-gap", "one-slack", "n-slack",
+    "frank-wolfe", "exponentiated-gradient" and "extragradient".
+
+    A step takes time in proportion to the number N of training positions, and a row of the Gram matrix as many numbers.
+    For large N, train a `ChainSVM` on the features of `sklearn.kernel_approximation`.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The labels, sorted.
+    coef_ : Bunch
+        ``dual`` (S, L), the coefficients of the support positions, and ``transitions`` (L, L).
+    support_ : (S,) array
+        The numbers of the positions, among all of the training sequences, that have coefficients.
+    support_vectors_ : (S, F) array
+        Their features, unless the kernel is precomputed.
+    n_features_in_ : int
+        The number of features F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import KernelChainSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.uniform(-1, 1, size=(6, 2)) for _ in range(40)]
+    >>> y = [(x.prod(axis=1) > 0).astype(int) for x in X]  # the two features agree in sign: no linear scores say so
+    >>> model = KernelChainSVM(kernel="rbf", gamma=2.0, C=10.0, random_state=0).fit(X[:30], y[:30])
+    >>> model.score(X[30:], y[30:]) > 0.9
+    True
+    >>> model.coef_.dual.shape == (len(model.support_), 2)
+    True
+    """
+
+
+@estimator
+class KernelChainCRF(SequenceCRF, KernelChainModel):
+    """Linear-chain conditional random field with a kernel: p(y) ~ exp(score(y)), with the scores of `KernelChainSVM`.
+
+    Trained in the dual, by "exponentiated-gradient" unless said otherwise. All positions are support positions.
+
+    Attributes
+    ----------
+    classes_, coef_, support_, support_vectors_, n_features_in_ : as those of `KernelChainSVM`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import KernelChainCRF
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.uniform(-1, 1, size=(6, 2)) for _ in range(40)]
+    >>> y = [(x.prod(axis=1) > 0).astype(int) for x in X]
+    >>> model = KernelChainCRF(kernel="poly", degree=2, C=1.0, random_state=0).fit(X[:30], y[:30])
+    >>> model.score(X[30:], y[30:]) > 0.9
+    True
+    >>> model.predict_marginals(X[30:31])[0].shape
+    (6, 2)
+    """
+
+    solver: Any = "auto"

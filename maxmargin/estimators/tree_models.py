@@ -1,0 +1,85 @@
+"""Structural SVMs and conditional random fields on trees."""
+
+from __future__ import annotations
+
+from typing import Any, Self, Unpack
+
+from maxmargin.encode.tree_encoder import TreeEncoder
+from maxmargin.estimators.foundation.families import LabelCRF, LinearSVM, NamedModel
+from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator
+
+
+@estimator
+class TreeModel(NamedModel):
+    """What the models of trees share."""
+
+    _encoder_type = TreeEncoder
+
+    @documents_fit
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, node_weight: Any = None, **options: Unpack[FitOptions]
+    ) -> Self:
+        """Train on trees.
+
+        Parameters
+        ----------
+        X : list of `Tree`, or of tuples (features, edges) or (features, edges, edge_features)
+        y : list of sequences of labels, integers or strings, one label per node
+        node_weight : list of (T_i,) weights of the nodes in the cost
+        """
+        return self._fit(X, y, sample_weight, {"node_weight": node_weight}, **options)
+
+
+@estimator
+class TreeSVM(LinearSVM, TreeModel):
+    """Structural SVM that labels the nodes of trees: a max-margin Markov tree of nodes and edges.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
+    and certifies how far from the optimum it can at most be. Examples are rooted trees or forests, see `Tree`.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The labels, sorted.
+    coef_ : Bunch
+        The weights: ``emissions`` (F, L); ``transitions`` (L, L), from the parent's label (row) to the child's
+        (column); with edge features, ``edges`` (F_edge, L, L), the same for each of them; and, with `fit_intercept`,
+        ``bias``, ``root`` and ``leaf`` (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
+    n_features_in_ : int
+        The number of features F of a node.
+    feature_names_in_ : (F,) array
+        Their names, if they were given by name, as to `ChainSVM`, and are not hashed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import Tree, TreeSVM
+    >>> X = [Tree(np.eye(3), edges=[(0, 1), (0, 2)]), Tree(np.eye(3)[[0, 1]], edges=[(0, 1)])]
+    >>> y = [["a", "b", "c"], ["a", "b"]]
+    >>> model = TreeSVM(C=10.0, random_state=0).fit(X, y)
+    >>> model.predict([Tree(np.eye(3)[[2, 0]], edges=[(1, 0)])])
+    [array(['c', 'a'], dtype='<U1')]
+    """
+
+
+@estimator
+class TreeCRF(LabelCRF, TreeModel):
+    """Conditional random field on trees: p(y) ~ exp(score(y)), with weights of nodes and edges.
+
+    Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the
+    optimum it can at most be. Examples are rooted trees or forests, see `Tree`.
+
+    Attributes
+    ----------
+    classes_, coef_, n_features_in_, feature_names_in_ : as those of `TreeSVM`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import Tree, TreeCRF
+    >>> X = [Tree(np.eye(3), edges=[(0, 1), (0, 2)]), Tree(np.eye(3)[[0, 1]], edges=[(0, 1)])]
+    >>> y = [["a", "b", "c"], ["a", "b"]]
+    >>> model = TreeCRF(C=10.0).fit(X, y)
+    >>> model.predict_marginals(X)[0].shape
+    (3, 3)
+    """

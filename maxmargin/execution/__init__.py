@@ -1,0 +1,1 @@
+"""How work over all examples is run: passes, threads, clocks, memory."""

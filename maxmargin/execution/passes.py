@@ -1,0 +1,102 @@
+"""Passes over all examples of a problem: scratch space, and the ranges of the threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from maxmargin.execution.clock import Clock
+from maxmargin.execution.threads import Ranges, aligned, count_threads
+from maxmargin.problem import new_weights, part_sizes, truth_of, workspace
+from maxmargin.runtime.abi import OPAQUE, Stored
+from maxmargin.runtime.dispatch import Bound
+from maxmargin.runtime.tables import SCRATCH
+
+
+class Scratch(NamedTuple):
+    """The arrays a kernel works in: one set per thread."""
+
+    theta: np.ndarray  # potentials
+    delta: np.ndarray  # a direction, or mean parts
+    y: np.ndarray  # an output
+    outputs: np.ndarray  # the K best outputs, flat
+    values: np.ndarray  # (K,) their scores
+    shares: np.ndarray  # (K,) their weights in a mixture
+    work: Any  # the oracle's own
+
+
+for _dtype in (types.float32, types.float64):
+    _reals, _sums, _integers = (types.Array(kind, 1, "C") for kind in (_dtype, types.float64, types.int32))
+    SCRATCH[_dtype] = Stored(Scratch, Scratch._fields, (_reals, _reals, _integers, _integers, _sums, _sums, OPAQUE))
+
+
+def bind(problem: Any) -> Bound:
+    """A problem made ready for kernels."""
+    return problem if isinstance(problem, Bound) else Bound(problem, truth_of(problem), new_weights(problem).dtype)
+
+
+class Passes:
+    """Runs kernels over all examples, each thread on its own range with its own scratch.
+
+    Parameters
+    ----------
+    problem : the examples
+    n_jobs : the number of threads, as in scikit-learn
+    n_best : the number of outputs the top-K oracle is asked for
+    clock : what passes look at, and are broken off by; none by default
+    """
+
+    def __init__(self, problem: Any, n_jobs: int | None = None, n_best: int = 1, clock: Clock | None = None) -> None:
+        self.clock = clock
+        self.problem = bind(problem)
+        self.n_best = n_best
+        self.part_sizes = part_sizes(problem)
+        self.output_sizes = np.diff(self.problem.truth.start)
+        self.n = len(self.output_sizes)
+        self.dtype = new_weights(problem).dtype
+        self.ranges = Ranges(self.part_sizes, count_threads(n_jobs))
+        self.scratches = [self._scratch() for _ in range(len(self.ranges))]
+
+    def _scratch(self) -> Any:
+        n_parts, output_size = (int(self.part_sizes.max(initial=0)),), int(self.output_sizes.max(initial=0))
+        scratch = Scratch(
+            theta=aligned(n_parts, self.dtype),
+            delta=aligned(n_parts, self.dtype),
+            y=aligned((output_size,), np.int32),
+            outputs=aligned((self.n_best * output_size,), np.int32),
+            values=aligned((self.n_best,), np.float64),
+            shares=aligned((self.n_best,), np.float64),
+            work=workspace(self.problem, self.n_best),
+        )
+        return self.problem.pack(scratch)
+
+    def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Call the kernel ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""
+        return [result for results in self.ranges.run(partial(self._call, function, args)) for result in results]
+
+    def _call(self, function: Callable[..., Any], args: tuple[Any, ...], k: int, lo: int, hi: int) -> list[Any]:
+        """Call a kernel on range k, lo:hi, in slices if there is a clock to look at."""
+        kind = function, *map(type, args)  # which tells losses by their oracle apart
+        slices = [(lo, hi)] if self.clock is None else self.clock.slices_of_pass(kind, lo, hi)
+        return [function(self.problem, *args, *bounds, self.scratches[k]) for bounds in slices]
+
+    def accumulate(self, function: Callable[..., Any], *args: Any, size: int | None = None) -> np.ndarray:
+        """As `run`, for kernels that add to a vector of weights, passed before `args`: return the sum, in float64.
+
+        `size` is that of the vector, where it is not one entry per weight.
+        """
+        length = new_weights(self.problem).size if size is None else size
+
+        def part(k: int, lo: int, hi: int) -> np.ndarray:
+            w = np.zeros(length)
+            self._call(function, (w, *args), k, lo, hi)
+            return w
+
+        total, *others = self.ranges.run(part)
+        for other in others:
+            total += other
+        return total

@@ -1,0 +1,343 @@
+"""Kernels: rows of features that are known by their inner products with the N rows of the training examples.
+
+The weights of such features are combinations of these rows, W = sum_t phi(x_t) a_t'. Kept are the coefficients a, then
+the scores s = K a that they give to the training rows, each as a table of labels and rows, (L, N). Scores are read off.
+A step on a row changes its coefficients, and adds multiples of a row of the Gram matrix K to the scores of the labels
+that change: few, between two outputs. Sums over all examples are of coefficients only, and are then completed by one
+product of matrices. Both tables are linear, so mixtures of weights have no need of K; <W, W'> = <a, s'>.
+
+Rows of K are kept up to a limit: those of the first training rows at first, then of those that have coefficients. The
+others are computed when they are needed. Linear
+features, such as biases, stand beside the kernel: K = k(x, x') + <extra, extra'>.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.arrays.views import multiply
+from maxmargin.features.linear_map import (
+    Gram,
+    folded,
+    folded_size,
+    gram_squared_norm,
+    row_is_zero,
+    score_rows,
+    spread_rows,
+    squared_norm_rows,
+    squared_sums,
+    weight_shape,
+)
+from maxmargin.persist.registry import register
+from maxmargin.runtime.dispatch import helper, implements, kernel
+
+LINEAR, POLY, RBF = 0, 1, 2
+KINDS = {"linear": LINEAR, "poly": POLY, "rbf": RBF}
+CHUNK = 256  # rows of a Gram matrix that are multiplied at once
+
+
+@register
+class Shape(NamedTuple):
+    """A kernel that is a function of inner products: of <x, x'>, or of distances for `RBF`."""
+
+    kind: int
+    gamma: float
+    coef0: float
+    degree: int
+
+
+@helper
+def apply_kernel(row, square, squares, shape):
+    """Turn the inner products of a row with others into values of the kernel, given their squared norms."""
+    gamma = row.dtype.type(shape.gamma)
+    if shape.kind == RBF:
+        for u in range(row.size):
+            distance = max(square + squares[u] - 2 * row[u], row.dtype.type(0))
+            row[u] = np.exp(-gamma * distance)
+    elif shape.kind == POLY:
+        coef0 = row.dtype.type(shape.coef0)
+        for u in range(row.size):
+            base = gamma * row[u] + coef0
+            power = base
+            for _ in range(shape.degree - 1):
+                power *= base
+            row[u] = power
+
+
+@kernel
+def apply_to_rows(products, squares, others, shape):
+    """As `apply_kernel`, for all rows of a matrix."""
+    for t in range(products.shape[0]):
+        apply_kernel(products[t], squares[t], others, shape)
+
+
+@register
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel: a `Shape`, or a function of two matrices that returns the values of all pairs of their rows."""
+
+    shape: Shape | None = None
+    function: Callable[[Any, Any], Any] | None = None
+
+    def __call__(self, rows: Any, others: Any) -> np.ndarray:
+        """The values of all pairs of rows, in the dtype of the rows."""
+        if self.shape is None:
+            assert self.function is not None
+            return np.asarray(self.function(rows, others))
+        products = rows @ others.T
+        products = np.ascontiguousarray(products.toarray() if sp.issparse(products) else products)
+        apply_to_rows(products, squared_lengths(rows), squared_lengths(others), self.shape)
+        return products
+
+
+def squared_lengths(rows: Any) -> np.ndarray:
+    """The squared norm of each row."""
+    squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
+    return np.ascontiguousarray(squares.sum(axis=1), rows.dtype)
+
+
+class KernelFeatures(NamedTuple):
+    """The N training rows, and the rows of their Gram matrix that are kept.
+
+    Where the whole matrix is kept from the beginning, `rows` and `columns` are empty.
+    """
+
+    rows: np.ndarray  # (N, F)
+    columns: np.ndarray  # (F, N) the same
+    squares: np.ndarray  # (N,) their squared norms
+    extra: np.ndarray  # (N, E) linear features
+    shape: Shape
+    kept: np.ndarray  # (R, N) rows of the Gram matrix, in any order
+    slot: np.ndarray  # (N,) where the row of each training row is, -1 if it is not kept
+    free: np.ndarray  # (R,) a stack of the places that hold no row
+    n_free: np.ndarray  # (1,)
+    room: np.ndarray  # (1, N) for a row
+    gram: Gram  # of each example
+    n_labels: int
+    follows: bool  # whether the scores follow each change of coefficients, or are completed afterwards
+
+
+def kernel_features(
+    rows: np.ndarray, extra: np.ndarray, offsets: np.ndarray, n_labels: int, shape: Shape, n_kept: int
+) -> KernelFeatures:
+    """Features of dense rows, of which up to `n_kept` rows of the Gram matrix are kept."""
+    blocks = [Kernel(shape)(rows[lo:hi], rows[lo:hi]) + extra[lo:hi] @ extra[lo:hi].T for lo, hi in pairwise(offsets)]
+    n, n_kept = len(rows), min(n_kept, len(rows))
+    features = KernelFeatures(
+        rows=np.ascontiguousarray(rows),
+        columns=np.ascontiguousarray(rows.T),
+        squares=squared_lengths(rows),
+        extra=np.ascontiguousarray(extra, rows.dtype),
+        shape=shape,
+        kept=np.empty((n_kept, n), rows.dtype),
+        slot=np.full(n, -1),
+        free=np.arange(n_kept)[::-1].copy(),
+        n_free=np.array([n_kept]),
+        room=np.empty((1, n), rows.dtype),
+        gram=gram_of(blocks),
+        n_labels=n_labels,
+        follows=False,
+    )
+    for part in _chunks(np.arange(n_kept)):
+        _keep(features, part, _rows_of_gram(features, part))
+    return features
+
+
+def whole_gram_features(gram: np.ndarray, extra: np.ndarray, offsets: np.ndarray, n_labels: int) -> KernelFeatures:
+    """Features of a Gram matrix that is known."""
+    gram = np.ascontiguousarray(gram + extra @ extra.T, extra.dtype)
+    blocks = [gram[lo:hi, lo:hi] for lo, hi in pairwise(offsets)]
+    n, nothing = len(gram), np.empty((0, 0), gram.dtype)
+    return KernelFeatures(
+        rows=nothing,
+        columns=nothing,
+        squares=nothing[:, 0:0].ravel(),
+        extra=extra,
+        shape=Shape(LINEAR, 1.0, 0.0, 1),
+        kept=gram,
+        slot=np.arange(n),
+        free=np.zeros(0, np.int64),
+        n_free=np.zeros(1, np.int64),
+        room=nothing,
+        gram=gram_of(blocks),
+        n_labels=n_labels,
+        follows=False,
+    )
+
+
+def gram_of(blocks: list[np.ndarray]) -> Gram:
+    """The Gram matrices of all examples."""
+    sizes = folded_size(np.array([len(block) for block in blocks]))
+    return Gram(np.concatenate([folded(block.astype(np.float64)) for block in blocks]), np.cumsum(sizes) - sizes)
+
+
+def kernel_of(problem: Any) -> KernelFeatures | None:
+    """The features of a problem, whose weights come first, if they are those of a kernel."""
+    features = getattr(problem, "features", None)
+    return features if isinstance(features, KernelFeatures) else None
+
+
+# --- in kernels -----------------------------------------------------------------------------------------------------
+
+
+@implements(weight_shape, KernelFeatures)
+def both_tables(features, n_features, n_labels):
+    return 2 * n_labels, n_features
+
+
+@implements(score_rows, KernelFeatures)
+def score_kernel(features, weights, lo, hi, out):
+    for label in range(out.shape[1]):
+        for t in range(lo, hi):
+            out[t - lo, label] = weights[out.shape[1] + label, t]
+
+
+@implements(spread_rows, KernelFeatures)
+def spread_kernel(features, weights, lo, hi, delta, scale):
+    step = weights.dtype.type(scale)
+    for label in range(delta.shape[1]):
+        for t in range(lo, hi):
+            weights[label, t] += step * delta[t - lo, label]
+    if not features.follows:
+        return
+    for t in range(lo, hi):
+        if row_is_zero(delta, t - lo):
+            continue
+        if features.slot[t] < 0:
+            multiply(features.rows[t : t + 1], features.columns, features.room)
+            finish_row(features, t, features.room[0])
+            add_to_scores(weights, delta[t - lo], step, features.room[0])
+        else:
+            add_to_scores(weights, delta[t - lo], step, features.kept[features.slot[t]])
+
+
+@helper
+def finish_row(features, t, row):
+    """Turn inner products with row t into a row of the Gram matrix; keep it if there is a place."""
+    apply_kernel(row, features.squares[t], features.squares, features.shape)
+    for e in range(features.extra.shape[1]):
+        if features.extra[t, e] != 0:
+            for u in range(row.size):
+                row[u] += features.extra[t, e] * features.extra[u, e]
+    if features.n_free[0] > 0:
+        features.n_free[0] -= 1
+        place = features.free[features.n_free[0]]
+        for u in range(row.size):
+            features.kept[place, u] = row[u]
+        features.slot[t] = place
+
+
+@helper
+def add_to_scores(weights, delta, step, row):
+    """The scores of each label += step * delta[label] * row."""
+    for label in range(delta.size):
+        if delta[label] != 0:
+            scale = step * delta[label]
+            scores = weights[delta.size + label]
+            for u in range(row.size):
+                scores[u] += scale * row[u]
+
+
+@implements(squared_norm_rows, KernelFeatures)
+def squared_norm_kernel(features, i, lo, hi, delta, buffer):
+    return gram_squared_norm(features.gram, i, hi - lo, delta)
+
+
+@implements(squared_sums, KernelFeatures)
+def squared_sums_of_kernel(features, counts):
+    return np.add.reduceat(np.abs(features.gram.values), features.gram.start)
+
+
+# --- in Python ------------------------------------------------------------------------------------------------------
+
+
+def tables(features: KernelFeatures, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The coefficients and the scores in weights, (L, N) each, as views."""
+    coefficients, scores = w[: 2 * features.n_labels * len(features.slot)].reshape(2, features.n_labels, -1)
+    return coefficients, scores
+
+
+def complete(features: KernelFeatures, w: np.ndarray) -> None:
+    """Make the scores in weights those of the coefficients; rows of the Gram matrix without any give up their place."""
+    coefficients, whole = tables(features, w)
+    coefficients, scores = coefficients.astype(np.float64), np.zeros(whole.shape)
+    is_used = coefficients.any(axis=0)
+    missing = np.flatnonzero(is_used & (features.slot < 0))
+    if missing.size:
+        _release(features, np.flatnonzero(~is_used & (features.slot >= 0)))
+    stored = np.flatnonzero(is_used & (features.slot >= 0))
+    stored = stored[np.argsort(features.slot[stored])]
+    for part in _chunks(stored):
+        places = features.slot[part]
+        is_range = places[-1] - places[0] == len(part) - 1
+        rows = features.kept[places[0] : places[-1] + 1] if is_range else features.kept[places]
+        scores += coefficients[:, part] @ rows.astype(np.float64, copy=False)
+    for part in _chunks(missing):
+        rows = _rows_of_gram(features, part)
+        scores += coefficients[:, part] @ rows.astype(np.float64, copy=False)
+        _keep(features, part, rows)
+    whole[:] = scores
+
+
+def _rows_of_gram(features: KernelFeatures, part: np.ndarray) -> np.ndarray:
+    return Kernel(features.shape)(features.rows[part], features.rows) + features.extra[part] @ features.extra.T
+
+
+def _keep(features: KernelFeatures, part: np.ndarray, rows: np.ndarray) -> None:
+    """Keep rows of the Gram matrix, as many as there are places for."""
+    n_stored = min(len(part), int(features.n_free[0]))
+    features.n_free[0] -= n_stored
+    places = features.free[features.n_free[0] :][:n_stored][::-1]
+    features.kept[places] = rows[:n_stored]
+    features.slot[part[:n_stored]] = places
+
+
+def _chunks(indices: np.ndarray) -> list[np.ndarray]:
+    return np.split(indices, np.arange(CHUNK, len(indices), CHUNK)) if len(indices) else []
+
+
+def _release(features: KernelFeatures, unused: np.ndarray) -> None:
+    n_free = int(features.n_free[0])
+    features.free[n_free : n_free + len(unused)] = features.slot[unused]
+    features.n_free[0] += len(unused)
+    features.slot[unused] = -1
+
+
+def inner_product(features: KernelFeatures, a: np.ndarray, b: np.ndarray) -> float:
+    """<W, W'> of two weights, in float64."""
+    cut = 2 * features.n_labels * len(features.slot)
+    coefficients, scores = tables(features, a)[0], tables(features, b)[1]
+    linear = np.dot(a[cut:].astype(np.float64), b[cut:].astype(np.float64))
+    return float(np.einsum("lt,lt->", coefficients, scores, dtype=np.float64) + linear)
+
+
+def squared_length(features: KernelFeatures, w: np.ndarray) -> float:
+    """||W||^2 in float64, rounded up by what the scores may be rounded by."""
+    coefficients, scores = tables(features, w)
+    rounding = float(np.finfo(w.dtype).eps) * float(np.einsum("lt,lt->", np.abs(coefficients), np.abs(scores)))
+    return max(inner_product(features, w, w), 0.0) + rounding
+
+
+class KnownScores(NamedTuple):
+    """Rows whose scores are known, as those of new rows under the coefficients of a model; weights are not read."""
+
+    scores: np.ndarray  # (M, L)
+    width: int  # of the weights, for each label
+
+
+@implements(weight_shape, KnownScores)
+def known_table(features, n_features, n_labels):
+    return n_labels, features.width
+
+
+@implements(score_rows, KnownScores)
+def score_known(features, weights, lo, hi, out):
+    for t in range(lo, hi):
+        for label in range(out.shape[1]):
+            out[t - lo, label] = features.scores[t, label]

@@ -1,0 +1,188 @@
+"""Generic functions of features, and direction norms by Gram matrices.
+
+Features hold the rows x_t of all examples; rows lo:hi belong to one example i. With weights W of shape (F, L) the
+scores of a row are x_t W. For a direction D of shape (hi - lo, L), ||X' D||^2 = sum_tu <x_t, x_u> <D_t, D_u> costs
+T^2 L / 2 operations with the example's Gram matrix at hand, against nnz(X) L for forming X' D. Each example takes the
+cheaper way.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.execution.threads import aligned
+from maxmargin.runtime.dispatch import generic, helper
+
+
+@generic
+def score_rows(features, weights, lo, hi, out):
+    """out[t - lo] = x_t W for the rows lo:hi."""
+
+
+@generic
+def spread_rows(features, weights, lo, hi, delta, scale):
+    """W += scale * sum_t x_t' delta[t - lo] over the rows lo:hi."""
+
+
+@generic
+def squared_norm_rows(features, i, lo, hi, delta, buffer):
+    """Return ||sum_t x_t' delta[t - lo]||^2 over the rows lo:hi, which are those of example i."""
+
+
+@generic
+def weight_shape(features, n_features, n_labels):
+    """The shape of the weights W as the functions above take them: (F, L), unless some are left out."""
+
+
+@generic
+def add_row(features, t, scale, dense):
+    """Dense += scale * x_t."""
+
+
+@generic
+def dot_row(features, t, dense):
+    """Return <x_t, dense>."""
+
+
+@generic
+def clear_row(features, t, dense):
+    """Set `dense` to zero where x_t is not; return the sum of squares of what was there."""
+
+
+@generic
+def fill_gram(features, offsets, start, values, width):
+    """Add the folded Gram matrix of each example i whose start[i] >= 0 to what is there; called from Python only."""
+
+
+@generic
+def with_gram(features, offsets, width):
+    """The features with the Gram matrices that are worth it, of examples with the rows offsets[i]:offsets[i + 1].
+
+    `width` is the number of features; called from Python only.
+    """
+
+
+@generic
+def as_matrix(features, n_rows):
+    """The rows as a matrix of NumPy or SciPy, without the gram matrices; called from Python only."""
+
+
+class Gram(NamedTuple):
+    """Gram matrices of the examples that have one, folded and flat; `start` is -1 for the others."""
+
+    values: np.ndarray
+    start: np.ndarray
+
+
+def folded(matrix: np.ndarray) -> np.ndarray:
+    """The lower triangle of a symmetric matrix, row by row, with what stands above the diagonal added to it."""
+    return (matrix + np.tril(matrix, -1))[np.tril_indices(len(matrix))]
+
+
+def folded_size(n: Any) -> Any:
+    """The number of entries of folded matrices with n rows."""
+    return n * (n + 1) // 2
+
+
+@helper
+def row_is_zero(delta, t):
+    """Whether row t of a direction vanishes: directions are zero wherever the prediction has settled."""
+    for label in range(delta.shape[1]):
+        if delta[t, label] != 0:
+            return False
+    return True
+
+
+@helper
+def gram_squared_norm(gram, i, n, delta):
+    """sum_tu K_tu <D_t, D_u> for the Gram matrix K of example i.
+
+    In float32, products are exact for differences of two outputs, but rounded for others. Where the terms almost
+    cancel, they are summed again in float64.
+    """
+    p = gram.start[i]
+    total = 0.0
+    magnitude = 0.0
+    for t in range(n):
+        if not row_is_zero(delta, t):
+            for u in range(t + 1):
+                entry = gram.values[p + u]
+                if entry != 0:
+                    dot = delta.dtype.type(0)
+                    for label in range(delta.shape[1]):
+                        dot += delta[t, label] * delta[u, label]
+                    total += entry * dot
+                    magnitude += abs(entry * dot)
+        p += t + 1
+    if delta.itemsize == 4 and total < 1e-3 * magnitude:
+        total = 0.0
+        p = gram.start[i]
+        for t in range(n):
+            for u in range(t + 1):
+                dot64 = 0.0
+                for label in range(delta.shape[1]):
+                    dot64 += np.float64(delta[t, label]) * np.float64(delta[u, label])
+                total += gram.values[p + u] * dot64
+            p += t + 1
+    return max(total, 0.0)
+
+
+def full_table(features, n_features, n_labels):
+    """The shape of the weights of features that have one for every label."""
+    return n_features, n_labels
+
+
+def rows_of(offsets: np.ndarray) -> sp.csr_array:
+    """How often each example has each row, (n, rows): once from offsets[i] to offsets[i + 1]."""
+    n_rows = int(offsets[-1])
+    return sp.csr_array((np.ones(n_rows), np.arange(n_rows), offsets), shape=(len(offsets) - 1, n_rows))
+
+
+@generic
+def squared_sums(features, counts):
+    """||sum_t counts[i, t] |x_t| ||^2 of each example i, or a bound of that; called from Python only.
+
+    Where an output chooses a column of weights for each row, no two outputs of an example are further apart than by
+    twice that: a feature f has the weights sum_t x_tf (e_t - e'_t), and columns e_t - e'_t are of the norm sqrt(2).
+    """
+
+
+def squared_sums_of_rows(features, counts):
+    """The same for features that can be had as a matrix."""
+    sums = counts @ abs(as_matrix(features, counts.shape[1])).astype(np.float64)
+    return np.asarray((sums * sums).sum(axis=1), np.float64).ravel()
+
+
+def norm_buffer(features: Any, n_features: int, n_labels: int, dtype: Any) -> np.ndarray:
+    """The buffer of `squared_norm_rows`, of the shape of the weights; empty where every example has its Gram matrix."""
+    rows, columns = weight_shape(features, n_features, n_labels)
+    has_grams = hasattr(features, "gram") and bool(np.all(features.gram.start >= 0))
+    return aligned((0 if has_grams else rows, columns), dtype)
+
+
+def needs_gram(lengths: np.ndarray, n_entries: np.ndarray) -> np.ndarray:
+    """The examples whose Gram matrix is cheaper than forming X' D, by measurement; its entries are stored, too."""
+    return lengths**2 <= 1.5 * n_entries
+
+
+def gram_blocks(features: Any, offsets: np.ndarray, n_entries: np.ndarray, width: int) -> Gram:
+    """Compute the Gram matrices of the examples that are to have one, in float64.
+
+    Parameters
+    ----------
+    features : features without Gram matrices
+    offsets : (n + 1,) the rows of example i are offsets[i]:offsets[i + 1]
+    n_entries : (n,) the number of stored entries of each example
+    width : the number of features
+    """
+    lengths = np.diff(offsets)
+    wanted = needs_gram(lengths, n_entries)
+    sizes = np.where(wanted, folded_size(lengths), 0)
+    ends = np.cumsum(sizes)
+    start = np.where(wanted, ends - sizes, -1)
+    values = np.zeros(int(ends[-1]) if len(ends) else 0)
+    fill_gram(features, offsets, start, values, width)
+    return Gram(values, start)

@@ -1,0 +1,1 @@
+"""The solver "auto": which of the others to run, and when to hand over."""

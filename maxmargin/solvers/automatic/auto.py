@@ -1,0 +1,108 @@
+"""The solver "auto": the recommendation of *Gaps* made concrete for the hinge loss; smooth losses have their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxmargin.features.kernel_features import kernel_of
+from maxmargin.losses import Loss, SquaredLoss, find_loss
+from maxmargin.problem import block_oracle, oracle_work
+from maxmargin.runtime.dispatch import supports
+from maxmargin.solvers.automatic.smooth_auto import SmoothAuto
+from maxmargin.solvers.batch.one_slack import OneSlack
+from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
+from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient
+from maxmargin.solvers.frame.run import Result, Run
+from maxmargin.solvers.frame.solve import Solver
+from maxmargin.solvers.objective.evaluation import Certificate
+from maxmargin.trace import Status
+
+USUAL = 10.0  # operations per part, of compiled oracles that do not tell theirs
+EXPENSIVE = 150.0  # operations per part: about three times the rest of a step, and worth a cache
+CACHED_OUTPUTS = 50
+FEW_EXAMPLES = 20  # too few to sample by gaps: visit all
+FEW_INEXACT = 0.05  # of the examples: where the oracle is not exact on more, certificates stay far from tol
+AVERAGED, AVERAGED_PASSES = BCFW(averaging=True), 20  # what to do then
+
+
+@dataclass(frozen=True)
+class Auto(Solver):
+    """BCFW with the steps, sampling and cache that suit the problem; the choice is noted in the trace.
+
+    Pairwise steps converge fastest and change only where two outputs differ; of classes, each example is solved exactly
+    in one step. Examples are drawn by their gaps unless there are very few. A cache is kept where the oracle takes much
+    longer than the rest of a step, by the operations it is known to take (`maxmargin.problem.oracle_work`) and not by a
+    clock, so that the same seed gives the same weights; oracles of structures in Python are taken to be slow.
+
+    Where the oracle turns out not to be exact, on graphs with cycles, certificates stay far from what is asked for: it
+    begins again with a few passes of Frank-Wolfe steps and averages them, which labels better than as many pairwise
+    steps or the last weights do (`python -m benchmarks.inexact`).
+
+    The squared hinge loss is left to `OneSlack`. Smooth losses are left to `LBFGS` and, where there is much to do
+    and the loss is smoothed by entropy, as that of conditional random fields is, to `ExponentiatedGradient` first,
+    for as long as it is the faster of the two; on kernels to the latter alone.
+    """
+
+    takes_smooth: ClassVar[bool] = True
+    takes_squared: ClassVar[bool] = True
+    needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
+    keeps_dual: ClassVar[bool] = True
+    takes_kernels: ClassVar[bool] = True
+
+    def needs_norms(self, loss: Loss) -> bool:
+        return not loss.is_smooth
+
+    def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
+        loss = find_loss(options.get("loss") or self.default_loss)
+        if isinstance(loss, SquaredLoss):
+            return OneSlack().solve(problem, C, sample_weight, **options)
+        if loss.is_smooth:
+            solver = SmoothAuto() if kernel_of(problem) is None else ExponentiatedGradient()
+            return solver.solve(problem, C, sample_weight, **options)
+        return super().solve(problem, C, sample_weight, **options)
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        sampling = "gap" if run.objective.n >= FEW_EXAMPLES else "permutation"
+        if supports(block_oracle, run.objective.problem):
+            if run.state is None:
+                run.notes.append(f"Chose steps='exact', sampling='{sampling}'.")
+            yield from BCFW(steps="exact", sampling=sampling).iterate(run)
+            return
+        work = work_of(run.objective.problem.problem)
+        cache = CACHED_OUTPUTS if work >= EXPENSIVE else 0
+        if run.state is None:
+            known = f"takes about {work:.2g} operations per part" if np.isfinite(work) else "is one in Python"
+            run.notes.append(
+                f"Chose steps='pairwise', sampling='{sampling}', cache={cache}: the oracle {known}; a cache pays off "
+                f"from {EXPENSIVE:g} on."
+            )
+        solver = BCFW(steps="pairwise", sampling=sampling, cache=cache)
+        state = run.take_up(lambda: BlockState(solver, run))
+        certificates = solver.improve(state)
+        while not state.lag.size:
+            if run.objective.is_bounded and run.n_inexact > FEW_INEXACT * run.objective.n:
+                run.notes.append(
+                    f"Began again with averaged steps, as the oracle was not exact on {run.n_inexact} examples: "
+                    f"{AVERAGED_PASSES} passes; solver=BCFW(averaging=True) makes more."
+                )
+                run.state = state = BlockState(AVERAGED, run)
+            elif (certificate := next(certificates, None)) is None:
+                return
+            else:
+                yield certificate
+        for certificate in AVERAGED.improve(state):
+            if state.n_steps >= AVERAGED_PASSES * run.objective.n:
+                run.verdict = Status.INEXACT
+            yield certificate
+
+
+def work_of(problem: Any) -> float:
+    """About how many operations per part a call of the max oracle takes; infinite where it may be any number."""
+    if supports(oracle_work, problem):
+        return float(oracle_work(problem))
+    return USUAL if isinstance(problem, tuple) else np.inf

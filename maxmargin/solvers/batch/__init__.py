@@ -1,0 +1,1 @@
+"""Solvers that look at all examples before each step: L-BFGS, Frank-Wolfe, cutting planes."""

@@ -1,0 +1,78 @@
+"""What past steps say about the curvature of an objective: the limited memory of L-BFGS."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin.arrays.vectors import add_scaled, inner
+from maxmargin.persist.registry import kept
+from maxmargin.runtime import kernel
+
+
+@kept
+class Curvature:
+    """The last steps s and changes y of the gradient, and the inverse Hessian that they suggest.
+
+    It is a diagonal, which all steps have shaped, corrected along the last ones. The usual multiple of the identity
+    takes a sixth more iterations on text, where some features are far rarer than others.
+
+    Parameters
+    ----------
+    memory : how many to keep
+    n_weights : their size
+
+    References
+    ----------
+    Gilbert, Lemarechal (1989), Some numerical experiments with variable-storage quasi-Newton algorithms.
+    """
+
+    def __init__(self, memory: int, n_weights: int) -> None:
+        self.diagonal = np.ones(n_weights)  # of the Hessian
+        self.steps = np.zeros((memory, n_weights))
+        self.changes = np.zeros((memory, n_weights))
+        self.products = np.zeros(memory)  # <s, y>
+        self.size = 0  # how many are there
+        self.newest = -1
+
+    def forget(self) -> None:
+        """Begin again, with the identity."""
+        self.size = 0
+        self.diagonal[:] = 1
+
+    def add(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Take note of a step, unless rounding has eaten its curvature."""
+        product = float(np.dot(step, change))
+        if product > 1e-12 * float(np.dot(step, step)) ** 0.5 * float(np.dot(change, change)) ** 0.5:
+            self.newest = (self.newest + 1) % len(self.products)
+            self.steps[self.newest], self.changes[self.newest] = step, change
+            self.products[self.newest] = product
+            self.size = min(self.size + 1, len(self.products))
+            self._shape_diagonal(step, change, product)
+
+    def _shape_diagonal(self, step: np.ndarray, change: np.ndarray, product: float) -> None:
+        """Scale the diagonal to the curvature along the step, then take the diagonal of its BFGS update."""
+        self.diagonal *= float(np.dot(change, change / self.diagonal)) / product
+        pull = self.diagonal * step
+        updated = self.diagonal + change**2 / product - pull**2 / float(np.dot(step, pull))
+        self.diagonal = np.maximum(updated, 1e-10 * self.diagonal)  # positive but for rounding
+
+    def inverse_times(self, vector: np.ndarray) -> np.ndarray:
+        """The two-loop recursion (Nocedal and Wright, Algorithm 7.4)."""
+        result, shares = vector.copy(), np.zeros(len(self.products))
+        two_loops(result, self.steps, self.changes, self.products, self.diagonal, shares, self.newest, self.size)
+        return result
+
+
+@kernel
+def two_loops(vector, steps, changes, products, diagonal, shares, newest, size):
+    """Multiply a vector by the inverse Hessian, in place."""
+    memory = len(products)
+    for age in range(size):
+        k = (newest - age) % memory
+        shares[k] = inner(steps[k], vector) / products[k]
+        add_scaled(vector, changes[k], -shares[k])
+    for p in range(vector.size):
+        vector[p] /= diagonal[p]
+    for age in range(size - 1, -1, -1):
+        k = (newest - age) % memory
+        add_scaled(vector, steps[k], shares[k] - inner(changes[k], vector) / products[k])

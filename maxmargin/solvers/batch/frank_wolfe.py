@@ -1,0 +1,70 @@
+"""Batch Frank-Wolfe (Lacoste-Julien et al. 2013, Algorithm 2): one pass of the oracle, one exact line search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from maxmargin.arrays.vectors import add_scaled, clear, scale
+from maxmargin.problem import add_output, gold
+from maxmargin.runtime.dispatch import kernel
+from maxmargin.solvers.frame.run import Run, State
+from maxmargin.solvers.frame.solve import Solver
+from maxmargin.solvers.objective.evaluation import Certificate
+
+
+@dataclass(frozen=True)
+class FrankWolfe(Solver):
+    """Batch Frank-Wolfe: slow to converge, but every pass gives a certificate and runs on all threads.
+
+    References
+    ----------
+    Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), Block-coordinate Frank-Wolfe optimization for structural SVMs,
+    Algorithm 2.
+    """
+
+    needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
+    keeps_dual: ClassVar[bool] = True
+    takes_kernels: ClassVar[bool] = True
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        objective = run.objective
+        state = run.take_up(lambda: self._begin(run))
+        while True:
+            if state.found is not None:
+                self._step(run, state)
+            dual = run.rebuild()
+            run.n_steps += objective.n
+            state.found = found = run.evaluate(run.w, outputs=state.outputs, point=run.dual.means)
+            yield Certificate(run.w, found.value, dual - found.rounding)
+
+    @staticmethod
+    def _begin(run: Run) -> State:
+        run.start_dual()
+        return State(outputs=run.objective.new_outputs(), found=None)
+
+    @staticmethod
+    def _step(run: Run, state: State) -> None:
+        """Go towards the outputs of the last pass, as far as the dual rises."""
+        objective, found = run.objective, state.found
+        vertex = -found.gradient / objective.regularization
+        direction = vertex - objective.at(run.dual.means)[0]
+        curvature = objective.regularization * objective.inner(direction, direction)
+        slope = max(float(found.gaps.sum()), 0.0)
+        gamma = slope / curvature if slope < curvature else 1.0
+        objective.passes.run(mix, run.dual.means, state.outputs, gamma)
+
+
+@kernel
+def mix(problem, means, outputs, gamma, lo, hi, scratch):
+    """mu_i = (1 - gamma) mu_i + gamma s_i(output_i) for the examples lo:hi."""
+    for i in range(lo, hi):
+        mu = means.values[means.start[i] : means.start[i + 1]]
+        delta = scratch.delta[: mu.size]
+        clear(delta)
+        add_output(problem, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], 1.0, delta)
+        add_output(problem, i, gold(problem, i), -1.0, delta)
+        scale(mu, 1 - gamma)
+        add_scaled(mu, delta, gamma)

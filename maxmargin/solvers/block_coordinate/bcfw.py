@@ -1,0 +1,259 @@
+"""Block-coordinate Frank-Wolfe and all its variants of *Minding the Gaps*: the loop around `block_steps`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from maxmargin.checks import check_choice, check_count, check_positive, check_share
+from maxmargin.losses import Loss
+from maxmargin.persist.registry import kept
+from maxmargin.solvers.block_coordinate import sum_tree
+from maxmargin.solvers.block_coordinate.block_steps import AWAY, BEST, EXACT, FW, PAIRWISE, StepRule, block_steps
+from maxmargin.solvers.block_coordinate.exact_steps import exact_steps
+from maxmargin.solvers.frame.run import Run
+from maxmargin.solvers.frame.solve import Solver
+from maxmargin.solvers.objective.active_sets import Carried, DualPoint, StoredLoss, enlarged, no_sets, rescale, sets_of
+from maxmargin.solvers.objective.bounds import project
+from maxmargin.solvers.objective.evaluation import Certificate
+
+STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "best": BEST, "exact": EXACT}
+SAMPLINGS = ("uniform", "permutation", "gap")
+
+MOST_BYTES = 2**26  # of mean parts: where they would take more, Frank-Wolfe steps keep active sets, too
+
+NO_DRAWS = np.zeros(0)
+UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
+SMALL_GAP = 0.03  # of the mean gap: examples below are left out by gap sampling with exact steps, until a certificate
+LEAST_PASSES = 3  # between two certificates: known gaps understate the true ones, so many calls would be in vain
+STALE_SHARE = 0.8  # the sum of the last known gaps that calls for an exact certificate, as a share of the tolerance
+
+
+@dataclass(frozen=True)
+class BCFW(Solver):
+    """Block-coordinate Frank-Wolfe, with pairwise and away steps, gap sampling and caching.
+
+    Parameters
+    ----------
+    steps : "fw", "pairwise" or "away": how to move on a block; the latter two keep active sets and leave bad outputs;
+        "best" takes, in each step, that of the three which raises the dual most (appendix G of the paper); "exact"
+        moves to the best mixture of all outputs of the example, which classes have a way to find
+    sampling : order of the examples: "permutation" visits each once per pass, "uniform" draws with replacement, "gap"
+        draws in proportion to the block gaps or, with exact steps, visits those in turn whose gap is not small
+    cache : outputs kept per example to save calls of the oracle; 0 for no cache
+    cache_factor, cache_nu : the best cached output is taken if the gap that it promises is at least `cache_factor` (F)
+        times the last known gap of the example, and `cache_nu` (nu) times the last known mean gap of all; more of
+        either means more calls of the oracle
+    uniform_share : the share of examples that gap sampling draws uniformly: a guard against gaps that have grown since
+        they were last known, of which the algorithm of the paper has none (0)
+    averaging : certify and return the average of the iterates, weighted by their number, in place of the last one
+    gap_every : passes between two certificates, which also refresh the block gaps
+    exact_gaps : False stops when the last known block gaps add up to little, without the oracle pass that would confirm
+        it: the trace then holds estimates in place of certificates. Passes of the oracle then only refresh the gaps,
+        after `gap_every` passes
+
+    References
+    ----------
+    Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien (2016), Minding the gaps for block Frank-Wolfe optimization of
+    structured SVMs, Algorithms 1 to 5 and 9. Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), Block-coordinate
+    Frank-Wolfe optimization for structural SVMs, Algorithms 3 and 4.
+    """
+
+    steps: str = "fw"
+    sampling: str = "permutation"
+    cache: int = 0
+    cache_factor: float = 0.25
+    cache_nu: float = 0.01
+    uniform_share: float = 0.1
+    averaging: bool = False
+    gap_every: int = 10
+    exact_gaps: bool = True
+
+    needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
+    keeps_dual: ClassVar[bool] = True
+    takes_kernels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_choice("steps", self.steps, STEPS)
+        check_choice("sampling", self.sampling, SAMPLINGS)
+        check_count("cache", self.cache, 0)
+        check_positive("cache_factor", self.cache_factor)
+        check_positive("cache_nu", self.cache_nu)
+        check_share("uniform_share", self.uniform_share)
+        check_count("gap_every", self.gap_every)
+        if self.steps == "exact" and self.cache:
+            raise ValueError("cache must be 0 with exact steps, which store no outputs.")
+        if self.averaging and not self.exact_gaps:
+            raise ValueError("averaging needs exact_gaps: the gaps of the last iterate say nothing of the average.")
+
+    def oracles(self, loss: Loss) -> set[str]:
+        return super().oracles(loss) | ({"block"} if self.steps == "exact" else set())
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        yield from self.improve(run.take_up(lambda: BlockState(self, run)))
+
+    def improve(self, state: BlockState) -> Iterator[Certificate]:
+        """Go on from a state."""
+        run = state.run
+        run.is_estimated = not self.exact_gaps
+        if state.primal is None and (state.knows_gaps or (state.is_warm and self.exact_gaps)):
+            certificate = state.trust_gaps(run.start.value) if state.knows_gaps else run.or_start(state.certify())
+            state.primal = certificate.primal
+            yield certificate
+        while True:
+            is_first = state.primal is None
+            target = 0.0 if state.primal is None else run.target(state.primal)
+            for k in range(state.n_passes):
+                state.make_pass("permutation" if is_first else self.sampling)
+                if (is_solved := self.seems_solved(state, target, k + 1)) or run.must_stop:
+                    break
+            state.age += k + 1
+            needs_oracle = self.exact_gaps or (state.age >= self.gap_every and not is_solved)
+            state.age = 0 if needs_oracle else state.age
+            certificate = state.certify() if needs_oracle else state.estimate()
+            state.primal, state.n_passes = certificate.primal, run.passes_to_go(self.gap_every)
+            yield certificate
+
+    def seems_solved(self, state: BlockState, target: float, n_passes: int) -> bool:
+        """Whether the known gaps, so many passes after a certificate, call for the next one."""
+        known = state.gaps.sum()
+        return bool(known <= STALE_SHARE * target and n_passes >= LEAST_PASSES if self.exact_gaps else known <= target)
+
+
+@kept
+class BlockState:
+    """What block-coordinate steps work on besides the weights and mean parts of a run."""
+
+    def __init__(self, solver: BCFW, run: Run) -> None:
+        objective = run.objective
+        self.run = run
+        self.tree = sum_tree.new_tree(objective.n)
+        self.gaps = sum_tree.leaves(self.tree, objective.n)  # block gaps, each as of the last oracle call on it
+        self.gaps[:] = UNKNOWN
+        self.global_gap = UNKNOWN
+        self.primal: float | None = None  # of the last certificate
+        self.n_passes, self.age = 1, 0  # passes to the next one; of the gaps, in passes since all were refreshed
+        self.outputs = objective.new_outputs()
+        self.lag = np.zeros(run.w.size if solver.averaging else 0)
+        self.n_steps = 0
+        self.counts = np.zeros(3, np.int64)
+        kind = STEPS[solver.steps]
+        passes = objective.passes
+        keeps_means = kind == EXACT or (kind == FW and passes.part_sizes.sum() * passes.dtype.itemsize <= MOST_BYTES)
+        self.rule = StepRule(
+            kind,
+            keeps_means,
+            not keeps_means or solver.cache > 0,
+            solver.cache,
+            float(solver.cache_factor),
+            float(solver.cache_nu),
+            True,
+            objective.weight,
+            objective.regularization,
+        )
+        self.uniform_share = float(solver.uniform_share)
+        self.is_warm = run.start_dual(needs_sets=not keeps_means)
+        self.knows_gaps = isinstance(run.start, Carried) and run.dual.gaps.size > 0
+        if self.knows_gaps:
+            self.gaps[:] = run.dual.gaps
+            sum_tree.sum_up(self.tree)
+        self.sets = run.dual.sets if not keeps_means or not solver.cache else sets_of(objective.problem.truth)
+        self.share_sets()
+
+    def share_sets(self) -> None:
+        """Make the gaps part of the dual point, and the sets if they are active sets, not just a cache."""
+        self.run.dual = DualPoint(self.run.dual.means, no_sets() if self.rule.keeps_means else self.sets, self.gaps)
+
+    def make_pass(self, sampling: str) -> None:
+        """As many steps as there are examples."""
+        n, rng = self.run.objective.n, self.run.rng
+        if self.rule.kind == EXACT and sampling == "gap":
+            self.make_rounds()
+            return
+        if sampling == "permutation":
+            order = rng.permutation(n)
+        else:
+            order = rng.integers(n, size=n)
+        draws = NO_DRAWS
+        if sampling == "gap":
+            order[rng.random(n) >= self.uniform_share] = -1
+            draws = rng.random(n)
+        for lo, hi in self.run.slices(n):
+            self.step(order[lo:hi], draws[lo:hi])
+
+    def make_rounds(self) -> None:
+        """As many steps as there are examples, in rounds over those whose gap is not small.
+
+        An example that was solved exactly is best left alone until others have moved the weights.
+        """
+        n, run, done = self.run.objective.n, self.run, 0
+        while done < n and not (run.interrupted or run.timed_out):
+            is_large = self.gaps > SMALL_GAP * self.gaps.mean()
+            order = run.rng.permutation(np.flatnonzero(is_large) if is_large.any() else n)[: n - done]
+            for lo, hi in run.slices(len(order)):
+                self.step(order[lo:hi])
+            done += len(order)
+
+    def step(self, order: np.ndarray, draws: np.ndarray = NO_DRAWS) -> None:
+        """Take a step on each example of `order`."""
+        run, objective = self.run, self.run.objective
+        before = self.counts.copy()
+        while True:
+            where = objective.problem, run.w, objective.bounds, run.dual.means
+            last = order, draws, self.lag, self.n_steps, self.counts, objective.passes.scratches[0]
+            if self.rule.kind == EXACT:
+                done = exact_steps(*where, self.tree, self.rule, *last)
+            else:
+                done = block_steps(*where, self.sets, self.tree, self.rule, self.global_gap, *last)
+            self.n_steps += done
+            if done == len(order):
+                break
+            order, draws = order[done:], draws[done:]
+            self.sets = enlarged(self.sets)
+            self.share_sets()
+        calls, hits, wrong = self.counts - before
+        wrong = 0 if objective.is_bounded else wrong  # where outputs worse than known ones are nothing wrong
+        run.count(calls=calls, hits=hits, misses=calls if self.rule.cache_limit else 0, wrong=wrong)
+
+    def rebuild(self) -> float:
+        """Rebuild the weights from the dual point, against drift; return the dual value."""
+        if not self.rule.keeps_means:
+            rescale(self.sets)
+        return self.run.rebuild()
+
+    def estimate(self) -> Certificate:
+        """As `certify`, by the last known block gaps, or what stored outputs promise if that is more."""
+        dual, rounding = self.rebuild(), self.run.rounding
+        if self.sets.sizes.size:
+            promised = self.run.objective.evaluate(
+                self.run.w, loss=StoredLoss(True, self.sets), point=self.run.dual, with_gradient=False
+            )
+            rounding = promised.rounding
+            self.gaps[:] = np.maximum(self.gaps, promised.gaps)
+            sum_tree.sum_up(self.tree)
+        return self.trust_gaps(dual - rounding)
+
+    def trust_gaps(self, dual: float) -> Certificate:
+        """What the known block gaps say, given the dual value."""
+        self.global_gap = float(self.gaps.sum())
+        return Certificate(self.run.w, dual + self.global_gap, dual)
+
+    def certify(self) -> Certificate:
+        """Rebuild, then bound the objective by one oracle pass, which also refreshes the block gaps."""
+        run, k = self.run, self.n_steps
+        dual = self.rebuild()
+        found = run.evaluate(run.w, outputs=self.outputs, point=run.dual, sets=self.sets, with_gradient=False)
+        dual -= found.rounding
+        self.gaps[:] = np.maximum(found.gaps, 0)
+        sum_tree.sum_up(self.tree)
+        self.global_gap = float(self.gaps.sum())
+        w = run.w
+        if self.lag.size and k > 1:
+            average = run.objective.at(run.dual)[0] - self.lag * (2 / (k * (k + 1)))
+            w = project(average, run.objective.bounds).astype(run.w.dtype)
+            found = run.evaluate(w, with_gradient=False)
+        return Certificate(w, found.value, dual)

@@ -1,0 +1,44 @@
+"""Steps that solve the whole subproblem of one block of the dual, where a structure can (Crammer, Singer 2001).
+
+The dual point moves on example i by delta with <theta, delta> - (curvature / 2) ||B_i delta||^2 as large as it can be.
+One look at the features then does what many steps of Frank-Wolfe would.
+"""
+
+from __future__ import annotations
+
+from maxmargin.arrays.vectors import inner, move_by
+from maxmargin.problem import accumulate, augment, block_oracle, gold, n_examples, score_output, scores, spread
+from maxmargin.runtime.dispatch import kernel
+from maxmargin.solvers.block_coordinate.block_steps import CALLS
+from maxmargin.solvers.block_coordinate.sum_tree import change, draw
+from maxmargin.solvers.objective.bounds import confine, release
+
+LEAST = 1e-7  # of a slope, relative to the scores: less is rounding
+
+
+@kernel
+def exact_steps(problem, w, bounds, means, tree, rule, order, draws, lag, n_steps, counts, scratch):
+    """A step on each example of `order`, as `block_steps` of `maxmargin.solvers.block_coordinate.block_steps`."""
+    n = n_examples(problem)
+    scale = 1.0 / (rule.regularization * n)
+    for k in range(order.size):
+        i = order[k] if order[k] >= 0 else draw(tree, n, draws[k])
+        mu = means.values[means.start[i] : means.start[i + 1]]
+        theta = scratch.theta[: mu.size]
+        delta = scratch.delta[: mu.size]
+        scores(problem, w, i, theta)
+        augment(problem, i, theta)
+        mean = score_output(problem, i, theta, gold(problem, i)) + inner(theta, mu)
+        best = block_oracle(problem, i, theta, rule.weight[i] * scale, mu, delta, scratch.work)
+        counts[CALLS] += 1
+        change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
+        if best - mean <= LEAST * abs(best):
+            continue
+        release(w, bounds)
+        spread(problem, w, i, delta, -rule.weight[i] * scale)
+        confine(w, bounds)
+        if lag.size > 0:
+            j = n_steps + k + 1.0
+            accumulate(problem, lag, i, delta, -rule.weight[i] * scale * j * (j - 1) / 2)
+        move_by(mu, delta, 1.0)
+    return order.size

@@ -1,0 +1,1 @@
+"""Solvers whose dual points are Gibbs distributions: exponentiated and extragradient, excessive gap reduction."""

@@ -1,0 +1,226 @@
+"""Excessive gap reduction (*EGR*, Algorithms 1 and 2): the plain hinge loss at the rate 1/k^2.
+
+J_mu is the objective smoothed by entropy, relative to the uniform distributions alpha_0: with d(alpha) = (1/n) sum_i
+weight_i KL(alpha_i || uniform), whose largest value is R = (1/n) sum_i weight_i log |Y_i|,
+
+    J_mu(w) = (lambda/2) ||w||^2 + max over alpha of {(1/n) sum_i weight_i <theta_i, alpha_i> - mu d(alpha)},
+
+attained at alpha_mu(w) ~ exp(theta(w) / mu), with the potentials theta(w) = B'w + cost. Weights w_k and dual points
+alpha_k are kept such that J_mu(w_k) <= D(alpha_k), the excessive gap, while mu falls: as F <= J_mu + mu R, the duality
+gap is then at most mu R. A step with a share tau is
+
+    alpha^ = (1 - tau) alpha_k + tau beta_k                beta_k = alpha_mu(w_k)
+    w_k+1 = (1 - tau) w_k + tau w(alpha^)                  mu_k+1 = (1 - tau) mu_k
+    alpha_k+1 = (1 - tau) alpha_k + tau alpha~             alpha~ ~ beta_k exp(tau / mu_k+1 theta(w(alpha^))).
+
+The Bregman projection alpha~ has the potentials theta(w_k) / mu_k + tau / mu_k+1 theta(w(alpha^)), which are, as theta
+is affine in w, theta(w_k+1) / mu_k+1: alpha~ is the beta_k+1 that the next step needs. So a step takes one pass of the
+exp oracle, which tells J_mu at the new weights, too. Of dual points it needs w(.) and the costs only, which are linear:
+nothing is kept per example, though the mixtures alpha_k are no Gibbs distributions.
+
+Theorem 2 holds as long as tau^2 L <= (1 - tau) mu, where L bounds how the dual bends beside KL, which is 1-strongly
+convex in the 1-norm of each alpha_i:
+
+    (lambda/2) ||w(delta)||^2 <= (L/2) (1/n) sum_i weight_i ||delta_i||_1^2,    L = 1/(lambda n) sum_i weight_i r_i^2,
+
+if 2 r_i >= ||B_i (s_i(y) - s_i(y'))|| for all outputs y and y'; at most the paper's (1/lambda) max ||psi_i(y)||^2. The
+largest such tau makes mu fall at least as fast as the paper's 2/(k + 3), so that mu_k <= 6 L / ((k + 1) (k + 2)) where
+mu_1 = L. But where a run comes by the dual bends far less: the adaptive variant tries smaller L, and takes steps back
+that lose the excessive gap.
+
+Other weights to start from are of use where J_mu is not above the best dual value on the line from the true outputs to
+alpha_mu(w), at some level: then the run begins there. Else it begins at w(alpha_0), where it is so at mu = L.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from maxmargin.losses import LEAST_TEMPERATURE, Loss
+from maxmargin.persist.registry import kept
+from maxmargin.problem import REACH, squared_diameters
+from maxmargin.runtime.dispatch import supports
+from maxmargin.solvers.exponentiated.gibbs import HIGHEST
+from maxmargin.solvers.frame.run import Run, State
+from maxmargin.solvers.frame.solve import Solver
+from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.solvers.objective.lower_bound import Certifier
+from maxmargin.trace import Status
+
+EASIER, HARDER = 0.9, 2.0  # what L is multiplied by after a step, and after one that was taken back
+SEARCH = 4.0  # ratio of the levels that are tried for the first step
+DIGITS_LOST = 1e3  # by which rounding errors of potentials may grow at the lowest level
+
+
+@dataclass(frozen=True)
+class ExcessiveGap(Solver):
+    """Excessive gap reduction: accelerated in primal and dual, with the exp oracle, on the plain hinge loss.
+
+    Parameters
+    ----------
+    adaptive : try smaller constants than those for which the rate is proven, and take steps back that lose the
+        excessive gap; False needs problems that tell their `squared_diameters`
+
+    References
+    ----------
+    Zhang, Saha, Vishwanathan (2011), Accelerated training of max-margin Markov networks with kernels, Algorithm 2.
+    Nesterov (2005), Excessive gap technique in nonsmooth convex minimization.
+    """
+
+    adaptive: bool = True
+
+    needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
+    takes_bounds: ClassVar[bool] = False
+    takes_kernels: ClassVar[bool] = True
+    default_passes: ClassVar[int] = 10_000
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.adaptive, (bool, np.bool_)):
+            raise ValueError(f"adaptive must be True or False, not {self.adaptive!r}.")
+
+    def oracles(self, loss: Loss) -> set[str]:
+        return {"max", "exp"}
+
+    def needs_norms(self, loss: Loss) -> bool:
+        return False
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        most = largest_curvature(run.objective)
+        if not (self.adaptive or most < HIGHEST):
+            name = type(run.objective.problem.problem).__name__
+            raise TypeError(f"ExcessiveGap(adaptive=False) needs squared_diameters, which {name} does not have.")
+        state = run.take_up(lambda: State(certifier=Certifier(run), first=None, smoothed=None))
+        if state.first is None:
+            yield state.certifier.certify_start(state)
+        while True:
+            if state.smoothed is None:
+                self._begin(run, state, most)
+            else:
+                self._step(run, state, most)
+            if run.verdict is not None:
+                return
+            point, smoothed = state.point, state.smoothed
+            yield state.certifier.certify(point.w, smoothed.dual_value(point.alpha), smoothed.exponents)
+
+    def _begin(self, run: Run, state: State, most: float) -> None:
+        """The first point, from the certificate of the start."""
+        state.smoothed = smoothed = Smoothed(run)
+        if np.abs(smoothed.uniform.v).max(initial=0) > REACH:  # where there is next to no regularization
+            run.verdict = Status.STALLED
+            return
+        first = state.first.primal / smoothed.range if smoothed.range > 0 else HIGHEST
+        level = min(first, most) if self.adaptive else most
+        state.point = smoothed.start(state.first.w.astype(float), level, most)
+        state.L = state.point.mu if self.adaptive else most
+        state.least = max(LEAST_TEMPERATURE, DIGITS_LOST * float(np.finfo(run.w.dtype).eps) * first)
+
+    def _step(self, run: Run, state: State, most: float) -> None:
+        """A step that keeps the excessive gap; unless the level is too low for that, or the run is to end."""
+        if state.point.mu <= state.least and not run.must_stop:
+            run.verdict = Status.STALLED
+        while not run.must_stop:
+            tried = state.smoothed.step(state.point, state.L)
+            if self.adaptive and not tried.is_excessive and most > state.L:
+                state.L = min(HARDER * state.L, most)
+                continue
+            state.point = tried
+            state.L *= EASIER if self.adaptive else 1
+            return
+
+
+def largest_curvature(objective: Objective) -> float:
+    """The constant L of the dual, or the highest level, beyond which nothing changes, where it is not known."""
+    if not supports(squared_diameters, objective.problem):
+        return HIGHEST
+    mean = float(objective.weight @ squared_diameters(objective.problem)) / objective.n
+    return min(mean / 4 / objective.regularization, HIGHEST)
+
+
+@kept
+class Means(NamedTuple):
+    """What the dual value of a point alpha depends on."""
+
+    v: np.ndarray  # w(alpha)
+    cost: float
+
+    def mixed(self, other: Means, share: float) -> Means:
+        """(1 - share) alpha + share other."""
+        return Means((1 - share) * self.v + share * other.v, (1 - share) * self.cost + share * other.cost)
+
+
+@kept
+class Point(NamedTuple):
+    """Weights and a dual point, with an excessive gap at the level mu."""
+
+    mu: float
+    w: np.ndarray
+    alpha: Means
+    beta: Means  # alpha_mu(w)
+    is_excessive: bool  # whether J_mu(w) <= D(alpha), but for rounding
+
+
+@kept
+class Smoothed:
+    """The objective of a run, smoothed by entropy relative to the uniform distributions.
+
+    Parameters
+    ----------
+    run : the run, whose passes are counted
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.objective = run, run.objective
+        self.strength = run.objective.regularization
+        self.range = 0.0  # R
+        self.exponents = 0.0  # the largest size of scores in exponents so far
+        self.uniform, value, _ = self._attain(np.zeros(run.w.size), HIGHEST)
+        self.range = value / HIGHEST
+
+    def _attain(self, w: np.ndarray, mu: float) -> tuple[Means, float, float]:
+        """alpha_mu(w), J_mu(w), and what its comparison with a dual value may be rounded by."""
+        found = self.run.evaluate(w, self.objective.with_loss(Loss("entropy", mu)))
+        self.run.n_steps += self.objective.n
+        self.exponents = max(self.exponents, found.size)
+        beta = Means(found.gradient / -self.strength, found.cost)
+        rounding = found.rounding + 10 * float(np.finfo(self.run.w.dtype).eps) * mu * self.range
+        return beta, found.value - found.rounding - mu * self.range, rounding
+
+    def dual_value(self, alpha: Means) -> float:
+        """D(alpha)."""
+        return self.objective.dual_value(alpha.cost, alpha.v)
+
+    def start(self, w: np.ndarray, mu: float, most: float) -> Point:
+        """The first point: at the given weights, or at those of the uniform distributions, from the level mu on.
+
+        J_mu falls as mu rises, to a limit that tells whether there is a level for the given weights.
+        """
+        center = self.uniform.v
+        limit = self.dual_value(self.uniform) + self.strength / 2 * self.objective.squared_length(w - center)
+        for at in [w, center] if limit < 0 else [center]:
+            level = mu
+            while True:
+                beta, value, rounding = self._attain(at, level)
+                square = self.strength * self.objective.inner(beta.v, beta.v)
+                share = min(1.0, beta.cost / square) if square > 0 else 1.0
+                alpha = Means(share * beta.v, share * beta.cost)
+                point = Point(level, at, alpha, beta, value <= self.dual_value(alpha) + rounding)
+                if point.is_excessive or level >= most or self.run.must_stop:
+                    break
+                level = min(SEARCH * level, most)
+            if point.is_excessive or self.run.must_stop:
+                break
+        return point
+
+    def step(self, point: Point, L: float) -> Point:
+        """A step with the largest share tau for which tau^2 L <= (1 - tau) mu."""
+        tau = 2 / (1 + np.sqrt(1 + 4 * L / point.mu))
+        mu = max((1 - tau) * point.mu, LEAST_TEMPERATURE)
+        w = (1 - tau) * point.w + tau * point.alpha.mixed(point.beta, tau).v
+        beta, value, rounding = self._attain(w, mu)
+        alpha = point.alpha.mixed(beta, tau)
+        return Point(mu, w, alpha, beta, value <= self.dual_value(alpha) + rounding)

@@ -1,0 +1,258 @@
+"""Exponentiated gradient (Collins et al. 2008) on the dual of log losses and of hinge losses, smoothed or plain.
+
+A dual point is a Gibbs distribution of each example, alpha_i ~ exp(<theta_i, s(y)>). A step adds a multiple of the
+slope of the dual to the potentials, theta_i + eta (B_i'w(alpha) + cost_i - t theta_i), where t is the temperature of
+the loss: on one example after the other, w following at once (`exponentiated_steps`), or on all at the same time.
+
+In batch steps from theta_i = B_i'W + c cost_i, potentials stay of that form: W <- (1 - eta t) W + eta w(alpha) and c <-
+(1 - eta t) c + eta. So nothing is kept per example, and alpha is where the loss smoothed at the temperature 1/c is
+attained at the weights W/c. Steps that lower the dual are taken back. If w(alpha) changes by v and the mean cost by k,
+the slope is a = k - lambda <w, v> - t (c k - lambda <W, v>), and of small steps eta = a / (t a + lambda ||v||^2 / eta)
+is the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxmargin.arrays.blocks import new_blocks
+from maxmargin.checks import check_choice, check_count, check_share
+from maxmargin.losses import Loss
+from maxmargin.persist.registry import kept
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.solvers.block_coordinate import sum_tree
+from maxmargin.solvers.exponentiated.exponentiated_steps import GibbsPoint, assemble_gibbs, exponentiated_steps, place
+from maxmargin.solvers.exponentiated.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
+from maxmargin.solvers.frame.run import Run, State
+from maxmargin.solvers.frame.solve import Solver
+from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.solvers.objective.lower_bound import Certifier
+from maxmargin.trace import Status
+
+SAMPLINGS = ("permutation", "gap")
+PULL, PULLS = 10.0, (3.0, 20.0)  # of the true outputs' potentials, at which blocks begin: one to try, and the range
+MOST_KEPT = 2**23  # mean parts of all examples, 32 MB in float32: more are found again in every step
+FIRST_STEP = 0.5  # of the way to where the loss is attained
+RELAXED = 0.5  # the share of the best step that batch steps take: with the whole, they go to and fro
+SHORTEST = 1e-12  # of the last step, tried before giving up
+
+
+@dataclass(frozen=True)
+class ExponentiatedGradient(Solver):
+    """Exponentiated gradient on the dual, on single examples or in batch.
+
+    Good for conditional random fields at small and medium C: few passes to a tight gap. Single steps keep a number per
+    part of each example, or two where these are few, batch steps nothing.
+
+    Parameters
+    ----------
+    batch : take steps on all examples at once, on all threads, in place of one after the other
+    sampling : order of the examples: "permutation" visits each once per pass, "gap" draws in proportion to what their
+        last steps tell of the block gaps
+    uniform_share : the share of examples that gap sampling draws uniformly
+    gap_every : passes between two certificates
+
+    References
+    ----------
+    Collins, Globerson, Koo, Carreras, Bartlett (2008), Exponentiated gradient algorithms for conditional random fields
+    and max-margin Markov networks.
+
+    Examples
+    --------
+    >>> from maxmargin import ExponentiatedGradient
+    >>> from maxmargin.testing import toy_chains
+    >>> ExponentiatedGradient().solve(toy_chains(), loss="log", random_state=0).status.name
+    'OPTIMAL'
+    """
+
+    batch: bool = False
+    sampling: str = "permutation"
+    uniform_share: float = 0.2
+    gap_every: int = 5
+
+    takes_smooth: ClassVar[bool] = True
+    needs_margin: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
+    takes_bounds: ClassVar[bool] = False
+    takes_kernels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.batch, (bool, np.bool_)):
+            raise ValueError(f"batch must be True or False, not {self.batch!r}.")
+        check_choice("sampling", self.sampling, SAMPLINGS)
+        check_share("uniform_share", self.uniform_share)
+        check_count("gap_every", self.gap_every)
+
+    def takes(self, loss: Loss) -> bool:
+        return super().takes(loss) and loss.smoothing != "l2"
+
+    def oracles(self, loss: Loss) -> set[str]:
+        return {"exp", loss.oracle}
+
+    def needs_norms(self, loss: Loss) -> bool:
+        return not self.batch
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        state = run.take_up(lambda: State(certifier=Certifier(run), first=None, steps=None))
+        if state.first is None:
+            yield state.certifier.certify_start(state)
+        if state.steps is None:
+            first = state.first
+            state.steps = BatchState(run, first) if self.batch else BlockState(run, run.objective, first)
+        while True:
+            for _ in range(run.passes_to_go(self.gap_every)):
+                state.steps.make_pass(self)
+                if run.must_stop:
+                    break
+            yield state.certifier.certify(*state.steps.rebuild())
+
+
+def temperature_of(loss: Loss) -> float:
+    """That of the entropy in the dual."""
+    return loss.mu if loss.is_smooth else 0.0
+
+
+@kept
+class BatchState:
+    """Steps on all examples at once.
+
+    Parameters
+    ----------
+    run : the run
+    certificate : of the weights to start from
+    """
+
+    def __init__(self, run: Run, certificate: Certificate) -> None:
+        self.run, self.objective = run, run.objective
+        self.t = temperature_of(run.objective.loss)
+        self.point = first_gibbs(run, certificate)
+        self.eta = FIRST_STEP / first_temperature(run, certificate)
+
+    def _value(self, point: Gibbs) -> float:
+        return self.objective.dual_value(point.cost + self.t * point.entropy, point.v)
+
+    def make_pass(self, solver: ExponentiatedGradient) -> None:
+        """One step, which may take several passes."""
+        run, point, t, strength = self.run, self.point, self.t, self.objective.regularization
+        shortest = SHORTEST * self.eta
+        while not run.must_stop:
+            eta = self.eta
+            tried = attain_gibbs(run, (1 - eta * t) * point.W + eta * point.v, (1 - eta * t) * point.c + eta)
+            change, cost = tried.v - point.v, tried.cost - point.cost
+            a = (1 - t * point.c) * cost - strength * self.objective.inner(point.v - t * point.W, change)
+            bend = t * a + strength * self.objective.inner(change, change) / eta
+            best = a / bend if bend > 0 else 2 * eta
+            if self._value(tried) >= self._value(point):
+                self.point, self.eta = tried, min(max(RELAXED * best, eta / 2), 2 * eta)
+                return
+            self.eta = min(max(best, eta / 10), eta / 2)
+            if self.eta < shortest:
+                run.verdict = Status.STALLED
+
+    def rebuild(self) -> tuple[np.ndarray, float, float]:
+        """w(alpha), D(alpha), and the size of its exponents."""
+        return self.point.v, self._value(self.point), self.point.exponents
+
+
+@kept
+class BlockState:
+    """Steps on one example after the other.
+
+    Parameters
+    ----------
+    run : the run
+    objective : that of the run, or the same in another precision
+    certificate : of the weights to start from
+    """
+
+    def __init__(self, run: Run, objective: Objective, certificate: Certificate) -> None:
+        n = objective.n
+        self.run, self.objective = run, objective
+        self.w = np.zeros(objective.n_weights, objective.passes.dtype)
+        self.t = temperature_of(objective.loss)
+        sizes, dtype = objective.passes.part_sizes, objective.passes.dtype
+        keeps_means = sizes.sum() <= MOST_KEPT
+        self.point = GibbsPoint(new_blocks(sizes, dtype), new_blocks(keeps_means * sizes, dtype))
+        first = 1 / first_temperature(run, certificate)
+        self.etas = np.full(n, FIRST_STEP * first)
+        self.tree = sum_tree.new_tree(n)
+        self.room = np.zeros((3, int(objective.passes.part_sizes.max())), objective.passes.dtype)
+        self.is_first = True
+        self.w[:] = certificate.w
+        if run.start is not None:
+            self._place(first, 0.0)
+        else:
+            value, norm = self._place(0.0, PULL)
+            if self.t > 0 and value > 0 and norm > 0:
+                self._place(0.0, float(np.clip(PULL - np.log(value / (2 * norm)), *PULLS)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the objective, if it is not that of the run, but in which precision it is."""
+        dtype = None if self.objective is self.run.objective else self.objective.passes.dtype
+        return {**vars(self), "objective": dtype}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        exact, dtype = state["run"].objective, state["objective"]
+        vars(self).update(state, objective=exact if dtype is None else exact.prepared(dtype))
+
+    def _place(self, scale: float, pull: float) -> tuple[float, float]:
+        """Begin at theta_i = scale (B_i'w + cost_i) + pull s_i(y_i); return both terms of D there.
+
+        With a strong pull, probabilities of other outputs are proportional to exp(-pull), as are both the first term
+        and the root of the second: from one pull they tell which is about the best.
+        """
+        self.objective.passes.run(place, self.point, self.objective.loss, self.w, scale, pull)
+        v, dual, _ = self.rebuild()
+        norm = 0.5 * self.objective.regularization * self.objective.squared_length(v)
+        return dual + norm, norm
+
+    def make_pass(self, solver: ExponentiatedGradient) -> None:
+        """As many steps as there are examples."""
+        run, objective, n = self.run, self.objective, self.objective.n
+        order, draws = run.rng.permutation(n), run.rng.random(n)
+        if solver.sampling == "gap" and not self.is_first:
+            order = run.rng.integers(n, size=n)
+            order[run.rng.random(n) >= solver.uniform_share] = -1
+        self.is_first = False
+        for lo, hi in run.slices(n):
+            calls = exponentiated_steps(
+                objective.problem,
+                objective.loss,
+                self.t,
+                self.w,
+                self.point,
+                self.etas,
+                objective.weight,
+                objective.regularization,
+                self.tree,
+                order[lo:hi],
+                draws[lo:hi],
+                self.room,
+                objective.passes.scratches[0],
+            )
+            run.count(calls=calls)
+
+    def rebuild(self) -> tuple[np.ndarray, float, float]:
+        """w(alpha), recomputed in float64 against drift, D(alpha), and the size of its exponents.
+
+        Where steps are less precise than the objective of the run, alpha is that of their potentials in its precision.
+        """
+        objective = self.run.objective
+        costs, entropies = np.zeros((2, objective.n))
+        arguments = self.point.potentials, objective.weight, objective.regularization, costs, entropies
+        v = objective.passes.accumulate(assemble_gibbs, *arguments)
+        objective.complete(v)
+        self.run.count(calls=objective.n)
+        self.w[:] = v
+        gain = float(costs.sum()) * objective.loss.margin + self.t * float(objective.weight @ entropies)
+        return v, objective.dual_value(gain / objective.n, v), size_of_potentials(self.point.potentials.values)
+
+
+def size_of_potentials(theta: np.ndarray) -> float:
+    """The largest size of potentials of possible parts."""
+    pieces = np.array_split(theta, 1 + len(theta) // 100_000)  # less memory than all at once
+    return float(max(np.abs(piece[piece > IMPOSSIBLE / 2]).max(initial=0) for piece in pieces))

@@ -1,0 +1,149 @@
+"""One step of exponentiated gradient on one block of the dual.
+
+Block i is a Gibbs distribution alpha_i ~ exp(<theta_i, s(y)>), kept as its potentials theta_i and, where there is room,
+its mean parts mu_i: to find them again takes an eighth of the time of a step on text, a quarter where features are few.
+At the temperature t of the loss (1 for the log loss, zero for the hinge loss), the slope of the dual in alpha_i has the
+potentials g = B_i'w + cost_i - t theta_i, so that a step is
+
+    theta' = theta_i + eta g,   mu' = exp_oracle(theta'),   delta = mu' - mu_i,   w -= weight_i / (lambda n) B_i delta.
+
+The dual rises by weight_i / n times
+
+    a - t KL(alpha' || alpha_i) - q / 2,    a = <g, delta>,    q = weight_i / (lambda n) ||B_i delta||^2,
+
+where KL is about eta a / 2: steps with q > (2 - t eta) a are taken back, unless that may be rounding: close to a single
+output nothing moves but the potentials, at first. For small steps a and q / eta are proportional to eta, and eta =
+a / (t a + q / eta) is the best: that of the next step on the block.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner
+from maxmargin.losses import combine, potentials
+from maxmargin.persist.registry import kept
+from maxmargin.problem import accumulate, add_output, augment, exp_oracle, gold, n_examples, spread, squared_norm
+from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.solvers.block_coordinate.sum_tree import change, draw
+from maxmargin.solvers.objective.loss_pass import size_of_score
+
+MOST_TRIALS = 30  # of a step: shorter ones are lost in rounding
+LONGEST, SHORTEST = 2.0, 0.1  # times the last one
+FARTHEST = 100.0  # in exponents: further steps change nothing any more, until they are in the way
+
+
+@kept
+class GibbsPoint(NamedTuple):
+    """A dual point of Gibbs distributions."""
+
+    potentials: Blocks
+    means: Blocks  # of no size, if they are not kept
+
+
+@kernel
+def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
+    """theta_i = scale (B_i'w + cost_i) + pull s_i(y_i) for the examples lo:hi, with its mean parts.
+
+    Parts that the true output has several times are pulled once: else others that have them more often would win.
+    """
+    for i in range(lo, hi):
+        theta = point.potentials.values[point.potentials.start[i] : point.potentials.start[i + 1]]
+        means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
+        potentials(problem, loss, w, i, theta)
+        combine(theta, scale, theta, 0.0)
+        add_output(problem, i, gold(problem, i), pull, theta)
+        if pull > 0:
+            for p in range(theta.size):
+                theta[p] = min(theta[p], theta.dtype.type(pull))
+        if means.size:
+            given = scratch.theta[: theta.size]
+            copy_into(given, theta)
+            exp_oracle(problem, i, given, means, scratch.work)
+
+
+@helper
+def epsilon(array):
+    """The distance from 1 to the next number of an array's dtype: ``np.finfo`` takes long to compile, and to load."""
+    return 2.0**-23 if array.itemsize == 4 else 2.0**-52
+
+
+@kernel
+def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, lo, hi, scratch):
+    """As `assemble`, of the distributions of given potentials, and their entropies."""
+    scale = 1.0 / (regularization * n_examples(problem))
+    for i in range(lo, hi):
+        theta = scratch.theta[: given.start[i + 1] - given.start[i]]
+        mu = scratch.delta[: theta.size]
+        copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
+        entropies[i] = exp_oracle(problem, i, theta, mu, scratch.work)
+        copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
+        rounding = epsilon(theta) * size_of_score(theta, mu, np.inf)
+        entropies[i] = max(entropies[i] - inner(theta, mu) - rounding, 0.0)
+        clear(theta)
+        augment(problem, i, theta)
+        costs[i] = weight[i] * inner(theta, mu)
+        add_output(problem, i, gold(problem, i), -1.0, mu)
+        accumulate(problem, w, i, mu, -weight[i] * scale)
+
+
+@kernel
+def exponentiated_steps(
+    problem, loss, temperature, w, point, etas, weight, regularization, tree, order, draws, room, scratch
+):
+    """A step on each example of `order`, or one drawn by the tree where it is negative; return the calls of the oracle.
+
+    `room` holds three rows for the parts of an example. The tree holds what the last step on a block tells of its gap:
+    t KL, which is about a / (2 t eta), or at least a where t is zero.
+    """
+    n = n_examples(problem)
+    calls = 0
+    for k in range(order.size):
+        i = order[k] if order[k] >= 0 else draw(tree, n, draws[k])
+        at = point.potentials.values[point.potentials.start[i] : point.potentials.start[i + 1]]
+        means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
+        theta = scratch.theta[: at.size]
+        mu = scratch.delta[: at.size]
+        slope = room[0, : at.size]
+        delta = room[1, : at.size]
+        before = room[2, : at.size]
+        scale = weight[i] / (regularization * n)
+        if means.size:
+            copy_into(before, means)
+        else:
+            copy_into(theta, at)
+            exp_oracle(problem, i, theta, before, scratch.work)
+            calls += 1
+        potentials(problem, loss, w, i, slope)
+        eta = etas[i]
+        gap = 0.0
+        for _ in range(MOST_TRIALS):
+            copy_into(theta, at)
+            combine(theta, 1 - eta * temperature, slope, eta)
+            exp_oracle(problem, i, theta, mu, scratch.work)
+            calls += 1
+            copy_into(delta, mu)
+            add_scaled(delta, before, -1.0)
+            a = inner(slope, delta) - temperature * inner(at, delta)
+            q = scale * squared_norm(problem, i, delta, scratch.work)
+            bend = temperature * a + q / eta
+            gap = a / (2 * temperature * eta) if temperature > 0 else a
+            size = 1 + size_of_score(slope, mu, np.inf)
+            rounding = epsilon(theta) * size
+            best = LONGEST * eta
+            if bend > 0 and a > rounding:
+                best = min(max(a / bend, SHORTEST * eta), best)
+            if q <= (2 - temperature * eta) * a + rounding:
+                combine(at, 1 - eta * temperature, slope, eta)
+                spread(problem, w, i, delta, -scale)
+                if means.size:
+                    copy_into(means, mu)
+                eta = min(best, 1 / temperature if temperature > 0 else FARTHEST / size)
+                break
+            eta = min(eta / 2, best)
+        etas[i] = eta
+        change(tree, i, weight[i] / n * max(gap, 0.0))
+    return calls

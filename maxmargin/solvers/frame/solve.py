@@ -1,0 +1,209 @@
+"""The frame of every solver: what it can minimise, and how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxmargin.checks import check_positive, shown
+from maxmargin.execution.clock import BrokenOff
+from maxmargin.execution.threads import one_blas_thread
+from maxmargin.losses import NAMED, Loss, RelaxedLoss, SquaredLoss, find_loss
+from maxmargin.persist.registry import register
+from maxmargin.problem import ORACLES
+from maxmargin.runtime.cache import COMPILING, before_compiling
+from maxmargin.runtime.dispatch import supports
+from maxmargin.solvers.frame.checkpoint import Checkpoint
+from maxmargin.solvers.frame.held_out import HeldOut
+from maxmargin.solvers.frame.interrupt import Interruptible
+from maxmargin.solvers.frame.observe import Observer
+from maxmargin.solvers.frame.run import Result, Run
+from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.trace import Status, Trace
+
+
+@dataclass(frozen=True)
+class Solver:
+    """Base of all solvers: a frozen dataclass whose fields are the options of the algorithm.
+
+    A subclass says what it needs and takes, and implements `iterate`.
+    """
+
+    needs_smooth: ClassVar[bool] = False  # losses with a gradient everywhere
+    takes_smooth: ClassVar[bool] = False
+    takes_squared: ClassVar[bool] = False  # whether it minimises squared losses, whose dual points are no mixtures
+    needs_margin: ClassVar[bool] = False  # losses with costs
+    needs_regularization: ClassVar[bool] = True
+    takes_bounds: ClassVar[bool] = True
+    returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
+    takes_kernels: ClassVar[bool] = False  # weights whose inner products are those of the objective
+    takes_l1: ClassVar[bool] = False
+    default_passes: ClassVar[int] = 1000  # after which to stop unless told otherwise
+    resumes: ClassVar[bool] = False  # goes on from the state of a run, see `Run.take_up`, as a checkpoint needs
+    keeps_dual: ClassVar[bool] = False  # starts from and returns a dual point, as a path needs
+
+    def __init_subclass__(cls) -> None:
+        register(cls)  # saved by its fields
+
+    @property
+    def default_loss(self) -> Loss:
+        """The loss it minimises unless told otherwise."""
+        return NAMED["log" if self.needs_smooth else "hinge"]
+
+    @property
+    def known_as(self) -> str:
+        """Its name in messages."""
+        return type(self).__name__
+
+    def takes(self, loss: Loss) -> bool:
+        """Whether it can minimise a loss."""
+        is_smooth_enough = self.takes_smooth if loss.is_smooth else not self.needs_smooth
+        has_margin_enough = loss.margin or loss.is_smooth or not self.needs_margin
+        is_plain = not isinstance(loss, RelaxedLoss) and (self.takes_squared or not isinstance(loss, SquaredLoss))
+        return is_smooth_enough and has_margin_enough and is_plain
+
+    def oracles(self, loss: Loss) -> set[str]:
+        """The names of the oracles that it needs to minimise a loss."""
+        return {loss.oracle}
+
+    def needs_norms(self, loss: Loss) -> bool:
+        """Whether it asks for the norms of directions, which problems can be made to tell faster."""
+        return True
+
+    def iterate(self, run: Run) -> Iterator[Certificate]:
+        """Improve ``run.w`` and ``run.dual``, yielding a certificate now and then; the frame decides when to stop."""
+        raise NotImplementedError
+
+    def solve(
+        self,
+        problem: Any,
+        C: float = 1.0,
+        sample_weight: np.ndarray | None = None,
+        *,
+        loss: Any = None,
+        l1_ratio: float = 0.0,
+        start: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        tol: float = 1e-3,
+        abs_tol: float = 0.0,
+        max_passes: float | None = None,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[Trace], bool | None] | None = None,
+        held_out: HeldOut | None = None,
+        checkpoint: Any = None,
+    ) -> Result:
+        """Minimise (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), lambda = 1/(n C).
+
+        With an L1 term, for solvers that take one, (1/2) ||w||^2 becomes l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
+
+        Parameters
+        ----------
+        problem : the examples
+        C : inverse strength of the regularization; infinite for none, where the solver can do without
+        sample_weight : (n,) weights of the examples
+        loss : "hinge", "squared_hinge", "smooth_hinge", "log" or a `Loss`; by default what the solver is made for
+        l1_ratio : the share of the L1 norm in the regularization, from 0 to 1
+        start : where to start from: the `Result` of an earlier run, its dual point or, for primal solvers, weights
+        lower, upper : bounds of the weights, numbers or arrays with one entry per weight
+        tol : stop at this relative duality gap, (primal - dual) / primal
+        abs_tol : stop at this absolute duality gap, too
+        max_passes : stop after this many passes over the examples; by default after `default_passes` of the solver
+        time_limit : stop after about this many seconds, those of the last certificate included; where not one pass of
+            the oracle fits into them, the weights come without a certificate, their objective infinite
+        n_jobs : threads of a pass over all examples; None is 1, -1 all cores
+        random_state : seed
+        verbose : print the trace as it grows
+        callback : called with the trace after each certificate; returning True stops the run
+        held_out : scores the weights of each certificate: the best are returned, and the run stops when patience ends
+        checkpoint : where to keep the state of the run, from which the same call goes on after it was killed; see
+            `maxmargin.solvers.frame.checkpoint.Checkpoint`
+        """
+        for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
+            if value is not None:
+                check_positive(name, value, allow_infinite=name != "tol")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be a function of a trace, not {shown(callback)}.")
+        chosen = find_loss(loss or self.default_loss)
+        self._check_loss(chosen)
+        self._check_oracles(problem, chosen)
+        objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen, l1_ratio)
+        self._check_objective(objective)
+        most = self.default_passes if max_passes is None else max_passes
+        run = Run(objective, start, tol, abs_tol, most, time_limit, random_state, held_out)
+        observer = Observer(run, self.returns_last, verbose, callback)
+        kept = None if checkpoint is None else Checkpoint(checkpoint, self, run, observer, problem)
+        if kept is not None:
+            kept.resume()
+        told = before_compiling(partial(print, COMPILING, flush=True)) if verbose else nullcontext()
+        with one_blas_thread, Interruptible(run), told:
+            with suppress(BrokenOff):
+                self.follow(run, observer if kept is None else kept.observe)
+            if not len(observer.trace):  # no pass of the oracle was finished
+                observer(Certificate(run.w, np.inf, objective.dual_value(0.0, np.zeros(objective.n_weights))))
+            result = observer.result()
+        run.state = None  # which refers to the run: both are gone at once, not when Python finds them
+        if kept is not None:
+            kept.end(result.status)
+        return result
+
+    def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
+        """Run until `observe`, which is shown every certificate, says to stop, or the objective is not finite."""
+        for n_seen, certificate in enumerate(self.iterate(run), start=run.is_resumed):
+            if not np.isfinite(certificate.primal) or np.isnan(certificate.dual):
+                if n_seen == 0:
+                    raise ValueError(
+                        "The objective is not finite: features, costs, sample_weight, C or weights to start from are "
+                        f"too large for {np.dtype(run.w.dtype).name}."
+                    )
+                run.verdict = Status.DIVERGED
+                return
+            if observe(certificate):
+                return
+            if run.is_slack(certificate):
+                run.verdict = Status.INEXACT
+                return
+            if run.is_rounding(certificate):
+                run.notes.append(
+                    f"What is left of the gap may be rounding: {np.dtype(run.w.dtype).name} cannot certify more"
+                    f"{', float64 can' if run.w.dtype == np.float32 else ''}."
+                )
+                run.verdict = Status.STALLED
+                return
+
+    def _check_loss(self, loss: Loss) -> None:
+        if not self.takes(loss):
+            known = [known.name for known in (*NAMED.values(), RelaxedLoss()) if self.takes(known)]
+            kind = loss.name if loss.margin or loss.is_smooth else f"{loss.name} (without margin)"
+            raise ValueError(f"{self.known_as} minimises the {' or '.join(known)} loss, not the {kind} loss.")
+
+    def _check_oracles(self, problem: Any, loss: Loss) -> None:
+        missing = sorted(name for name in self.oracles(loss) if not supports(ORACLES[name], problem))
+        if missing:
+            has = sorted(name for name, oracle in ORACLES.items() if supports(oracle, problem))
+            raise TypeError(
+                f"{self.known_as} needs the {' and '.join(missing)} oracle for the {loss.name} loss, which "
+                f"{type(problem).__name__} does not have; it has: {', '.join(has) or 'none'}."
+            )
+
+    def _check_objective(self, objective: Objective) -> None:
+        name = self.known_as
+        if objective.l1 and not self.takes_l1:
+            raise ValueError(f"{name} knows no L1 regularization: l1_ratio must be 0, or the solver LBFGS.")
+        if self.needs_regularization and objective.regularization == 0:
+            raise ValueError(f"{name} needs regularization: C must be finite.")
+        if not self.takes_bounds and objective.bounds.which.size:
+            raise ValueError(f"{name} takes no bounds of the weights.")
+        if objective.kernel is not None and not self.takes_kernels:
+            raise ValueError(
+                f"{name} takes no kernels: use BCFW, ExcessiveGap or another solver of the dual, such as "
+                "ExponentiatedGradient for the log loss."
+            )

@@ -1,0 +1,1 @@
+"""The objective and its dual: evaluated, bounded from below, and kept as dual points."""

@@ -1,0 +1,285 @@
+"""Outputs stored per example, with their weights in the dual point: active sets and caches in one place.
+
+The outputs of example i lie one after the other in a shared arena, as do their weights and scores; an example that
+outgrows its room moves to the end of the arena with twice the room. Kernels never allocate: they return when the arena
+is full, and Python doubles it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.arrays.blocks import Blocks, starts_of
+from maxmargin.arrays.vectors import clear, copy_into, is_same, scale
+from maxmargin.arrays.views import matrix
+from maxmargin.losses import attain, square
+from maxmargin.persist.registry import kept
+from maxmargin.problem import add_output, gold, n_examples, score_output
+from maxmargin.runtime.dispatch import Bound, helper, implements, kernel
+
+FIRST_CAPACITY = 2
+
+
+@kept
+class ActiveSets(NamedTuple):
+    """The stored outputs of all examples."""
+
+    outputs: np.ndarray  # int32, the arena of outputs
+    alpha: np.ndarray  # the arena of weights; those of an example sum to 1
+    score: np.ndarray  # the arena of scores, as of the last step on the example
+    output_at: np.ndarray  # (n,) where an example's outputs begin
+    slot_at: np.ndarray  # (n,) where its weights and scores begin
+    capacity: np.ndarray  # (n,)
+    stored_count: np.ndarray  # (n,) the number of outputs stored
+    sizes: np.ndarray  # (n,) the number of integers in an output
+    used: np.ndarray  # (2,) how much of the arenas is taken: outputs, slots
+
+
+@kept
+class DualPoint(NamedTuple):
+    """Mean parts, or the active sets that they are the means of: labellings with weights are far smaller than their
+    mean parts where there are many labels.
+    """
+
+    means: Blocks  # less the parts of the true outputs; without values where the active sets say it all
+    sets: ActiveSets
+    gaps: np.ndarray = np.zeros(0)  # (n,) block gaps as last known, of solvers that keep them
+
+
+class Carried(NamedTuple):
+    """A start whose worth is known, as along a path: its dual point has the block gaps of the objective to minimise."""
+
+    dual: DualPoint  # the solver's own from now on
+    v: np.ndarray  # w(mu), before it is projected to the bounds
+    value: float  # D(mu)
+
+
+def no_means(sizes: np.ndarray, dtype: Any) -> Blocks:
+    """In place of mean parts of these sizes, where active sets say it all."""
+    return Blocks(np.zeros(0, dtype), starts_of(sizes))
+
+
+def copied(point: DualPoint, dtype: Any) -> DualPoint:
+    """A copy, its mean parts of the given dtype, that can be changed without changing the original."""
+    sets = ActiveSets(*(array.copy() for array in point.sets))
+    return DualPoint(Blocks(point.means.values.astype(dtype), point.means.start), sets)
+
+
+def no_sets() -> ActiveSets:
+    """Sets for solvers that store no outputs."""
+    nothing = np.zeros(0, np.int64)
+    return ActiveSets(
+        np.zeros(0, np.int32), np.zeros(0), np.zeros(0), nothing, nothing, nothing, nothing, nothing, nothing
+    )
+
+
+def sets_of(outputs: Blocks) -> ActiveSets:
+    """Sets with one output of each example, which has the whole weight."""
+    sizes = np.diff(outputs.start)
+    n = len(sizes)
+    output_at = starts_of(FIRST_CAPACITY * sizes)
+    slots = FIRST_CAPACITY * n
+    sets = ActiveSets(
+        outputs=np.zeros(2 * output_at[-1], np.int32),
+        alpha=np.zeros(2 * slots),
+        score=np.zeros(2 * slots),
+        output_at=output_at[:-1].copy(),
+        slot_at=FIRST_CAPACITY * np.arange(n),
+        capacity=np.full(n, FIRST_CAPACITY),
+        stored_count=np.ones(n, np.int64),
+        sizes=sizes.astype(np.int64),
+        used=np.array([output_at[-1], slots]),
+    )
+    shift = np.repeat(sets.output_at - outputs.start[:-1], sizes)
+    sets.outputs[np.arange(outputs.values.size) + shift] = outputs.values
+    sets.alpha[sets.slot_at] = 1.0
+    return sets
+
+
+def enlarged(sets: ActiveSets) -> ActiveSets:
+    """The same sets in arenas of twice the size, or as much as the largest example may need."""
+    n_slots = 2 * int(sets.capacity.max())
+    n_outputs = 2 * int((sets.capacity * sets.sizes).max())
+
+    def longer(arena: np.ndarray, least: int) -> np.ndarray:
+        return np.concatenate([arena, np.zeros(max(len(arena), least), arena.dtype)])
+
+    return sets._replace(
+        outputs=longer(sets.outputs, n_outputs), alpha=longer(sets.alpha, n_slots), score=longer(sets.score, n_slots)
+    )
+
+
+@helper
+def has_room(sets, i):
+    """Whether example i can store one more output, moving to the end of the arenas if need be."""
+    if sets.stored_count[i] < sets.capacity[i]:
+        return True
+    slots = sets.used[1] + 2 * sets.capacity[i]
+    return slots <= sets.alpha.size and sets.used[0] + 2 * sets.capacity[i] * sets.sizes[i] <= sets.outputs.size
+
+
+@helper
+def move_to_end(sets, i):
+    """Give example i twice its room, at the end of the arenas."""
+    for k in range(sets.stored_count[i]):
+        sets.alpha[sets.used[1] + k] = sets.alpha[sets.slot_at[i] + k]
+        sets.score[sets.used[1] + k] = sets.score[sets.slot_at[i] + k]
+    size = sets.stored_count[i] * sets.sizes[i]
+    copy_into(sets.outputs[sets.used[0] :], sets.outputs[sets.output_at[i] : sets.output_at[i] + size])
+    sets.output_at[i] = sets.used[0]
+    sets.slot_at[i] = sets.used[1]
+    sets.capacity[i] *= 2
+    sets.used[0] += sets.capacity[i] * sets.sizes[i]
+    sets.used[1] += sets.capacity[i]
+
+
+@helper
+def store(sets, i, y, score, limit):
+    """The slot of output y, which is stored with weight zero if it is new; example i must have room.
+
+    Where `limit` outputs are stored, the lowest-scored one gives way, but none that has a weight; 0 is no limit.
+    """
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
+    count = sets.stored_count[i]
+    first = sets.slot_at[i]
+    victim = -1
+    for slot in range(count):
+        if is_same(kept[slot], y):
+            return slot
+        is_lowest = victim < 0 or sets.score[first + slot] < sets.score[first + victim]
+        if sets.alpha[first + slot] == 0 and is_lowest:
+            victim = slot
+    slot = count
+    if 0 < limit <= count and victim >= 0:
+        slot = victim
+    else:
+        if count == sets.capacity[i]:
+            move_to_end(sets, i)
+        sets.stored_count[i] = count + 1
+    copy_into(sets.outputs[sets.output_at[i] + slot * y.size :], y)
+    sets.alpha[sets.slot_at[i] + slot] = 0.0
+    sets.score[sets.slot_at[i] + slot] = score
+    return slot
+
+
+@helper
+def remove(sets, i, slot):
+    """Drop a slot; the last one takes its place."""
+    last = sets.stored_count[i] - 1
+    size = sets.sizes[i]
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], size)
+    copy_into(kept[slot], kept[last])
+    sets.alpha[sets.slot_at[i] + slot] = sets.alpha[sets.slot_at[i] + last]
+    sets.score[sets.slot_at[i] + slot] = sets.score[sets.slot_at[i] + last]
+    sets.stored_count[i] = last
+
+
+def rescale(sets: ActiveSets) -> None:
+    """Make the weights of every example sum to 1, which they drift away from."""
+    owner = np.repeat(np.arange(len(sets.sizes)), sets.stored_count)
+    begins = np.cumsum(sets.stored_count) - sets.stored_count
+    at = np.arange(len(owner)) + (sets.slot_at - begins)[owner]
+    sets.alpha[at] /= np.bincount(owner, weights=sets.alpha[at])[owner]
+
+
+@helper
+def read_means(problem, i, means, sets, mu):
+    """Write mu_i - s_i(y_i) of a dual point into `mu`: as it is kept, or sum_y alpha_i(y) {s_i(y) - s_i(y_i)}."""
+    if means.values.size > 0:
+        copy_into(mu, means.values[means.start[i] : means.start[i + 1]])
+        return
+    clear(mu)
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
+    truth = gold(problem, i)
+    moved = 0.0  # away from the true output: summed up, as one minus the rest would lose its digits
+    for slot in range(sets.stored_count[i]):
+        weight = sets.alpha[sets.slot_at[i] + slot]
+        if weight > 0 and not is_same(kept[slot], truth):
+            add_output(problem, i, kept[slot], weight, mu)
+            moved += weight
+    add_output(problem, i, truth, -moved, mu)
+
+
+@kernel
+def fill_means(problem, sets, means, out, lo, hi, scratch):
+    """The mean parts of the examples lo:hi of a dual point, as `read_means` has them."""
+    for i in range(lo, hi):
+        read_means(problem, i, means, sets, out.values[out.start[i] : out.start[i + 1]])
+
+
+@helper
+def best_stored(problem, i, theta, sets):
+    """The slot of the best stored output of example i, its score, and the mean score under the weights."""
+    kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
+    best = 0
+    top = 0.0
+    mean = 0.0
+    for slot in range(sets.stored_count[i]):
+        score = score_output(problem, i, theta, kept[slot])
+        mean += sets.alpha[sets.slot_at[i] + slot] * score
+        if slot == 0 or score > top:
+            best = slot
+            top = score
+    return best, top, mean
+
+
+class StoredLoss(NamedTuple):
+    """The hinge loss over stored outputs alone, or half of its square, for `Objective.evaluate`."""
+
+    margin: bool
+    sets: ActiveSets
+    is_squared: bool = False
+
+
+@implements(attain, StoredLoss)
+def attain_stored(loss, problem, i, theta, means, scratch):
+    """Take the best stored output."""
+    sets = loss.sets
+    best, top, _ = best_stored(problem, i, theta, sets)
+    y = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[best]
+    if loss.is_squared:
+        return square(problem, i, theta, y, top, top, means)
+    clear(means)
+    add_output(problem, i, y, 1.0, means)
+    return top, top, top, 0.0
+
+
+@kernel
+def store_outputs(problem, sets, outputs, gaps, least, limit, first):
+    """Store the outputs of the examples from `first` on whose gap exceeds `least`; return how many are done."""
+    for i in range(first, n_examples(problem)):
+        if gaps[i] > least:
+            if not has_room(sets, i):
+                return i
+            store(sets, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], 0.0, limit)
+    return n_examples(problem)
+
+
+def kept_primal(problem: Bound, point: DualPoint, factor: float) -> DualPoint:
+    """A dual point scaled, in place, by `factor` < 1 with the rest of the weight on the true outputs.
+
+    With a regularization that is smaller by the same factor its weights w(mu) are the same (*Gaps*, Proposition 1).
+    """
+    sets, done = point.sets, 0
+    while (done := scale_towards_gold(problem, point.means, sets, factor, done)) < n_examples(problem):
+        sets = enlarged(sets)
+    return DualPoint(point.means, sets)
+
+
+@kernel
+def scale_towards_gold(problem, means, sets, factor, first):
+    """Scale the examples from `first` on; return the number of examples done, fewer than all if the arena is full."""
+    for i in range(first, n_examples(problem)):
+        has_sets = sets.sizes.size > 0
+        if has_sets and not has_room(sets, i):
+            return i
+        if means.values.size > 0:
+            scale(means.values[means.start[i] : means.start[i + 1]], factor)
+        if has_sets:
+            for slot in range(sets.stored_count[i]):
+                sets.alpha[sets.slot_at[i] + slot] *= factor
+            slot = store(sets, i, gold(problem, i), 0.0, 0)
+            sets.alpha[sets.slot_at[i] + slot] += 1 - factor
+    return n_examples(problem)

@@ -1,0 +1,304 @@
+"""The objective of a problem, its dual, and passes over all examples.
+
+F(w) = (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), with a loss of `maxmargin.losses`. For any mean parts mu_i
+in the marginal polytopes,
+
+    w(mu) = 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i),
+    D(mu) = (1/n) sum_i weight_i {<cost_i, mu_i> + entropy_i(mu_i)} - (lambda/2) ||w(mu)||^2 <= min F,
+
+where entropy_i(mu_i) = h_i - <theta_i, mu_i> is what smoothing adds: zero for the hinge loss. At the mean parts where
+the loss is attained at w, the gradient of the loss term is -lambda w(mu), and for smooth losses F(w) - D(mu) is
+||grad F(w)||^2 / (2 lambda).
+
+Dual points are kept as mu_i - s_i(y_i), zero at the true outputs: where examples are nearly separable they are so close
+to them that float32 could not tell mu_i from s_i(y_i).
+
+Potentials are rounded, and so objectives are rounded up. Where a pass sums up the gradient g of the loss term, too, in
+float64, the loss term is <w, g> plus the means of costs and entropies: free of the rounding of float32 potentials, but
+for outputs that are not quite the best because of it.
+
+With bounds w(mu) is projected to the bounds and D gains a term (`bounds`). Without regularization,
+lambda = 0, the only known bound is D = 0, at the true outputs: no loss is negative.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.arrays.blocks import Blocks, new_blocks
+from maxmargin.checks import as_sample_weight, check_positive, check_share
+from maxmargin.execution.passes import Passes
+from maxmargin.features.kernel_features import complete, inner_product, kernel_of, squared_length
+from maxmargin.losses import NAMED, BoundedLoss, ExpLoss, Loss, SquaredLoss, TopKLoss, attained_on
+from maxmargin.persist.registry import kept
+from maxmargin.problem import new_weights, prepared
+from maxmargin.solvers.objective.active_sets import ActiveSets, DualPoint, fill_means, no_sets
+from maxmargin.solvers.objective.bounds import dual_term, make_bounds, project
+from maxmargin.solvers.objective.loss_pass import (
+    COST,
+    ENTROPY,
+    FINE,
+    GAP,
+    HARD_LOSS,
+    IS_WRONG,
+    LOSS,
+    N_COLUMNS,
+    N_FACTORS,
+    SIZE,
+    SLACK,
+    assemble,
+    loss_pass,
+)
+
+MIXED = TopKLoss, SquaredLoss  # losses that are attained at other mean parts than those of an output, or marginals
+LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
+
+
+@kept
+class Certificate(NamedTuple):
+    """Weights, their objective, a lower bound of the optimum, and what else a solver has to show in the trace."""
+
+    w: np.ndarray
+    primal: float
+    dual: float
+    extras: Mapping[str, float] = MappingProxyType({})
+
+
+@kept
+class Evaluation(NamedTuple):
+    """An objective at some weights, by one pass of its oracle; averages over the examples."""
+
+    value: float  # F(w), rounded up; infinite where potentials are beyond reach
+    hard: float  # F(w) with the hinge loss, or `value` where the oracle does not tell the true maximum
+    gradient: np.ndarray  # of the loss term, in float64; empty if it was not asked for
+    cost: float  # of the mean parts where the loss is attained
+    entropy: float  # rounded down
+    rounding: float  # by how much potentials, sums and exponentials that are rounded may change F(w)
+    size: float  # of the scores: the sums of the magnitudes of their terms
+    slack: float  # by how much the value is above what the oracle's outputs attain, where it is only an upper bound
+    gaps: np.ndarray  # (n,) how much the loss of each example, less its slack, exceeds its value at a given dual point
+    n_wrong: int  # oracle outputs worse than the true ones, or than stored ones
+    n_inexact: int  # examples of which that is so
+
+
+class Objective:
+    """A problem with its loss, regularization and sample weights, evaluated on several threads.
+
+    Parameters
+    ----------
+    problem : the examples
+    C : inverse strength of the regularization, lambda = 1/(n C); infinite for none
+    sample_weight : (n,) weights of the examples, all 1 by default
+    n_jobs : the number of threads of a pass over all examples, as in scikit-learn
+    lower, upper : bounds of the weights, numbers or one per weight
+    loss : the loss of an example
+    l1_ratio : the share of the L1 norm in the regularization
+    """
+
+    def __init__(
+        self,
+        problem: Any,
+        C: float = 1.0,
+        sample_weight: np.ndarray | None = None,
+        n_jobs: int | None = None,
+        lower: Any = None,
+        upper: Any = None,
+        loss: Loss = NAMED["hinge"],
+        l1_ratio: float = 0.0,
+    ) -> None:
+        check_positive("C", C, allow_infinite=True)
+        check_share("l1_ratio", l1_ratio)
+        C, l1_ratio = float(C), float(l1_ratio)
+        if not (LEAST_C <= C <= LARGEST_C or np.inf == C):
+            raise ValueError(f"C must be between {LEAST_C:g} and {LARGEST_C:g}, or infinite, not {C:g}.")
+        self.loss = attained_on(loss, problem)
+        self.n_jobs = n_jobs
+        self.passes = Passes(problem, n_jobs, loss.n_best)
+        self.problem = self.passes.problem  # for steps on single examples
+        self.kernel = kernel_of(self.problem.problem)
+        if self.kernel is not None:
+            followed = self.problem.problem._replace(features=self.kernel._replace(follows=True))
+            self.problem = self.problem.sibling(followed)
+        self.n = self.passes.n
+        self.n_weights = new_weights(problem).size
+        self.regularization = (1 - l1_ratio) / (self.n * C)
+        self.l1 = l1_ratio / (self.n * C)  # a term of its own, in solvers that know of it
+        self.bounds = make_bounds(lower, upper, new_weights(problem))
+        self.weight = np.ones(self.n) if sample_weight is None else as_sample_weight(sample_weight, self.n)
+
+    def with_loss(self, loss: Loss) -> Objective:
+        """The same objective with another loss."""
+        other = copy.copy(self)
+        other.loss = attained_on(loss, self.problem)
+        if loss.n_best > self.passes.n_best:
+            other.passes = Passes(self.passes.problem, self.n_jobs, loss.n_best, self.passes.clock)
+        return other
+
+    def with_regularization(self, regularization: float) -> Objective:
+        """The same objective with another lambda."""
+        other = copy.copy(self)
+        other.regularization = regularization
+        return other
+
+    def prepared(self, dtype: Any) -> Objective:
+        """The same objective, of the problem made ready for many short steps in a precision; without its bounds."""
+        other = copy.copy(self)
+        problem, passes = prepared(self.problem.problem, dtype), self.passes
+        other.passes = Passes(problem, self.n_jobs, passes.n_best, passes.clock)
+        other.problem = other.passes.problem
+        return other
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the oracle need not find the best outputs, and says by how much they may be better."""
+        return isinstance(self.loss, BoundedLoss)
+
+    def gold_means(self) -> Blocks:
+        """The dual point of the true outputs, whose weights are zero."""
+        return new_blocks(self.passes.part_sizes, self.passes.dtype)
+
+    def new_outputs(self) -> Blocks:
+        """Room for an output of every example."""
+        return new_blocks(self.passes.output_sizes, np.int32)
+
+    def means_of(self, point: DualPoint) -> Blocks:
+        """The mean parts of a dual point, less those of the true outputs."""
+        means = self.gold_means()
+        self.passes.run(fill_means, point.sets, point.means, means)
+        return means
+
+    def at(self, point: DualPoint | Blocks) -> tuple[np.ndarray, float]:
+        """w(mu) and D(mu) of a dual point, or of its mean parts, in float64 whatever the dtype of the problem.
+
+        The weights are those before they are projected to the bounds, free of the drift of incremental updates.
+        """
+        v, cost = self.sums_of(point)
+        return v, self.dual_value(cost, v)
+
+    def sums_of(self, point: DualPoint | Blocks) -> tuple[np.ndarray, float]:
+        """w(mu) before its projection, and the mean of <cost, mu>, of a dual point."""
+        costs, (means, sets, _) = np.zeros(self.n), as_point(point)
+        arguments = means, sets, self.passes.part_sizes, self.weight, self.regularization, costs
+        v = self.passes.accumulate(assemble, *arguments)
+        self.complete(v)
+        return v, float(costs.sum()) / self.n
+
+    def complete(self, v: np.ndarray) -> None:
+        """Fill in what sums over examples leave out of weights, where features are those of a kernel."""
+        if self.kernel is not None:
+            complete(self.kernel, v)
+
+    def inner(self, a: np.ndarray, b: np.ndarray) -> float:
+        """The inner product of two weights in float64."""
+        return float(np.dot(a, b)) if self.kernel is None else inner_product(self.kernel, a, b)
+
+    def squared_length(self, w: np.ndarray) -> float:
+        """||w||^2 in float64; rounded up, where features are those of a kernel."""
+        if self.kernel is None:
+            return float(np.sum(np.square(w, dtype=np.float64)))
+        return squared_length(self.kernel, w)
+
+    def in_dtype(self, w: np.ndarray) -> np.ndarray:
+        """Weights in the dtype of the problem."""
+        rounded = w.astype(self.passes.dtype, copy=False)
+        if rounded is not w:
+            self.complete(rounded)  # by what the coefficients have become
+        return rounded
+
+    def primal(self, w: np.ndarray, loss: float) -> float:
+        """F(w), given its loss term."""
+        return 0.5 * self.regularization * self.squared_length(w) + float(loss)
+
+    def dual_value(self, gain: float, v: np.ndarray) -> float:
+        """D(mu), given w(mu) before its projection and the mean of <cost, mu> + entropy(mu)."""
+        w = project(v, self.bounds)
+        return gain - self.regularization * (0.5 * self.squared_length(w) + dual_term(v, self.bounds))
+
+    def evaluate(
+        self,
+        w: np.ndarray,
+        *,
+        means: Blocks | None = None,
+        outputs: Blocks | None = None,
+        point: DualPoint | Blocks | None = None,
+        sets: ActiveSets | None = None,
+        loss: Any = None,
+        with_gradient: bool = True,
+    ) -> Evaluation:
+        """F(w) with its gradient and a dual point, by one pass of the oracle.
+
+        Parameters
+        ----------
+        w : the weights
+        means : where to keep the mean parts at which the losses are attained, less those of the true outputs
+        outputs : where to keep the outputs of a max oracle
+        point : a dual point, or its mean parts, to fill in the gaps
+        sets : stored outputs that those of a max oracle must not be worse than, by default those of the point
+        loss : in place of that of the objective
+        with_gradient : whether to sum up the gradient
+        """
+        values, w = np.zeros((self.n, N_COLUMNS)), self.in_dtype(w)
+        arguments = self._loss_arguments(w, loss or self.loss, means, outputs, point, sets, values)
+        size = self.n_weights if with_gradient else 0
+        gradient = self.passes.accumulate(loss_pass, *arguments, size=size)
+        if with_gradient:
+            self.complete(gradient)
+        averages = self.weight @ values[:, :IS_WRONG] / self.n
+        n_inexact, n_wrong, n_beyond_reach = np.count_nonzero(values[:, SLACK:], axis=0)
+        if n_beyond_reach:
+            averages[:] = np.inf
+        *_, eps, unit, _, _ = arguments
+        rounding = eps * self._root_sum_of_squares(values[:, SIZE] + unit * values[:, N_FACTORS]) / self.n
+        shift = rounding
+        if with_gradient and w.dtype == np.float32 and self.kernel is None and not n_beyond_reach:
+            precise = self.inner(w, gradient) + averages[COST] + averages[ENTROPY] + averages[SLACK]
+            shift += max(precise, 0.0) - averages[LOSS]
+        return Evaluation(
+            value=self.primal(w, averages[LOSS] + shift),
+            hard=self.primal(w, averages[HARD_LOSS] + shift),
+            gradient=gradient,
+            cost=averages[COST],
+            entropy=averages[ENTROPY] - rounding,
+            rounding=rounding,
+            size=self._root_sum_of_squares(values[:, SIZE]) * np.sqrt(self.n) / (float(self.weight.sum()) or 1.0),
+            slack=averages[SLACK],
+            gaps=self.weight * values[:, GAP] / self.n,
+            n_wrong=int(n_wrong),
+            n_inexact=int(n_inexact),
+        )
+
+    def _root_sum_of_squares(self, values: np.ndarray) -> float:
+        """Of numbers of the examples, by their weights: rounding errors of one know nothing of those of another."""
+        return float(np.linalg.norm(self.weight * values))
+
+    def _loss_arguments(
+        self,
+        w: np.ndarray,
+        loss: Any,
+        means: Blocks | None,
+        outputs: Blocks | None,
+        point: DualPoint | Blocks | None,
+        sets: ActiveSets | None,
+        values: np.ndarray,
+    ) -> tuple[Any, ...]:
+        dtype, sizes = self.passes.dtype, self.passes.part_sizes
+        at = None if point is None else as_point(point)
+        if at is not None and not at.means.values.size:
+            sets = at.sets
+        kept = (
+            Blocks(np.zeros(0, kind), np.zeros(1, np.int64)) if blocks is None else blocks
+            for blocks, kind in ((means, dtype), (outputs, np.int32), (at and at.means, dtype))
+        )
+        eps = float(np.finfo(dtype).eps)
+        unit = loss.mu if isinstance(loss, ExpLoss) and eps > FINE else 0.0
+        return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, unit, isinstance(loss, MIXED), values
+
+
+def as_point(point: DualPoint | Blocks) -> DualPoint:
+    """A dual point, of which only the mean parts may be given."""
+    return point if isinstance(point, DualPoint) else DualPoint(point, no_sets())

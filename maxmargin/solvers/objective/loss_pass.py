@@ -1,0 +1,171 @@
+"""The kernels behind `evaluation`: passes over examples that sum up losses, gradients and weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin.arrays.vectors import clear, copy_into, inner
+from maxmargin.arrays.views import matrix
+from maxmargin.losses import attain, potentials
+from maxmargin.problem import (
+    IMPOSSIBLE,
+    accumulate,
+    add_output,
+    augment,
+    gold,
+    is_beyond_reach,
+    n_examples,
+    score_output,
+)
+from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.solvers.objective.active_sets import best_stored, read_means
+
+FINE = 1e-10  # a rounding for which a rough bound, by one of the two outputs, is good enough
+
+# The columns of what `loss_pass` writes for each example.
+LOSS, HARD_LOSS, COST, ENTROPY, SIZE, N_FACTORS, GAP, SLACK, IS_WRONG, IS_BEYOND_REACH = range(10)
+N_COLUMNS = 10
+
+
+@kernel
+def assemble(problem, w, means, sets, sizes, weight, regularization, costs, lo, hi, scratch):
+    """W += 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i) over lo:hi; costs[i] = weight_i <cost_i, mu_i>."""
+    scale = 1.0 / (regularization * n_examples(problem))
+    for i in range(lo, hi):
+        theta = scratch.theta[: sizes[i]]
+        mu = scratch.delta[: sizes[i]]
+        read_means(problem, i, means, sets, mu)
+        clear(theta)
+        augment(problem, i, theta)
+        costs[i] = weight[i] * (score_output(problem, i, theta, gold(problem, i)) + inner(theta, mu))
+        accumulate(problem, w, i, mu, -weight[i] * scale)
+
+
+@helper
+def is_below(best, rival):
+    """Whether an output is worse than another one, beyond rounding: the oracle is wrong."""
+    return best < rival - 1e-5 * (1 + abs(rival))
+
+
+def _largest_potential(theta: np.ndarray) -> float:
+    sizes = np.abs(theta)
+    return sizes.max(where=sizes < -IMPOSSIBLE / 2, initial=0.0)
+
+
+@helper(interpreted=_largest_potential)
+def largest_potential(theta):
+    """The magnitude of the largest potential of a possible part."""
+    most = theta.dtype.type(-IMPOSSIBLE / 2)
+    largest = theta.dtype.type(0)
+    for p in range(theta.size):
+        size = abs(theta[p])
+        size = size if size < most else theta.dtype.type(0)
+        largest = size if size > largest else largest
+    return largest
+
+
+def _size_of_score(theta: np.ndarray, mu: np.ndarray, largest: float) -> float:
+    which = np.flatnonzero(mu != 0)  # often few
+    sizes = np.abs(mu[which])
+    size = inner(np.abs(theta[which]), sizes)
+    return min(size, largest * float(sizes.sum(dtype=np.float64))) if size > 0 else 0.0
+
+
+@helper(interpreted=_size_of_score)
+def size_of_score(theta, mu, largest):
+    """The sum of the magnitudes of a score's terms, given that of the largest potential: what rounding is relative to.
+
+    Some oracles leave potentials larger than they were.
+    """
+    size = 0.0
+    n_parts = 0.0
+    for p in range(theta.size):
+        size += abs(theta[p] * mu[p])
+        n_parts += abs(mu[p])
+    return min(size, largest * n_parts) if size > 0 else 0.0  # the largest may be infinite
+
+
+def _size_of_mixture(mu: np.ndarray) -> float:
+    return float(np.abs(mu).sum(dtype=np.float64))
+
+
+@helper(interpreted=_size_of_mixture)
+def size_of_mixture(mu):
+    """The number of parts of an output, or their mean."""
+    total = 0.0
+    for p in range(mu.size):
+        total += abs(mu[p])
+    return total
+
+
+@kernel
+def loss_pass(
+    problem, gradient, w, loss, sizes, weight, means, outputs, point, sets, eps, unit, is_mixed, values, lo, hi, scratch
+):
+    """Evaluate the losses of the examples lo:hi and fill in their values; add their gradient, unless it is empty.
+
+    The gradient is (1/n) sum_i weight_i B_i (mu_i - s_i(y_i)). An output that is worse than the true one, or a stored
+    one, is replaced by it. What the rounding of a loss is relative to, in parts of eps, is the size of its two scores:
+    that of the true output once, for the rounding of its potentials, that of the other output twice, once more for the
+    sums of the oracle that chose it (`chain_dp`). Exponentials add `unit`, the temperature, for
+    each of their factors: one for each part. Where outputs are mixed, the rounding of their mean parts is made up for
+    in the cost: what the dual point says of the weights where it was found is exact.
+    """
+    n = n_examples(problem)
+    for i in range(lo, hi):
+        theta = scratch.theta[: sizes[i]]
+        delta = scratch.delta[: sizes[i]]
+        true_output = gold(problem, i)
+        truth = potentials(problem, loss, w, i, theta)
+        values[i, IS_BEYOND_REACH] = is_beyond_reach(theta)
+        least = score_output(problem, i, theta, true_output)
+        rival = true_output
+        if point.values.size > 0:
+            values[i, GAP] = -least - inner(theta, point.values[point.start[i] : point.start[i + 1]])
+        if sets.sizes.size > 0:
+            slot, score, mean = best_stored(problem, i, theta, sets)
+            if point.values.size == 0:
+                values[i, GAP] = -mean
+            if score > least:
+                least = score
+                rival = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot]
+        largest = np.inf
+        size = 0.0
+        if eps > FINE:
+            largest = np.float64(largest_potential(theta))
+            clear(delta)
+            add_output(problem, i, true_output, 1.0, delta)
+            size = largest + size_of_score(theta, delta, largest)
+        h, top, mean, slack = attain(loss, problem, i, theta, delta, scratch)
+        is_wrong = is_below(top, least)
+        is_worse = is_below(min(top, h - slack), least)
+        h = max(h, least)
+        slack = h - max(h - slack, least)
+        if is_worse:
+            mean = h
+            clear(delta)
+            add_output(problem, i, rival, 1.0, delta)
+        top = max(top, least)
+        if outputs.values.size > 0:
+            y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+            copy_into(y, rival if is_worse else scratch.y[: y.size])
+        values[i, LOSS] = h - truth
+        values[i, HARD_LOSS] = top - truth
+        values[i, ENTROPY] = h - mean
+        values[i, SIZE] = size + (2 if eps > FINE else 3) * size_of_score(theta, delta, largest)
+        if unit > 0:
+            values[i, N_FACTORS] = size_of_mixture(delta)
+        values[i, GAP] += h - slack
+        values[i, SLACK] = slack
+        values[i, IS_WRONG] = is_wrong
+        add_output(problem, i, true_output, -1.0, delta)
+        if gradient.size > 0 and is_mixed:
+            values[i, COST] = mean - slack - truth - inner(theta, delta)
+        if gradient.size > 0 and loss.margin:
+            clear(theta)
+            augment(problem, i, theta)
+            values[i, COST] += score_output(problem, i, theta, true_output) + inner(theta, delta)
+        if means.values.size > 0:
+            copy_into(means.values[means.start[i] : means.start[i + 1]], delta)
+        if gradient.size > 0:
+            accumulate(problem, gradient, i, delta, weight[i] / n)

@@ -1,0 +1,240 @@
+"""The relaxed objective of graphs with cycles: its loss, its dual, and bounds of both from any point of a solver.
+
+In place of the marginal polytope of a graph stands the *local* one: mu_c of every clique c, node or edge, in the
+simplex (call this product of simplices I) and A mu = 0, that is, mu_i = A_i mu_e for both ends i of every edge e,
+where A_i mu_e are the margins of the table mu_e.
+
+The entropy is a sum over cliques, concave on all of I and 0 at outputs: Gini's, h_c(mu_c) = 1 - ||mu_c||^2, or the mean
+over oriented spanning trees of the entropies of the root and of every child given its parent, each to second order at
+the uniform distribution. With p_i the probability of i as the root and p_{i|j} that of j as the parent of i,
+
+    h_i = k_i p_i (1 - ||mu_i||^2)
+    h_e = k_i k_j (p_{i|j} + p_{j|i}) (1 - ||mu_e||^2)
+          - epsilon (k_i p_{j|i} (1 - ||A_i mu_e||^2) + k_j p_{i|j} (1 - ||A_j mu_e||^2)).
+
+With a temperature g > 0,
+
+    loss_i(w) = max over the local polytope of <theta_i(w) + cost_i, mu> + g h(mu), minus <theta_i(w), s_i(y_i)>.
+
+The matrix A is never formed. With sums over examples in place of means and Lambda = n lambda = 1/C, for mu in I, any
+multipliers xi and rho > 0,
+
+    w(mu)               = 1/Lambda B (s - mu)                delta(mu, xi) = xi - A mu / rho
+    D(mu)               = <cost, mu> + g h(mu) - Lambda/2 ||w(mu)||^2
+    D_rho(mu, xi)       = D(mu) + <xi, A mu> - ||A mu||^2 / (2 rho)
+    U(w, delta)         = Lambda/2 ||w||^2 + sum_c max over the simplex of <theta_c, u> + g h_c(u)
+                          minus <theta, s>, where theta = theta(w) + cost + A' delta
+    P_rho(w, delta, xi) = U(w, delta) + rho/2 ||delta - xi||^2
+
+Weights of the examples multiply B, and all terms but those in ||w||^2.
+
+*Upper bound.* A mu = 0 on the local polytope, which lies in I, so that P(w) <= U(w, delta) for every delta, with
+equality at the best one. *Lower bound.* D(mu) <= min P for every mu of the local polytope, and only there: D_rho at a
+mu with A mu != 0 can be above min P. So mu is corrected: nodes take the mean nu_i of mu_i and of the margins of their
+edges; the table of an edge is scaled down, row by row and then column by column, to margins of at most nu, and what
+is missing in its rows and columns is added as their outer product over the total (Altschuler, Weed, Rigollet 2017).
+The change of a table is at most twice that of its margins, so that the bound is tight as A mu tends to 0. Nor is it
+taken at this point nu itself, but at the best one on the way there from the true outputs s, which are feasible, too: as
+w(s) = 0 and h(s) = 0, and h is concave,
+
+    D(s + t (nu - s)) >= t (<cost, nu> + g h(nu)) - t^2 Lambda/2 ||w(nu)||^2    for t from 0 to 1.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.arrays.blocks import places_in, starts_of
+from maxmargin.execution.threads import aligned
+from maxmargin.persist.registry import kept
+from maxmargin.problem import REACH, add_output, part_sizes
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.relaxed.entropies import gini, global_ends, oriented_trees
+from maxmargin.solvers.relaxed.relaxed_passes import (
+    ROUNDING,
+    Layout,
+    bound_losses,
+    correct,
+    residuals,
+    squared_norms,
+    weigh,
+)
+from maxmargin.structures.graphs.cliques import Cliques
+from maxmargin.structures.graphs.graph_problem import PairwiseProblem
+
+
+@kept
+class Report(NamedTuple):
+    """What is known at a point; means over the examples."""
+
+    w: np.ndarray
+    residual: np.ndarray  # A mu
+    augmented_dual: float  # D_rho(mu, xi)
+    augmented_primal: float  # P_rho(w(mu), delta(mu, xi), xi)
+    violation: float  # ||A mu||^2, the sum over all graphs
+    primal: float  # U >= P(w)
+    dual: float  # at most D of mean parts between the true and the corrected ones, and so <= min P
+
+    @property
+    def inner_gap(self) -> float:
+        """That of the augmented problem at fixed multipliers."""
+        return self.augmented_primal - self.augmented_dual
+
+    def columns(self, rho: float) -> dict[str, float]:
+        """Those of the trace."""
+        return {
+            "D_rho": self.augmented_dual,
+            "P_rho": self.augmented_primal,
+            "inner gap": self.inner_gap,
+            "violation": self.violation,
+            "rho": rho,
+        }
+
+
+class Relaxation:
+    """The relaxed objective of a pairwise problem.
+
+    Parameters
+    ----------
+    objective : the problem, its regularization, weights of examples and `RelaxedLoss`
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self.problem = problem = PairwiseProblem(*objective.problem.problem[:5])
+        loss: Any = objective.loss
+        self.n = objective.n
+        self.strength = objective.regularization * objective.n
+        self.n_weights, self.dtype = objective.n_weights, objective.passes.dtype
+        nodes, edges = problem.nodes, problem.edges
+        start = starts_of(part_sizes(problem))
+        n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
+        ends = global_ends(problem)
+        ends_at = starts_of(nodes.n_parts[nodes.kind[ends]])
+        order = np.argsort(ends.ravel(), kind="stable")
+        self.ends_at = ends_at[:-1].reshape(-1, 2)
+        self.n_multipliers = int(ends_at[-1])
+        self.degree = np.bincount(ends.ravel(), minlength=len(problem.labels))
+        _check_trees(loss.trees, problem)
+        is_gini = loss.entropy == "gini"
+        node_entropy, edge_entropy = gini(problem) if is_gini else oriented_trees(problem, loss.trees, loss.epsilon)
+        self.layout = Layout(
+            start=start,
+            node_at=nodes.part + np.repeat(start[:-1], n_nodes),
+            edge_at=edges.part + np.repeat(start[:-1], n_edges),
+            node_weight=np.repeat(objective.weight, n_nodes),
+            edge_weight=np.repeat(objective.weight, n_edges),
+            ends_at=self.ends_at,
+            first=starts_of(self.degree),
+            incident=ends_at[:-1][order],
+            stiffness=np.concatenate([_stiffness(nodes), _stiffness(edges)]),
+            cost=np.where(loss.margin, problem.cost, 0).astype(np.float64),
+            node_entropy=loss.mu * node_entropy,
+            edge_entropy=loss.mu * edge_entropy,
+        )
+        self.n_parts = int(start[-1])
+        self.n_nodes, self.n_cliques = len(problem.labels), len(problem.labels) + len(problem.ends)
+        self.ranges = objective.passes.ranges
+        sizes = [1, *nodes.n_parts, *edges.n_parts]
+        self._scratches = [aligned((4, max(sizes)), np.float64) for _ in range(len(self.ranges))]
+        self.scratch = self._scratches[0]
+        self._feasible = np.zeros(self.n_parts)
+
+    def uniform(self) -> np.ndarray:
+        """The mean parts where every clique is uniform."""
+        mu = np.zeros(self.n_parts)
+        for at, sizes in self.places():
+            mu[np.repeat(at, sizes) + places_in(sizes)] = np.repeat(1 / sizes, sizes)
+        return mu
+
+    def places(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Where the mean parts of nodes, and of edges, begin, and how many there are."""
+        both = (self.layout.node_at, self.problem.nodes), (self.layout.edge_at, self.problem.edges)
+        return [(at, cliques.n_parts[cliques.kind]) for at, cliques in both]
+
+    def correct(self, mu: np.ndarray) -> np.ndarray:
+        """A point of the local polytope near mu, valid until the next call."""
+        self._over_graphs(correct, mu, self._feasible)
+        return self._feasible
+
+    def truth(self) -> np.ndarray:
+        """The mean parts of the true outputs."""
+        mu = np.zeros(self.n_parts)
+        starts = self.layout.start
+        for i, (lo, hi) in enumerate(itertools.pairwise(self.problem.nodes.offsets)):
+            add_output(self.problem, i, self.problem.labels[lo:hi], 1.0, mu[starts[i] : starts[i + 1]])
+        return mu
+
+    def curvature(self, rho: float) -> np.ndarray:
+        """Of the smooth part of D_rho within each clique, along directions that add up to zero: those of the margins of
+        a table are then orthogonal.
+        """
+        layout, edges = self.layout, self.problem.edges
+        n_first = self.ends_at[:, 1] - self.ends_at[:, 0]
+        n_second = edges.n_parts[edges.kind] // n_first
+        across = np.stack([n_second, n_first], axis=1) * (1 / rho - 2 * layout.edge_entropy[:, 1:])
+        coupling = np.concatenate([self.degree / rho, np.maximum(across, 0).max(axis=1)])
+        weight = np.concatenate([layout.node_weight, layout.edge_weight])
+        return weight * layout.stiffness / self.strength + coupling
+
+    def balanced_rho(self) -> float:
+        """That at which the marginalization constraints of a typical clique bend D_rho as much as all else does."""
+        smooth = self.curvature(np.inf)
+        coupling = self.curvature(1.0) - smooth
+        bend = smooth + 2 * np.concatenate([self.layout.node_entropy, self.layout.edge_entropy[:, 0]])
+        return float(np.median((coupling / bend)[coupling > 0])) if coupling.any() else 1.0
+
+    def report(self, mu: np.ndarray, xi: np.ndarray, rho: float) -> Report:
+        """Evaluate a point, with w and A mu afresh, free of the drift of incremental updates."""
+        residual = np.zeros(self.n_multipliers)
+        found = self._over_graphs(residuals, mu, xi, residual)
+        penalty, linear, violation = np.sum(found, axis=0) / [2 * rho, 1, 1]
+        w, gain = self._weigh(mu)
+        smooth = self.strength / 2 * float(np.dot(w, w))
+        kept = w.astype(self.dtype).astype(np.float64)  # as the dtype of the problem can keep them
+        primal = self.strength / 2 * float(np.dot(kept, kept))
+        losses, largest = zip(*self._over_graphs(bound_losses, kept, mu, xi - residual / rho), strict=True)
+        primal += sum(losses) if max(largest) <= REACH else np.inf
+        v, most = self._weigh(self.correct(mu))
+        norm = self.strength * float(np.dot(v, v))
+        share = min(1.0, most / norm) if norm > 0 else 1.0  # of the way from s, where D is 0, to the corrected point
+        dual = share * (most - share * norm / 2) - ROUNDING * share * (abs(most) + share * norm)
+        return Report(
+            w,
+            residual,
+            augmented_dual=(gain - smooth + linear - penalty) / self.n,
+            augmented_primal=(primal + penalty) / self.n,
+            violation=violation,
+            primal=primal / self.n,
+            dual=max(dual, 0.0) / self.n,
+        )
+
+    def _weigh(self, mu: np.ndarray) -> tuple[np.ndarray, float]:
+        """The weights w(mu), and the costs and the entropy of mu."""
+        w = np.zeros((len(self.ranges), self.n_weights))
+        gains = self.ranges.run(
+            lambda k, lo, hi: weigh(self.problem, self.layout, self._scratches[k], self.strength, mu, w[k], lo, hi)
+        )
+        return w.sum(axis=0), sum(gains)
+
+    def _over_graphs(self, function: Callable, *arguments: Any) -> list[Any]:
+        return self.ranges.run(
+            lambda k, lo, hi: function(self.problem, self.layout, self._scratches[k], *arguments, lo, hi)
+        )
+
+
+def _check_trees(trees: np.ndarray | None, problem: PairwiseProblem) -> None:
+    if trees is not None and (np.shape(trees) != problem.ends.shape or not np.all(trees > 0)):
+        raise ValueError(f"trees must hold two positive numbers for each of the {len(problem.ends)} edges.")
+
+
+def _stiffness(cliques: Cliques) -> np.ndarray:
+    """Directions within a simplex add up to zero, so that those of untied parts are stretched by ||x|| alone."""
+    norms = np.zeros(len(cliques.kind))
+    squared_norms(cliques.features, cliques.row, np.zeros(cliques.n_features), norms)
+    columns = [cliques.column[lo:hi] for lo, hi in zip(cliques.first[:-1], cliques.first[1:], strict=True)]
+    ties = np.array([np.bincount(column[column >= 0]).max() for column in columns], np.int64)
+    return norms * ties[cliques.kind]

@@ -1,0 +1,1 @@
+"""Boxes: one of the boxes of each image, scored by its cells."""

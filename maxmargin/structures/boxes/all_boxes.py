@@ -1,0 +1,159 @@
+"""Scans of all boxes of an image, O(H^2 W^2): sums over all, the best around each cell, several that are apart."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from maxmargin.arrays.blocks import new_blocks
+from maxmargin.arrays.views import matrix
+from maxmargin.execution.passes import Passes
+from maxmargin.inference import NONE, find_scores, run
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.structures.boxes.subwindow import Image, box_cost, meet, sum_columns, sum_from_top
+
+NEGLIGIBLE = -40.0  # the logarithm of a share that does not matter
+
+
+@helper
+def sum_of_exponentials(image, top_score, corners):
+    """Sum exp(score - top_score) over all outputs, and the same times their costs; then the share of the empty box.
+
+    Each term is also written to the four corners of its box: prefix sums of `corners` over rows and columns are then
+    the sums over the boxes that contain a cell.
+    """
+    for row in range(corners.shape[0]):
+        for column in range(corners.shape[1]):
+            corners[row, column] = 0
+    height = image.positive.shape[0] - 1
+    width = image.positive.shape[1]
+    none = 0.0
+    costs = box_cost(image.truth, 0, 0, 0, 0)
+    if image.has_none:
+        none = math.exp(max(min(image.weight * costs - top_score, 0.0), NEGLIGIBLE))
+    total = none
+    costs *= none
+    top_score -= image.constant
+    for top in range(height):
+        for bottom in range(top + image.smallest[0], height + 1):
+            sum_columns(image, top, bottom)
+            for left in range(width):
+                for right in range(left + image.smallest[1], width + 1):
+                    cost = box_cost(image.truth, top, left, bottom, right)
+                    gap = image.sums[0, right] - image.sums[0, left] + image.weight * cost - top_score
+                    if gap > NEGLIGIBLE:
+                        term = math.exp(min(gap, 0.0))  # above zero by rounding only
+                        total += term
+                        costs += term * cost
+                        corners[top, left] += term
+                        corners[bottom, left] -= term
+                        corners[top, right] -= term
+                        corners[bottom, right] += term
+    return total, costs, none
+
+
+@helper
+def best_around_cells(image, best):
+    """best[r, c] = the highest score of a box that contains the cell, by enumeration of all boxes, O(H^2 W^2)."""
+    height, width = best.shape
+    least_height, least_width = image.smallest
+    through = image.sums[1]  # of the boxes of one top, and of a bottom or one further down: the best through a column
+    for row in range(height):
+        for column in range(width):
+            best[row, column] = 2 * IMPOSSIBLE
+    for top in range(height - least_height + 1):
+        for column in range(width):
+            through[column] = 2 * IMPOSSIBLE
+        for bottom in range(height, top + least_height - 1, -1):
+            sum_columns(image, top, bottom)
+            for left in range(width - least_width + 1):
+                score = 2 * IMPOSSIBLE
+                for column in range(width - 1, left - 1, -1):
+                    right = column + 1
+                    if right >= left + least_width:
+                        gain = image.sums[0, right] - image.sums[0, left]
+                        if image.weight > 0:
+                            gain += image.weight * box_cost(image.truth, top, left, bottom, right)
+                        score = max(score, gain)
+                    through[column] = max(through[column], score)
+            first = top if bottom == top + least_height else bottom - 1
+            for row in range(first, bottom):
+                for column in range(width):
+                    best[row, column] = max(best[row, column], through[column] + image.constant)
+
+
+@helper
+def is_apart(found, count, threshold, top, left, bottom, right):
+    """Whether a box overlaps none of those found by more than a threshold of the IoU."""
+    for k in range(count):
+        shared, joint = meet((found[k, 0], found[k, 1], found[k, 2], found[k, 3]), top, left, bottom, right)
+        if shared / joint > threshold:
+            return False
+    return True
+
+
+@helper
+def detect(image, threshold, least, boxes, values):
+    """Find boxes one after the other: the best one that is apart from those before and has a score above `least`.
+
+    Return how many there are. Each takes one scan of all pairs of rows, and of columns where these promise more.
+    """
+    height, width = image.positive.shape[0] - 1, image.positive.shape[1]
+    sums = image.sums
+    least_height, least_width = image.smallest
+    for count in range(values.size):
+        best = least - image.constant
+        for top in range(height - least_height + 1):
+            for bottom in range(top + least_height, height + 1):
+                sum_columns(image, top, bottom)
+                highest = sums[0, width]  # the highest sum from a column on
+                for left in range(width - least_width, -1, -1):
+                    highest = max(highest, sums[0, left + least_width])
+                    if highest - sums[0, left] <= best:
+                        continue
+                    for right in range(left + least_width, width + 1):
+                        score = sums[0, right] - sums[0, left]
+                        if score > best and is_apart(boxes, count, threshold, top, left, bottom, right):
+                            best = score
+                            boxes[count, 0] = top
+                            boxes[count, 1] = left
+                            boxes[count, 2] = bottom
+                            boxes[count, 3] = right
+        if best <= least - image.constant:
+            return count
+        values[count] = best + image.constant
+    return values.size
+
+
+@kernel
+def _detect(problem, w, n_parts, shapes, smallest, threshold, least, boxes, values, counts, room, lo, hi, scratch):
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        if not find_scores(problem, w, i, theta):
+            return i
+        height, width = shapes[i]
+        positive = matrix(room.values, room.start[i], height + 1, width)
+        negative = matrix(room.values, room.start[i] + positive.size, height + 1, width)
+        sums = matrix(room.values, room.start[i] + 2 * positive.size, 2, width + 1)
+        sum_from_top(matrix(theta, 0, height, width), positive, negative)
+        constant = np.float64(theta[height * width + 1]) if theta.size > height * width + 1 else 0.0
+        image = Image(positive, negative, sums, 0.0, (0, 0, 0, 0), (smallest[0], smallest[1]), False, constant)
+        counts[i] = detect(image, threshold, least, boxes[i], values[i])
+    return NONE
+
+
+def detections(
+    problem: Any, w: np.ndarray, max_boxes: int, threshold: float, min_score: float, n_jobs: int | None = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For every image boxes of at least a score that overlap no better one by more than a threshold, best first."""
+    passes = Passes(problem, n_jobs)
+    height, width = problem.shapes.T
+    room, counts = new_blocks((height + 1) * 2 * width + 2 * (width + 1), np.float64), np.zeros(passes.n, np.int64)
+    boxes, values = np.zeros((passes.n, max_boxes, 4), np.int32), np.zeros((passes.n, max_boxes))
+    least = np.nextafter(max(min_score, IMPOSSIBLE), -np.inf)
+    args = problem.shapes, problem.smallest, float(threshold), least, boxes, values, counts, room
+    run(passes, _detect, w, passes.part_sizes, *args)
+    return [(boxes[i, :count], values[i, :count]) for i, count in enumerate(counts.tolist())]

@@ -1,0 +1,1 @@
+"""Chains: labels of the positions of sequences."""

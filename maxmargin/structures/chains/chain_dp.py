@@ -1,0 +1,242 @@
+"""Dynamic programs on a chain: Viterbi, its K best paths and max-marginals.
+
+All take `nodes`, the T x L potentials of (position, label), and `pairs`, the L x L potentials of transitions. Tables
+have at least T rows and `padded(L)` columns; what is in those beyond the labels is never looked at. Viterbi's
+`forward[t, b]` is the best score of a path that ends in label b at t, `arrivals[t, b]` the same before the node's own
+potential is added.
+
+Both are relative, or float32 would lose the differences of labels in what long chains add up to. Row t of `forward`
+lacks what row t - 1 lacks plus the highest number there, the same for all labels; row t of `arrivals` lacks what row
+t - 1 of `forward` does. With potentials of nodes within N and of pairs within P, all of them possible, the three
+additions of a position give numbers within 2 P + N (arrivals), P + 2 N (the node's potential less the highest) and
+P + N (forward). So a position adds rounding errors of at most 4 u (N + P), where u = eps / 2, and as maxima do not
+enlarge errors, the path that is found is within 4 eps T (N + P) of the best one: a few times what the rounding of the
+potentials themselves can decide. What rows lack is summed in float64.
+"""
+
+from __future__ import annotations
+
+from maxmargin.arrays.lanes import BLOCK, LANES, at, copy_row, fetch, highest, plus, store, upper
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.dispatch import helper
+
+# Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
+exact = helper(fastmath={"nnan", "ninf", "nsz"})
+
+
+@exact
+def viterbi(nodes, pairs, forward, arrivals, table):
+    """Fill the tables of the best paths, and `table` with the pairs, in padded rows; return what the last row lacks."""
+    length, n_labels = nodes.shape
+    for a in range(n_labels):
+        copy_row(pairs, a, table, a, n_labels)
+    copy_row(nodes, 0, forward, 0, n_labels)
+    lacking = 0.0
+    for t in range(1, length):
+        find_arrivals(forward, t - 1, table, n_labels, arrivals, t)
+        top = highest_of(forward, t - 1, n_labels)  # of the row before: the next one need not wait for it
+        add_rows(arrivals, nodes, t, -top, forward, n_labels)
+        lacking += top
+    return lacking
+
+
+@exact
+def find_arrivals(rows, s, table, n, out, t):
+    """out[t, b] = max_a {rows[s, a] + table[a, b]} over n labels a."""
+    width = out.shape[1]
+    last = width - LANES
+    for c0 in range(0, width, BLOCK):  # four vectors in registers; where there are fewer, the last more than once
+        c1 = min(c0 + LANES, last)
+        c2 = min(c0 + 2 * LANES, last)
+        c3 = min(c0 + 3 * LANES, last)
+        x = at(rows, s, 0)
+        even0 = plus(x, fetch(table, 0, c0))
+        even1 = plus(x, fetch(table, 0, c1))
+        even2 = plus(x, fetch(table, 0, c2))
+        even3 = plus(x, fetch(table, 0, c3))
+        odd0 = even0  # two sources at a time: each comparison has to wait for the last one
+        odd1 = even1
+        odd2 = even2
+        odd3 = even3
+        a = 1
+        while a + 2 <= n:
+            x = at(rows, s, a)
+            even0 = upper(plus(x, fetch(table, a, c0)), even0)
+            even1 = upper(plus(x, fetch(table, a, c1)), even1)
+            even2 = upper(plus(x, fetch(table, a, c2)), even2)
+            even3 = upper(plus(x, fetch(table, a, c3)), even3)
+            x = at(rows, s, a + 1)
+            odd0 = upper(plus(x, fetch(table, a + 1, c0)), odd0)
+            odd1 = upper(plus(x, fetch(table, a + 1, c1)), odd1)
+            odd2 = upper(plus(x, fetch(table, a + 1, c2)), odd2)
+            odd3 = upper(plus(x, fetch(table, a + 1, c3)), odd3)
+            a += 2
+        if a < n:
+            x = at(rows, s, a)
+            even0 = upper(plus(x, fetch(table, a, c0)), even0)
+            even1 = upper(plus(x, fetch(table, a, c1)), even1)
+            even2 = upper(plus(x, fetch(table, a, c2)), even2)
+            even3 = upper(plus(x, fetch(table, a, c3)), even3)
+        store(out, t, c0, upper(even0, odd0))
+        store(out, t, c1, upper(even1, odd1))
+        store(out, t, c2, upper(even2, odd2))
+        store(out, t, c3, upper(even3, odd3))
+
+
+@exact
+def highest_of(rows, t, n):
+    """The largest of rows[t, :n]."""
+    if n < LANES:
+        top = rows[t, 0]
+        for c in range(1, n):
+            top = max(top, rows[t, c])
+        return top
+    tops = fetch(rows, t, 0)
+    for c in range(LANES, n, LANES):
+        tops = upper(tops, fetch(rows, t, min(c, n - LANES)))
+    return highest(tops)
+
+
+@exact
+def add_rows(left, right, t, shift, out, n):
+    """out[t, :n] = left[t, :n] + (right[t, :n] + shift)."""
+    if n < LANES:
+        for c in range(n):
+            out[t, c] = left[t, c] + (right[t, c] + shift)
+    else:
+        for c in range(0, n, LANES):
+            first = min(c, n - LANES)
+            store(out, t, first, plus(fetch(left, t, first), plus(shift, fetch(right, t, first))))
+
+
+@exact
+def best_source(pairs, forward, arrivals, t, b):
+    """The lowest label a at t - 1 on a best path into label b at t."""
+    a = 0
+    while a < pairs.shape[0] - 1 and forward[t - 1, a] + pairs[a, b] < arrivals[t, b]:
+        a += 1
+    return a
+
+
+@exact
+def backtrack(pairs, forward, arrivals, length, y):
+    """Write the best path into `y`; of several, the one that is lowest when read from the end.
+
+    Return its score, relative as the last row is.
+    """
+    last = length - 1
+    label = 0
+    for b in range(1, pairs.shape[0]):
+        if forward[last, b] > forward[last, label]:
+            label = b
+    y[last] = label
+    for t in range(last, 0, -1):
+        label = best_source(pairs, forward, arrivals, t, label)
+        y[t - 1] = label
+    return forward[last, y[last]]
+
+
+@exact
+def insert(values, branches, first, value, parent, t, label):
+    """Insert a branch into the list, sorted by falling value, of which the entries before `first` are final."""
+    k = values.size - 1
+    if values[k] >= value or k < first:
+        return
+    while k > first and values[k - 1] < value:
+        values[k] = values[k - 1]
+        for field in range(3):
+            branches[k, field] = branches[k - 1, field]
+        k -= 1
+    values[k] = value
+    branches[k, 0] = parent
+    branches[k, 1] = t
+    branches[k, 2] = label
+
+
+@exact
+def list_best(values, branches, best, end):
+    """Make a list of the best output alone, whose score is `best` and which branches off nowhere, at `end`."""
+    for k in range(values.size):
+        values[k] = 2 * IMPOSSIBLE
+    insert(values, branches, 0, best, 0, end, 0)
+
+
+@exact
+def k_best(pairs, forward, arrivals, lacking, length, outputs, values, level, branches):
+    """Write the K best paths and their scores, best first, as long as they have a weight; return how many there are.
+
+    `lacking` is what the last row lacks.
+
+    Every path but the best follows a better one from the end down to some position t and branches off there. The
+    list holds the K best branches (parent path, t, label at t) found so far: once entry k is reached it is final, and
+    following it down the tables yields its own branches. Cost O(T L^2 + K T L), exact. After k paths, a score of at
+    most (their sum - level) / k has no weight.
+    """
+    n_labels = pairs.shape[0]
+    nothing = 2 * IMPOSSIBLE * length
+    for k in range(values.size):
+        values[k] = nothing
+    best_end = lacking + highest_of(forward, length - 1, n_labels)
+    least = max(IMPOSSIBLE / 2, best_end - level)
+    for label in range(n_labels):
+        value = lacking + forward[length - 1, label]
+        if value > least:
+            insert(values, branches, 0, value, -1, length - 1, label)
+    total = 0.0
+    for k in range(values.size):
+        if values[k] <= least:
+            return k
+        total += values[k]
+        least = max(least, (total - level) / (k + 1))
+        parent = branches[k, 0]
+        branch = branches[k, 1]
+        label = branches[k, 2]
+        for t in range(branch + 1, length):
+            outputs[k, t] = outputs[parent, t]
+        outputs[k, branch] = label
+        for t in range(branch, 0, -1):
+            best = best_source(pairs, forward, arrivals, t, label)
+            for a in range(n_labels):
+                if a != best:
+                    value = values[k] - (arrivals[t, label] - (forward[t - 1, a] + pairs[a, label]))
+                    if value > least:
+                        insert(values, branches, k + 1, value, k, t - 1, a)
+            label = best
+            outputs[k, t - 1] = label
+    return values.size
+
+
+@exact
+def max_marginals(nodes, pairs, forward, backward, lacking, best):
+    """best[t, b], the score of the best path through label b at t, from Viterbi's `forward`; fills `backward`.
+
+    The best path goes through a label of each position, so the highest of each row is its score.
+    """
+    length, n_labels = nodes.shape
+    total = lacking + highest_of(forward, length - 1, n_labels)
+    for b in range(n_labels):
+        backward[length - 1, b] = 0
+    for t in range(length - 1, -1, -1):
+        for b in range(n_labels):
+            best[t, b] = forward[t, b] + backward[t, b]
+        subtract_highest(best, t, n_labels)
+        for b in range(n_labels):
+            best[t, b] += total
+        if t > 0:
+            for a in range(n_labels):
+                onward = pairs[a, 0] + (nodes[t, 0] + backward[t, 0])
+                for b in range(1, n_labels):
+                    onward = max(onward, pairs[a, b] + (nodes[t, b] + backward[t, b]))
+                backward[t - 1, a] = onward
+            subtract_highest(backward, t - 1, n_labels)
+
+
+@exact
+def subtract_highest(rows, t, n_labels):
+    """Make the highest of the labels in a row zero; return what it was."""
+    top = rows[t, 0]
+    for b in range(1, n_labels):
+        top = max(top, rows[t, b])
+    for b in range(n_labels):
+        rows[t, b] -= top
+    return top

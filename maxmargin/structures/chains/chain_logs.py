@@ -1,0 +1,134 @@
+"""Sums over all labellings of a chain in logarithms: forward-backward that is safe for any potentials.
+
+Arguments and tables are those of `chain_sums`, whose probabilities underflow where potentials
+differ by hundreds. A pair of labels takes one exponential on the way forward and one on the way back, where the shares
+of the labels that may follow another are kept until it is known how probable that one is.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from maxmargin.arrays.lanes import (
+    LANES,
+    at,
+    copy_row,
+    exp,
+    fetch,
+    highest,
+    plus,
+    splat,
+    store,
+    times,
+    total,
+    upper,
+)
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.structures.chains.chain_dp import exact, subtract_highest
+
+
+@exact
+def log_forward(nodes, pairs, tables):
+    """Fill forward[t, b] with the log of the sum over paths that end in label b at t, up to a constant for each t.
+
+    The largest of each t is zero, so that rounding is that of the potentials, not of their sums. Return the
+    log-partition function.
+    """
+    length, n_labels = nodes.shape
+    forward = tables.forward
+    tops = tables.gains
+    pad_pairs(pairs, tables)
+    table = tables.factors[1]
+    number = nodes.dtype.type
+    copy_row(nodes, 0, forward, 0, n_labels)
+    log_z = np.float64(subtract_highest(forward, 0, n_labels))
+    for t in range(1, length):
+        for c in range(0, table.shape[1], LANES):
+            top = plus(at(forward, t - 1, 0), fetch(table, 0, c))
+            for a in range(1, n_labels):
+                top = upper(top, plus(at(forward, t - 1, a), fetch(table, a, c)))
+            low = times(number(-1), top)
+            sums = splat(number(0))
+            for a in range(n_labels):
+                sums = plus(sums, exp(plus(low, plus(at(forward, t - 1, a), fetch(table, a, c)))))
+            store(tops, 0, c, top)
+            store(forward, t, c, sums)
+        for b in range(n_labels):
+            forward[t, b] = nodes[t, b] + (tops[0, b] + math.log(forward[t, b]))
+        log_z += subtract_highest(forward, t, n_labels)
+    sum_of_shares = 0.0
+    for b in range(n_labels):
+        sum_of_shares += math.exp(forward[length - 1, b])
+    return log_z + math.log(sum_of_shares)
+
+
+@exact
+def log_backward(nodes, means, counts, tables):
+    """After `log_forward`: marginals into `means`, expected transitions into `counts`.
+
+    The marginals of each position, and the labels that follow a label, are divided by their sum.
+    """
+    length, n_labels = nodes.shape
+    backward = tables.backward
+    table = tables.factors[1]
+    follow = tables.factors[0]
+    rows = tables.gains  # of the scores from a label on, and of the inverse sums of their exponentials
+    number = nodes.dtype.type
+    width = table.shape[1]
+    for b in range(n_labels):
+        backward[length - 1, b] = 0
+        for a in range(n_labels):
+            counts[a, b] = 0
+    fill_marginals(tables.forward, backward, means, length - 1)
+    for t in range(length - 1, 0, -1):
+        store(rows, 0, width - LANES, splat(number(IMPOSSIBLE)))
+        for b in range(n_labels):
+            rows[0, b] = nodes[t, b] + backward[t, b]
+        for a in range(n_labels):
+            tops = plus(fetch(table, a, 0), fetch(rows, 0, 0))
+            for c in range(LANES, width, LANES):
+                tops = upper(tops, plus(fetch(table, a, c), fetch(rows, 0, c)))
+            top = highest(tops)
+            sums = splat(number(0))
+            for c in range(0, width, LANES):
+                share = exp(plus(-top, plus(fetch(table, a, c), fetch(rows, 0, c))))
+                store(follow, a, c, share)
+                sums = plus(sums, share)
+            sum_of_shares = total(sums)
+            rows[1, a] = number(1) / sum_of_shares
+            backward[t - 1, a] = top + math.log(sum_of_shares)
+        subtract_highest(backward, t - 1, n_labels)
+        fill_marginals(tables.forward, backward, means, t - 1)
+        for a in range(n_labels):
+            share = means[t - 1, a] * rows[1, a]
+            if share > 0:
+                for b in range(n_labels):
+                    counts[a, b] += share * follow[a, b]
+
+
+@exact
+def fill_marginals(forward, backward, means, t):
+    """Fill means[t] with the probabilities of the labels at t."""
+    n_labels = means.shape[1]
+    for b in range(n_labels):
+        means[t, b] = forward[t, b] + backward[t, b]
+    subtract_highest(means, t, n_labels)
+    sum_of_shares = 0.0
+    for b in range(n_labels):
+        means[t, b] = math.exp(means[t, b])
+        sum_of_shares += means[t, b]
+    for b in range(n_labels):
+        means[t, b] /= sum_of_shares
+
+
+@exact
+def pad_pairs(pairs, tables):
+    """Put the pairs into padded rows, in place of their exponentials."""
+    n_labels = pairs.shape[0]
+    table = tables.factors[1]
+    tables.known[0, 0] = 2 * IMPOSSIBLE
+    for a in range(n_labels):
+        store(table, a, table.shape[1] - LANES, splat(pairs.dtype.type(IMPOSSIBLE)))
+        copy_row(pairs, a, table, a, n_labels)

@@ -1,0 +1,145 @@
+"""Candidate sets: each example has a list of outputs of its own, with a row of features and a cost each.
+
+An output is the index of a candidate, as a row of one integer; the parts are the indicators of the candidates. All
+oracles go through the whole list. There is one weight per feature.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin import problem as generics
+from maxmargin.arrays.vectors import first_best
+from maxmargin.execution.threads import aligned
+from maxmargin.features import as_matrix, rows_of, score_parts, spread_parts, squared_norm_parts
+from maxmargin.runtime.dispatch import implements
+from maxmargin.smoothing import has_weight
+
+
+class CandidateProblem(NamedTuple):
+    """Candidates stored one after the other; those of example i are the rows offsets[i]:offsets[i + 1]."""
+
+    features: Any
+    offsets: np.ndarray  # (n + 1,) int64
+    labels: np.ndarray  # (n,) int32, the true candidates
+    costs: np.ndarray  # (N,) the cost of each candidate, zero for the true ones
+    n_features: int
+
+
+class CandidateWork(NamedTuple):
+    """The buffer of direction norms."""
+
+    spread: np.ndarray  # (F,)
+
+
+@implements(generics.true_outputs, CandidateProblem)
+def true_choices(problem):
+    return problem.labels[:, np.newaxis]
+
+
+@implements(generics.new_weights, CandidateProblem)
+def new_candidate_weights(problem):
+    return np.zeros(problem.n_features, problem.costs.dtype)
+
+
+@implements(generics.part_sizes, CandidateProblem)
+def candidate_part_sizes(problem):
+    return np.diff(problem.offsets)
+
+
+@implements(generics.squared_diameters, CandidateProblem)
+def candidate_squared_diameters(problem):
+    """By the largest distance from the mean of an example's candidates."""
+    rows = as_matrix(problem.features, int(problem.offsets[-1])).astype(np.float64)
+    lengths = np.diff(problem.offsets)
+    example = np.repeat(np.arange(lengths.size), lengths)
+    means = sp.diags_array(1 / lengths) @ rows_of(problem.offsets) @ rows
+    away = rows - means[example]
+    return 4 * np.maximum.reduceat(np.asarray((away * away).sum(axis=1)).ravel(), problem.offsets[:-1])
+
+
+@implements(generics.workspace, CandidateProblem)
+def candidate_workspace(problem, n_best):
+    return CandidateWork(spread=aligned((problem.n_features,), problem.costs.dtype))
+
+
+@implements(generics.scores, CandidateProblem)
+def candidate_scores(problem, w, i, theta):
+    score_parts(problem.features, w, problem.offsets[i], problem.offsets[i + 1], theta)
+
+
+@implements(generics.spread, CandidateProblem)
+def spread_candidates(problem, w, i, delta, scale):
+    spread_parts(problem.features, w, problem.offsets[i], problem.offsets[i + 1], delta, scale)
+
+
+@implements(generics.squared_norm, CandidateProblem)
+def candidate_squared_norm(problem, i, delta, work):
+    return squared_norm_parts(problem.features, problem.offsets[i], problem.offsets[i + 1], delta, work.spread)
+
+
+@implements(generics.augment, CandidateProblem)
+def augment_candidates(problem, i, theta):
+    lo = problem.offsets[i]
+    for k in range(theta.size):
+        theta[k] += problem.costs[lo + k]
+
+
+# What follows holds for every problem whose outputs are one choice among parts: `class_problem`, too.
+
+
+@implements(generics.add_output, CandidateProblem)
+def add_choice(problem, i, y, scale, mu):
+    mu[y[0]] += scale
+
+
+@implements(generics.score_output, CandidateProblem)
+def score_choice(problem, i, theta, y):
+    return theta[y[0]]
+
+
+@implements(generics.max_oracle, CandidateProblem)
+def best_choice(problem, i, theta, y, work):
+    y[0] = first_best(theta)
+    return theta[y[0]]
+
+
+@implements(generics.topk_oracle, CandidateProblem)
+def best_k_choices(problem, i, theta, outputs, values, level, work):
+    count = 0
+    for k in range(theta.size):
+        if count == values.size and theta[k] <= values[count - 1]:
+            continue
+        count = min(count + 1, values.size)
+        place = count - 1
+        while place > 0 and values[place - 1] < theta[k]:  # among equals, the first candidate comes first
+            values[place] = values[place - 1]
+            outputs[place, 0] = outputs[place - 1, 0]
+            place -= 1
+        values[place] = theta[k]
+        outputs[place, 0] = k
+    while not has_weight(values, count - 1, level):
+        count -= 1
+    return count
+
+
+@implements(generics.exp_oracle, CandidateProblem)
+def softmax_of_choices(problem, i, theta, mu, work):
+    top = np.float64(theta[first_best(theta)])
+    total = 0.0
+    for k in range(theta.size):
+        mu[k] = math.exp(theta[k] - top)
+        total += mu[k]
+    for k in range(theta.size):
+        mu[k] /= total
+    return top + math.log(total)
+
+
+@implements(generics.max_marginals, CandidateProblem)
+def scores_of_choices(problem, i, theta, out, work):
+    for k in range(theta.size):
+        out[k] = theta[k]

@@ -1,0 +1,122 @@
+"""Classes: every example has the same outputs, and each class its own weights.
+
+An output is the index of a class, as a row of one integer; the parts are the indicators of the classes. The weights
+have the shape (F, L), flat.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin import problem as generics
+from maxmargin.arrays.vectors import first_best
+from maxmargin.arrays.views import matrix
+from maxmargin.features import score_rows, spread_rows
+from maxmargin.runtime.dispatch import implements
+from maxmargin.structures.choices import candidate_problem as candidates
+
+
+class MulticlassProblem(NamedTuple):
+    """One row of features per example."""
+
+    features: Any
+    labels: np.ndarray  # (n,) int32, the true classes
+    cost_matrix: np.ndarray  # (L, L) cost of predicting the column where the row is true; zero diagonal
+    squared_norms: np.ndarray  # (n,) of the rows
+    n_features: int
+
+
+@implements(generics.new_weights, MulticlassProblem)
+def new_class_weights(problem):
+    return np.zeros(problem.n_features * len(problem.cost_matrix), problem.cost_matrix.dtype)
+
+
+@implements(generics.part_sizes, MulticlassProblem)
+def class_part_sizes(problem):
+    return np.full(problem.labels.size, len(problem.cost_matrix))
+
+
+@implements(generics.squared_diameters, MulticlassProblem)
+def class_squared_diameters(problem):
+    return 2 * problem.squared_norms.astype(np.float64)
+
+
+@implements(generics.workspace, MulticlassProblem)
+def class_workspace(problem, n_best):
+    return None
+
+
+@implements(generics.scores, MulticlassProblem)
+def class_scores(problem, w, i, theta):
+    n_classes = theta.size
+    score_rows(problem.features, matrix(w, 0, problem.n_features, n_classes), i, i + 1, matrix(theta, 0, 1, n_classes))
+
+
+@implements(generics.spread, MulticlassProblem)
+def spread_classes(problem, w, i, delta, scale):
+    n_classes = delta.size
+    weights = matrix(w, 0, problem.n_features, n_classes)
+    spread_rows(problem.features, weights, i, i + 1, matrix(delta, 0, 1, n_classes), scale)
+
+
+@implements(generics.squared_norm, MulticlassProblem)
+def class_squared_norm(problem, i, delta, work):
+    total = 0.0
+    for k in range(delta.size):
+        total += delta[k] * delta[k]
+    return problem.squared_norms[i] * total
+
+
+@implements(generics.augment, MulticlassProblem)
+def augment_classes(problem, i, theta):
+    for k in range(theta.size):
+        theta[k] += problem.cost_matrix[problem.labels[i], k]
+
+
+@implements(generics.block_oracle, MulticlassProblem)
+def best_mixture(problem, i, theta, curvature, mu, delta, work):
+    """By projection to the simplex (Crammer, Singer 2001), as all outputs have the same features.
+
+    The threshold rises to where what is above it sums to 1.
+    """
+    label = problem.labels[i]
+    bend = curvature * problem.squared_norms[i]
+    best = first_best(theta)
+    top = np.float64(theta[best])
+    inverse = 1 / bend if bend > 0 else 0.0
+    highest = -np.inf
+    for k in range(theta.size):
+        # How far below the best class, in units of weight: large scores in common would take digits away.
+        delta[k] = mu[k] + (theta[k] - theta[best]) * inverse + (1 if k == label else 0)
+        highest = max(highest, delta[k])
+    threshold = -np.inf
+    rise = highest - 1
+    while rise > threshold:
+        threshold = rise
+        total = 0.0
+        count = 0
+        for k in range(theta.size):
+            if delta[k] > threshold:
+                total += delta[k]
+                count += 1
+        rise = (total - 1) / count if count > 0 else threshold
+    moved = 0.0
+    for k in range(theta.size):
+        weight = max(delta[k] - threshold, 0.0)
+        if bend <= 0:
+            weight = 1.0 if k == best else 0.0
+        delta[k] = weight - mu[k]
+        moved += delta[k] if k != label else 0.0
+    delta[label] = -moved
+    return top
+
+
+implements(generics.true_outputs, MulticlassProblem)(candidates.true_choices)
+implements(generics.add_output, MulticlassProblem)(candidates.add_choice)
+implements(generics.score_output, MulticlassProblem)(candidates.score_choice)
+implements(generics.max_oracle, MulticlassProblem)(candidates.best_choice)
+implements(generics.topk_oracle, MulticlassProblem)(candidates.best_k_choices)
+implements(generics.exp_oracle, MulticlassProblem)(candidates.softmax_of_choices)
+implements(generics.max_marginals, MulticlassProblem)(candidates.scores_of_choices)

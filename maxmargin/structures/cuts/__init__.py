@@ -1,0 +1,1 @@
+"""Cuts: binary labels on graphs with attractive edges, by maximum flows."""

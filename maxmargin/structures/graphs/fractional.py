@@ -1,0 +1,181 @@
+"""Graphs whose outputs are points of the local polytope: over-generating training (Finley, Joachims 2008).
+
+The max oracle then is the relaxation itself, a linear program, and the loss that solvers minimise is `RelaxedLoss`
+without entropy: at least the hinge loss, and equal to it where relaxations are tight. An output is a row with the
+number of units of each part, 2**30 of which are one, and satisfies the constraints exactly: parts of a node add up to
+one, rows and columns of an edge to the parts of its nodes. With as many numbers as there are parts in every stored
+output, this is for graphs of some thousand parts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin import problem as generics
+from maxmargin.arrays.blocks import Blocks, starts_of
+from maxmargin.execution.threads import aligned
+from maxmargin.problem import bound_oracle, score_output
+from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures.cuts.max_flow import Arcs
+from maxmargin.structures.graphs.cliques import Cliques
+from maxmargin.structures.graphs.graph_problem import share_generics
+from maxmargin.structures.graphs.local_polytope import make_uniform, maximise, shape_of
+from maxmargin.structures.graphs.messages import copy_potentials
+
+UNITS = 2**30
+RELAXATION_WORK = 300.0  # operations per part: a few, there and back, in some dozen rounds
+
+
+class FractionalProblem(NamedTuple):
+    """A `PairwiseProblem` with what its relaxation needs."""
+
+    nodes: Cliques
+    edges: Cliques
+    ends: np.ndarray
+    labels: np.ndarray
+    cost: np.ndarray
+    arcs: Arcs
+    ends_at: np.ndarray  # as in `LoopyProblem`
+
+
+class FractionalWork(NamedTuple):
+    """Where the relaxation of every example got to, and buffers for the largest graph."""
+
+    spread: np.ndarray  # as the weights, zero
+    multipliers: np.ndarray
+    means: np.ndarray  # of all examples
+    start: np.ndarray  # (n,) where those of each begin
+    is_begun: np.ndarray  # (n,) bool
+    theta: np.ndarray
+    feasible: np.ndarray
+    delta: np.ndarray
+    scratch: np.ndarray
+
+
+share_generics(
+    FractionalProblem,
+    generics.new_weights,
+    generics.part_sizes,
+    generics.scores,
+    generics.spread,
+    generics.squared_norm,
+    generics.augment,
+)
+
+
+@implements(generics.true_outputs, FractionalProblem)
+def true_points(problem):
+    nodes, edges = problem.nodes, problem.edges
+    start = starts_of(generics.part_sizes(problem))
+    graph = np.repeat(np.arange(len(start) - 1), np.diff(edges.offsets))
+    ends = problem.ends + nodes.offsets[graph][:, np.newaxis]
+    pair = problem.labels[ends[:, 0]] * nodes.n_parts[nodes.kind[ends[:, 1]]] + problem.labels[ends[:, 1]]
+    values = np.zeros(start[-1], np.int32)
+    values[nodes.part + np.repeat(start[:-1], np.diff(nodes.offsets)) + problem.labels] = UNITS
+    values[edges.part + start[graph] + pair] = UNITS
+    return Blocks(values, start)
+
+
+@implements(generics.oracle_work, FractionalProblem)
+def fractional_work(problem):
+    return RELAXATION_WORK
+
+
+@implements(generics.workspace, FractionalProblem)
+def fractional_workspace(problem, n_best):
+    nodes, edges = problem.nodes, problem.edges
+    sizes, n_multipliers = generics.part_sizes(problem), problem.ends_at.max(initial=0) + nodes.n_parts.max()
+    return FractionalWork(
+        spread=aligned((edges.weight[-1],), problem.cost.dtype),
+        multipliers=aligned((n_multipliers,), np.float64),
+        means=aligned((sizes.sum(),), np.float64),
+        start=np.cumsum(sizes) - sizes,
+        is_begun=aligned((len(sizes),), np.bool_),
+        theta=aligned((sizes.max(),), np.float64),
+        feasible=aligned((sizes.max(),), np.float64),
+        delta=aligned((n_multipliers,), np.float64),
+        scratch=aligned((3, max(nodes.n_parts.max(), edges.n_parts.max(initial=0))), np.float64),
+    )
+
+
+@implements(generics.add_output, FractionalProblem)
+def add_point(problem, i, y, scale, mu):
+    for p in range(mu.size):
+        if y[p] != 0:
+            mu[p] += scale * (y[p] / UNITS)
+
+
+@implements(generics.score_output, FractionalProblem)
+def score_point(problem, i, theta, y):
+    total = 0.0
+    for p in range(theta.size):
+        total += theta[p] * (y[p] / UNITS)
+    return total
+
+
+@implements(generics.max_oracle, FractionalProblem)
+def fractional_max(problem, i, theta, y, work):
+    bound_oracle(problem, i, theta, y, work)
+    return score_output(problem, i, theta, y)
+
+
+@implements(generics.bound_oracle, FractionalProblem)
+def fractional_bound(problem, i, theta, y, work):
+    exact = work.theta[: theta.size]
+    feasible = work.feasible[: theta.size]
+    means = work.means[work.start[i] : work.start[i] + theta.size]
+    copy_potentials(theta, exact)
+    if not work.is_begun[i]:
+        make_uniform(problem.nodes, i, means)
+        make_uniform(problem.edges, i, means)
+        work.is_begun[i] = True
+    bound = maximise(problem, i, exact, 0.0, means, work.multipliers, work.delta, feasible, work.scratch)
+    count_units(problem, i, feasible, y, work.scratch)
+    return max(bound, score_output(problem, i, theta, y))
+
+
+@helper
+def count_units(problem, i, mu, y, scratch):
+    """Write mu in units into y: what rounding leaves of a node goes to its largest part, of an edge where both of its
+    ends lack some.
+    """
+    nodes = problem.nodes
+    edges = problem.edges
+    lo = nodes.offsets[i]
+    for c in range(lo, nodes.offsets[i + 1]):
+        at = nodes.part[c]
+        rest = UNITS
+        top = at
+        for p in range(at, at + nodes.n_parts[nodes.kind[c]]):
+            y[p] = np.int32(mu[p] * UNITS)
+            rest -= y[p]
+            top = p if mu[p] > mu[top] else top
+        y[top] += rest
+    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+        n_first, n_second = shape_of(problem, i, e)
+        at = edges.part[e]
+        rows = scratch[0]  # units that are missing in each; floats hold them exactly
+        columns = scratch[1]
+        for x in range(n_first):
+            rows[x] = y[nodes.part[lo + problem.ends[e, 0]] + x]
+        for z in range(n_second):
+            columns[z] = y[nodes.part[lo + problem.ends[e, 1]] + z]
+        for x in range(n_first):
+            for z in range(n_second):
+                p = at + x * n_second + z
+                y[p] = np.int32(min(max(mu[p] * UNITS - 1, 0.0), rows[x], columns[z]))
+                rows[x] -= y[p]
+                columns[z] -= y[p]
+        x = 0
+        z = 0
+        while x < n_first and z < n_second:
+            units = min(rows[x], columns[z])
+            y[at + x * n_second + z] += np.int32(units)
+            rows[x] -= units
+            columns[z] -= units
+            if rows[x] == 0:
+                x += 1
+            else:
+                z += 1

@@ -1,0 +1,192 @@
+"""Labels that are on or off, each by itself: pairwise problems without edges, in the layout that scores fastest.
+
+An output of example i is a row of 0 and 1, one per label. The parts are the indicators of (label, off), one label after
+the other, then those of (label, on), which alone have weights, of the shape (F, L), flat.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin import problem as generics
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.exponential import fast_exp
+from maxmargin.arrays.views import matrix
+from maxmargin.execution.threads import aligned
+from maxmargin.features import score_rows, spread_rows
+from maxmargin.problem import IMPOSSIBLE, max_oracle, score_output
+from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures.chains.chain_dp import insert, list_best
+
+LARGEST_PRODUCT = 1e200  # of factors from 1 to 2, before its logarithm is taken
+
+
+class IndependentProblem(NamedTuple):
+    """One row of features per example."""
+
+    features: Any
+    labels: np.ndarray  # (n L,) int32, 1 for those that are on
+    cost: np.ndarray  # (n L,) cost of getting each wrong
+    squared_norms: np.ndarray  # (n,) of the rows
+    n_features: int
+    n_labels: int
+
+
+class IndependentWork(NamedTuple):
+    """Room for the top-K oracle."""
+
+    branches: np.ndarray  # (K, 3)
+
+
+@implements(generics.true_outputs, IndependentProblem)
+def true_label_sets(problem):
+    return Blocks(problem.labels, problem.n_labels * np.arange(len(problem.squared_norms) + 1))
+
+
+@implements(generics.new_weights, IndependentProblem)
+def new_label_weights(problem):
+    return np.zeros(problem.n_features * problem.n_labels, problem.cost.dtype)
+
+
+@implements(generics.part_sizes, IndependentProblem)
+def label_part_sizes(problem):
+    return np.full(len(problem.squared_norms), 2 * problem.n_labels)
+
+
+@implements(generics.squared_diameters, IndependentProblem)
+def label_squared_diameters(problem):
+    return problem.n_labels * problem.squared_norms.astype(np.float64)
+
+
+@implements(generics.workspace, IndependentProblem)
+def label_workspace(problem, n_best):
+    return IndependentWork(branches=aligned((n_best, 3), np.int64))
+
+
+@implements(generics.scores, IndependentProblem)
+def label_scores(problem, w, i, theta):
+    n_labels = problem.n_labels
+    for label in range(n_labels):
+        theta[label] = 0
+    weights = matrix(w, 0, problem.n_features, n_labels)
+    score_rows(problem.features, weights, i, i + 1, matrix(theta, n_labels, 1, n_labels))
+
+
+@implements(generics.spread, IndependentProblem)
+def spread_labels(problem, w, i, delta, scale):
+    n_labels = problem.n_labels
+    weights = matrix(w, 0, problem.n_features, n_labels)
+    spread_rows(problem.features, weights, i, i + 1, matrix(delta, n_labels, 1, n_labels), scale)
+
+
+@implements(generics.squared_norm, IndependentProblem)
+def label_squared_norm(problem, i, delta, work):
+    total = 0.0
+    for p in range(problem.n_labels, delta.size):
+        total += delta[p] * delta[p]
+    return problem.squared_norms[i] * total
+
+
+@helper
+def part_of(problem, y, label):
+    """The part that a label of an output has."""
+    return label + problem.n_labels * y[label]
+
+
+@implements(generics.augment, IndependentProblem)
+def augment_labels(problem, i, theta):
+    at = i * problem.n_labels
+    for label in range(problem.n_labels):
+        wrong = label + problem.n_labels * (1 - problem.labels[at + label])
+        theta[wrong] += problem.cost[at + label]
+
+
+@implements(generics.add_output, IndependentProblem)
+def add_label_set(problem, i, y, scale, mu):
+    for label in range(problem.n_labels):
+        mu[part_of(problem, y, label)] += scale
+
+
+@implements(generics.score_output, IndependentProblem)
+def score_label_set(problem, i, theta, y):
+    total = 0.0
+    for label in range(problem.n_labels):
+        total += theta[part_of(problem, y, label)]
+    return total
+
+
+@implements(generics.max_oracle, IndependentProblem)
+def best_label_set(problem, i, theta, y, work):
+    for label in range(problem.n_labels):
+        y[label] = theta[problem.n_labels + label] > theta[label]
+    return score_output(problem, i, theta, y)
+
+
+@implements(generics.topk_oracle, IndependentProblem)
+def best_k_label_sets(problem, i, theta, outputs, values, level, work):
+    """Every output but the best is a better one with the first of its changes moved, or one more before it."""
+    n_labels = problem.n_labels
+    max_oracle(problem, i, theta, outputs[0], work)
+    list_best(values, work.branches, score_output(problem, i, theta, outputs[0]), n_labels)
+    least = IMPOSSIBLE / 2
+    total = 0.0
+    for k in range(values.size):
+        if values[k] <= least:
+            return k
+        total += values[k]
+        least = max(least, (total - level) / (k + 1))
+        source = work.branches[k, 0]
+        branch = work.branches[k, 1]
+        for label in range(n_labels):
+            outputs[k, label] = outputs[source, label]
+        if branch < n_labels:
+            outputs[k, branch] = work.branches[k, 2]
+        for label in range(branch):
+            value = values[k] - abs(np.float64(theta[n_labels + label]) - theta[label])
+            if value > max(values[values.size - 1], least):
+                insert(values, work.branches, k + 1, value, k, label, 1 - outputs[k, label])
+    return values.size
+
+
+@implements(generics.exp_oracle, IndependentProblem)
+def label_probabilities(problem, i, theta, mu, work):
+    n_labels = problem.n_labels
+    total = 0.0
+    product = 1.0
+    for label in range(n_labels):
+        difference = np.float64(theta[n_labels + label]) - theta[label]
+        rest = fast_exp(-abs(difference))
+        total += theta[n_labels + label] if difference > 0 else theta[label]
+        product *= 1 + rest
+        if product > LARGEST_PRODUCT:
+            total += math.log(product)
+            product = 1.0
+        likelier = 1 / (1 + rest)
+        mu[n_labels + label] = likelier if difference > 0 else rest * likelier
+        mu[label] = rest * likelier if difference > 0 else likelier
+    return total + math.log(product)
+
+
+@implements(generics.sample_oracle, IndependentProblem)
+def sample_label_sets(problem, i, theta, draws, outputs, work):
+    for k in range(outputs.shape[0]):
+        for label in range(problem.n_labels):
+            difference = np.float64(theta[problem.n_labels + label]) - theta[label]
+            rest = fast_exp(-abs(difference))
+            share = 1 / (1 + rest) if difference > 0 else rest / (1 + rest)
+            outputs[k, label] = draws[k, label] < share
+
+
+@implements(generics.max_marginals, IndependentProblem)
+def label_max_marginals(problem, i, theta, out, work):
+    n_labels = problem.n_labels
+    total = 0.0
+    for label in range(n_labels):
+        total += max(theta[label], theta[n_labels + label])
+    for label in range(n_labels):
+        best = max(theta[label], theta[n_labels + label])
+        out[label] = total - best + theta[label]
+        out[n_labels + label] = total - best + theta[n_labels + label]

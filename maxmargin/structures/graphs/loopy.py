@@ -1,0 +1,262 @@
+"""Graphs of any treewidth: labels of a high score with a bound of the highest one, the best labels where that is known.
+
+Graph by graph, the max oracle is one of
+
+    elimination    exact, where the treewidth allows (`elimination`)
+    cut            exact, where nodes have two states and, at the given potentials, all edges are submodular (`fusion`)
+    relaxation     else: the bound of reweighted message passing and the best labels read off it on the way (`messages`)
+    expansion      the same, improved by expansion moves; and, in either case, node by node given the neighbours
+
+A tight relaxation is exact, too: score and bound are equal. Cuts start from the last flow of their example, relaxations
+from its last multipliers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin import problem as generics
+from maxmargin.arrays.vectors import copy_into
+from maxmargin.execution.threads import aligned
+from maxmargin.problem import METHODS, bound_oracle, is_tight, score_output
+from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures.cuts.max_flow import Arcs, make_arcs
+from maxmargin.structures.graphs import elimination
+from maxmargin.structures.graphs.cliques import Cliques
+from maxmargin.structures.graphs.elimination import Tables, new_tables
+from maxmargin.structures.graphs.elimination_plan import NONE, Plan, make_plan, n_operations
+from maxmargin.structures.graphs.fractional import RELAXATION_WORK, FractionalProblem
+from maxmargin.structures.graphs.fusion import FusionWork, expand, fuse, new_fusion
+from maxmargin.structures.graphs.graph_problem import EliminationProblem, PairwiseProblem, graphs_of, share_generics
+from maxmargin.structures.graphs.local_polytope import bound_score, make_uniform, maximise, share_of_integral
+from maxmargin.structures.graphs.messages import copy_potentials, improve_nodes, read_labels, sweep
+
+ELIMINATION, CUT, RELAXATION, EXPANSION = range(len(METHODS))
+CUT_WORK = 20.0  # operations per part
+MOST_EDGES = 4  # per node, of graphs that are likely to have a cut: planar ones have three, those of labels more
+MOST_ROUNDS = 200  # of message passing, there and back
+SETTLED = 1e-3  # of the gap between bound and labels: rounds that close less are the last
+
+
+class LoopyProblem(NamedTuple):
+    """A `PairwiseProblem` with all that its oracle needs."""
+
+    nodes: Cliques
+    edges: Cliques
+    ends: np.ndarray
+    labels: np.ndarray
+    cost: np.ndarray
+    plan: Plan  # of the graphs of small treewidth
+    arcs: Arcs
+    ends_at: np.ndarray  # (M, 2) int64, the first multiplier of each edge and end
+
+
+class LoopyWork(NamedTuple):
+    """Tables of elimination, flows, multipliers, buffers for the largest graph, and how the last labels were found."""
+
+    spread: np.ndarray  # as the weights, zero
+    tables: Tables
+    fusion: FusionWork
+    flows: np.ndarray  # (M,) the last flow along each edge
+    multipliers: np.ndarray  # of each edge, end and state, when its graph was last relaxed
+    labels: np.ndarray  # (N,) int32, the last labels, which the next ones are not worse than
+    theta: np.ndarray  # potentials
+    y: np.ndarray  # labels
+    means: np.ndarray
+    feasible: np.ndarray
+    delta: np.ndarray  # as the multipliers
+    scratch: np.ndarray  # (3, parts of the largest node or edge)
+    method: np.ndarray  # (n,) int64, of the last call on each example
+    integrality: np.ndarray  # (n,) the share of its nodes whose relaxed mean parts are integral
+
+
+def with_oracles(
+    problem: PairwiseProblem, relaxed: bool = False, most: float = math.inf
+) -> EliminationProblem | LoopyProblem | FractionalProblem:
+    """The same problem with oracles: all, and exact, where every treewidth allows, else a max oracle with a bound.
+
+    Parameters
+    ----------
+    problem : the graphs
+    relaxed : whether outputs are to be points of the local polytope in place of labels, as `fractional` says
+    most : the entries of all tables of a graph up to which it is eliminated, as far as they fit into memory
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import BCFW
+    >>> from maxmargin.features import DenseFeatures
+    >>> from maxmargin.features.linear_map import Gram
+    >>> from maxmargin.structures.graphs.loopy import with_oracles
+    >>> from maxmargin.structures.graphs.graph_problem import make_pairwise
+    >>> none = Gram(np.zeros(0), np.zeros(1, np.int64))
+    >>> nodes, edges = DenseFeatures(np.eye(3), none), DenseFeatures(np.ones((3, 1)), none)
+    >>> ends = np.array([(0, 1), (1, 2), (2, 0)])  # a triangle
+    >>> problem = make_pairwise(nodes, edges, (3, 1), np.array([0, 3]), np.array([0, 3]), ends, np.arange(3) % 2,
+    ...                         np.ones(3), n_states=[2])
+    >>> BCFW().solve(with_oracles(problem), random_state=0).status.name
+    'OPTIMAL'
+    """
+    plan = make_plan([] if relaxed else graphs_of(problem), skips=True, most=most)
+    if not relaxed and (plan.which != NONE).all():
+        return EliminationProblem(*problem, plan=plan)
+    nodes, edges = problem.nodes, problem.edges
+    arcs = make_arcs(nodes.offsets, edges.offsets, problem.ends)
+    graph = np.repeat(np.arange(len(nodes.offsets) - 1), np.diff(edges.offsets))
+    sizes = nodes.n_parts[nodes.kind[problem.ends + nodes.offsets[graph][:, np.newaxis]]]
+    ends_at = np.cumsum(sizes.ravel()).reshape(-1, 2) - sizes
+    if relaxed:
+        return FractionalProblem(*problem, arcs=arcs, ends_at=ends_at)
+    return LoopyProblem(*problem, plan=plan, arcs=arcs, ends_at=ends_at)
+
+
+# --- generics -------------------------------------------------------------------------------------------------------
+
+share_generics(
+    LoopyProblem,
+    generics.true_outputs,
+    generics.new_weights,
+    generics.part_sizes,
+    generics.scores,
+    generics.spread,
+    generics.squared_norm,
+    generics.augment,
+    generics.add_output,
+    generics.score_output,
+)
+
+
+@implements(generics.workspace, LoopyProblem)
+def loopy_workspace(problem, n_best):
+    nodes, edges = problem.nodes, problem.edges
+    n, n_nodes, n_edges = len(nodes.offsets) - 1, np.diff(nodes.offsets).max(), np.diff(edges.offsets).max()
+    n_parts, n_multipliers = generics.part_sizes(problem).max(), problem.ends_at.max(initial=0) + nodes.n_parts.max()
+    return LoopyWork(
+        spread=aligned((edges.weight[-1],), problem.cost.dtype),
+        tables=new_tables(problem.plan),
+        fusion=new_fusion(n_nodes, n_edges),
+        flows=aligned((len(problem.ends),), np.float64),
+        multipliers=aligned((n_multipliers,), np.float64),
+        labels=aligned((len(problem.labels),), np.int32),
+        theta=aligned((n_parts,), np.float64),
+        y=aligned((n_nodes,), np.int32),
+        means=aligned((n_parts,), np.float64),
+        feasible=aligned((n_parts,), np.float64),
+        delta=aligned((n_multipliers,), np.float64),
+        scratch=aligned((3, max(nodes.n_parts.max(), edges.n_parts.max(initial=0))), np.float64),
+        method=aligned((n,), np.int64),
+        integrality=aligned((n,), np.float64),
+    )
+
+
+@implements(generics.oracle_work, LoopyProblem)
+def loopy_work(problem):
+    nodes, sizes = problem.nodes, generics.part_sizes(problem)
+    has_two_states = np.maximum.reduceat(nodes.n_parts[nodes.kind], nodes.offsets[:-1]) == 2
+    is_sparse = np.diff(problem.edges.offsets) <= MOST_EDGES * np.diff(nodes.offsets)
+    has_cut = has_two_states & is_sparse
+    by_search = np.where(has_cut, CUT_WORK, RELAXATION_WORK) * sizes
+    return np.where(problem.plan.which == NONE, by_search, n_operations(problem.plan)).mean() / sizes.mean()
+
+
+@implements(generics.max_oracle, LoopyProblem)
+def loopy_max(problem, i, theta, y, work):
+    bound_oracle(problem, i, theta, y, work)
+    return score_output(problem, i, theta, y)
+
+
+@implements(generics.bound_oracle, LoopyProblem)
+def loopy_bound(problem, i, theta, y, work):
+    if problem.plan.which[i] != NONE:
+        work.method[i] = ELIMINATION
+        elimination.eliminate(problem.plan, i, theta, work.tables, False)
+        elimination.decode(problem.plan, i, work.tables, y)
+        return score_output(problem, i, theta, y)
+    exact = work.theta[: theta.size]
+    copy_potentials(theta, exact)
+    flows = work.flows[problem.edges.offsets[i] : problem.edges.offsets[i + 1]]
+    if has_two_states(problem, i):
+        work.method[i] = CUT
+        for p in range(y.size):
+            y[p] = 0
+            work.fusion.other[p] = 1
+        _, neglected = fuse(problem, i, exact, y, flows, work.fusion)
+        score = score_output(problem, i, theta, y)
+        if is_tight(score + neglected, score):
+            return score + neglected
+    work.method[i] = RELAXATION
+    bound = pass_messages(problem, i, exact, y, work)
+    if not is_tight(bound, score_output(problem, i, exact, y)):
+        if expand(problem, i, exact, y, flows, work.fusion) > 0:
+            work.method[i] = EXPANSION
+        improve_nodes(problem, i, exact, y, work.scratch[0])
+    copy_into(work.labels[problem.nodes.offsets[i] : problem.nodes.offsets[i + 1]], y)
+    return max(bound, score_output(problem, i, theta, y))
+
+
+@helper
+def has_two_states(problem, i):
+    """Whether every node of graph i has two."""
+    for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
+        if problem.nodes.n_parts[problem.nodes.kind[c]] != 2:
+            return False
+    return True
+
+
+@helper
+def pass_messages(problem, i, theta, y, work):
+    """Write the best labels found on the way into `y`, or the last ones if they are better; return the bound."""
+    delta = work.multipliers
+    candidate = work.y[: y.size]
+    copy_into(y, work.labels[problem.nodes.offsets[i] : problem.nodes.offsets[i + 1]])
+    best = score_output(problem, i, theta, y)
+    bound = 1e300
+    for _ in range(MOST_ROUNDS):
+        sweep(problem, i, theta, delta, True, work.scratch)
+        sweep(problem, i, theta, delta, False, work.scratch)
+        read_labels(problem, i, theta, delta, candidate, work.scratch[0])
+        score = score_output(problem, i, theta, candidate)
+        if score > best:
+            best = score
+            copy_into(y, candidate)
+        before = bound
+        bound = min(bound, bound_score(problem, i, theta, 0.0, delta, work.scratch))
+        if is_tight(bound, best) or before - bound <= SETTLED * (bound - best):
+            break
+    return bound
+
+
+@implements(generics.relax_oracle, LoopyProblem)
+def loopy_relaxation(problem, i, theta, mu, work):
+    """Maximise over the local polytope."""
+    bound = relax(problem, i, theta, 0.0, mu, work)
+    work.integrality[i] = share_of_integral(problem, i, mu)
+    return bound
+
+
+@implements(generics.mean_oracle, LoopyProblem)
+def loopy_means(problem, i, theta, mu, work):
+    """By elimination or, with Gini's entropy in place of Shannon's, over the local polytope."""
+    if problem.plan.which[i] != NONE:
+        elimination.eliminate(problem.plan, i, theta, work.tables, True)
+        elimination.marginals(problem.plan, i, work.tables, mu)
+        return True
+    relax(problem, i, theta, 1.0, mu, work)
+    return False
+
+
+@helper
+def relax(problem, i, theta, temperature, mu, work):
+    """`maximise`, from the last multipliers and uniform mean parts."""
+    exact = work.theta[: theta.size]
+    means = work.means[: theta.size]
+    feasible = work.feasible[: theta.size]
+    copy_potentials(theta, exact)
+    make_uniform(problem.nodes, i, means)
+    make_uniform(problem.edges, i, means)
+    bound = maximise(problem, i, exact, temperature, means, work.multipliers, work.delta, feasible, work.scratch)
+    copy_into(mu, feasible)
+    return bound

@@ -1,0 +1,1 @@
+"""Matchings: links between left and right nodes, at most one for each."""

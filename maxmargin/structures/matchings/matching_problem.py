@@ -1,0 +1,214 @@
+"""Matchings: links between left and right nodes, at most one for each node.
+
+An output of example i is, for each of its n left nodes, the right node it is linked to, or -1. Its parts are the n x m
+indicators of links, each with a row of features, then the n indicators of left nodes without a link, which have no
+features, and all the same score, `threshold`: zero in training. There is one weight per feature. The mean of exp(score)
+is a permanent, so there is no exp oracle.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin import problem as generics
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.vectors import first_best
+from maxmargin.arrays.views import matrix
+from maxmargin.execution.threads import aligned
+from maxmargin.features import score_parts, spread_parts, squared_norm_parts
+from maxmargin.problem import max_oracle, score_output
+from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.smoothing import has_weight
+from maxmargin.structures.matchings.assignment import (
+    FORBIDDEN,
+    NOBODY,
+    AssignmentWork,
+    assignment_work,
+    best_assignment,
+    extra_cost,
+    fill_detours,
+    find_runner_up,
+    obey_rules,
+)
+
+
+class MatchingProblem(NamedTuple):
+    """Pairs of example i in the rows pair_offsets[i]:pair_offsets[i + 1], left node by left node."""
+
+    features: Any
+    pair_offsets: np.ndarray  # (n + 1,) int64
+    left_offsets: np.ndarray  # (n + 1,) int64
+    n_right: np.ndarray  # (n,) int64
+    matches: np.ndarray  # (sum of left nodes,) int32, the true ones
+    costs: np.ndarray  # (sum of parts,) the cost of each part, example by example
+    n_features: int
+    threshold: float = 0.0  # the score of a left node without a link
+
+
+class MatchingWork(NamedTuple):
+    """The arrays of the assignment solver, an output, and the buffer of direction norms."""
+
+    assignment: AssignmentWork
+    match: np.ndarray  # (n,) int32, an output
+    spread: np.ndarray  # (F,)
+
+
+@helper
+def shape_of(problem, i):
+    """The numbers of left and right nodes of example i."""
+    return problem.left_offsets[i + 1] - problem.left_offsets[i], problem.n_right[i]
+
+
+@implements(generics.true_outputs, MatchingProblem)
+def true_matchings(problem):
+    return Blocks(problem.matches, problem.left_offsets)
+
+
+@implements(generics.new_weights, MatchingProblem)
+def new_matching_weights(problem):
+    return np.zeros(problem.n_features, problem.costs.dtype)
+
+
+@implements(generics.part_sizes, MatchingProblem)
+def matching_part_sizes(problem):
+    return np.diff(problem.pair_offsets) + np.diff(problem.left_offsets)
+
+
+@implements(generics.oracle_work, MatchingProblem)
+def matching_work(problem):
+    n_left = np.diff(problem.left_offsets)
+    shorter, longer = np.minimum(n_left, problem.n_right), np.maximum(n_left, problem.n_right)
+    return 3 * (shorter**2 * longer).mean() / matching_part_sizes(problem).mean()  # add, compare, keep the least
+
+
+@implements(generics.workspace, MatchingProblem)
+def matching_workspace(problem, n_best):
+    n_left, n_pairs = np.diff(problem.left_offsets).max(), np.diff(problem.pair_offsets).max()
+    return MatchingWork(
+        assignment=assignment_work(n_left, problem.n_right.max(), n_pairs, n_best),
+        match=aligned((n_left,), np.int32),
+        spread=aligned((problem.n_features,), problem.costs.dtype),
+    )
+
+
+@implements(generics.scores, MatchingProblem)
+def matching_scores(problem, w, i, theta):
+    n_left, n_right = shape_of(problem, i)
+    score_parts(problem.features, w, problem.pair_offsets[i], problem.pair_offsets[i + 1], theta)
+    for v in range(n_left):
+        theta[n_left * n_right + v] = problem.threshold
+
+
+@implements(generics.spread, MatchingProblem)
+def spread_matching(problem, w, i, delta, scale):
+    spread_parts(problem.features, w, problem.pair_offsets[i], problem.pair_offsets[i + 1], delta, scale)
+
+
+@implements(generics.squared_norm, MatchingProblem)
+def matching_squared_norm(problem, i, delta, work):
+    lo, hi = problem.pair_offsets[i], problem.pair_offsets[i + 1]
+    return squared_norm_parts(problem.features, lo, hi, delta, work.spread)
+
+
+@implements(generics.augment, MatchingProblem)
+def augment_matching(problem, i, theta):
+    start = problem.pair_offsets[i] + problem.left_offsets[i]
+    for p in range(theta.size):
+        theta[p] += problem.costs[start + p]
+
+
+@helper
+def part_of(v, z, n_left, n_right):
+    """The part of left node v that is linked to z, or to nobody."""
+    return n_left * n_right + v if z == NOBODY else v * n_right + z
+
+
+@implements(generics.add_output, MatchingProblem)
+def add_matching(problem, i, y, scale, mu):
+    n_left, n_right = shape_of(problem, i)
+    for v in range(n_left):
+        mu[part_of(v, y[v], n_left, n_right)] += scale
+
+
+@implements(generics.score_output, MatchingProblem)
+def score_matching(problem, i, theta, y):
+    n_left, n_right = shape_of(problem, i)
+    total = 0.0
+    for v in range(n_left):
+        total += theta[part_of(v, y[v], n_left, n_right)]
+    return total
+
+
+@helper
+def fill_costs(cost, unmatched, theta):
+    """Cost = -theta, which the assignment solver minimises."""
+    n_left, n_right = cost.shape
+    for v in range(n_left):
+        for z in range(n_right):
+            cost[v, z] = -theta[v * n_right + z]
+        unmatched[v] = -theta[n_left * n_right + v]
+
+
+@implements(generics.max_oracle, MatchingProblem)
+def best_matching(problem, i, theta, y, work):
+    n_left, n_right = shape_of(problem, i)
+    cost = matrix(work.assignment.cost, 0, n_left, n_right)
+    fill_costs(cost, work.assignment.unmatched, theta)
+    best_assignment(cost, y, work.assignment)
+    return score_output(problem, i, theta, y)
+
+
+@implements(generics.max_marginals, MatchingProblem)
+def matching_max_marginals(problem, i, theta, out, work):
+    n_left, n_right = shape_of(problem, i)
+    y = work.match
+    best = max_oracle(problem, i, theta, y, work)
+    cost = matrix(work.assignment.cost, 0, n_left, n_right)
+    fill_detours(cost, y, work.assignment)
+    for v in range(n_left):
+        for z in range(NOBODY, n_right):
+            out[part_of(v, z, n_left, n_right)] = best - extra_cost(cost, y, v, z, work.assignment)
+
+
+@implements(generics.topk_oracle, MatchingProblem)
+def best_k_matchings(problem, i, theta, outputs, values, level, work):
+    """Best-max-marginal-first (Yanover and Weiss 2003): split the set whose second best assignment is the best.
+
+    One half is forced to have the pair where the second best departs from the best, the other must not have it.
+    """
+    state = work.assignment
+    n_left, n_right = shape_of(problem, i)
+    cost = matrix(state.cost, 0, n_left, n_right)
+    fill_costs(cost, state.unmatched, theta)
+    best_assignment(cost, outputs[0], state)
+    values[0] = score_output(problem, i, theta, outputs[0])
+    state.tail[0] = -1
+    find_runner_up(cost, outputs[0], 0, values[0], state)
+    for k in range(1, values.size):
+        split = first_best(state.runner_up_score[:k])
+        if state.runner_up_score[split] == -FORBIDDEN:
+            return k
+        last_rule = state.tail[split]
+        v = state.runner_up[split, 0]
+        z = state.runner_up[split, 1]
+        for is_forced in (1, 0):
+            part = k if is_forced else split
+            rule = 2 * k - is_forced
+            state.tail[part] = rule
+            state.rules[rule, 0] = last_rule
+            state.rules[rule, 1] = v
+            state.rules[rule, 2] = z
+            state.rules[rule, 3] = is_forced
+            fill_costs(cost, state.unmatched, theta)
+            obey_rules(cost, rule, state)
+            best_assignment(cost, work.match, state)
+            if is_forced:
+                for u in range(cost.shape[0]):
+                    outputs[k, u] = work.match[u]
+                values[k] = score_output(problem, i, theta, outputs[k])
+                if not has_weight(values, k, level):
+                    return k
+            find_runner_up(cost, outputs[part], part, values[part], state)  # which may tie with work.match
+    return values.size

@@ -1,0 +1,1 @@
+"""Poses: joints at cells of grids, held together by springs."""

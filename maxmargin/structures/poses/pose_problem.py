@@ -1,0 +1,238 @@
+"""Deformable parts: joints at cells of a grid, held together by springs along the edges of a tree.
+
+An output of example i, an image of H x W cells, is a row of J cells (y W + x), one per joint, then of E types, one per
+edge. A cell scores by its features, with weights of the joint. An edge from parent p to child c of type t scores
+
+    -(w1 u^2 + w2 u + w3 v^2 + w4 v) + w5,
+    u = (x_c - x_p - anchor_x) / scale_x,   v = (y_c - y_p - anchor_y) / scale_y
+
+with weights and anchor of its edge and type. The parts are the H W x J indicators of (cell, joint), then for each edge
+and type the statistics u^2, u, v^2, v and 1 if the edge has that type, else five zeros. The weights are those of cells,
+shape (F, J), then those of edges, shape (E, K, 5), flat.
+
+The cost is that of *Minding the gaps*, App. I.4: sum_j weight_ij min(1, ||l_j - true l_j||^2 / radius_i^2).
+
+Messages along edges are generalized distance transforms, linear in the number of cells as long as w1 and w3 are
+positive: the estimator sees to it by bounds of the weights. There are max and top-K oracles, and max-marginals of the
+joints; marginals would need a sum in place of the transforms, which is not linear.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin import problem as generics
+from maxmargin.arrays.views import matrix
+from maxmargin.execution.threads import aligned
+from maxmargin.features import score_rows, spread_rows
+from maxmargin.features.linear_map import row_is_zero
+from maxmargin.problem import rank
+from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures.poses import pose_dp as deformable_dp
+from maxmargin.structures.poses.distance_transform import TransformWork, new_transform_work
+from maxmargin.structures.poses.pose_dp import displacement, spring
+
+N_STATISTICS = 5  # of an edge and type: u^2, u, v^2, v, 1
+
+
+class DeformableProblem(NamedTuple):
+    """Images stored one after the other; the cells of example i are the rows offsets[i]:offsets[i + 1], by rows."""
+
+    features: Any
+    offsets: np.ndarray  # (n + 1,) int64
+    width: np.ndarray  # (n,) int64
+    outputs: np.ndarray  # (n, J + E) int32, the true cells and types
+    joint_cost: np.ndarray  # (n, J) weight of each joint's cost
+    radius: np.ndarray  # (n,) the distance at which the cost is full
+    parent: np.ndarray  # (E,) int32, joints
+    child: np.ndarray  # (E,) int32, joints
+    upward: np.ndarray  # (E,) int32, the edges, each after those below it
+    roots: np.ndarray  # (R,) int32, the joints that are no child
+    anchor: np.ndarray  # (E, K, 2)
+    scale: np.ndarray  # (E, 2)
+    n_features: int
+    hides_types: bool  # whether outputs with the same cells are one to the top-K oracle, with the best types
+
+
+class DeformableWork(NamedTuple):
+    """Tables of the oracles for the largest image, and the buffer of direction norms."""
+
+    belief: np.ndarray  # (J, cells) best score of a joint's subtree
+    message: np.ndarray  # (E, cells) the same with the edge to the parent, by the parent's cell
+    source: np.ndarray  # (E, cells) where it comes from: cell of the child * K + type
+    rest: np.ndarray  # (cells,) what a message is made from
+    candidate: np.ndarray  # (cells,) the transform of one type
+    candidate_source: np.ndarray  # (cells,)
+    cost: np.ndarray  # (4,) of a transform
+    transform: TransformWork
+    spread: np.ndarray  # (F, J)
+    branches: np.ndarray  # (K, 3) of the top-K oracle
+
+
+@helper
+def cells_and_edges(problem, i, parts):
+    """The parts of cells, (cells, J), and of edges and types, (E K, 5), as views."""
+    n_joints = problem.joint_cost.shape[1]
+    n_cells = problem.offsets[i + 1] - problem.offsets[i]
+    n_kinds = problem.anchor.shape[0] * problem.anchor.shape[1]
+    return matrix(parts, 0, n_cells, n_joints), matrix(parts, n_cells * n_joints, n_kinds, N_STATISTICS)
+
+
+@helper
+def cell_and_edge_weights(problem, w):
+    """The weights of cells, (F, J), and of edges and types, (E K, 5), as views."""
+    n_joints = problem.joint_cost.shape[1]
+    n_kinds = problem.anchor.shape[0] * problem.anchor.shape[1]
+    edges = matrix(w, problem.n_features * n_joints, n_kinds, N_STATISTICS)
+    return matrix(w, 0, problem.n_features, n_joints), edges
+
+
+@implements(generics.true_outputs, DeformableProblem)
+def true_poses(problem):
+    return problem.outputs
+
+
+@implements(generics.new_weights, DeformableProblem)
+def new_deformable_weights(problem):
+    n_edges, n_types, _ = problem.anchor.shape
+    size = problem.n_features * problem.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
+    return np.zeros(size, problem.joint_cost.dtype)
+
+
+@implements(generics.part_sizes, DeformableProblem)
+def deformable_part_sizes(problem):
+    n_edges, n_types, _ = problem.anchor.shape
+    return np.diff(problem.offsets) * problem.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
+
+
+@implements(generics.workspace, DeformableProblem)
+def deformable_workspace(problem, n_best):
+    n_edges, n_joints, dtype = problem.parent.size, problem.joint_cost.shape[1], problem.joint_cost.dtype
+    n_cells = np.diff(problem.offsets)
+    longest = max(problem.width.max(), (n_cells // problem.width).max())
+    largest = n_cells.max()
+    return DeformableWork(
+        belief=aligned((n_joints, largest), dtype),
+        message=aligned((n_edges, largest), dtype),
+        source=aligned((n_edges, largest), np.int32),
+        rest=aligned((largest,), dtype),
+        candidate=aligned((largest,), dtype),
+        candidate_source=aligned((largest,), np.int32),
+        cost=aligned((4,), np.float64),
+        transform=new_transform_work(largest, longest, dtype),
+        spread=aligned((problem.n_features, n_joints), dtype),
+        branches=aligned((n_best, 3), np.int64),
+    )
+
+
+@implements(generics.scores, DeformableProblem)
+def deformable_scores(problem, w, i, theta):
+    cell_weights, edge_weights = cell_and_edge_weights(problem, w)
+    cells, edges = cells_and_edges(problem, i, theta)
+    score_rows(problem.features, cell_weights, problem.offsets[i], problem.offsets[i + 1], cells)
+    for row in range(edges.shape[0]):
+        for k in range(4):
+            edges[row, k] = -edge_weights[row, k]
+        edges[row, 4] = edge_weights[row, 4]
+
+
+@helper
+def spread_cells(problem, weights, i, cells, scale):
+    """Add the features of all cells, times the direction: a few cells only, unless it is a mixture of many outputs."""
+    for t in range(cells.shape[0]):
+        if not row_is_zero(cells, t):
+            at = problem.offsets[i] + t
+            spread_rows(problem.features, weights, at, at + 1, cells[t : t + 1], scale)
+
+
+@implements(generics.spread, DeformableProblem)
+def spread_deformable(problem, w, i, delta, scale):
+    cell_weights, edge_weights = cell_and_edge_weights(problem, w)
+    cells, edges = cells_and_edges(problem, i, delta)
+    spread_cells(problem, cell_weights, i, cells, scale)
+    for row in range(edges.shape[0]):
+        for k in range(4):
+            edge_weights[row, k] -= scale * edges[row, k]
+        edge_weights[row, 4] += scale * edges[row, 4]
+
+
+@implements(generics.squared_norm, DeformableProblem)
+def deformable_squared_norm(problem, i, delta, work):
+    cells, edges = cells_and_edges(problem, i, delta)
+    spread_cells(problem, work.spread, i, cells, 1.0)
+    total = 0.0
+    for f in range(work.spread.shape[0]):
+        for j in range(work.spread.shape[1]):
+            total += work.spread[f, j] * work.spread[f, j]
+            work.spread[f, j] = 0
+    for row in range(edges.shape[0]):
+        for k in range(N_STATISTICS):
+            total += edges[row, k] * edges[row, k]
+    return total
+
+
+@implements(generics.augment, DeformableProblem)
+def augment_deformable(problem, i, theta):
+    cells, _ = cells_and_edges(problem, i, theta)
+    width = problem.width[i]
+    squared_radius = problem.radius[i] * problem.radius[i]
+    for t in range(cells.shape[0]):
+        for j in range(cells.shape[1]):
+            dx = t % width - problem.outputs[i, j] % width
+            dy = t // width - problem.outputs[i, j] // width
+            cells[t, j] += problem.joint_cost[i, j] * min(1.0, (dx * dx + dy * dy) / squared_radius)
+
+
+@implements(generics.add_output, DeformableProblem)
+def add_pose(problem, i, y, scale, mu):
+    cells, edges = cells_and_edges(problem, i, mu)
+    n_joints = cells.shape[1]
+    for j in range(n_joints):
+        cells[y[j], j] += scale
+    for e in range(problem.parent.size):
+        kind = y[n_joints + e]
+        u, v = displacement(problem, i, e, kind, y[problem.parent[e]], y[problem.child[e]])
+        row = e * problem.anchor.shape[1] + kind
+        edges[row, 0] += scale * u * u
+        edges[row, 1] += scale * u
+        edges[row, 2] += scale * v * v
+        edges[row, 3] += scale * v
+        edges[row, 4] += scale
+
+
+@implements(generics.score_output, DeformableProblem)
+def score_pose(problem, i, theta, y):
+    cells, edges = cells_and_edges(problem, i, theta)
+    n_joints = cells.shape[1]
+    total = 0.0
+    for j in range(n_joints):
+        total += cells[y[j], j]
+    for e in range(problem.parent.size):
+        kind = y[n_joints + e]
+        u, v = displacement(problem, i, e, kind, y[problem.parent[e]], y[problem.child[e]])
+        total += spring(e * problem.anchor.shape[1] + kind, edges, u, v)
+    return total
+
+
+@implements(generics.max_oracle, DeformableProblem)
+def max_pose(problem, i, theta, y, work):
+    cells, edges = cells_and_edges(problem, i, theta)
+    deformable_dp.pass_upwards(problem, i, cells, edges, work)
+    return deformable_dp.decode(problem, cells.shape[0], cells.shape[1], y, work)
+
+
+@implements(generics.topk_oracle, DeformableProblem)
+def topk_poses(problem, i, theta, outputs, values, level, work):
+    cells, edges = cells_and_edges(problem, i, theta)
+    count = deformable_dp.k_best(problem, i, cells, edges, outputs, values, level, work)
+    rank(problem, i, theta, outputs, values, count)
+    return count
+
+
+@implements(generics.max_marginals, DeformableProblem)
+def deformable_max_marginals(problem, i, theta, out, work):
+    cells, edges = cells_and_edges(problem, i, theta)
+    best, _ = cells_and_edges(problem, i, out)
+    deformable_dp.max_marginals(problem, i, cells, edges, best, work)

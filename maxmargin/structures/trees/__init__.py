@@ -1,0 +1,1 @@
+"""Trees: labels of the nodes of rooted forests."""

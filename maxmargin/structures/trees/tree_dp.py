@@ -1,0 +1,171 @@
+"""Dynamic programs on rooted forests: max-product, its K best labellings and max-marginals.
+
+All take `nodes`, the T x L potentials of (node, label), and `pairs`, the potentials of edges: an L x L table for each
+kind of edge, rows for labels of the child, columns for labels of the parent, all in one flat array. A `Forest` says
+where the edges are. Tables have at least T rows. `belief[c, b]` is the best score within the subtree of node c
+where c has label b; `message[c, a]` is the same together with the edge to the parent, where that has label a. Both are
+relative, as those of `maxmargin.structures.chains.chain_dp`: the highest belief of a node with children is zero.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.arrays.vectors import first_best
+from maxmargin.arrays.views import matrix
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.structures.chains.chain_dp import exact, insert, list_best, subtract_highest
+
+
+class Forest(NamedTuple):
+    """The edges of one example."""
+
+    parent: np.ndarray  # (T,) the parent of each node, -1 for roots
+    kind: np.ndarray  # (T,) the kind of the edge to the parent, -1 for roots
+    order: np.ndarray  # (T,) the nodes, each after its children
+
+
+@exact
+def max_product(pairs, forest, belief, message):
+    """Fill the tables of the best scores, from the leaves up; `belief` holds the potentials of nodes at first.
+
+    Return what the beliefs of all roots lack together.
+    """
+    n_labels = belief.shape[1]
+    lacking = 0.0
+    for s in range(forest.order.size):
+        c = forest.order[s]
+        p = forest.parent[c]
+        if p < 0:
+            continue
+        table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
+        s0 = belief[c, 0]
+        for a in range(n_labels):
+            message[c, a] = s0 + table[0, a]
+        b = 1
+        while b + 4 <= n_labels:  # four labels of the child for one load and store of the message
+            s0 = belief[c, b]
+            s1 = belief[c, b + 1]
+            s2 = belief[c, b + 2]
+            s3 = belief[c, b + 3]
+            for a in range(n_labels):
+                first = max(s0 + table[b, a], s1 + table[b + 1, a])
+                second = max(s2 + table[b + 2, a], s3 + table[b + 3, a])
+                message[c, a] = max(message[c, a], max(first, second))
+            b += 4
+        while b < n_labels:
+            s0 = belief[c, b]
+            for a in range(n_labels):
+                message[c, a] = max(message[c, a], s0 + table[b, a])
+            b += 1
+        for a in range(n_labels):
+            belief[p, a] += message[c, a]
+        lacking += subtract_highest(belief, p, n_labels)
+    return lacking
+
+
+@exact
+def best_child_label(table, belief, message, c, a):
+    """The lowest best label of node c whose parent has label a."""
+    b = 0
+    while b < belief.shape[1] - 1 and belief[c, b] + table[b, a] < message[c, a]:
+        b += 1
+    return b
+
+
+@exact
+def decode(pairs, forest, belief, message, y):
+    """Write the best labelling into `y`, from the roots down, low labels first; return its score, which is relative."""
+    n_labels = belief.shape[1]
+    total = 0.0
+    for s in range(forest.order.size - 1, -1, -1):
+        c = forest.order[s]
+        p = forest.parent[c]
+        if p < 0:
+            y[c] = first_best(belief[c])
+            total += belief[c, y[c]]
+        else:
+            y[c] = best_child_label(
+                matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels), belief, message, c, y[p]
+            )
+    return total
+
+
+@exact
+def k_best(pairs, forest, belief, message, lacking, outputs, values, level, branches):
+    """Write the K best labellings and their scores, best first, as long as they have a weight; return their number.
+
+    Labels are chosen from the roots down, and every choice loses the same score whatever is chosen later. Every
+    labelling but the best follows a better one from the roots to some place s of the order, takes another label there,
+    and only best choices below. The list holds the K best such branches (labelling, s, label) found so far: once
+    entry k is reached it is final, and following it yields its own branches. Cost O(T L^2 + K T L), exact. Where
+    scores lose their weight is told as in `chain_dp.k_best`.
+    """
+    length = forest.order.size
+    n_labels = belief.shape[1]
+    last = values.size - 1
+    list_best(values, branches, lacking + decode(pairs, forest, belief, message, outputs[0]), length)
+    least = IMPOSSIBLE / 2
+    total = 0.0
+    for k in range(values.size):
+        if values[k] <= least:
+            return k
+        total += values[k]
+        least = max(least, (total - level) / (k + 1))
+        source = branches[k, 0]
+        branch = branches[k, 1]
+        for s in range(branch + 1, length):
+            outputs[k, forest.order[s]] = outputs[source, forest.order[s]]
+        if branch < length:
+            outputs[k, forest.order[branch]] = branches[k, 2]
+        for s in range(min(branch, length) - 1, -1, -1):
+            c = forest.order[s]
+            p = forest.parent[c]
+            if p < 0:
+                label = first_best(belief[c])
+                for b in range(n_labels):
+                    value = values[k] - (belief[c, label] - belief[c, b])
+                    if b != label and value > max(values[last], least):
+                        insert(values, branches, k + 1, value, k, s, b)
+            else:
+                table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
+                a = outputs[k, p]
+                label = best_child_label(table, belief, message, c, a)
+                for b in range(n_labels):
+                    value = values[k] - (message[c, a] - (belief[c, b] + table[b, a]))
+                    if b != label and value > max(values[last], least):
+                        insert(values, branches, k + 1, value, k, s, b)
+            outputs[k, c] = label
+    return values.size
+
+
+@exact
+def max_marginals(pairs, forest, belief, message, lacking, best):
+    """best[c, b], the score of the best labelling with label b at node c; overwrites `message`.
+
+    The best labelling of all has a label at each node, so the highest of each row is its score.
+    """
+    n_labels = belief.shape[1]
+    total = lacking
+    for c in range(forest.parent.size):
+        if forest.parent[c] < 0:
+            total += belief[c, first_best(belief[c])]
+    for s in range(forest.order.size - 1, -1, -1):
+        c = forest.order[s]
+        p = forest.parent[c]
+        for b in range(n_labels):
+            best[c, b] = belief[c, b]
+        if p >= 0:
+            table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
+            for a in range(n_labels):
+                message[c, a] = (best[p, a] - total) - message[c, a]
+            for b in range(n_labels):
+                onward = table[b, 0] + message[c, 0]
+                for a in range(1, n_labels):
+                    onward = max(onward, table[b, a] + message[c, a])
+                best[c, b] += onward
+        subtract_highest(best, c, n_labels)
+        for b in range(n_labels):
+            best[c, b] += total

@@ -1,0 +1,268 @@
+"""Trees: labels of the nodes of rooted forests, scored by nodes and by edges.
+
+An output of example i is a row of T labels, one per node. Edges of an example that have the same features are of one
+*kind*. The parts are the T x L indicators of (node, label), then for each kind the L x L counts of (label of the child,
+label of the parent): a forest with plain transitions has one kind of edge and as few parts as a chain. The weights are
+those of nodes, shape (F, L), then those of edges, shape (F_edge, L, L), flat; of both only those of observed pairs, if
+the features say so.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin import problem as generics
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.views import matrix
+from maxmargin.execution.threads import aligned
+from maxmargin.features import (
+    norm_buffer,
+    rows_of,
+    score_rows,
+    spread_rows,
+    squared_norm_rows,
+    squared_sums,
+    weight_shape,
+)
+from maxmargin.problem import IMPOSSIBLE, rank
+from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures.trees import tree_dp, tree_sums
+from maxmargin.structures.trees.tree_dp import Forest
+
+
+class TreeProblem(NamedTuple):
+    """Forests stored one after the other: example i has the nodes offsets[i]:offsets[i + 1].
+
+    The features of its kinds of edges are the rows kind_offsets[i]:kind_offsets[i + 1]. Nodes and kinds are counted
+    from 0 in each example.
+    """
+
+    features: Any
+    edge_features: Any
+    offsets: np.ndarray  # (n + 1,) int64
+    kind_offsets: np.ndarray  # (n + 1,) int64
+    parent: np.ndarray  # (N,) int32, -1 for roots
+    kind: np.ndarray  # (N,) int32, of the edge to the parent, -1 for roots
+    order: np.ndarray  # (N,) int32, the nodes of each example, each after its children
+    labels: np.ndarray  # (N,) int32, the true labels
+    node_cost: np.ndarray  # (N,) weight of each node's cost
+    cost_matrix: np.ndarray  # (L, L) cost of predicting the column where the row is true; zero diagonal
+    penalty: np.ndarray  # (N, L) zero, or IMPOSSIBLE for labels a node cannot have; (0, L) where all can have all
+    n_features: int
+    n_edge_features: int
+
+
+class TreeWork(NamedTuple):
+    """Tables of the dynamic programs, rows for the largest forest, and the buffers of direction norms."""
+
+    belief: np.ndarray  # T x L, flat
+    message: np.ndarray  # (T, L)
+    factors: np.ndarray  # (kinds, 3, L, L) of the exp oracle
+    extents: np.ndarray  # (kinds, 2) of the exp oracle
+    spread: np.ndarray  # as the weights of nodes, or empty
+    edge_spread: np.ndarray  # as those of edges, or empty
+    branches: np.ndarray  # (K, 3) of the top-K oracle
+
+
+@helper
+def node_and_edge_weights(problem, w):
+    """The weights of nodes (F, L) and of edges (F_edge, L^2), as views."""
+    n_labels = problem.penalty.shape[1]
+    rows, columns = weight_shape(problem.features, problem.n_features, n_labels)
+    edge_rows, edge_columns = weight_shape(problem.edge_features, problem.n_edge_features, n_labels * n_labels)
+    return matrix(w, 0, rows, columns), matrix(w, rows * columns, edge_rows, edge_columns)
+
+
+@helper
+def nodes_and_kinds(problem, i, parts):
+    """The T x L node parts of example i and the parts of its kinds of edges, a row of L^2 each, as views."""
+    n_labels = problem.penalty.shape[1]
+    length = problem.offsets[i + 1] - problem.offsets[i]
+    n_kinds = problem.kind_offsets[i + 1] - problem.kind_offsets[i]
+    return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_kinds, n_labels * n_labels)
+
+
+@helper
+def nodes_and_pairs(problem, i, parts):
+    """As `nodes_and_kinds`, with the parts of edges in one flat array."""
+    n_labels = problem.penalty.shape[1]
+    length = problem.offsets[i + 1] - problem.offsets[i]
+    n_kinds = problem.kind_offsets[i + 1] - problem.kind_offsets[i]
+    first = length * n_labels
+    return matrix(parts, 0, length, n_labels), parts[first : first + n_kinds * n_labels * n_labels]
+
+
+@helper
+def forest_of(problem, i):
+    """The edges of example i."""
+    lo = problem.offsets[i]
+    hi = problem.offsets[i + 1]
+    return Forest(problem.parent[lo:hi], problem.kind[lo:hi], problem.order[lo:hi])
+
+
+@implements(generics.true_outputs, TreeProblem)
+def true_tree_labels(problem):
+    return Blocks(problem.labels, problem.offsets)
+
+
+@implements(generics.new_weights, TreeProblem)
+def new_tree_weights(problem):
+    n_labels = problem.penalty.shape[1]
+    nodes = weight_shape(problem.features, problem.n_features, n_labels)
+    edges = weight_shape(problem.edge_features, problem.n_edge_features, n_labels**2)
+    return np.zeros(math.prod(nodes) + math.prod(edges), problem.penalty.dtype)
+
+
+@implements(generics.part_sizes, TreeProblem)
+def tree_part_sizes(problem):
+    n_labels = problem.penalty.shape[1]
+    return np.diff(problem.offsets) * n_labels + np.diff(problem.kind_offsets) * n_labels * n_labels
+
+
+@implements(generics.squared_diameters, TreeProblem)
+def tree_squared_diameters(problem):
+    n = len(problem.offsets) - 1
+    example = np.repeat(np.arange(n), np.diff(problem.offsets))
+    is_edge = problem.parent >= 0
+    kind = (problem.kind_offsets[example] + problem.kind)[is_edge]
+    edges = sp.csr_array(
+        (np.ones(kind.size), (example[is_edge], kind)), shape=(n, int(problem.kind_offsets[-1]))
+    )  # adds up those of one kind
+    nodes = squared_sums(problem.features, rows_of(problem.offsets))
+    return 2 * (nodes + squared_sums(problem.edge_features, edges))
+
+
+@implements(generics.workspace, TreeProblem)
+def tree_workspace(problem, n_best):
+    n_labels = problem.penalty.shape[1]
+    longest = np.diff(problem.offsets).max()
+    most_kinds = np.diff(problem.kind_offsets).max()
+    dtype = problem.penalty.dtype
+    factors = aligned((most_kinds, 3, n_labels, n_labels), dtype)
+    factors[:] = 2 * IMPOSSIBLE  # no pair's potential: nothing is there yet
+    return TreeWork(
+        belief=aligned((longest * n_labels,), dtype),
+        message=aligned((longest, n_labels), dtype),
+        factors=factors,
+        extents=aligned((most_kinds, 2), dtype),
+        spread=norm_buffer(problem.features, problem.n_features, n_labels, dtype),
+        edge_spread=norm_buffer(problem.edge_features, problem.n_edge_features, n_labels**2, dtype),
+        branches=aligned((n_best, 3), np.int64),
+    )
+
+
+@implements(generics.scores, TreeProblem)
+def tree_scores(problem, w, i, theta):
+    node_weights, edge_weights = node_and_edge_weights(problem, w)
+    nodes, kinds = nodes_and_kinds(problem, i, theta)
+    lo = problem.offsets[i]
+    score_rows(problem.features, node_weights, lo, problem.offsets[i + 1], nodes)
+    if kinds.shape[0] > 0:
+        score_rows(problem.edge_features, edge_weights, problem.kind_offsets[i], problem.kind_offsets[i + 1], kinds)
+    if problem.penalty.shape[0] > 0:
+        for t in range(nodes.shape[0]):
+            for label in range(nodes.shape[1]):
+                nodes[t, label] += problem.penalty[lo + t, label]
+
+
+@implements(generics.spread, TreeProblem)
+def spread_tree(problem, w, i, delta, scale):
+    node_weights, edge_weights = node_and_edge_weights(problem, w)
+    nodes, kinds = nodes_and_kinds(problem, i, delta)
+    lo = problem.kind_offsets[i]
+    spread_rows(problem.features, node_weights, problem.offsets[i], problem.offsets[i + 1], nodes, scale)
+    spread_rows(problem.edge_features, edge_weights, lo, problem.kind_offsets[i + 1], kinds, scale)
+
+
+@implements(generics.squared_norm, TreeProblem)
+def tree_squared_norm(problem, i, delta, work):
+    nodes, kinds = nodes_and_kinds(problem, i, delta)
+    lo = problem.offsets[i]
+    kind_lo = problem.kind_offsets[i]
+    total = squared_norm_rows(problem.features, i, lo, problem.offsets[i + 1], nodes, work.spread)
+    return total + squared_norm_rows(
+        problem.edge_features, i, kind_lo, problem.kind_offsets[i + 1], kinds, work.edge_spread
+    )
+
+
+@implements(generics.augment, TreeProblem)
+def augment_tree(problem, i, theta):
+    nodes, _ = nodes_and_kinds(problem, i, theta)
+    lo = problem.offsets[i]
+    for t in range(nodes.shape[0]):
+        true_label = problem.labels[lo + t]
+        scale = problem.node_cost[lo + t]
+        for label in range(nodes.shape[1]):
+            nodes[t, label] += scale * problem.cost_matrix[true_label, label]
+
+
+@implements(generics.add_output, TreeProblem)
+def add_labelling(problem, i, y, scale, mu):
+    nodes, pairs = nodes_and_pairs(problem, i, mu)
+    lo = problem.offsets[i]
+    n_labels = nodes.shape[1]
+    for t in range(nodes.shape[0]):
+        nodes[t, y[t]] += scale
+        if problem.parent[lo + t] >= 0:
+            table = matrix(pairs, problem.kind[lo + t] * n_labels**2, n_labels, n_labels)
+            table[y[t], y[problem.parent[lo + t]]] += scale
+
+
+@implements(generics.score_output, TreeProblem)
+def score_labelling(problem, i, theta, y):
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    lo = problem.offsets[i]
+    n_labels = nodes.shape[1]
+    total = 0.0
+    for t in range(nodes.shape[0]):
+        total += nodes[t, y[t]]
+        if problem.parent[lo + t] >= 0:
+            table = matrix(pairs, problem.kind[lo + t] * n_labels**2, n_labels, n_labels)
+            total += table[y[t], y[problem.parent[lo + t]]]
+    return total
+
+
+@helper
+def best_scores(problem, i, theta, work):
+    """Run max-product; return the potentials of edges, the forest, the best scores of subtrees, and what these lack."""
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    for k in range(nodes.size):
+        work.belief[k] = theta[k]
+    forest = forest_of(problem, i)
+    belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
+    lacking = tree_dp.max_product(pairs, forest, belief, work.message)
+    return pairs, forest, belief, lacking
+
+
+@implements(generics.max_oracle, TreeProblem)
+def max_tree(problem, i, theta, y, work):
+    pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
+    return lacking + tree_dp.decode(pairs, forest, belief, work.message, y)
+
+
+@implements(generics.topk_oracle, TreeProblem)
+def topk_tree(problem, i, theta, outputs, values, level, work):
+    pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
+    count = tree_dp.k_best(pairs, forest, belief, work.message, lacking, outputs, values, level, work.branches)
+    rank(problem, i, theta, outputs, values, count)
+    return count
+
+
+@implements(generics.exp_oracle, TreeProblem)
+def exp_tree(problem, i, theta, mu, work):
+    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    means, counts = nodes_and_pairs(problem, i, mu)
+    forest = forest_of(problem, i)
+    belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
+    return tree_sums.sum_product(nodes, pairs, forest, means, counts, belief, work.message, work.factors, work.extents)
+
+
+@implements(generics.max_marginals, TreeProblem)
+def tree_max_marginals(problem, i, theta, out, work):
+    pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
+    best, _ = nodes_and_pairs(problem, i, out)
+    tree_dp.max_marginals(pairs, forest, belief, work.message, lacking, best)

@@ -1,0 +1,232 @@
+"""Checks of structures: every generic against the others, against enumeration, and compiled against interpreted."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from maxmargin import problem as generics
+from maxmargin.arrays.blocks import starts_of
+from maxmargin.encode.chain_encoder import ChainEncoder
+from maxmargin.encode.inputs.rows import Rows
+from maxmargin.runtime.dispatch import runs_compiled, supports
+from maxmargin.runtime.modes import bounds_checked, interpreted
+from maxmargin.smoothing import EVERY, has_weight
+from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.testing.caller import Caller
+
+SOME = 40  # outputs whose distances are compared
+
+
+def toy_chains(
+    n: int = 6,
+    n_labels: int = 3,
+    n_features: int = 4,
+    max_length: int = 4,
+    dtype: Any = "float64",
+    random_state: Any = 0,
+) -> ChainProblem:
+    """A small chain problem with Hamming costs and labels that follow the features, on which checks run fast."""
+    rng = np.random.default_rng(random_state)
+    offsets = starts_of(rng.integers(1, max_length + 1, n))
+    n_tokens = int(offsets[-1])
+    rows = Rows(rng.normal(size=(n_tokens, n_features)), offsets)
+    signal = rows.matrix @ rng.normal(size=(n_features, n_labels))
+    labels = np.argmax(signal + rng.normal(size=signal.shape), axis=1)
+    encoder = ChainEncoder(
+        n_features_in=n_features,
+        dtype=np.dtype(dtype),
+        stores_sparse=False,
+        classes=np.arange(n_labels),
+        penalty=np.zeros((n_labels, n_labels), dtype),
+        end_penalty=np.zeros((2, n_labels), dtype),
+    )
+    return encoder.assemble(rows, labels, 1.0 - np.eye(n_labels), np.ones(n_tokens), with_grams=True)
+
+
+def check_structure(
+    problem: Any,
+    outputs: Callable[[int], Iterable[Any]] | None = None,
+    random_state: Any = 0,
+    k: int = 4,
+    lower: Any = -np.inf,
+    check_bounds: bool = False,
+) -> None:
+    """Check every generic function that `problem` implements.
+
+    Parameters
+    ----------
+    problem : a problem whose examples are small
+    outputs : enumerates all outputs of example i; oracles are then compared with brute force
+    random_state : seed of the random weights
+    k : the number of outputs asked of the top-K oracle
+    lower : lower bounds of the weights, a number or one per weight, for structures that need them
+    check_bounds : whether compiled code is to check all its indices, and raise an IndexError where one is out of
+        bounds, which else may end the process
+    """
+    ways: list[Any] = [interpreted]  # first, as Python says which line has an index out of bounds
+    if runs_compiled(problem):
+        ways.append(bounds_checked if check_bounds else contextlib.nullcontext)
+    for way in ways:
+        with way():
+            call = Caller(problem)
+        rng = np.random.default_rng(random_state)
+        w = generics.new_weights(problem)
+        assert not w.any(), "new_weights must return zeros"
+        seen: list[dict[tuple[int, ...], np.ndarray]] = [{} for _ in range(generics.n_examples(problem))]
+        for scale in (1.0, 10.0, 0.0):  # ordinary, far apart, all tied: costs alone decide
+            w[:] = np.maximum(scale * rng.normal(size=w.size), lower)
+            work = generics.workspace(problem, k)
+            for i, known in enumerate(seen):
+                _Example(call, i, w, work, rng, k, known).check(None if outputs is None else [*outputs(i)])
+
+
+class _Example:
+    """The checks of one example at given weights."""
+
+    def __init__(self, call: Caller, i: int, w: np.ndarray, work: Any, rng: Any, k: int, known: dict) -> None:
+        self.call, self.i, self.w, self.work, self.rng, self.k = call, i, w, work, rng, k
+        self.known = known  # outputs that oracles have returned, at these or other weights
+        self.n_parts = int(generics.part_sizes(call.problem)[i])
+        self.gold = generics.gold(call.problem, i)
+        self.size = self.gold.size
+        self.tol = 1e-4 if w.dtype == np.float32 else 1e-9
+        self.theta = self.zeros()
+        call(generics.scores, w, i, self.theta)
+
+    def zeros(self) -> np.ndarray:
+        return np.zeros(self.n_parts, self.w.dtype)
+
+    def parts(self, y: Any) -> np.ndarray:
+        mu = self.zeros()
+        self.call(generics.add_output, self.i, y, 1.0, mu)
+        return mu
+
+    def close(self, a: Any, b: Any, message: str) -> None:
+        scale = 1 + np.abs(self.theta[self.theta > generics.IMPOSSIBLE / 2]).sum()
+        assert np.allclose(a, b, rtol=self.tol, atol=self.tol * scale), f"example {self.i}: {message}: {a} and {b}"
+
+    def check(self, outputs: list[Any] | None) -> None:
+        self.check_linear_map()
+        outputs = None if outputs is None else [np.ascontiguousarray(y, np.int32) for y in outputs]
+        self.check_costs(outputs)
+        for augmented in (False, True):
+            if augmented:
+                self.call(generics.augment, self.i, self.theta)
+            table = None if outputs is None else np.array([self.parts(y) for y in outputs], np.float64)
+            self.check_max(table)
+            if supports(generics.topk_oracle, self.call.problem):
+                self.check_topk(table)
+            if supports(generics.exp_oracle, self.call.problem):
+                self.check_exp(table)
+            if supports(generics.block_oracle, self.call.problem) and table is not None:
+                self.check_block(table)
+            if supports(generics.sample_oracle, self.call.problem) and not augmented:
+                self.check_samples()
+        if outputs is not None and supports(generics.squared_diameters, self.call.problem) and not self.w.any():
+            self.check_diameter(outputs)
+
+    def check_linear_map(self) -> None:
+        is_possible = self.theta > generics.IMPOSSIBLE / 2
+        delta = np.where(is_possible, self.rng.normal(size=self.n_parts), 0).astype(self.w.dtype)
+        moved = np.zeros_like(self.w)
+        self.call(generics.spread, moved, self.i, delta, 2.0)
+        self.close(np.dot(self.w, moved), 2 * np.dot(self.theta, delta), "spread is not the adjoint of scores")
+        squared = self.call(generics.squared_norm, self.i, delta, self.work)
+        self.close(4 * squared, np.dot(moved, moved), "squared_norm is not that of spread")
+
+    def check_costs(self, outputs: list[Any] | None) -> None:
+        cost = self.zeros()
+        self.call(generics.augment, self.i, cost)
+        self.close(self.call(generics.score_output, self.i, cost, self.gold), 0.0, "the true output must cost nothing")
+        for y in outputs or []:
+            value = self.call(generics.score_output, self.i, cost, y)
+            assert value >= -self.tol, f"example {self.i}: output {y} has the negative cost {value}"
+
+    def check_max(self, table: np.ndarray | None) -> None:
+        y, again = np.zeros(self.size, np.int32), np.zeros(self.size, np.int32)
+        value = self.call(generics.max_oracle, self.i, self.theta, y, self.work)
+        self.call(generics.max_oracle, self.i, self.theta, again, self.work)
+        assert np.array_equal(y, again), f"example {self.i}: max_oracle broke a tie in two ways: {y} and {again}"
+        self.close(value, self.call(generics.score_output, self.i, self.theta, y), "max_oracle returns a wrong score")
+        self.close(value, np.dot(self.theta, self.parts(y)), "score_output differs from the parts of add_output")
+        lowest = self.call(generics.score_output, self.i, self.theta, self.gold)
+        assert value >= lowest - self.tol * (1 + abs(lowest)), f"example {self.i}: the true output beats max_oracle"
+        for other in self.known.values():
+            score = self.call(generics.score_output, self.i, self.theta, other)
+            slack = self.tol * (1 + abs(score) + np.abs(self.theta[self.theta > generics.IMPOSSIBLE / 2]).sum())
+            assert value >= score - slack, (
+                f"example {self.i}: max_oracle returns {y} of score {value:.6g}, but {other}, which it returned "
+                f"before, has {score:.6g}: does it leave out costs?"
+            )
+        self.known[tuple(y.tolist())] = y
+        if table is not None:
+            self.close(value, (table @ self.theta).max(), "max_oracle differs from enumeration")
+
+    def check_topk(self, table: np.ndarray | None) -> None:
+        found, values = np.zeros((self.k, self.size), np.int32), np.zeros(self.k)
+        count = self.call(generics.topk_oracle, self.i, self.theta, found, values, EVERY, self.work)
+        assert len({tuple(y) for y in found[:count]}) == count, f"example {self.i}: topk_oracle repeats an output"
+        scores = [self.call(generics.score_output, self.i, self.theta, y) for y in found[:count]]
+        self.close(values[:count], scores, "topk_oracle returns wrong scores")
+        self.close(np.sort(scores)[::-1], scores, "topk_oracle is not sorted")
+        if table is not None:
+            assert count == min(self.k, len(table)), f"example {self.i}: topk_oracle found {count} of {len(table)}"
+            self.close(np.sort(table @ self.theta)[::-1][:count], scores, "topk_oracle differs from enumeration")
+        level, enough = float(np.sum(values[: count // 2] - values[count // 2])) + self.tol, np.zeros_like(values)
+        fewer = self.call(generics.topk_oracle, self.i, self.theta, found, enough, level, self.work)
+        self.close(enough[:fewer], values[:fewer], "topk_oracle finds other outputs at a level of smoothing")
+        has_all = fewer == count or not has_weight(values, fewer, level - 2 * self.tol)
+        assert has_all, f"example {self.i}: topk_oracle leaves out outputs that have a weight at the level {level:g}"
+
+    def check_exp(self, table: np.ndarray | None) -> None:
+        mu = self.zeros()
+        log_z = self.call(generics.exp_oracle, self.i, self.theta, mu, self.work)
+        if table is not None:
+            scores = table @ self.theta
+            top = scores.max()
+            p = np.exp(scores - top)
+            self.close(log_z, top + np.log(p.sum()), "the log-partition function differs from enumeration")
+            self.close(mu, (p / p.sum()) @ table, "the means of exp_oracle differ from enumeration")
+
+    def check_block(self, table: np.ndarray) -> None:
+        """The move of `block_oracle` must end inside the polytope, where no output has a higher slope."""
+        for curvature in (0.0, 0.1, 1.0, 100.0):
+            mean = self.rng.dirichlet(np.full(len(table), 0.3)) @ table
+            mu, delta = (mean - self.parts(self.gold)).astype(self.w.dtype), self.zeros()
+            top = self.call(generics.block_oracle, self.i, self.theta, curvature, mu, delta, self.work)
+            self.close(top, (table @ self.theta).max(), "block_oracle returns a wrong score")
+            reached, moved, bend = mean + delta, np.zeros_like(self.w), self.zeros()
+            self.call(generics.spread, moved, self.i, delta, 1.0)
+            self.call(generics.scores, moved, self.i, bend)
+            for direction in self.rng.normal(size=(10, self.n_parts)):
+                excess = direction @ reached - (table @ direction).max()
+                assert excess <= 100 * self.tol, f"example {self.i}: block_oracle leaves the polytope by {excess:.2g}"
+            slope = self.theta - curvature * bend
+            self.close((table @ slope).max(), reached @ slope, "block_oracle stops where an output has a higher slope")
+
+    def check_diameter(self, outputs: list[Any]) -> None:
+        if len(outputs) > SOME:
+            outputs = [outputs[k] for k in self.rng.permutation(len(outputs))[:SOME]]
+        features = np.zeros((len(outputs), self.w.size), self.w.dtype)
+        for row, y in zip(features, outputs, strict=True):
+            self.call(generics.spread, row, self.i, self.parts(y), 1.0)
+        largest = max(float(np.square(features - row).sum(axis=1).max()) for row in features)
+        bound = float(generics.squared_diameters(self.call.problem)[self.i])
+        assert largest <= bound * (1 + self.tol), (
+            f"example {self.i}: two outputs have features at a squared distance of {largest}, but squared_diameters is "
+            f"{bound}"
+        )
+
+    def check_samples(self) -> None:
+        """Compare the mean parts of samples, which scatter, with those of the exp oracle."""
+        n = 200
+        draws, outputs, mu = self.rng.random((n, self.size)), np.zeros((n, self.size), np.int32), self.zeros()
+        self.call(generics.sample_oracle, self.i, self.theta, draws, outputs, self.work)
+        self.call(generics.exp_oracle, self.i, self.theta, mu, self.work)
+        parts = np.array([self.parts(y) for y in outputs], np.float64)
+        is_close = np.abs(parts.mean(axis=0) - mu) <= 6 * parts.std(axis=0) / np.sqrt(n) + 12 / n
+        assert is_close.all(), f"example {self.i}: samples of sample_oracle have other means than exp_oracle"
