@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-import maxmargin
 from maxmargin.cli import options
 from maxmargin.cli.common import reports_errors
+from maxmargin.version import __version__
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, rich_markup_mode="markdown")
 
 
 def _print_version(is_asked: bool) -> None:
     if is_asked:
-        typer.echo(f"maxmargin {maxmargin.__version__}")
+        typer.echo(f"maxmargin {__version__}")
         raise typer.Exit
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import maxmargin
+from maxmargin import public_names
 
 __all__ = ["all_estimators"]
 
@@ -20,13 +20,11 @@ def all_estimators() -> dict[str, type]:
     """
     from maxmargin.estimators.foundation.structured_model import StructuredModel
 
-    public = {name: getattr(maxmargin, name) for name in maxmargin.__all__}
+    public = {name: public_names.find(name, __name__) for name in public_names.names_in(__name__)}
     return {
         name: value for name, value in public.items() if isinstance(value, type) and issubclass(value, StructuredModel)
     }
 
 
 def __getattr__(name: str) -> Any:
-    if maxmargin._PUBLIC.get(name, "").startswith(f"{__name__}."):
-        return getattr(maxmargin, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return public_names.find(name, __name__)

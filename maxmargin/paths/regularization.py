@@ -14,7 +14,8 @@ from maxmargin.losses import NAMED
 from maxmargin.paths.solutions import Path
 from maxmargin.problem import n_examples
 from maxmargin.sklearn_contract import unfitted
-from maxmargin.solvers import BCFW, Solver, find_solver
+from maxmargin.solvers import Solver, find_solver
+from maxmargin.solvers.block_coordinate.bcfw import BCFW
 from maxmargin.solvers.block_coordinate.path_steps import GridFollower, PathFollower
 from maxmargin.solvers.frame.interrupt import Interruptible
 from maxmargin.trace import Status

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-import maxmargin
+from maxmargin import public_names
 
 Class = TypeVar("Class", bound=type)
 
@@ -132,7 +132,7 @@ def name_of(cls: type) -> str | None:
 def kind_of(name: Any) -> Kind | None:
     """The registered class of a name."""
     if isinstance(name, str) and name not in _KINDS:
-        home = maxmargin._PUBLIC.get(name) or HOMES.get(name)
+        home = public_names.homes().get(name) or HOMES.get(name)
         if home is not None:
             importlib.import_module(home)
     return _KINDS.get(name)

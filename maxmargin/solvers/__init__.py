@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import maxmargin
+from maxmargin import public_names
 from maxmargin.losses import Loss
 from maxmargin.solvers.frame.run import Result
 from maxmargin.solvers.frame.solve import Solver
@@ -22,12 +22,12 @@ def all_solvers() -> dict[str, Solver]:
     >>> all_solvers()["frank-wolfe"]
     FrankWolfe()
     """
-    return {name: getattr(maxmargin, cls)() for name, cls in _classes().items()}
+    return {name: public_names.find(cls, __name__)() for name, cls in _classes().items()}
 
 
 def _classes() -> dict[str, str]:
     """The names of the classes of all solvers, which are not loaded, by the names that estimators know them by."""
-    return {_in_words(cls): cls for cls, home in maxmargin._PUBLIC.items() if home.startswith(f"{__name__}.")}
+    return {_in_words(cls): cls for cls in public_names.names_in(__name__)}
 
 
 def _in_words(name: str) -> str:
@@ -45,7 +45,7 @@ def find_solver(solver: Any, loss: Loss | None = None) -> Solver:
     FrankWolfe()
     """
     is_known = isinstance(solver, str) and solver in _classes()
-    found = getattr(maxmargin, _classes()[solver])() if is_known else solver
+    found = public_names.find(_classes()[solver], __name__)() if is_known else solver
     if not isinstance(found, Solver) or (loss is not None and not found.takes(loss)):
         fitting = [name for name, known in all_solvers().items() if loss is None or known.takes(loss)]
         kind = "Solver" if loss is None else f"Solver of the {loss.name} loss"
@@ -54,6 +54,4 @@ def find_solver(solver: Any, loss: Loss | None = None) -> Solver:
 
 
 def __getattr__(name: str) -> Any:
-    if maxmargin._PUBLIC.get(name, "").startswith(f"{__name__}."):
-        return getattr(maxmargin, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return public_names.find(name, __name__)

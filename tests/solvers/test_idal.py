@@ -13,11 +13,12 @@ from maxmargin.problem import new_weights
 from maxmargin.runtime import interpreted
 from maxmargin.runtime.dispatch import kernel
 from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.relaxed import oriented_trees
 from maxmargin.solvers.relaxed.gdmm import GDMM
 from maxmargin.solvers.relaxed.idal import IDAL
 from maxmargin.solvers.relaxed.neighborhoods import find_neighborhoods, single_cliques, whole_graphs
 from maxmargin.solvers.relaxed.oriented_trees import heaviest_forest, tree_probabilities
-from maxmargin.solvers.relaxed.relaxed_objective import Relaxation, oriented_trees
+from maxmargin.solvers.relaxed.relaxed_objective import Relaxation
 from maxmargin.solvers.relaxed.relaxed_passes import correct
 from maxmargin.solvers.relaxed.soft import SoftBCFW, SoftSDCA
 from maxmargin.solvers.relaxed.tighter_trees import tighten

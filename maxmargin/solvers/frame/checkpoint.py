@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-import maxmargin
 from maxmargin.checks import check_positive, shown
 from maxmargin.persist import container
 from maxmargin.persist.container import Broken
@@ -32,6 +31,7 @@ from maxmargin.persist.values import Reader, Writer
 from maxmargin.solvers.frame.run import Result
 from maxmargin.solvers.objective.evaluation import Certificate
 from maxmargin.trace import Status
+from maxmargin.version import __version__
 
 EVERY = 60.0  # seconds
 SHARE = 0.05  # of the time of a run, that writing may take
@@ -139,7 +139,7 @@ def fingerprint(solver: Any, run: Any, problem: Any) -> dict[str, str]:
     judged = None if held_out is None else (held_out.data, held_out.patience, held_out.n_examples)
     strengths = objective.regularization, objective.l1, run.tol, run.abs_tol
     parts = {
-        "another version of maxmargin": maxmargin.__version__,
+        "another version of maxmargin": __version__,
         "another solver": solver,
         "another loss": objective.loss,
         "another C, l1_ratio or tol": strengths,

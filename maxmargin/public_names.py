@@ -1,0 +1,36 @@
+"""Where the public names are defined, so that each is loaded on first use.
+
+They are written once, in `__init__.pyi`, which type checkers and editors read, too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_LINE = re.compile(r"^from (\S+) import ([A-Za-z]\w*) as \2$", re.MULTILINE)
+
+
+@cache
+def homes() -> dict[str, str]:
+    """The modules in which public names are defined, by name; rooms that are public are in ``maxmargin`` itself."""
+    stub = Path(__file__).with_name("__init__.pyi").read_text(encoding="utf-8")
+    return {name: home for home, name in _LINE.findall(stub)}
+
+
+def names_in(room: str) -> list[str]:
+    """The public names that are defined in the modules of a room."""
+    return [name for name, home in homes().items() if home.startswith(f"{room}.")]
+
+
+def find(name: str, room: str) -> Any:
+    """What a public name stands for, asked for as an attribute of a room of the package, or of the package itself."""
+    home = homes().get(name, "")
+    if home == room:  # so that `import maxmargin` is enough
+        return importlib.import_module(f"{home}.{name}")
+    if not home.startswith(f"{room}."):
+        raise AttributeError(f"module {room!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)
