@@ -1,4 +1,4 @@
-"""The kernels of chains, in nanoseconds per cell (position x label x label), beside what the machine could do at best.
+"""The loops of chains, in nanoseconds per cell (position x label x label), beside what the machine could do at best.
 
 The bound is one multiplication and addition per cell, of numbers that never leave the registers. CPU time of one
 thread, the least of several rounds; the last line is a whole pass over OCR-large, scores and sums included.
@@ -31,22 +31,22 @@ def time_kernels(n_rounds: int) -> list[dict[str, Any]]:
     import numpy as np
 
     from maxmargin.arrays.lanes import LANES, fetch, fma, padded, plus, splat, store, times
-    from maxmargin.runtime.dispatch import kernel
+    from maxmargin.runtime.dispatch import loop
     from maxmargin.structures.chains import chain_dp, chain_sums
 
-    @kernel
+    @loop
     def find_paths(nodes, pairs, forward, arrivals, table, y, n):
         for _ in range(n):
             chain_dp.viterbi(nodes, pairs, forward, arrivals, table)
             chain_dp.backtrack(pairs, forward, arrivals, nodes.shape[0], y)
 
-    @kernel
+    @loop
     def sum_paths(nodes, pairs, means, counts, tables, n):
         for _ in range(n):
             chain_sums.forward_shares(nodes, pairs, tables)
             chain_sums.backward_shares(means, counts, tables)
 
-    @kernel
+    @loop
     def multiply_and_add(table, n):
         x = fetch(table, 0, 0)
         a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = splat(table.dtype.type(0))

@@ -51,7 +51,7 @@ class Revision(NamedTuple):
         ----------
         program : a file that uses nothing but the public names of the library
         arguments : of its command line
-        cache : the folder of compiled kernels
+        cache : the folder of compiled loops
         """
         environment = os.environ | ONE_THREAD | {"NUMBA_CACHE_DIR": cache, "MAXMARGIN_CACHE_DIR": cache}
         environment["PYTHONPATH"] = self.path

@@ -74,7 +74,7 @@ def new_model(name: str, log: Log) -> Any:
 
 
 def warm_up(name: str) -> None:
-    """Load the kernels from disk, compiling those that are missing."""
+    """Load the loops from disk, compiling those that are missing."""
     warm_up_on(name, *load(name)[:2])
 
 

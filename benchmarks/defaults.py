@@ -44,7 +44,7 @@ class Judged(NamedTuple):
         return {"score": self.score(model), "passes": passes, "seconds": seconds, "status": status}
 
     def warm_up(self, **options: Any) -> None:
-        """Load the kernels."""
+        """Load the loops."""
         few = Examples(*(part[:2] for part in self.train[:2]), {name: part[:2] for name, part in self.train[2].items()})
         self._replace(train=few).fit(max_passes=1, **options)
 

@@ -93,7 +93,7 @@ def of_crf() -> dict[str, float]:
 
 
 def again() -> dict[str, float]:
-    """The first fit of a process that finds its kernels on disk, and the fastest of three more."""
+    """The first fit of a process that finds its loops on disk, and the fastest of three more."""
     from maxmargin import ChainSVM
 
     X, y = words()

@@ -70,7 +70,7 @@ def compare_caches() -> list[dict[str, Any]]:
     from maxmargin.solvers import BCFW, Auto
 
     problem = SlowChain(ocr_problem("small"), SLOWER)
-    Auto().solve(problem, C, max_passes=1)  # loads the kernels
+    Auto().solve(problem, C, max_passes=1)  # loads the loops
     without = BCFW(steps="pairwise", sampling="gap")
     return [solve("auto", Auto(), problem, SLOW_GAP), solve("without cache", without, problem, SLOW_GAP)]
 

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.common import Bar, Log, in_fresh_process, parse_arguments, print_table, report, watched
 from maxmargin.arrays.vectors import clear
 from maxmargin.problem import add_output, augment, gold, max_oracle, scores, spread, squared_norm
-from maxmargin.runtime import kernel
+from maxmargin.runtime import loop
 
 GRIDS = [("noise", 0.3), ("noise", 1.0), ("image", 1.0), ("image", 3.0)]  # and their smoothness
 N_CUTS = 6  # in one call
@@ -125,7 +125,7 @@ def time_pymaxflow(potentials: Any, edges: Any, weights: Any, repeats: int) -> t
     return 1 - graph.get_grid_segments(nodes).astype(np.int32), 1e3 * min(times)
 
 
-@kernel
+@loop
 def cut_often(problem, changed, theta, y, last, is_cold, count, scratch):
     """The oracle alone with one and the other potentials, `count` times, from the last flow or from none."""
     value = 0.0
@@ -139,7 +139,7 @@ def cut_often(problem, changed, theta, y, last, is_cold, count, scratch):
     return value
 
 
-@kernel
+@loop
 def step_without_oracle(problem, w, sizes, count, scratch):
     """The potentials, a direction, its norm and its effect on the weights, which is zero here; `count` times."""
     for k in range(count):
@@ -174,7 +174,7 @@ def time_training(side: int, n: int, steps: str) -> dict[str, Any]:
     solver = watched(BCFW(steps=steps, gap_every=20), log)
     model = GraphCutSVM(cost="normalized_hamming", C=100.0, tol=1e-9, max_passes=41, solver=solver, random_state=0)
     model.fit(X, y)
-    model.fit(X, y)  # the first one compiles or loads the kernels
+    model.fit(X, y)  # the first one compiles or loads the loops
     trace = log.result.trace
     calls = trace.oracle_calls[-1] - trace.oracle_calls[0]
     step = 1e6 * (log.clock[-1] - log.clock[0]) / calls

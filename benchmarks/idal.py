@@ -79,7 +79,7 @@ def run_task(name: str, seconds: float, n: int | None) -> list[Run]:
 
 
 def solve_reference(train: Any, C: float, loss: Any, seconds: float) -> Any:
-    """The optimum to compare with, by so many CPU seconds; kernels are compiled before the clock starts."""
+    """The optimum to compare with, by so many CPU seconds; loops are compiled before the clock starts."""
     from maxmargin.solvers.relaxed.idal import IDAL
 
     IDAL().solve(train, C, loss=loss, max_passes=1)

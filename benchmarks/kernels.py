@@ -79,7 +79,7 @@ def share_of_blas(passes: int) -> float:
     from unittest import mock
 
     from maxmargin import ExcessiveGap, KernelChainSVM
-    from maxmargin.solvers.objective.evaluation import evaluation as objective
+    from maxmargin.solvers.objective import evaluation as objective
 
     X, y, _, _ = load_ocr("small")
     complete, spent = objective.complete, 0.0

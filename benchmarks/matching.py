@@ -1,4 +1,4 @@
-"""Assignments of random costs: our kernels beside SciPy's.
+"""Assignments of random costs: our loops beside SciPy's.
 
 The same square problems are solved by `scipy.optimize.linear_sum_assignment` and by the max oracle of matchings, which
 also copies the potentials and lets nodes stay unmatched. Max-marginals and the ten best, for which SciPy has nothing,
@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
 from maxmargin.execution.passes import Passes
 from maxmargin.problem import max_marginals, max_oracle, topk_oracle
-from maxmargin.runtime import kernel
+from maxmargin.runtime import loop
 
 SIZES = (10, 20, 50, 100, 200)
 N_PROBLEMS = 20
@@ -24,7 +24,7 @@ N_BEST = 10
 ENOUGH_SECONDS = 0.2
 
 
-@kernel
+@loop
 def solve_all(problem, thetas, y, scratch):
     """Call the oracle on every row of potentials: from compiled code, as solvers do."""
     total = 0.0
@@ -33,13 +33,13 @@ def solve_all(problem, thetas, y, scratch):
     return total
 
 
-@kernel
+@loop
 def max_marginals_of_all(problem, thetas, out, scratch):
     for k in range(len(thetas)):
         max_marginals(problem, 0, thetas[k], out, scratch.work)
 
 
-@kernel
+@loop
 def solve_all_k(problem, thetas, outputs, values, scratch):
     for k in range(len(thetas)):
         topk_oracle(problem, 0, thetas[k], outputs, values, scratch.work)

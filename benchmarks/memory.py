@@ -1,7 +1,7 @@
 """What the dual points of BCFW take: peak memory of training over that of the same process before it.
 
 Chains with many labels, whose transition counts are far more than their labels, and Taskar's OCR. The problem is
-encoded and a few examples are trained on before the clock starts, so kernels and data count as before.
+encoded and a few examples are trained on before the clock starts, so loops and data count as before.
 """
 
 from __future__ import annotations

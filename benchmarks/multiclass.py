@@ -3,7 +3,7 @@
 Dense pixels of digits, and sparse features of the words of CoNLL-2000 whose parts of speech are to be told. liblinear
 runs with its default tolerance; its objective is computed from its weights. Ours, with `solver="auto"` and with the
 pairwise steps of other structures, stops at a certified relative gap of 0.001, and its accuracy on test data stands
-beside. Times are those of `fit`, with all conversions of the data; kernels are compiled or loaded before.
+beside. Times are those of `fit`, with all conversions of the data; loops are compiled or loaded before.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.problem import add_output, gold, squared_norm
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.evaluation import Objective
@@ -68,7 +68,7 @@ def squared_norms(encoded: Any, w: np.ndarray) -> np.ndarray:
     return largest
 
 
-@kernel
+@loop
 def note_norms(problem, outputs, sizes, largest, lo, hi, scratch):
     """largest[i] = the maximum of itself and ||psi_i(y)||^2 of the outputs y of the examples lo:hi."""
     for i in range(lo, hi):

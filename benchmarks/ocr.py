@@ -37,7 +37,7 @@ def new_model(size: str, n: int, log: Log) -> Any:
 
 
 def warm_up(size: str) -> None:
-    """Load the kernels from disk, compiling those that are missing."""
+    """Load the loops from disk, compiling those that are missing."""
     X, y, _, _ = load_ocr(size)
     new_model(size, len(X), Log()).fit(X[:50], y[:50])
 

@@ -19,7 +19,7 @@ def fit_maxmargin() -> dict[str, Any]:
 
     X, y, X_test, y_test = load_ocr("large")
     model = ChainSVM(fit_intercept=False, solver=Perceptron(gap_every=PASSES), random_state=0)
-    model.set_params(max_passes=1).fit(X[:50], y[:50])  # loads the kernels
+    model.set_params(max_passes=1).fit(X[:50], y[:50])  # loads the loops
     began = time.process_time()
     model.set_params(max_passes=PASSES).fit(X, y)
     return {"seconds": time.process_time() - began, "error": 1 - model.score(X_test, y_test)}

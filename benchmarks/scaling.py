@@ -52,7 +52,7 @@ def time_passes(sizes: dict[str, int]) -> dict[str, float]:
 
 def time_series(series: list[dict[str, int]], repeats: int) -> list[dict[str, float]]:
     """Time the problems of a series in turn; the least time of each counts."""
-    rounds = [[time_passes(sizes) for sizes in series] for _ in range(repeats + 1)][1:]  # the first loads the kernels
+    rounds = [[time_passes(sizes) for sizes in series] for _ in range(repeats + 1)][1:]  # the first loads the loops
     return [{name: min(run[name] for run in runs) for name in runs[0]} for runs in zip(*rounds, strict=True)]
 
 

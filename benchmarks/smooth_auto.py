@@ -25,7 +25,7 @@ def load(data: str, n: int) -> tuple[list, list]:
 
 
 def fit(data: str, n: int, strengths: list[float], seconds: float) -> list[dict[str, Any]]:
-    """Train at every C by every solver, in one process with warm kernels."""
+    """Train at every C by every solver, in one process with warm loops."""
     from maxmargin import LBFGS, ChainCRF, ExponentiatedGradient
 
     X, y = load(data, n)
@@ -35,7 +35,7 @@ def fit(data: str, n: int, strengths: list[float], seconds: float) -> list[dict[
         for name, solver in zip(SOLVERS, solvers, strict=True):
             log = Log()
             options = {"only_observed": data == "conll", "tol": GAPS[-1], "time_limit": seconds, "random_state": 0}
-            if len(runs) < len(SOLVERS):  # the first fit compiles or loads the kernels
+            if len(runs) < len(SOLVERS):  # the first fit compiles or loads the loops
                 ChainCRF(C=C, max_passes=12, solver=solver, **options).fit(X, y)
             trace = ChainCRF(C=C, solver=watched(solver, log), **options).fit(X, y).trace_
             gaps = (trace.primal - trace.dual) / trace.primal

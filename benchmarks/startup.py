@@ -18,7 +18,7 @@ from benchmarks.common import BEFORE, Bar, Revision, parse_arguments, print_tabl
 
 PROGRAM = Path(__file__).with_name("first_fits.py")
 IMPORTS = ("import maxmargin", "from maxmargin import ChainSVM", "import sklearn.base")
-LOADING = "ChainSVM, kernels on disk, over a warm fit"
+LOADING = "ChainSVM, loops on disk, over a warm fit"
 MOST_SECONDS = {
     "from maxmargin import ChainSVM": 1.0,
     "ChainSVM": 7.0,
@@ -40,7 +40,7 @@ def time_import(revision: Revision, statement: str) -> float:
 
 
 def time_first_fits(revision: Revision) -> dict[str, float]:
-    """CPU seconds of first fits, compiled and loaded, and what the kernels take on disk."""
+    """CPU seconds of first fits, compiled and loaded, and what the loops take on disk."""
     with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as empty:
         figures = revision.run(PROGRAM, "structures", cache=cache)
         figures |= revision.run(PROGRAM, "crf", cache=empty)

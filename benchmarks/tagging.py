@@ -4,7 +4,7 @@ python-crfsuite has its usual features, those of CRFsuite's tutorial for chunks 
 as strings, and c2 = 1 or c1 = c2 = 0.1, those of the tutorials; its script reads the same files. Times are CPU seconds
 of processes of one thread: of training from the start of the process to its end, with imports, reading, features and
 saving; of tagging from a file to another, once the model is loaded; of tagging sentences one by one, as a service does,
-from words to tags. Kernels are compiled before. Memory is what a process that trains takes at its peak beyond its
+from words to tags. Loops are compiled before. Memory is what a process that trains takes at its peak beyond its
 imports.
 """
 
@@ -102,7 +102,7 @@ def tag_command(name: str, model: str, output: str) -> dict[str, Any]:
     from maxmargin.text.line_files import write_lines
 
     tagger = maxmargin.load(model)
-    tagger.predict([["a"] if name == "wnut" else [("a", "b")]])  # loads the kernels
+    tagger.predict([["a"] if name == "wnut" else [("a", "b")]])  # loads the loops
     began = time.process_time()
     document = read_document(files(name)[1], tagger.layout)
     write_lines(output, document.tagged(tagger.predict(document.X)))

@@ -44,27 +44,27 @@ def time_oracles(n_labels: int, dtype: str, repeats: int) -> dict[str, dict[str,
 
     from maxmargin.execution.passes import Passes
     from maxmargin.problem import exp_oracle, max_marginals, max_oracle, n_examples, topk_oracle
-    from maxmargin.runtime.dispatch import kernel
+    from maxmargin.runtime.dispatch import loop
 
-    @kernel
+    @loop
     def all_max(problem, theta, out, y, outputs, values, rounds, scratch):
         for _ in range(rounds):
             for i in range(n_examples(problem)):
                 max_oracle(problem, i, theta[i], y, scratch.work)
 
-    @kernel
+    @loop
     def all_topk(problem, theta, out, y, outputs, values, rounds, scratch):
         for _ in range(rounds):
             for i in range(n_examples(problem)):
                 topk_oracle(problem, i, theta[i], outputs, values, scratch.work)
 
-    @kernel
+    @loop
     def all_exp(problem, theta, out, y, outputs, values, rounds, scratch):
         for _ in range(rounds):
             for i in range(n_examples(problem)):
                 exp_oracle(problem, i, theta[i], out, scratch.work)
 
-    @kernel
+    @loop
     def all_max_marginals(problem, theta, out, y, outputs, values, rounds, scratch):
         for _ in range(rounds):
             for i in range(n_examples(problem)):

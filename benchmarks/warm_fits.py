@@ -1,6 +1,6 @@
 """A program that `benchmarks.warm_speed` runs in processes of two revisions in turn: the CPU time of warm work.
 
-It fits on a few examples, so that all kernels are there, then does the work and prints, as JSON, its CPU seconds, the
+It fits on a few examples, so that all loops are there, then does the work and prints, as JSON, its CPU seconds, the
 passes and the objective. It uses public names only, which all revisions have.
 
 Usage: python warm_fits.py WORKLOAD

@@ -32,10 +32,10 @@ from maxmargin.problem import (
     scores,
     topk_oracle,
 )
-from maxmargin.runtime.dispatch import helper, kernel, supports
+from maxmargin.runtime.dispatch import helper, loop, supports
 from maxmargin.smoothing import EVERY
 
-NONE = -1  # what a kernel returns when it is through, in place of an example whose scores are beyond reach
+NONE = -1  # what a loop returns when it is through, in place of an example whose scores are beyond reach
 
 
 class Prediction(NamedTuple):
@@ -181,7 +181,7 @@ def costs_of(problem: Any, outputs: Blocks, n_jobs: int | None = None) -> np.nda
 
 
 def run(passes: Passes, function: Any, w: np.ndarray, *args: Any) -> None:
-    """Call a kernel on all examples; raises if weights are not as many as they have, or scores are too large."""
+    """Call a loop on all examples; raises if weights are not as many as they have, or scores are too large."""
     size = new_weights(passes.problem).size
     if np.shape(w) != (size,):
         raise ValueError(f"w must hold {size} weights, but has the shape {np.shape(w)}.")
@@ -196,7 +196,7 @@ def run(passes: Passes, function: Any, w: np.ndarray, *args: Any) -> None:
 
 
 def _where_there_are_outputs(function: Any, is_filled: np.ndarray) -> Any:
-    """A kernel that leaves out examples whose outputs are empty: there is but one, and its score is zero."""
+    """A loop that leaves out examples whose outputs are empty: there is but one, and its score is zero."""
 
     def run_on_filled(problem: Any, *args: Any) -> int:
         *others, lo, hi, scratch = args
@@ -217,7 +217,7 @@ def find_scores(problem, w, i, theta):
     return not is_beyond_reach(theta)
 
 
-@kernel
+@loop
 def decode(problem, w, n_parts, outputs, lo, hi, scratch):
     """Write the best output of each example; return one whose scores are beyond reach, or NONE."""
     for i in range(lo, hi):
@@ -228,7 +228,7 @@ def decode(problem, w, n_parts, outputs, lo, hi, scratch):
     return NONE
 
 
-@kernel
+@loop
 def _attain(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
@@ -242,7 +242,7 @@ def _attain(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
     return NONE
 
 
-@kernel
+@loop
 def _bound(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
@@ -255,7 +255,7 @@ def _bound(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
     return NONE
 
 
-@kernel
+@loop
 def _tighten(problem, w, n_parts, values, bounds, lo, hi, scratch):
     for i in range(lo, hi):
         if not is_tight(bounds[i], values[i]):
@@ -266,7 +266,7 @@ def _tighten(problem, w, n_parts, values, bounds, lo, hi, scratch):
     return NONE
 
 
-@kernel
+@loop
 def _means(problem, w, means, is_exact, lo, hi, scratch):
     for i in range(lo, hi):
         mu = means.values[means.start[i] : means.start[i + 1]]
@@ -277,7 +277,7 @@ def _means(problem, w, means, is_exact, lo, hi, scratch):
     return NONE
 
 
-@kernel
+@loop
 def _decode_k(problem, w, n_parts, outputs, values, counts, lo, hi, scratch):
     k = values.shape[1]
     for i in range(lo, hi):
@@ -290,7 +290,7 @@ def _decode_k(problem, w, n_parts, outputs, values, counts, lo, hi, scratch):
     return NONE
 
 
-@kernel
+@loop
 def _best_through(problem, w, best, lo, hi, scratch):
     for i in range(lo, hi):
         out = best.values[best.start[i] : best.start[i + 1]]
@@ -301,7 +301,7 @@ def _best_through(problem, w, best, lo, hi, scratch):
     return NONE
 
 
-@kernel
+@loop
 def _marginals(problem, w, means, log_partition, lo, hi, scratch):
     for i in range(lo, hi):
         mu = means.values[means.start[i] : means.start[i + 1]]
@@ -312,7 +312,7 @@ def _marginals(problem, w, means, log_partition, lo, hi, scratch):
     return NONE
 
 
-@kernel
+@loop
 def _sample(problem, w, n_parts, sizes, n_samples, draws, outputs, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
@@ -323,7 +323,7 @@ def _sample(problem, w, n_parts, sizes, n_samples, draws, outputs, lo, hi, scrat
     return NONE
 
 
-@kernel
+@loop
 def _cost(problem, n_parts, outputs, values, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
@@ -332,7 +332,7 @@ def _cost(problem, n_parts, outputs, values, lo, hi, scratch):
         values[i] = score_output(problem, i, theta, outputs.values[outputs.start[i] : outputs.start[i + 1]])
 
 
-@kernel
+@loop
 def _score_gold(problem, w, n_parts, values, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]

@@ -14,7 +14,7 @@ whose weights need not add up to one, and in its dual their sums a_i cost a_i^2 
 
 In all of them the gradient is B_i (mu_i - s_i(y_i)), with the mean parts mu_i at which h is attained, and so are duals
 and certificates the same (`evaluation`). Solvers ask a loss for its oracle, whether it is smooth and
-whether it has a margin; kernels ask where it is attained. So a new loss is one class, with a function for `attain`.
+whether it has a margin; loops ask where it is attained. So a new loss is one class, with a function for `attain`.
 """
 
 from __future__ import annotations

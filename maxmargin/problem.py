@@ -250,7 +250,7 @@ def rank(problem, i, theta, outputs, values, count):
 
 ORACLES = {"max": max_oracle, "topk": topk_oracle, "exp": exp_oracle, "block": block_oracle}
 
-# --- what kernels know without asking the structure -----------------------------------------------------------------
+# --- what loops know without asking the structure -----------------------------------------------------------------
 
 
 def truth_of(problem: Any) -> Blocks:

@@ -35,7 +35,7 @@ def words():
 
 
 @pytest.fixture
-def interpreted_kernels():
-    """Kernels run as Python, where compiling them is not the point."""
+def interpreted_loops():
+    """Loops run as Python, where compiling them is not the point."""
     with interpreted():
         yield

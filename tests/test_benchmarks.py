@@ -42,7 +42,7 @@ def chains():
     return SimpleNamespace(problem=toy_chains(n=30), lower=None, upper=None)
 
 
-def test_gaps_that_are_never_refreshed(interpreted_kernels):
+def test_gaps_that_are_never_refreshed(interpreted_loops):
     """Passes of steps alone, where else every certificate is one more."""
     solver = BCFW(sampling="gap", gap_every=1, uniform_share=0.0)
     assert EVERY["gap inf"] == 0
@@ -50,7 +50,7 @@ def test_gaps_that_are_never_refreshed(interpreted_kernels):
     assert np.allclose(np.diff(follow_gaps(solver, chains(), 8)["passes"]), 2)
 
 
-def test_regimes_of_a_cache(interpreted_kernels):
+def test_regimes_of_a_cache(interpreted_loops):
     found = {
         point: follow(BCFW(sampling="gap", cache=10, cache_factor=point[0], cache_nu=point[1]), chains(), 8, point)
         for point in ((1e-3, 1e-6), (0.1, 1e-6), (1e-6, 0.3), (1e3, 1e-6), (1e-3, 1e3))

@@ -45,13 +45,13 @@ def test_the_code_of_the_readme_runs():
 
 
 @pytest.mark.parametrize("name", ["docs/guide.md", "docs/solvers.md"])
-def test_the_code_of_a_page_runs(name, interpreted_kernels):
+def test_the_code_of_a_page_runs(name, interpreted_loops):
     found = ends(run_blocks(name))
     assert maxmargin.Status.OPTIMAL in found
     assert maxmargin.Status.DIVERGED not in found
 
 
-def test_the_classes_of_the_extending_page_run(interpreted_kernels):
+def test_the_classes_of_the_extending_page_run(interpreted_loops):
     assert run_blocks("docs/extending.md")["result"].status is maxmargin.Status.OPTIMAL
 
 
@@ -84,7 +84,7 @@ MODULES = [name for name in MODULES if not name.startswith("maxmargin.torch")]  
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples(name, interpreted_kernels):
+def test_docstring_examples(name, interpreted_loops):
     failed, _ = doctest.testmod(importlib.import_module(name))
     assert failed == 0
 

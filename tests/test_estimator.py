@@ -61,7 +61,7 @@ def test_copies_are_not_fitted_and_share_nothing(copied):
     assert again.model.allowed_transitions is not tagger.model.allowed_transitions
 
 
-def test_weights_of_examples_are_routed(interpreted_kernels):
+def test_weights_of_examples_are_routed(interpreted_loops):
     X, y, *_ = candidates(np.random.default_rng(0))
     given = []
 
@@ -76,7 +76,7 @@ def test_weights_of_examples_are_routed(interpreted_kernels):
     assert sorted(np.concatenate(given)) == weights.tolist()
 
 
-def test_requests_of_metadata_are_told(interpreted_kernels):
+def test_requests_of_metadata_are_told(interpreted_loops):
     X, y, *_ = candidates(np.random.default_rng(0))
     with sklearn.config_context(enable_metadata_routing=True):
         model = CandidateSVM(random_state=0).set_fit_request(sample_weight=False, costs=True)
@@ -117,7 +117,7 @@ def test_parameters_of_solvers_and_losses():
         ChainCRF().set_params(solver__steps="fw")
 
 
-def test_fitted_models_are_written_by_skops(interpreted_kernels):
+def test_fitted_models_are_written_by_skops(interpreted_loops):
     skops = pytest.importorskip("skops.io")
     X, y, *_ = candidates(np.random.default_rng(0))
     model = CandidateSVM(random_state=0).fit(X, y)

@@ -64,7 +64,7 @@ def title(solver, loss):
 
 
 @pytest.mark.parametrize(("solver", "loss"), [pytest.param(*pair, id=title(*pair)) for pair in all_pairs()])
-def test_every_pair(structures, solver, loss, interpreted_kernels):
+def test_every_pair(structures, solver, loss, interpreted_loops):
     ran = 0
     for name, task in [*structures.items(), *observed_structures()]:
         problem, lower = task.problem, task.lower

@@ -11,7 +11,7 @@ from maxmargin.testing import toy_chains
 from tests.small import CASES, make
 from tests.toy import Candidates
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 X, Y = [np.eye(2), np.eye(2)[::-1], np.eye(2)], [["a", "b"], ["b", "a"], ["a", "b"]]
 TREES = [Tree(x, [(0, 1)]) for x in X]

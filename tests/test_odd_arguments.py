@@ -10,7 +10,7 @@ import pytest
 from maxmargin import BCFW, SGD, CandidateSVM, ChainSVM, regularization_path
 from maxmargin.testing import toy_chains
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 X, Y = [np.eye(2), np.eye(2)[::-1]], [[0, 1], [1, 0]]
 ODD = [

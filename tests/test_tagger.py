@@ -77,7 +77,7 @@ def test_tuning_keeps_the_best():
     assert path.is_best_at_end
 
 
-def test_tuning_goes_on_until_scores_stop_rising(interpreted_kernels):
+def test_tuning_goes_on_until_scores_stop_rising(interpreted_loops):
     scores = iter([1, 0.1, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.8, 0.7, 0.9])  # first that of the truth, which is checked
     model = ChainCRF(tol=0.5, scoring=lambda y_true, y_pred: next(scores))
     path = Tagger(model=model).tune(X[:4], Y[:4], X[4:6], Y[4:6])
@@ -132,7 +132,7 @@ def test_sentences_that_are_not_there(fitted):
         fitted.fit([[], X[0]], [[], Y[0]])
 
 
-def test_hashed_names(interpreted_kernels):
+def test_hashed_names(interpreted_loops):
     tagger = Tagger(model=ChainCRF(n_hashed=1024, max_passes=20)).fit(X, Y)
     assert tagger.predict(X) == tagger.predict(iter(X)) == Y
 

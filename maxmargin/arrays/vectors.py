@@ -1,6 +1,6 @@
 """Arithmetic of whole vectors: loops where it is compiled, NumPy where it is interpreted.
 
-A kernel written with these costs a user's own structure, which runs interpreted, a few calls of NumPy per step in place
+A loop written with these costs a user's own structure, which runs interpreted, a few calls of NumPy per step in place
 of a turn of Python's loop per number. Compiled, they are the loops that they look like, inlined.
 """
 

@@ -1,6 +1,6 @@
 """Matrix views of flat arrays, products of matrices that make no array in compiled code, and indices.
 
-Numba's ``reshape`` takes a quarter of a microsecond and counts references, as much as a short Viterbi pass; kernels
+Numba's ``reshape`` takes a quarter of a microsecond and counts references, as much as a short Viterbi pass; loops
 take such views several times per step.
 """
 

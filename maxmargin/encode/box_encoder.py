@@ -1,6 +1,6 @@
 """Grids of cells and boxes to a `BoxProblem`.
 
-Every check of the user's images and boxes is here: what passes is safe for the kernels.
+Every check of the user's images and boxes is here: what passes is safe for the loops.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Grids of features and poses to a `DeformableProblem`.
 
-Every check of the user's images and poses is here: what passes is safe for the kernels.
+Every check of the user's images and poses is here: what passes is safe for the loops.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Trees with features to a `TreeProblem`.
 
-Every check of the user's trees is here: what passes is safe for the kernels.
+Every check of the user's trees is here: what passes is safe for the loops.
 """
 
 from __future__ import annotations

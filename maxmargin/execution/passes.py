@@ -18,7 +18,7 @@ from maxmargin.runtime.tables import SCRATCH
 
 
 class Scratch(NamedTuple):
-    """The arrays a kernel works in: one set per thread."""
+    """The arrays a loop works in: one set per thread."""
 
     theta: np.ndarray  # potentials
     delta: np.ndarray  # a direction, or mean parts
@@ -35,12 +35,12 @@ for _dtype in (types.float32, types.float64):
 
 
 def bind(problem: Any) -> Bound:
-    """A problem made ready for kernels."""
+    """A problem made ready for loops."""
     return problem if isinstance(problem, Bound) else Bound(problem, truth_of(problem), new_weights(problem).dtype)
 
 
 class Passes:
-    """Runs kernels over all examples, each thread on its own range with its own scratch.
+    """Runs loops over all examples, each thread on its own range with its own scratch.
 
     Parameters
     ----------
@@ -75,17 +75,17 @@ class Passes:
         return self.problem.pack(scratch)
 
     def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Call the kernel ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""
+        """Call the loop ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""
         return [result for results in self.ranges.run(partial(self._call, function, args)) for result in results]
 
     def _call(self, function: Callable[..., Any], args: tuple[Any, ...], k: int, lo: int, hi: int) -> list[Any]:
-        """Call a kernel on range k, lo:hi, in slices if there is a clock to look at."""
+        """Call a loop on range k, lo:hi, in slices if there is a clock to look at."""
         kind = function, *map(type, args)  # which tells losses by their oracle apart
         slices = [(lo, hi)] if self.clock is None else self.clock.slices_of_pass(kind, lo, hi)
         return [function(self.problem, *args, *bounds, self.scratches[k]) for bounds in slices]
 
     def accumulate(self, function: Callable[..., Any], *args: Any, size: int | None = None) -> np.ndarray:
-        """As `run`, for kernels that add to a vector of weights, passed before `args`: return the sum, in float64.
+        """As `run`, for loops that add to a vector of weights, passed before `args`: return the sum, in float64.
 
         `size` is that of the vector, where it is not one entry per weight.
         """

@@ -1,6 +1,6 @@
 """Work over ranges of examples on several threads.
 
-Kernels release the GIL, so threads of one process run them side by side without copying data. Ranges are fixed by
+Loops release the GIL, so threads of one process run them side by side without copying data. Ranges are fixed by
 the problem and the number of threads, and partial results are summed in order, so results do not vary between runs.
 """
 

@@ -35,7 +35,7 @@ from maxmargin.features.linear_map import (
     weight_shape,
 )
 from maxmargin.persist.registry import register
-from maxmargin.runtime.dispatch import helper, implements, kernel
+from maxmargin.runtime.dispatch import helper, implements, loop
 
 LINEAR, POLY, RBF = 0, 1, 2
 KINDS = {"linear": LINEAR, "poly": POLY, "rbf": RBF}
@@ -70,7 +70,7 @@ def apply_kernel(row, square, squares, shape):
             row[u] = power
 
 
-@kernel
+@loop
 def apply_to_rows(products, squares, others, shape):
     """As `apply_kernel`, for all rows of a matrix."""
     for t in range(products.shape[0]):

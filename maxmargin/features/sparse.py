@@ -27,7 +27,7 @@ from maxmargin.features.linear_map import (
     weight_shape,
     with_gram,
 )
-from maxmargin.runtime.dispatch import generic, helper, implements, kernel
+from maxmargin.runtime.dispatch import generic, helper, implements, loop
 
 
 class SparseFeatures(NamedTuple):
@@ -237,7 +237,7 @@ def fill_sparse_gram(features, offsets, start, values, width):
     multiply_rows(features, offsets, start, values, np.zeros(width))
 
 
-@kernel
+@loop
 def multiply_rows(features, offsets, start, values, dense):
     """As `fill_gram`; `dense` holds zeros, before and after."""
     for i in range(start.size):

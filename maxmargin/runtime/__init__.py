@@ -1,7 +1,7 @@
-"""How structures and solvers meet at run time: generic functions, compiled kernels, passes over examples on threads."""
+"""How structures and solvers meet at run time: generic functions, compiled loops, passes over examples on threads."""
 
-from maxmargin.runtime.dispatch import generic, helper, implements, kernel, supports
+from maxmargin.runtime.dispatch import generic, helper, implements, loop, supports
 from maxmargin.runtime.entries import cache_folder
 from maxmargin.runtime.modes import interpreted
 
-__all__ = ["cache_folder", "generic", "helper", "implements", "interpreted", "kernel", "supports"]
+__all__ = ["cache_folder", "generic", "helper", "implements", "interpreted", "loop", "supports"]

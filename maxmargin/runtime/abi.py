@@ -1,6 +1,6 @@
-"""The binary interface between kernels and what they call: how compiled code sees NamedTuples of arrays and numbers.
+"""The binary interface between loops and what they call: how compiled code sees NamedTuples of arrays and numbers.
 
-Kernels and structures are compiled separately and meet at run time, so what one passes to the other has a fixed form
+Loops and structures are compiled separately and meet at run time, so what one passes to the other has a fixed form
 in memory, made of 8-byte words; `maxmargin.runtime.tables` says how they find functions. A NamedTuple is written into
 a block (`Packed`):
 

@@ -177,7 +177,7 @@ def before_compiling(tell: Callable[[], None]) -> Iterator[None]:
             _waiting.remove(tell)
 
 
-class KernelCache:
+class LoopCache:
     """The entries of one function, in the place of Numba's cache in its dispatcher.
 
     Without a folder that can be written to, or where an entry is broken, every process compiles for itself what is not
@@ -217,9 +217,7 @@ class KernelCache:
         classes = [*classes_of(kinds)]
         if any(cls.__module__ == "__main__" or "<locals>" in cls.__qualname__ for cls in classes):
             return None  # another process has another class of that name
-        cells = [
-            cell.cell_contents for cell in self.function.__closure__ or ()
-        ]  # which tell kernels of a factory apart
+        cells = [cell.cell_contents for cell in self.function.__closure__ or ()]  # which tell loops of a factory apart
         closure = [_plain(value) for value in cells if isinstance(value, _CONSTANTS)]
         place = str(sig), codegen.magic_tuple(), _surroundings(), closure, self.options.get("boundscheck")
         signature = hashlib.sha256(repr(place).encode()).hexdigest()[:16]

@@ -1,12 +1,12 @@
-"""Generic functions resolved by type, and kernels compiled once for all types.
+"""Generic functions resolved by type, and loops compiled once for all types.
 
 A *generic* is a function of a problem (or of its features, or of a loss) that each type implements in its own file. A
-*kernel* is a loop written with generics only: one source that runs compiled on NamedTuples with implementations, and
-interpreted on a user's own class.
+*loop* over examples is written with generics only: one source that runs compiled on NamedTuples with implementations,
+and interpreted on a user's own class.
 
-Compiled, a generic is resolved in one of two ways. Those of an `Interface`, which kernels call on problems and losses,
-are called by address: kernels are compiled once for all structures, structures once for all kernels, and only what a
-kernel reaches is compiled at all (`maxmargin.runtime.tables`). The others, such as those of features, are resolved
+Compiled, a generic is resolved in one of two ways. Those of an `Interface`, which loops call on problems and losses,
+are called by address: loops are compiled once for all structures, structures once for all loops, and only what a
+loop reaches is compiled at all (`maxmargin.runtime.tables`). The others, such as those of features, are resolved
 while the structure that calls them is compiled, and inlined.
 """
 
@@ -27,22 +27,22 @@ from numba.extending import overload, register_jitable
 
 from maxmargin.execution.garbage import no_garbage_collection
 from maxmargin.runtime.abi import OPAQUE, Packed
-from maxmargin.runtime.cache import KernelCache, Reach
-from maxmargin.runtime.inner import InnerCompiler, KernelCompiler
+from maxmargin.runtime.cache import LoopCache, Reach
+from maxmargin.runtime.inner import InnerCompiler, LoopCompiler
 from maxmargin.runtime.modes import is_interpreted
 from maxmargin.runtime.tables import KINDS, FunctionTable, Interface, address_of, kind_of
 
-__all__ = ["generic", "helper", "implements", "kernel", "supports"]
+__all__ = ["generic", "helper", "implements", "loop", "supports"]
 
 PROBLEM, LOSS = Interface("problem"), Interface("loss")
 
-# Strict IEEE order is not needed, but infinities and NaN never reach a kernel, so comparisons can be vectorised.
+# Strict IEEE order is not needed, but infinities and NaN never reach a loop, so comparisons can be vectorised.
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",
     "fastmath": {"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"},
     "no_cfunc_wrapper": True,
-    "pipeline_class": KernelCompiler,
+    "pipeline_class": LoopCompiler,
 }
 # Implementations are called by address, and need no way in from Python.
 _BY_ADDRESS = {**_OPTIONS, "no_cpython_wrapper": True}
@@ -56,7 +56,7 @@ _compiled_types: set[type] = set()  # NamedTuple classes with implementations of
 
 
 def runs_compiled(target: Any) -> bool:
-    """Whether kernels run compiled on a problem, features or a loss."""
+    """Whether loops run compiled on a problem, features or a loss."""
     return type(target) in _compiled_types and not is_interpreted.get()
 
 
@@ -66,7 +66,7 @@ def generic(declaration: Callable | None = None, *, interface: Interface | None 
     Parameters
     ----------
     declaration : the function that is decorated
-    interface : if kernels call it by address; its arguments and result then need annotations
+    interface : if loops call it by address; its arguments and result then need annotations
     like : another generic, whose implementations it shares, for arguments of other types
 
     Examples
@@ -189,7 +189,7 @@ def _check_returns(function: Any, implementation: Callable) -> None:
 
 
 class Bound:
-    """A problem made ready for kernels: with its true outputs at hand and, compiled, the table of its functions.
+    """A problem made ready for loops: with its true outputs at hand and, compiled, the table of its functions.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class Bound:
         return other
 
     def pack(self, scratch: Any) -> Any:
-        """Scratch space, with a workspace of the problem in it, as kernels take it."""
+        """Scratch space, with a workspace of the problem in it, as loops take it."""
         if self.table is None:
             return scratch
         work = _Nothing() if scratch.work is None else scratch.work
@@ -231,13 +231,13 @@ class _Nothing(NamedTuple):
     """A workspace of problems that need none."""
 
 
-def kernel(function: Callable) -> Callable:
+def loop(function: Callable) -> Callable:
     """Compile `function` once for all problems whose type implements generics; interpret it for others.
 
     The first argument is a problem made ready by `bind`. It can also be a NamedTuple, such as
-    features, or an array: then the kernel is compiled for that type, and what it calls is inlined.
+    features, or an array: then the loop is compiled for that type, and what it calls is inlined.
 
-    Kernels are the only compiled functions that Python calls. They release the GIL and are cached on disk.
+    Loops are the only compiled functions that Python calls. They release the GIL and are cached on disk.
     """
 
     @functools.wraps(function)
@@ -344,5 +344,5 @@ _dispatchers: dict[Any, Any] = {}
 def _make_dispatcher(function: Callable, options: dict[str, Any]) -> Any:
     dispatcher = numba.njit(**options)(function)
     with contextlib.suppress(Exception):  # without a place for it, every process compiles for itself
-        dispatcher._cache = KernelCache(function, options)
+        dispatcher._cache = LoopCache(function, options)
     return dispatcher

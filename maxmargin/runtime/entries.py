@@ -23,7 +23,7 @@ from numba.core import config, serialize
 
 from maxmargin.persist.files import remove_abandoned, replacing
 
-ENDING = ".kernel"
+ENDING = ".loop"
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 

@@ -1,6 +1,6 @@
 """Compilers that take less time than Numba's: pipelines of their own, as Numba provides for; nothing of it is changed.
 
-Two of Numba's passes look through every function for what kernels hardly ever have: `KernelCompiler` leaves them out
+Two of Numba's passes look through every function for what loops hardly ever have: `LoopCompiler` leaves them out
 where they would find nothing.
 
 Numba optimises every function and makes machine code of it, then does both again in each caller that it is linked into,
@@ -21,11 +21,11 @@ from numba.core.typed_passes import NativeLowering, NopythonRewrites
 from numba.core.untyped_passes import InlineClosureLikes
 
 
-class KernelCompiler(CompilerBase):
+class LoopCompiler(CompilerBase):
     """Numba's pipeline, without passes that would change nothing."""
 
     def define_pipelines(self) -> list[PassManager]:
-        manager = PassManager("kernel")
+        manager = PassManager("loop")
         manager.passes.extend(
             (self.replacement(step), text)
             for step, text in DefaultPassBuilder.define_nopython_pipeline(self.state).passes
@@ -77,7 +77,7 @@ class InnerLowering(NativeLowering):
         return True
 
 
-class InnerCompiler(KernelCompiler):
+class InnerCompiler(LoopCompiler):
     """The same, with the lowering above."""
 
     def replacement(self, step: type) -> type:

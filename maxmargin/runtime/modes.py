@@ -1,4 +1,4 @@
-"""How kernels run: compiled, compiled with all indices checked, or interpreted."""
+"""How loops run: compiled, compiled with all indices checked, or interpreted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ checks_bounds = contextvars.ContextVar("checks_bounds", default=False)
 
 @contextlib.contextmanager
 def interpreted() -> Iterator[None]:
-    """Run kernels as plain Python inside a with block, to step through them in a debugger.
+    """Run loops as plain Python inside a with block, to step through them in a debugger.
 
     Examples
     --------

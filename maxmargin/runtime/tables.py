@@ -1,9 +1,9 @@
-"""Functions by address: how kernels call what structures and losses implement.
+"""Functions by address: how loops call what structures and losses implement.
 
-A kernel knows nothing of a problem, or of a loss, but its table (`FunctionTable`), of the type `Table`:
+A loop knows nothing of a problem, or of a loss, but its table (`FunctionTable`), of the type `Table`:
 
     word 0            the address of its block
-    words 1, 2, 3     numbers that kernels read: of a problem the number of examples and the addresses of its true
+    words 1, 2, 3     numbers that loops read: of a problem the number of examples and the addresses of its true
                       outputs and of their starts; of a loss whether it has a margin
     words 4, ...      the addresses of the compiled functions that implement the generics of its interface, in the
                       order in which these were declared; zero where nobody has asked for one
@@ -81,7 +81,7 @@ KINDS: dict[str, Callable[[types.Type], types.Type]] = {
     "Work": lambda dtype: OPAQUE,
     "Scratch": lambda dtype: SCRATCH[dtype],
 }
-SCRATCH: dict[types.Type, Stored] = {}  # the layouts of the scratch space of kernels (`maxmargin.execution.passes`)
+SCRATCH: dict[types.Type, Stored] = {}  # the layouts of the scratch space of loops (`maxmargin.execution.passes`)
 
 # What they are in Python.
 Reals: TypeAlias = np.ndarray
@@ -96,7 +96,7 @@ Scratch: TypeAlias = Any
 
 
 class Interface:
-    """The generics that kernels call by address on a problem, or on a loss, in the order of their declaration."""
+    """The generics that loops call by address on a problem, or on a loss, in the order of their declaration."""
 
     named: ClassVar[dict[str, Interface]] = {}
 
@@ -137,7 +137,7 @@ class Interface:
             pointer = context.call_conv.get_function_type(sig.return_type, kinds).as_pointer()
             address = load(builder, args[0], slot)
             with cgutils.if_unlikely(builder, cgutils.is_null(builder, address)):
-                message = f"{function.__name__} is not in the table: the kernel calls it by a name that was not found."
+                message = f"{function.__name__} is not in the table: the loop calls it by a name that was not found."
                 context.call_conv.return_user_exc(builder, RuntimeError, (message,))
             callee = builder.inttoptr(address, pointer)
             values = [load_address(builder, args[0], BLOCK), *args[1:]]
@@ -153,14 +153,14 @@ class Interface:
 
 
 class FunctionTable:
-    """A problem or a loss with the table of its compiled functions, which takes its place as an argument of kernels.
+    """A problem or a loss with the table of its compiled functions, which takes its place as an argument of loops.
 
     Parameters
     ----------
     target : the problem or the loss
     interface : its generics
     dtype : of its numbers
-    numbers : the words of the table that kernels read
+    numbers : the words of the table that loops read
     kept : what these are addresses of
     """
 
@@ -169,7 +169,7 @@ class FunctionTable:
         self.interface = interface
         self.packed = Packed(target)
         self.work: types.Type = OPAQUE  # the type of its workspace, once there is one
-        self.loss: FunctionTable | None = None  # the loss that kernels were last called with on this problem
+        self.loss: FunctionTable | None = None  # the loss that loops were last called with on this problem
         self.options = {"boundscheck": True} if checks_bounds.get() else {}  # of its functions, for Numba
         self.dtype = np.dtype(dtype)
         self.kind = Table(interface.name, from_dtype(self.dtype))
@@ -199,9 +199,9 @@ def address_of(compiled: Any) -> int:
 
 
 def kind_of(value: Any) -> types.Type:
-    """The type of an argument of a kernel."""
+    """The type of an argument of a loop."""
     if isinstance(value, np.ndarray):
-        return array_kind(value, "an argument of a kernel")
+        return array_kind(value, "an argument of a loop")
     if isinstance(value, (Packed, FunctionTable)):
         return value.kind
     if isinstance(value, (bool, np.bool_)):

@@ -1,4 +1,4 @@
-"""Generics called one by one from Python, compiled as kernels call them."""
+"""Generics called one by one from Python, compiled as loops call them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.execution.passes import Scratch, bind
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import loop
 
 
 class Caller:
-    """Calls generics on one problem as kernels do: compiled, if its type is.
+    """Calls generics on one problem as loops do: compiled, if its type is.
 
     Parameters
     ----------
@@ -52,67 +52,67 @@ class Caller:
         return self._packed[1]
 
 
-@kernel
+@loop
 def _scores(problem, w, i, theta):
     generics.scores(problem, w, i, theta)
 
 
-@kernel
+@loop
 def _spread(problem, w, i, delta, scale):
     generics.spread(problem, w, i, delta, scale)
 
 
-@kernel
+@loop
 def _squared_norm(problem, i, delta, scratch):
     return generics.squared_norm(problem, i, delta, scratch.work)
 
 
-@kernel
+@loop
 def _augment(problem, i, theta):
     generics.augment(problem, i, theta)
 
 
-@kernel
+@loop
 def _add_output(problem, i, y, scale, mu):
     generics.add_output(problem, i, y, scale, mu)
 
 
-@kernel
+@loop
 def _score_output(problem, i, theta, y):
     return generics.score_output(problem, i, theta, y)
 
 
-@kernel
+@loop
 def _max_oracle(problem, i, theta, y, scratch):
     return generics.max_oracle(problem, i, theta, y, scratch.work)
 
 
-@kernel
+@loop
 def _bound_oracle(problem, i, theta, y, scratch):
     return generics.bound_oracle(problem, i, theta, y, scratch.work)
 
 
-@kernel
+@loop
 def _topk_oracle(problem, i, theta, outputs, values, level, scratch):
     return generics.topk_oracle(problem, i, theta, outputs, values, level, scratch.work)
 
 
-@kernel
+@loop
 def _block_oracle(problem, i, theta, curvature, mu, delta, scratch):
     return generics.block_oracle(problem, i, theta, curvature, mu, delta, scratch.work)
 
 
-@kernel
+@loop
 def _exp_oracle(problem, i, theta, mu, scratch):
     return generics.exp_oracle(problem, i, theta, mu, scratch.work)
 
 
-@kernel
+@loop
 def _sample_oracle(problem, i, theta, draws, outputs, scratch):
     generics.sample_oracle(problem, i, theta, draws, outputs, scratch.work)
 
 
-@kernel
+@loop
 def _max_marginals(problem, i, theta, out, scratch):
     generics.max_marginals(problem, i, theta, out, scratch.work)
 

@@ -1,6 +1,6 @@
-"""Batches of potentials as kernels take them, and what autograd needs to know of losses, mean parts and scores.
+"""Batches of potentials as loops take them, and what autograd needs to know of losses, mean parts and scores.
 
-All run in compiled kernels on the CPU, whatever the device of the potentials, on as many threads as PyTorch has. The
+All run in compiled loops on the CPU, whatever the device of the potentials, on as many threads as PyTorch has. The
 gradient of a loss is made of the mean parts at which it is attained (`maxmargin.losses`), which the forward pass finds
 as well; the backward pass only puts them where the potentials lie. Second derivatives are derivatives of mean parts in
 a direction, taken by central differences of fourth order in float64: exact to about nine digits.
@@ -21,7 +21,7 @@ from maxmargin.execution.passes import Passes
 from maxmargin.losses import Loss
 from maxmargin.problem import IMPOSSIBLE, ORACLES, REACH
 from maxmargin.runtime.dispatch import supports
-from maxmargin.torch import kernels
+from maxmargin.torch import loops
 from maxmargin.torch.potentials import Potentials, checked
 
 PARTS_PER_THREAD = 2**14  # fewer are not worth a thread
@@ -29,7 +29,7 @@ STEPS = {np.dtype(np.float64): 2e-4, np.dtype(np.float32): 0.03}  # of central d
 
 
 class Batch:
-    """Potentials with true outputs and costs, ready for kernels.
+    """Potentials with true outputs and costs, ready for loops.
 
     Parameters
     ----------
@@ -67,20 +67,20 @@ class Batch:
             raise ValueError(f"{type(self.args[0]).__name__} have no {what}")
 
     def array(self, flat: Tensor) -> np.ndarray:
-        """Flat numbers as kernels take them; minus infinity is an impossible part."""
+        """Flat numbers as loops take them; minus infinity is an impossible part."""
         return np.maximum(flat.detach().cpu().numpy().astype(self.dtype, copy=False), self.dtype.type(IMPOSSIBLE))
 
     def run(self, function: Any, flat: np.ndarray, *args: Any) -> None:
-        """Call a kernel on all examples; raises where one is not sound."""
+        """Call a loop on all examples; raises where one is not sound."""
         for code in self.passes.run(function, flat, *args):
-            if code != kernels.FINE:
-                i, what = divmod(code, kernels.PROBLEMS)
+            if code != loops.FINE:
+                i, what = divmod(code, loops.PROBLEMS)
                 raise ValueError(self._complaint(i, what, flat))
 
     def _complaint(self, i: int, what: int, flat: np.ndarray) -> str:
-        if what == kernels.NO_OUTPUT:
+        if what == loops.NO_OUTPUT:
             return f"Batch entry {i} has no possible output: minus infinity is on the way of all."
-        if what == kernels.NO_TRUTH:
+        if what == loops.NO_TRUTH:
             return f"The true output of batch entry {i} is impossible: it has a potential of minus infinity."
         pieces = [
             flat[at : at + size] for at, size in zip(*(table[i] for table in self.segments), strict=True) if at >= 0
@@ -92,11 +92,11 @@ class Batch:
     def attain(self, flat: np.ndarray, loss: Loss, is_relative: bool) -> tuple[np.ndarray, Blocks]:
         """The losses of all examples and the mean parts at which they are attained."""
         means, values = new_blocks(self.passes.part_sizes, self.dtype), np.zeros(self.passes.n)
-        self.run(kernels.attain_losses, flat, loss, *self.segments, is_relative, means, values)
+        self.run(loops.attain_losses, flat, loss, *self.segments, is_relative, means, values)
         return values, means
 
     def gather(self, function: Any, size: int, *args: Any) -> np.ndarray:
-        """Call a kernel that adds to an array of the size of the flat potentials, and return it."""
+        """Call a loop that adds to an array of the size of the flat potentials, and return it."""
         return self.passes.accumulate(function, *args, size=size)
 
 
@@ -123,7 +123,7 @@ class Spread(Function):
         ctx.save_for_backward(flat, scale)
         ctx.known = batch, loss, means
         args = means, _float64(scale), *batch.segments
-        return torch.as_tensor(batch.gather(kernels.spread_means, flat.numel(), *args)).to(flat)
+        return torch.as_tensor(batch.gather(loops.spread_means, flat.numel(), *args)).to(flat)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
@@ -148,14 +148,14 @@ class Bent(Function):
     ) -> tuple[Tensor, Tensor]:
         direction, values = gradient.detach().cpu().numpy(), np.zeros(batch.passes.n)
         at = np.ascontiguousarray(direction, batch.dtype)
-        batch.passes.run(kernels.products, at, means, *batch.segments, values)
+        batch.passes.run(loops.products, at, means, *batch.segments, values)
         for_scale = torch.as_tensor(values).to(scale)
         if not is_wanted or not loss.is_smooth:  # piecewise linear: zero wherever it is defined
             return torch.zeros_like(flat), for_scale
         fine = batch.in_double()
         args = fine.array(flat), np.ascontiguousarray(direction, fine.dtype), _float64(scale), loss, *fine.segments
         step = STEPS[fine.dtype] * (1.0 if loss.smoothing == "l2" else loss.mu)
-        found = fine.gather(kernels.mean_derivatives, flat.numel(), *args, fine.passes.part_sizes, step)
+        found = fine.gather(loops.mean_derivatives, flat.numel(), *args, fine.passes.part_sizes, step)
         return torch.as_tensor(found).to(flat), for_scale
 
     @staticmethod
@@ -171,7 +171,7 @@ class Scored(Function):
         values = np.full((batch.passes.n, k), -np.inf)
         ctx.known = batch, outputs, counts, flat.numel()
         args = *batch.segments, batch.passes.part_sizes, outputs, counts, values
-        batch.run(kernels.score_outputs, batch.array(flat), *args)
+        batch.run(loops.score_outputs, batch.array(flat), *args)
         return torch.as_tensor(values).to(flat)
 
     @staticmethod
@@ -179,11 +179,11 @@ class Scored(Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         batch, outputs, counts, size = ctx.known
         args = outputs, counts, _float64(gradient), *batch.segments, batch.passes.part_sizes
-        return torch.as_tensor(batch.gather(kernels.spread_outputs, size, *args)).to(gradient), None, None, None, None
+        return torch.as_tensor(batch.gather(loops.spread_outputs, size, *args)).to(gradient), None, None, None, None
 
 
 def dtype_of(flat: Tensor) -> Any:
-    """The dtype of NumPy in which kernels take potentials."""
+    """The dtype of NumPy in which loops take potentials."""
     return np.float32 if flat.dtype == torch.float32 else np.float64
 
 

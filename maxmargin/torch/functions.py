@@ -11,7 +11,7 @@ from torch import Tensor
 from maxmargin.arrays.blocks import new_blocks
 from maxmargin.checks import check_choice, check_count
 from maxmargin.losses import Loss, SquaredLoss, attained_on, find_loss
-from maxmargin.torch import kernels
+from maxmargin.torch import loops
 from maxmargin.torch.autograd import Attained, Batch, Scored, Spread
 from maxmargin.torch.potentials import Parts, Potentials, checked
 from maxmargin.torch.untraced import untraced
@@ -191,7 +191,7 @@ def decode(potentials: Potentials, *, n_jobs: int | None = None) -> Tensor:
     """
     batch = Batch(potentials, n_jobs=n_jobs)
     outputs = new_blocks(batch.passes.output_sizes, np.int32)
-    batch.run(kernels.best, batch.array(batch.flat), *batch.segments, batch.passes.part_sizes, outputs)
+    batch.run(loops.best, batch.array(batch.flat), *batch.segments, batch.passes.part_sizes, outputs)
     return potentials.arranged(np.split(outputs.values, outputs.start[1:-1])).to(batch.flat.device)
 
 
@@ -221,7 +221,7 @@ def topk(potentials: Potentials, k: int, *, n_jobs: int | None = None) -> tuple[
     outputs.values[:] = -1
     values = np.zeros((n, k))
     args = *batch.segments, batch.passes.part_sizes, outputs, values, counts
-    batch.run(kernels.best_k, batch.array(batch.flat), *args)
+    batch.run(loops.best_k, batch.array(batch.flat), *args)
     tables = [block.reshape(k, -1) for block in np.split(outputs.values, outputs.start[1:-1])]
     for table, count in zip(tables, counts, strict=True):
         table[count:] = -1

@@ -23,8 +23,8 @@ from maxmargin.problem import part_sizes, truth_of
 from maxmargin.structures.derived.linearized import linearized
 from maxmargin.torch.choices import Candidates, Matchings
 from maxmargin.torch.functions import structured_loss
-from maxmargin.torch.kernels import score_outputs
 from maxmargin.torch.labellings import Chains, Labellings, Trees
+from maxmargin.torch.loops import score_outputs
 from maxmargin.torch.potentials import NOTHING, Parts, Potentials
 
 

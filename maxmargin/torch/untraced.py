@@ -1,4 +1,4 @@
-"""What compilers of networks must leave alone: potentials and kernels, made of arrays that they would misread."""
+"""What compilers of networks must leave alone: potentials and loops, made of arrays that they would misread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch.jit import is_tracing
 
 WHY = (
-    "maxmargin.torch runs in compiled kernels of its own, which no trace or exported program can hold: export or trace "
+    "maxmargin.torch runs in compiled loops of its own, which no trace or exported program can hold: export or trace "
     "the layers below, such as head.emissions, and make potentials of their outputs outside."
 )
 

@@ -5,7 +5,7 @@ import pytest
 
 from maxmargin import ChainSVM, MatchingSVM, MulticlassSVM
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 ROWS = np.eye(2)
 
 

@@ -99,7 +99,7 @@ def test_layouts_tell_polytopes_apart():
 @pytest.mark.parametrize(
     "make", [ChainSVM, ChainCRF, KernelChainSVM, TreeSVM, TreeCRF, GraphSVM, GraphCRF, GraphCutSVM]
 )
-def test_minus_one_is_no_class_but_an_unknown_label(make, interpreted_kernels):
+def test_minus_one_is_no_class_but_an_unknown_label(make, interpreted_loops):
     rows = np.eye(3)
     X = [rows, rows[:2]] if "Chain" in make.__name__ else [(rows, [(0, 1), (1, 2)]), (rows[:2], [(0, 1)])]
     message = r"y\[1\] has the label -1 at row 1, which is taken to be unknown.*if -1 is a class of its own"

@@ -48,7 +48,7 @@ def test_other_numbers_of_pairs_are_refused(graph):
         edges_of(graph, correlated(4))
 
 
-def test_elimination_is_for_few_labels_or_sums(interpreted_kernels):
+def test_elimination_is_for_few_labels_or_sums(interpreted_loops):
     """Tables of all pairs of 16 labels take longer than approximate inference; those of 10 do not."""
     for n_labels, kind in ((10, EliminationProblem), (16, LoopyProblem)):
         y = correlated(n_labels, n=40)

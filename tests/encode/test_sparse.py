@@ -1,4 +1,4 @@
-"""Sparse matrices whose indices lead out of them are refused, before SciPy or a kernel follows them."""
+"""Sparse matrices whose indices lead out of them are refused, before SciPy or a loop follows them."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from maxmargin import (
     TreeSVM,
 )
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 def whole(kind=sp.csr_array):

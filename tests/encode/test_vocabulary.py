@@ -13,7 +13,7 @@ from sklearn.utils import murmurhash3_32
 from maxmargin import ChainCRF, ChainSVM, Tree, TreeSVM
 from maxmargin.encode.inputs.vocabulary import learn_names
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 X = [
     [{"word": "the", "length": 3}, {"word": "dog", "length": 3, "last": True}],

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from maxmargin import BCFW, ChainSVM, FrankWolfe, Status
-from maxmargin.runtime.cache import COMPILING, KernelCache
+from maxmargin.runtime.cache import COMPILING, LoopCache
 from tests import naive
 
 
@@ -186,7 +186,7 @@ def test_verbose_prints_a_table(words, capsys):
 
 def test_verbose_tells_of_compiling(words, capsys):
     def compile_something(trace):
-        KernelCache(compile_something, {}).load_overload(None, None)  # which finds nothing
+        LoopCache(compile_something, {}).load_overload(None, None)  # which finds nothing
 
     for verbose, times in ((0, 0), (1, 1)):
         ChainSVM(C=0.01, verbose=verbose, random_state=0).fit(*words, callback=compile_something)

@@ -304,7 +304,7 @@ def test_marginals_of_an_svm_are_those_of_its_scores(words):
     assert all(map(np.allclose, svm.predict_marginals(X), crf.predict_marginals(X)))
 
 
-def test_sequences_that_are_not_there(words, interpreted_kernels):
+def test_sequences_that_are_not_there(words, interpreted_loops):
     X, y = words
     for model in (ChainCRF(max_passes=2).fit(X, y), KernelChainCRF(kernel="rbf", max_passes=2).fit(X[:5], y[:5])):
         assert model.predict([]) == model.predict_marginals([]) == []

@@ -10,7 +10,7 @@ from maxmargin import ChainCRF, ChainSVM
 from maxmargin.text import check_tags, convert_tags
 from tests import naive
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 @pytest.fixture

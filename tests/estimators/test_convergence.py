@@ -14,7 +14,7 @@ from maxmargin.estimators.foundation.convergence import NOT_SOLVED, warn_unless_
 from maxmargin.solvers.frame.run import Result
 from maxmargin.trace import Certified, Status, Trace
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from maxmargin.estimators import all_estimators
 from maxmargin.testing import toy_chains
 from tests.small import CASES, make
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 @pytest.mark.parametrize("name", CASES)

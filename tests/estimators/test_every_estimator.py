@@ -11,7 +11,7 @@ from maxmargin.estimators import all_estimators
 from maxmargin.testing import check_estimator
 from tests.small import CASES, candidates, make
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 def test_there_is_data_for_every_estimator():

@@ -8,7 +8,7 @@ from maxmargin import IDAL, ChainSVM, Graph, GraphCRF, GraphSVM, RelaxedLoss, St
 from maxmargin.structures.graphs.elimination_plan import TreewidthError
 
 SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0)]
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 def noisy(labels, rng, n_features=3):

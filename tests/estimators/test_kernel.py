@@ -59,7 +59,7 @@ def test_a_linear_kernel_is_the_linear_model(words):
     assert np.allclose(model.support_vectors_.T @ model.coef_.dual, linear.coef_.emissions, atol=1e-6)
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 def test_a_linear_kernel_is_the_linear_crf(words):
     X, y = words
     linear = ChainCRF(C=0.3, tol=1e-9).fit(X[:10], y[:10])
@@ -70,7 +70,7 @@ def test_a_linear_kernel_is_the_linear_crf(words):
     assert np.allclose(model.log_likelihood(X, y), linear.log_likelihood(X, y), atol=1e-2)
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_the_optimum_of_a_dense_qp(tiny, kernel, fit_intercept):
@@ -97,7 +97,7 @@ def test_the_optimum_of_a_dense_qp(tiny, kernel, fit_intercept):
     assert np.isclose(naive.primal(weights, blocks, 2.0), model.certificate_.primal)
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("name", all_solvers())
 def test_solvers_that_take_kernels_reach_the_optimum(tiny, name):
     X, y = tiny
@@ -196,7 +196,7 @@ def test_only_support_positions_are_kept(words):
     assert not any(np.size(value) > 9 * n_all for value in vars(model._encoder).values())
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 def test_a_crf_takes_batch_steps_and_smoothed_losses(tiny):
     X, y = tiny
     blocks, batch = [

@@ -61,7 +61,7 @@ def weights_of(model):
 
 
 @pytest.mark.parametrize("cost", ["hamming", "normalized_hamming", [1.0, 0.5, 2.0, 0.0]])
-def test_the_optimum_of_the_svm_is_the_documented_one(pieces, cost, interpreted_kernels):
+def test_the_optimum_of_the_svm_is_the_documented_one(pieces, cost, interpreted_loops):
     X, Y = (part[:5] for part in pieces)
     costs = {"hamming": np.ones(4), "normalized_hamming": np.full(4, 0.25)}.get(str(cost), cost)
     blocks, weight = blocks_of(X, Y, SQUARE, costs), np.arange(1.0, 6.0)
@@ -72,7 +72,7 @@ def test_the_optimum_of_the_svm_is_the_documented_one(pieces, cost, interpreted_
     assert optimum <= model.certificate_.primal <= 1.01 * optimum
 
 
-def test_the_optimum_of_the_crf_is_the_documented_one(pieces, interpreted_kernels):
+def test_the_optimum_of_the_crf_is_the_documented_one(pieces, interpreted_loops):
     X, Y = (part[:8] for part in pieces)
     blocks = blocks_of(X, Y, SQUARE, np.zeros(4))
     model = MultiLabelCRF(C=0.5, graph=SQUARE, tol=1e-6).fit(X, Y)
@@ -84,7 +84,7 @@ def test_the_optimum_of_the_crf_is_the_documented_one(pieces, interpreted_kernel
     assert np.allclose(model.log_likelihood(X, Y), np.negative(losses))
 
 
-def test_without_a_graph_labels_are_those_of_linear_models(pieces, interpreted_kernels):
+def test_without_a_graph_labels_are_those_of_linear_models(pieces, interpreted_loops):
     X, Y = (part[:20] for part in pieces)
     svm = MultiLabelSVM(C=0.3, graph=None, tol=1e-3, dtype="float64", random_state=0).fit(X, Y)
     rows = np.column_stack([X, np.ones(len(X))])
@@ -102,7 +102,7 @@ def test_without_a_graph_labels_are_those_of_linear_models(pieces, interpreted_k
         assert np.allclose(crf.predict_proba(X)[:, label], peer.predict_proba(rows)[:, 1], atol=1e-3)
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 @given(seed=st.integers(0, 999), n_labels=st.integers(1, 4), graph=st.sampled_from(["full", "tree", None]))
 def test_predictions_are_those_of_enumeration(seed, n_labels, graph):
     rng = np.random.default_rng(seed)
@@ -151,7 +151,7 @@ def test_small_trees():
     assert chow_liu_tree(np.ones((2, 2), int)).tolist() == [[0, 1]]
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("kind", [MultiLabelSVM, MultiLabelCRF])
 def test_it_stands_where_classifiers_of_scikit_learn_stand(pieces, kind):
     X, Y = pieces[0], pieces[1][:, :2]
@@ -172,7 +172,7 @@ def test_it_stands_where_classifiers_of_scikit_learn_stand(pieces, kind):
     assert not hasattr(MultiLabelSVM(), "predict_proba")
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 def test_rows_and_labels_may_be_stored_in_many_ways(pieces):
     X, Y = pieces[0][:16], pieces[1][:16, :3]
     X = np.where(np.abs(X) < 0.5, 0, X)
@@ -189,7 +189,7 @@ def test_rows_and_labels_may_be_stored_in_many_ways(pieces):
     assert not MultiLabelCRF(fit_intercept=False).fit(X, Y).intercept_.any()
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 def test_labels_that_are_never_or_always_on(pieces):
     X, Y = pieces[0][:10], pieces[1][:10].copy()
     Y[:, 1], Y[:, [2, 3]] = 1, 0
@@ -241,7 +241,7 @@ def test_scikit_learn_checks():
         check_estimator(OfAnyTarget(random_state=0), expected_failed_checks=expected)
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("model", [MultiLabelSVM, MultiLabelCRF])
 def test_scikit_learn_knows_that_labels_have_two_classes(model):
     assert get_tags(model()).classifier_tags.multi_class is False
@@ -293,7 +293,7 @@ def test_bad_options(options, message):
         MultiLabelSVM(**options).fit(np.eye(3), 1 - np.eye(3, dtype=int))
 
 
-def test_graphs_of_too_large_a_treewidth(pieces, interpreted_kernels, monkeypatch):
+def test_graphs_of_too_large_a_treewidth(pieces, interpreted_loops, monkeypatch):
     X, Y = (part[:8] for part in pieces)
     exact = MultiLabelSVM(C=0.5, graph="full", tol=0.01, random_state=0).fit(X, Y)
     monkeypatch.setattr(elimination_plan, "LARGEST_TABLES", 8)
@@ -315,7 +315,7 @@ def test_graphs_of_too_large_a_treewidth(pieces, interpreted_kernels, monkeypatc
         MultiLabelCRF(graph="full", loss="log").fit(X, Y)
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 def test_bad_labels_after_training(pieces):
     X, Y = (part[:6] for part in pieces)
     model = MultiLabelSVM(tol=0.5, random_state=0).fit(X, Y)

@@ -18,7 +18,7 @@ from maxmargin.features.kernel_features import (
     whole_gram_features,
 )
 from maxmargin.features.linear_map import rows_of, score_rows, spread_rows, squared_norm_rows, squared_sums
-from maxmargin.runtime import kernel
+from maxmargin.runtime import loop
 
 NAMED = {
     "linear": linear_kernel,
@@ -28,7 +28,7 @@ NAMED = {
 OFFSETS = np.array([0, 3, 4, 8, 12])
 
 
-@kernel
+@loop
 def spread_all(features, weights, offsets, delta, scale):
     for i in range(offsets.size - 1):
         spread_rows(features, weights, offsets[i], offsets[i + 1], delta[offsets[i] : offsets[i + 1]], scale)

@@ -61,7 +61,7 @@ def test_oracles_equal_enumeration(structure, binary):
 
 
 @pytest.mark.parametrize("structure", ["chain", "tree"])
-def test_the_weights_are_those_of_what_occurs(structure, interpreted_kernels):
+def test_the_weights_are_those_of_what_occurs(structure, interpreted_loops):
     full, observed, places = problems(structure)
     seen = weights_seen(full)
     assert 0 < seen.sum() < seen.size
@@ -77,7 +77,7 @@ def test_the_weights_are_those_of_what_occurs(structure, interpreted_kernels):
 
 
 @pytest.mark.parametrize("make", [ChainSVM, ChainCRF, TreeSVM, TreeCRF])
-def test_models_reach_the_optimum_of_the_observed_weights(make, interpreted_kernels):
+def test_models_reach_the_optimum_of_the_observed_weights(make, interpreted_loops):
     """The same as bounds of 0 for all others."""
     structure = "chain" if "Chain" in make.__name__ else "tree"
     X, y = make_data(structure)
@@ -96,7 +96,7 @@ def test_models_reach_the_optimum_of_the_observed_weights(make, interpreted_kern
 
 
 @pytest.mark.parametrize("make", [ChainSVM, TreeCRF])
-def test_changed_weights_change_predictions(make, interpreted_kernels):
+def test_changed_weights_change_predictions(make, interpreted_loops):
     X, y = make_data("chain" if make is ChainSVM else "tree")
     fitted = make(only_observed=True, random_state=0, tol=0.1).fit(X, y)
     for model in (fitted, pickle.loads(pickle.dumps(fitted))):
@@ -107,7 +107,7 @@ def test_changed_weights_change_predictions(make, interpreted_kernels):
             model.coef_.transitions[0, 0] = 1.0
 
 
-def test_bounds_of_observed_weights(interpreted_kernels):
+def test_bounds_of_observed_weights(interpreted_loops):
     X, y = make_data("chain")
     bounds = {"emissions": (-0.1, None), "transitions": (np.zeros((3, 3)), np.full((3, 3), 0.05))}
     fitted = ChainSVM(only_observed=True, bounds=bounds, random_state=0).fit(X, y)

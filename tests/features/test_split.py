@@ -89,7 +89,7 @@ def test_the_same_solution(model, monkeypatch):
 
 
 @pytest.mark.parametrize("model", [ChainSVM(), ChainCRF()], ids=["SVM", "CRF"])
-def test_paths_have_the_weights_of_models(model, monkeypatch, interpreted_kernels):
+def test_paths_have_the_weights_of_models(model, monkeypatch, interpreted_loops):
     monkeypatch.setattr(split, "ENOUGH_VISITS", 0)
     X, y = make_data(3, binary=True)
     model.set_params(only_observed=True)
@@ -100,7 +100,7 @@ def test_paths_have_the_weights_of_models(model, monkeypatch, interpreted_kernel
     assert len(path.weights(0)) == len(model.fit(X, y)._w)
 
 
-def test_bounds_of_split_features(monkeypatch, interpreted_kernels):
+def test_bounds_of_split_features(monkeypatch, interpreted_loops):
     X, y = make_data(3, binary=True)
     model = ChainSVM(C=0.1, only_observed=True, bounds={"emissions": (0, 0.5)}, dtype="float64", random_state=0)
     primal = model.fit(X, y).certificate_.primal

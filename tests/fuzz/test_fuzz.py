@@ -29,7 +29,7 @@ def run(first, last):
     return dict(map(json.loads, child.stdout.splitlines())), child.returncode
 
 
-def test_false_certificates_are_found(interpreted_kernels):
+def test_false_certificates_are_found(interpreted_loops):
     for name in CASES:
         model, X, y, _ = make(name)
         X, y = X[:4], y[:4]

@@ -9,7 +9,7 @@ from maxmargin.metrics import entity_f1, get_scorer, sequence_accuracy
 from maxmargin.metrics.scoring import METRICS
 from maxmargin.text import convert_tags
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 @pytest.fixture(scope="module")

@@ -22,13 +22,13 @@ def test_there_are_some():
     assert len(NAMES) > 10
 
 
-def test_sequences_are_read_as_before(interpreted_kernels):
+def test_sequences_are_read_as_before(interpreted_loops):
     model = maxmargin.load(FOLDER / "chain_crf.model")
     assert not model.fit_intercept
     assert model.coef_.emissions.shape == (64, 10)
     assert [len(labels) for labels in model.predict([np.ones((3, 64))])] == [3]
 
 
-def test_taggers_tag_as_before(interpreted_kernels):
+def test_taggers_tag_as_before(interpreted_loops):
     tagger = maxmargin.load(FOLDER / "tagger.model")
     assert tagger.predict([["Bob", "lives", "in", "Rome"]]) == [["B-PER", "O", "O", "B-LOC"]]

@@ -23,7 +23,7 @@ from maxmargin.runtime import interpreted
 from maxmargin.text import Layout, WindowFeatures
 from tests.small import make
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 N_FILES = int(os.environ.get("MAXMARGIN_FUZZ", "600"))
 MOST_MEMORY = 20_000_000
@@ -132,7 +132,7 @@ def meet(path, content, X):
     try:
         model.predict(X)
     except IndexError:
-        raise  # a kernel would have left its arrays
+        raise  # a loop would have left its arrays
     except Exception:
         return True
     return True
@@ -322,7 +322,7 @@ def test_arguments_that_ask_for_too_much(key, value, reason, tmp_path):
 
 
 def test_claims_of_encoders_are_checked():
-    """Each of these would have kernels read beyond their arrays."""
+    """Each of these would have loops read beyond their arrays."""
     names = [[["a", "b"], ["c"]], [["b"], ["c", "a"]]]
     model = ChainCRF(max_passes=1, only_observed=True).fit(names, [["x", "y"], ["z", "x"]])
     encoder, w = model._encoder, model._w

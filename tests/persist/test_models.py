@@ -36,7 +36,7 @@ from maxmargin.text import WindowFeatures
 from tests.small import CASES, make
 from tests.toy import Labels
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 SENTENCES = [["The", "dog", "barks"], ["A", "cat"], ["Dogs", "bark"]]
 TAGS = [["DET", "NOUN", "VERB"], ["DET", "NOUN"], ["NOUN", "VERB"]]
@@ -244,7 +244,7 @@ def test_zeros_take_no_room(path, words):
     assert path.stat().st_size < 2000 + model._w.nbytes / 20
 
 
-def test_names_without_weights_take_no_room(path, interpreted_kernels):
+def test_names_without_weights_take_no_room(path, interpreted_loops):
     X = [[[f"{word}-{k}-{'x' * 99}" for k in range(20)] + [word] for word in pair] for pair in (("a", "b"), ("b", "c"))]
     y = [["A", "B"], ["B", "C"]]
     model = ChainCRF(only_observed=True, max_passes=5).fit(X, y)

@@ -1,4 +1,4 @@
-"""Blocks, tables and calls by address: what kernels and structures rely on."""
+"""Blocks, tables and calls by address: what loops and structures rely on."""
 
 import gc
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from maxmargin import problem as generics
 from maxmargin.execution.passes import Passes, bind
 from maxmargin.losses import Loss
 from maxmargin.problem import max_oracle, n_examples, scores, squared_norm
-from maxmargin.runtime import generic, helper, implements, kernel
+from maxmargin.runtime import generic, helper, implements, loop
 from maxmargin.runtime.abi import Packed
 from maxmargin.runtime.dispatch import PROBLEM
 from maxmargin.runtime.tables import Interface
@@ -49,7 +49,7 @@ def add_up_outer(thing):
     return total
 
 
-@kernel
+@loop
 def call_add_up(thing):
     return add_up(thing)
 
@@ -95,7 +95,7 @@ def test_only_the_oracles_that_are_called_are_compiled():
     assert not bound.table.has(generics.topk_oracle)
 
 
-@kernel
+@loop
 def passes_float64(problem, w, i, theta):
     scores(problem, w, i, theta)
 
@@ -187,7 +187,7 @@ def test_the_stamp_covers_the_order_and_the_signatures_of_generics():
         del Interface.named["another"]
 
 
-@kernel
+@loop
 def count_examples(problem):
     return n_examples(problem)
 
@@ -260,7 +260,7 @@ def test_true_outputs_are_rows_of_integers():
 def make_kernel_with_a_module():
     from maxmargin import problem as module
 
-    @kernel
+    @loop
     def inside(problem, w, i, theta):
         module.scores(problem, w, i, theta)
 

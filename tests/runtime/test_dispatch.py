@@ -1,4 +1,4 @@
-"""Generics, kernels and the cache; what concerns several processes is run in several processes."""
+"""Generics, loops and the cache; what concerns several processes is run in several processes."""
 
 import importlib
 import os
@@ -14,7 +14,7 @@ import pytest
 import maxmargin
 from maxmargin import problem as generics
 from maxmargin.inference import best_k_outputs, best_outputs
-from maxmargin.runtime import dispatch, generic, implements, interpreted, kernel, supports
+from maxmargin.runtime import dispatch, generic, implements, interpreted, loop, supports
 from maxmargin.runtime.cache import Reach
 from maxmargin.solvers import BCFW, FrankWolfe
 from maxmargin.solvers.objective.evaluation import Objective
@@ -35,7 +35,7 @@ def square_area(shape, factor):
     return factor * shape.side**2
 
 
-@kernel
+@loop
 def total_area(shape, n):
     total = 0.0
     for _ in range(n):
@@ -57,7 +57,7 @@ def test_one_source_runs_compiled_and_interpreted():
 def test_kernels_can_be_interpreted():
     seen = []
 
-    @kernel
+    @loop
     def watched(shape):
         seen.append(type(shape))  # compiled code has no such list
         return area(shape, 1.0)
@@ -126,14 +126,14 @@ def test_compiled_interpreted_and_python_classes_agree(solver):
 
 
 def test_a_cache_that_breaks_costs_only_compilation(monkeypatch):
-    """If Numba's internals change, kernels compile in every process."""
+    """If Numba's internals change, loops compile in every process."""
 
     def broken(function, options):
         raise AttributeError("caching has changed")
 
-    monkeypatch.setattr(dispatch, "KernelCache", broken)
+    monkeypatch.setattr(dispatch, "LoopCache", broken)
 
-    @kernel
+    @loop
     def uncached(shape, n):
         return area(shape, 1.0) * n
 
@@ -145,7 +145,7 @@ def test_a_cache_that_breaks_costs_only_compilation(monkeypatch):
 
 USER_CODE = """
     from typing import NamedTuple
-    from maxmargin.runtime.dispatch import generic, implements, kernel
+    from maxmargin.runtime.dispatch import generic, implements, loop
     import helper
 
     @generic
@@ -159,7 +159,7 @@ USER_CODE = """
     def thing_value(thing):
         return helper.twice(thing.x)
 
-    @kernel
+    @loop
     def run(thing):
         return value(thing)
 """
@@ -217,7 +217,7 @@ def test_an_edit_in_another_file_is_noticed(project):
 def test_kernels_of_a_factory_keep_their_entries(project):
     code = textwrap.dedent(USER_CODE) + textwrap.dedent("""
         def factory(k):
-            @kernel
+            @loop
             def run(thing):
                 return k * value(thing)
             return run
@@ -276,13 +276,13 @@ def test_kernels_that_make_arrays_are_loaded_with_numba_s_runtime_and_others_wit
 
 
 SHARED_KERNEL = """
-    from maxmargin.runtime.dispatch import generic, kernel
+    from maxmargin.runtime.dispatch import generic, loop
 
     @generic
     def value(thing):
         "A number."
 
-    @kernel
+    @loop
     def run(thing):
         return value(thing)
 """

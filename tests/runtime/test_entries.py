@@ -1,4 +1,4 @@
-"""The files of the kernel cache: where they are, who may write them, and what is left of unfinished ones."""
+"""The files of the loop cache: where they are, who may write them, and what is left of unfinished ones."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 
 @pytest.fixture
 def path(tmp_path):
-    path = tmp_path / "package" / "module.run-1111-2222.kernel"
+    path = tmp_path / "package" / "module.run-1111-2222.loop"
     ENTRY.write(path)
     assert Entry.read(path) == ENTRY
     return path
@@ -56,7 +56,7 @@ def test_root_and_the_owner_of_the_package_are_trusted(path, monkeypatch):
 
 
 def test_an_entry_is_not_read_under_another_name(path):
-    other = path.with_name("module.walk-1111-2222.kernel")
+    other = path.with_name("module.walk-1111-2222.loop")
     path.rename(other)
     with pytest.raises(ValueError, match="damaged"):
         Entry.read(other)
@@ -67,10 +67,10 @@ def test_an_entry_is_not_read_under_another_name(path):
 def test_permissions_go_by_the_umask(tmp_path, umask, mode):
     before = os.umask(umask)
     try:
-        ENTRY.write(tmp_path / "a.kernel")
+        ENTRY.write(tmp_path / "a.loop")
     finally:
         os.umask(before)
-    assert (tmp_path / "a.kernel").stat().st_mode & 0o777 == mode
+    assert (tmp_path / "a.loop").stat().st_mode & 0o777 == mode
 
 
 def test_a_full_disk_leaves_nothing_behind(path, monkeypatch):
@@ -79,7 +79,7 @@ def test_a_full_disk_leaves_nothing_behind(path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
-        ENTRY.write(path.with_name("module.run-1111-3333.kernel"))
+        ENTRY.write(path.with_name("module.run-1111-3333.loop"))
     assert [*path.parent.iterdir()] == [path]
 
 
@@ -88,7 +88,7 @@ def test_what_a_killed_process_has_left_goes_away(path):
     others = path.with_name(f".module.walk-1111-0000{path.suffix}.0123456789ab.part")
     for file in (left, others):
         file.write_bytes(b"half")
-    newer = path.with_name("module.run-1111-3333.kernel")
+    newer = path.with_name("module.run-1111-3333.loop")
     ENTRY.write(newer)
     assert {*path.parent.iterdir()} == {newer, others}
 
@@ -105,7 +105,7 @@ FOLDERS = {
     "linux, moved": ({"XDG_CACHE_HOME": "/fast"}, "/fast/maxmargin"),
     "darwin": ({"HOME": "/Users/me"}, "/Users/me/Library/Caches/maxmargin"),
     "any, by Numba": ({"NUMBA_CACHE_DIR": "/numba"}, "/numba"),
-    "any, by name": ({"NUMBA_CACHE_DIR": "/numba", "MAXMARGIN_CACHE_DIR": "/kernels"}, "/kernels"),
+    "any, by name": ({"NUMBA_CACHE_DIR": "/numba", "MAXMARGIN_CACHE_DIR": "/loops"}, "/loops"),
 }
 
 

@@ -24,10 +24,10 @@ from maxmargin.arrays.lanes import (
     where_below,
     without_first,
 )
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import loop
 
 
-@kernel
+@loop
 def use_all(table, out, sums, doubles):
     x = fetch(table, 0, 0)
     y = fetch(table, 1, 3)
@@ -46,7 +46,7 @@ def use_all(table, out, sums, doubles):
     sums[2] = lowest(x)
 
 
-@kernel
+@loop
 def exponentials(table, out):
     for t in range(table.shape[0]):
         for c in range(0, table.shape[1], LANES):

@@ -185,7 +185,7 @@ def test_auto_caches_for_an_oracle_in_python():
     assert result.trace.cache_hits[-1] > 0
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_auto_reads_no_clock(monkeypatch, n_jobs):
     """The same seed gives the same weights, however long steps seem to take."""

@@ -8,7 +8,7 @@ from maxmargin.solvers.objective.bundle import Bundle
 from maxmargin.solvers.objective.evaluation import Objective
 from tests.toy import random_candidates
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 def random_points(objective, n_points, seed):

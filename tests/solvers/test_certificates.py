@@ -20,7 +20,7 @@ PAIRS = [
     pytest.param(solver, loss, id=f"{name}-{k}") for name, solver in SOLVERS.items() for k, loss in enumerate(LOSSES)
 ]
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ from maxmargin.solvers.objective.evaluation import Certificate
 from maxmargin.testing import toy_chains
 from tests.small import make
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 N_KILLS = int(os.environ.get("MAXMARGIN_KILLS", "3"))
 SOLVERS = [

@@ -15,7 +15,7 @@ from tests.fuzz.certified import blocks_of
 from tests.small import make
 from tests.toy import Labels, label_data, random_candidates
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 WEIGHT = np.array([1.0, 2.0, 0.5, 0.0, 1.5, 1.0])
 

@@ -32,7 +32,7 @@ def optimum_of(problem, C, loss, weight=None):
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_the_reference_optimum(solver, loss, interpreted_kernels):
+def test_the_reference_optimum(solver, loss, interpreted_loops):
     problem = random_candidates(6, 4, 0)
     optimum = naive.solve(problem.blocks(), 0.3)[1] if loss == "hinge" else optimum_of(problem, 0.3, loss)
     check_solver(solver, problem, optimum, C=0.3, tol=1e-2 if loss == "hinge" else 1e-4, loss=loss)
@@ -52,13 +52,13 @@ def test_compiled_chains():
     check_chains("float64")
 
 
-def test_chains_in_float32(interpreted_kernels):
+def test_chains_in_float32(interpreted_loops):
     check_chains("float32")
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_every_certificate_holds(solver, loss, interpreted_kernels):
+def test_every_certificate_holds(solver, loss, interpreted_loops):
     allowed = np.array([[True, True, False], [True, True, True], [False, True, True]])
     problem = random_chains(np.random.default_rng(3), [2, 1, 3, 2, 1, 3], 3, allowed=allowed)
     result = solver.solve(problem, 2.0, WEIGHT, loss=loss, tol=1e-9, max_passes=12, random_state=0)
@@ -68,7 +68,7 @@ def test_every_certificate_holds(solver, loss, interpreted_kernels):
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
-def test_a_start_of_a_smooth_loss_is_gone_on_from(solver, interpreted_kernels):
+def test_a_start_of_a_smooth_loss_is_gone_on_from(solver, interpreted_loops):
     problem = random_candidates(6, 4, 0)
     cold = solver.solve(problem, 3.0, loss="log", tol=1e-6, random_state=0)
     warm = solver.solve(problem, 3.0, loss="log", tol=1e-6, start=cold, random_state=0)
@@ -77,7 +77,7 @@ def test_a_start_of_a_smooth_loss_is_gone_on_from(solver, interpreted_kernels):
 
 
 @pytest.mark.parametrize("loss", ["log", "hinge"])
-def test_mean_parts_that_are_not_kept_are_found_again(loss, monkeypatch, interpreted_kernels):
+def test_mean_parts_that_are_not_kept_are_found_again(loss, monkeypatch, interpreted_loops):
     problem = toy_chains(n=6, n_labels=3)
     solve = partial(ExponentiatedGradient().solve, problem, 1.0, loss=loss, max_passes=11, tol=1e-9, random_state=0)
     kept = solve()
@@ -87,13 +87,13 @@ def test_mean_parts_that_are_not_kept_are_found_again(loss, monkeypatch, interpr
     assert found.trace.oracle_calls[-1] > kept.trace.oracle_calls[-1]
 
 
-def test_structures_of_ones_own(interpreted_kernels):
+def test_structures_of_ones_own(interpreted_loops):
     problem = CustomProblem(Labels(), *label_data(6))
     for solver in SOLVERS:
         assert solver.solve(problem, 0.3, loss="log", random_state=0).status is Status.OPTIMAL
 
 
-def test_one_output(interpreted_kernels):
+def test_one_output(interpreted_loops):
     problem = random_candidates(3, 1, 0)
     for solver in SOLVERS:
         for loss in LOSSES:

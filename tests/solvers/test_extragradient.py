@@ -15,7 +15,7 @@ from tests.fuzz.certified import blocks_of
 from tests.small import make
 from tests.toy import random_candidates
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 def test_the_reference_optimum():

@@ -11,7 +11,7 @@ from maxmargin import Status
 from maxmargin.losses import RelaxedLoss
 from maxmargin.problem import new_weights
 from maxmargin.runtime import interpreted
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.relaxed import oriented_trees
 from maxmargin.solvers.relaxed.gdmm import GDMM
@@ -379,7 +379,7 @@ def test_every_option_reaches_the_same_optimum(options, ties, entropy):
     assert result.trace.primal[-1] >= certified.dual
 
 
-def test_rho_adapts(interpreted_kernels):
+def test_rho_adapts(interpreted_loops):
     """It starts balanced, falls where the multipliers are to blame, and rises to its start where they are not."""
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
     relaxed = Relaxation(Objective(problem, loss=RelaxedLoss()))
@@ -559,7 +559,7 @@ def test_types_sparse_features_and_float32():
     assert np.array_equal(exact.w, result.w)
 
 
-def test_runs_repeat_go_on_and_stop(interpreted_kernels):
+def test_runs_repeat_go_on_and_stop(interpreted_loops):
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
     result, again = (IDAL().solve(problem, tol=1e-4, random_state=0) for _ in range(2))
     assert np.array_equal(result.w, again.w)
@@ -652,7 +652,7 @@ def test_the_projection_is_that_by_sorting():
         assert np.allclose(v, expected, atol=1e-6 if scale == 1e9 else 1e-12)
 
 
-@kernel
+@loop
 def project_all(v):
     project(v, v.size)
 

@@ -11,7 +11,7 @@ from maxmargin.solvers.automatic.auto import AVERAGED_PASSES
 from maxmargin.solvers.frame.observe import Observer
 from maxmargin.solvers.objective.evaluation import Certificate
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 @pytest.fixture

@@ -146,7 +146,7 @@ SOME_BOXES = [
 ]
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(("lower", "upper"), SOME_BOXES, ids=["box", "without zero", "half"])
 @pytest.mark.parametrize("accuracy", [{"eps": EPS}, {"tol": 0.1}], ids=str)
 def test_any_bounds(lower, upper, accuracy):
@@ -164,7 +164,7 @@ def test_any_bounds(lower, upper, accuracy):
         assert naive.primal(w, blocks, C) - optimum <= (EPS if "eps" in accuracy else 0.1 * optimum / 0.9)
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(("lower", "upper"), SOME_BOXES[:2], ids=["box", "without zero"])
 def test_gaps_are_convex_between_kinks(lower, upper):
     """And so below the straight line between those at the kinks."""
@@ -188,7 +188,7 @@ def test_gaps_are_convex_between_kinks(lower, upper):
             assert gap(before) >= -1e-5
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 def test_a_path_of_poses(monkeypatch):
     """Springs have bounds that are neither 0 nor infinite."""
     X, y, _ = poses(np.random.default_rng(0))
@@ -204,7 +204,7 @@ def test_a_path_of_poses(monkeypatch):
     assert from_infinity.w_at(1e6).any()  # bounds leave the springs their stiffness
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 def test_the_smallest_C_of_interest_saves_breakpoints():
     problem = toy_chains(n=5, n_labels=3)
     whole = regularization_path(problem, eps=EPS, lambda_min=0.1, random_state=0)
@@ -219,7 +219,7 @@ def test_the_smallest_C_of_interest_saves_breakpoints():
         part.w_at(2.0)
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 def test_relative_accuracy():
     problem = toy_chains(n=5, n_labels=3)
     path = regularization_path(problem, tol=0.1, lambda_min=0.02, random_state=0)
@@ -229,7 +229,7 @@ def test_relative_accuracy():
         assert suboptimality(problem, value, path.w_at(value)) <= 0.1 * optimum / 0.9
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 def test_a_grid_is_solved_to_the_tol_of_its_model(words):
     X, y = words
     options = {"method": "grid", "lambdas": [0.1, 0.01], "random_state": 0}

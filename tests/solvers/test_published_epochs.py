@@ -85,7 +85,7 @@ def test_certificates_hold_and_the_optimum_is_near(problem, solver):
     assert trace.dual.max() >= 0.95 * optimum
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 def test_a_max_oracle_that_need_not_find_the_best_is_enough(monkeypatch):
     """Large graphs with cycles have no oracle for the K best, which smoothing needs."""
     monkeypatch.setattr("maxmargin.structures.graphs.elimination_plan.LARGEST_TABLES", 0)

@@ -11,12 +11,12 @@ from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
 
-pytestmark = pytest.mark.usefixtures("interpreted_kernels")
+pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
 @pytest.mark.parametrize("step_seconds", [2**-20, 2**-10, 1.0])
 def test_slices_are_as_long_as_steps_allow(monkeypatch, step_seconds):
-    """By the second pass on short steps make one slice, so that small data need few calls of kernels."""
+    """By the second pass on short steps make one slice, so that small data need few calls of loops."""
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr("maxmargin.execution.clock.time", SimpleNamespace(perf_counter=lambda: clock.now))
     run = Run(Objective(toy_chains(), loss=NAMED["hinge"]), None, 1e-3, 0.0, 1e9, None, 0)

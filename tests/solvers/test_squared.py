@@ -96,7 +96,7 @@ def test_who_takes_it(problem):
         all_solvers()["bcfw"].solve(problem, loss="squared_hinge")
 
 
-def test_models(words, interpreted_kernels):
+def test_models(words, interpreted_loops):
     X, y = words
     X, y = X[:8], y[:8]
     model = ChainSVM(loss="squared_hinge", dtype="float64", random_state=0).fit(X, y)

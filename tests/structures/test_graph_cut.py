@@ -20,7 +20,7 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import loop
 from maxmargin.smoothing import EVERY
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
 from maxmargin.structures.cuts.max_flow import change_excess, new_flow, plant_trees, saturate
@@ -155,7 +155,7 @@ def grid_problem(height, width):
     return make_encoder(1, 1).problem([(np.ones((height * width, 1)), edges)])
 
 
-@kernel
+@loop
 def flow_of(problem, excess, capacity, flow):
     """The maximum flow of the first graph, with the same capacity both ways along each edge."""
     for p in range(excess.size):
@@ -168,7 +168,7 @@ def flow_of(problem, excess, capacity, flow):
     return saturate(first, out, ends, flow)
 
 
-@kernel
+@loop
 def flow_after(problem, flow, p, amount):
     """What flows in addition once `amount` has been added to the excess of p."""
     first, out, ends = arcs(problem, 0)

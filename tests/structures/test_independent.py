@@ -29,9 +29,9 @@ def test_oracles_equal_enumeration(matrix):
 
 
 @pytest.mark.parametrize("n_labels", [1, 4])
-def test_any_number_of_labels(n_labels, interpreted_kernels):
+def test_any_number_of_labels(n_labels, interpreted_loops):
     check_structure(problem_of(n_labels, seed=1), label_sets(n_labels), random_state=1, k=20)
 
 
-def test_a_solver_trains_them(interpreted_kernels):
+def test_a_solver_trains_them(interpreted_loops):
     check_solver(BCFW(), problem_of(2))

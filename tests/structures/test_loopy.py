@@ -69,7 +69,7 @@ def test_small_treewidths_are_eliminated_and_others_are_not():
     assert (loopy.plan.which == NONE).tolist() == [False, True, False]
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 @given(
     seed=st.integers(0, 10**6),
     sizes=st.lists(st.integers(1, 5), min_size=1, max_size=3),
@@ -132,7 +132,7 @@ def test_attractive_edges_of_two_states_are_cut(is_compiled):
         assert np.isclose(score, bound)
 
 
-@pytest.mark.usefixtures("no_elimination", "interpreted_kernels")
+@pytest.mark.usefixtures("no_elimination", "interpreted_loops")
 def test_impossible_parts_are_avoided():
     rng = np.random.default_rng(0)
     problem = with_oracles(make_problem(rng, [random_graph(rng, 5) for _ in range(6)]))
@@ -248,7 +248,7 @@ def test_tight_relaxations_train_to_the_optimum():
 # --- outputs of the local polytope ----------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("interpreted_kernels")
+@pytest.mark.usefixtures("interpreted_loops")
 @given(seed=st.integers(0, 10**6), n_states=st.tuples(st.integers(1, 3), st.integers(1, 3)), ties=st.booleans())
 def test_fractional_outputs_are_consistent_to_the_unit(seed, n_states, ties):
     rng = np.random.default_rng(seed)
@@ -323,7 +323,7 @@ def test_other_structures_are_exact():
         assert known_marginals(problem, w)[1].all()
 
 
-@pytest.mark.usefixtures("no_elimination", "interpreted_kernels")
+@pytest.mark.usefixtures("no_elimination", "interpreted_loops")
 def test_relaxed_marginals_maximise_score_and_entropy():
     """The best point in directions that stay in the local polytope is where it is: towards other such points."""
     rng = np.random.default_rng(0)

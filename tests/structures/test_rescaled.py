@@ -93,7 +93,7 @@ def test_the_objective_is_that_of_the_paper():
 
 
 @pytest.mark.parametrize("cost", ["hamming", "normalized_hamming"])
-def test_estimators(words, cost, interpreted_kernels):
+def test_estimators(words, cost, interpreted_loops):
     X, y = (part[:8] for part in words)
     tree = [Tree(x, edges=[(t, t + 1) for t in range(len(x) - 1)]) for x in X]
     models = (
@@ -111,13 +111,13 @@ def test_estimators(words, cost, interpreted_kernels):
     assert not np.isclose(margin.certificate_.primal, chain.certificate_.primal, rtol=1e-2)
 
 
-def test_where_nothing_costs_anything_the_optimum_is_zero(interpreted_kernels):
+def test_where_nothing_costs_anything_the_optimum_is_zero(interpreted_loops):
     model = ChainSVM(rescaling="slack").fit([np.eye(2), np.ones((3, 2))], [["a", "a"], ["a", "a", "a"]])
     assert model.status_ is Status.OPTIMAL
     assert model.certificate_.primal == 0
 
 
-def test_warm_starts_know_how_costs_were_rescaled(words, interpreted_kernels):
+def test_warm_starts_know_how_costs_were_rescaled(words, interpreted_loops):
     X, y = (part[:8] for part in words)
     model = ChainSVM(rescaling="slack", warm_start=True, dtype="float64", random_state=0).fit(X, y)
     assert model.fit(X, y).n_iter_ == 0

@@ -70,7 +70,7 @@ def test_blocks_of_words_have_the_features_of_single_ones(monkeypatch):
     assert coded == [[[known[name] for name in row] for row in rows] for rows in WindowFeatures().transform(names)]
 
 
-def test_in_a_pipeline(interpreted_kernels):
+def test_in_a_pipeline(interpreted_loops):
     X = [[word for word, _ in sentence] for sentence in SENTENCES * 3]
     y = [[pos for _, pos in sentence] for sentence in SENTENCES * 3]
     tagger = make_pipeline(WindowFeatures(), ChainCRF(C=10.0))

@@ -18,13 +18,13 @@ MODULES = [module.name for module in pkgutil.iter_modules(maxmargin.torch.__path
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples(name, interpreted_kernels):
+def test_docstring_examples(name, interpreted_loops):
     torch.manual_seed(0)
     failed, _ = doctest.testmod(importlib.import_module(name))
     assert failed == 0
 
 
-def test_the_code_of_the_page_runs(interpreted_kernels):
+def test_the_code_of_the_page_runs(interpreted_loops):
     torch.manual_seed(0)
     assert run_blocks("docs/deep.md")
 

@@ -22,7 +22,7 @@ def load(name):
     return module
 
 
-def test_the_neural_tagger_learns(interpreted_kernels):
+def test_the_neural_tagger_learns(interpreted_loops):
     example = load("neural_tagger")
     sentences = [[("The", "DT"), ("Dog", "NN"), ("ran", "VBD")], [("It", "PRP"), ("ran", "VBD")]] * 4
     tags = [["B-NP", "I-NP", "B-VP"], ["B-NP", "B-VP"]] * 4

@@ -66,7 +66,7 @@ class Encoder:
         raise NotImplementedError
 
     def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
-        """What must be true of the fields and of weights, as kernels take it for granted: names, and whether it is.
+        """What must be true of the fields and of weights, as loops take it for granted: names, and whether it is.
 
         Encoders of training data keep to it; one that was read from a file need not. Each claim is put only where those
         before it hold.

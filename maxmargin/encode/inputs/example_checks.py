@@ -1,4 +1,4 @@
-"""Checks of examples, true outputs and weights: what passes is safe for the kernels."""
+"""Checks of examples, true outputs and weights: what passes is safe for the loops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_truths(y: Any, n: int, kind: str, noun: str, name: str = "y") -> None:
 
 
 def check_sparse(x: Any, name: str) -> None:
-    """Raise where an index of a sparse matrix leads out of it: SciPy trusts them, and so do kernels."""
+    """Raise where an index of a sparse matrix leads out of it: SciPy trusts them, and so do loops."""
     if x.format == "coo":
         is_whole = all(not c.size or (c.min() >= 0 and c.max() < n) for c, n in zip(x.coords, x.shape, strict=True))
     elif x.format in ("csr", "csc"):

@@ -1,6 +1,6 @@
 """Labels of one sequence at a time, as services ask for them.
 
-To put a problem together, and to make it ready for kernels, takes several times as long as to label a sentence. Here
+To put a problem together, and to make it ready for loops, takes several times as long as to label a sentence. Here
 both are done once: the arrays of the problem have room to spare, and each sequence is written into them.
 """
 

@@ -1,4 +1,4 @@
-"""Rows of features: checked, stacked, and stored as kernels read them."""
+"""Rows of features: checked, stacked, and stored as loops read them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxmargin.encode.inputs.example_checks import check_examples, check_sparse,
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures, with_gram
 from maxmargin.features.linear_map import Gram
 
-WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all kernels anew
+WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all loops anew
 
 
 class Rows(NamedTuple):

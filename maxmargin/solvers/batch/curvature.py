@@ -6,7 +6,7 @@ import numpy as np
 
 from maxmargin.arrays.vectors import add_scaled, inner
 from maxmargin.persist.registry import kept
-from maxmargin.runtime import kernel
+from maxmargin.runtime import loop
 
 
 @kept
@@ -63,7 +63,7 @@ class Curvature:
         return result
 
 
-@kernel
+@loop
 def two_loops(vector, steps, changes, products, diagonal, shares, newest, size):
     """Multiply a vector by the inverse Hessian, in place."""
     memory = len(products)

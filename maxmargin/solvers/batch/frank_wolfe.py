@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from maxmargin.arrays.vectors import add_scaled, clear, scale
 from maxmargin.problem import add_output, gold
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.evaluation import Certificate
@@ -57,7 +57,7 @@ class FrankWolfe(Solver):
         objective.passes.run(mix, run.dual.means, state.outputs, gamma)
 
 
-@kernel
+@loop
 def mix(problem, means, outputs, gamma, lo, hi, scratch):
     """mu_i = (1 - gamma) mu_i + gamma s_i(output_i) for the examples lo:hi."""
     for i in range(lo, hi):

@@ -36,7 +36,7 @@ from maxmargin.problem import (
     spread,
     squared_norm,
 )
-from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.block_coordinate.sum_tree import change, draw
 from maxmargin.solvers.objective.active_sets import has_room, remove, store
 from maxmargin.solvers.objective.bounds import confine, release
@@ -64,7 +64,7 @@ class StepRule(NamedTuple):
     regularization: float
 
 
-@kernel
+@loop
 def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, draws, lag, n_steps, counts, scratch):
     """A step on each example of `order`, or on one drawn by its gap where `order` is negative.
 

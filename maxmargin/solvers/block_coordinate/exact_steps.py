@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from maxmargin.arrays.vectors import inner, move_by
 from maxmargin.problem import accumulate, augment, block_oracle, gold, n_examples, score_output, scores, spread
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.block_coordinate.block_steps import CALLS
 from maxmargin.solvers.block_coordinate.sum_tree import change, draw
 from maxmargin.solvers.objective.bounds import confine, release
@@ -16,7 +16,7 @@ from maxmargin.solvers.objective.bounds import confine, release
 LEAST = 1e-7  # of a slope, relative to the scores: less is rounding
 
 
-@kernel
+@loop
 def exact_steps(problem, w, bounds, means, tree, rule, order, draws, lag, n_steps, counts, scratch):
     """A step on each example of `order`, as `block_steps` of `maxmargin.solvers.block_coordinate.block_steps`."""
     n = n_examples(problem)

@@ -46,7 +46,7 @@ from maxmargin.arrays.blocks import Blocks, new_blocks
 from maxmargin.arrays.vectors import clear, inner
 from maxmargin.losses import Loss
 from maxmargin.problem import augment, gold, n_examples, score_output, scores
-from maxmargin.runtime.dispatch import Bound, kernel
+from maxmargin.runtime.dispatch import Bound, loop
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, kept_primal, read_means, sets_of
 from maxmargin.solvers.objective.bounds import Bounds, project
@@ -78,7 +78,7 @@ class PathFollower:
 
     Parameters
     ----------
-    problem : the examples, made ready for kernels once for the whole path; their true outputs cost nothing
+    problem : the examples, made ready for loops once for the whole path; their true outputs cost nothing
     sample_weight : (n,) weights of the examples
     lower, upper : bounds of the weights
     solver : a solver that keeps its dual point, such as any BCFW
@@ -307,7 +307,7 @@ def check_gold_costs(objective: Objective) -> None:
         raise ValueError(f"A path needs true outputs that cost nothing, but that of example {i} costs {costs[i]:.3g}.")
 
 
-@kernel
+@loop
 def _gold_costs(problem, sizes, costs, lo, hi, scratch):
     """The costs of the true outputs of the examples lo:hi."""
     for i in range(lo, hi):
@@ -317,7 +317,7 @@ def _gold_costs(problem, sizes, costs, lo, hi, scratch):
         costs[i] = score_output(problem, i, theta, gold(problem, i))
 
 
-@kernel
+@loop
 def block_decays(problem, w, means, sets, sizes, weight, decays, lo, hi, scratch):
     """decays[i] = delta_i = (weight_i/n) <theta_i, mu_i - s_i(y_i)> of the examples lo:hi."""
     for i in range(lo, hi):

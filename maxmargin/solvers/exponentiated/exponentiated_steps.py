@@ -27,7 +27,7 @@ from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner
 from maxmargin.losses import combine, potentials
 from maxmargin.persist.registry import kept
 from maxmargin.problem import accumulate, add_output, augment, exp_oracle, gold, n_examples, spread, squared_norm
-from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.block_coordinate.sum_tree import change, draw
 from maxmargin.solvers.objective.loss_pass import size_of_score
 
@@ -44,7 +44,7 @@ class GibbsPoint(NamedTuple):
     means: Blocks  # of no size, if they are not kept
 
 
-@kernel
+@loop
 def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
     """theta_i = scale (B_i'w + cost_i) + pull s_i(y_i) for the examples lo:hi, with its mean parts.
 
@@ -71,7 +71,7 @@ def epsilon(array):
     return 2.0**-23 if array.itemsize == 4 else 2.0**-52
 
 
-@kernel
+@loop
 def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, lo, hi, scratch):
     """As `assemble`, of the distributions of given potentials, and their entropies."""
     scale = 1.0 / (regularization * n_examples(problem))
@@ -90,7 +90,7 @@ def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, 
         accumulate(problem, w, i, mu, -weight[i] * scale)
 
 
-@kernel
+@loop
 def exponentiated_steps(
     problem, loss, temperature, w, point, etas, weight, regularization, tree, order, draws, room, scratch
 ):

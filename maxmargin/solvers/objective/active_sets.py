@@ -1,7 +1,7 @@
 """Outputs stored per example, with their weights in the dual point: active sets and caches in one place.
 
 The outputs of example i lie one after the other in a shared arena, as do their weights and scores; an example that
-outgrows its room moves to the end of the arena with twice the room. Kernels never allocate: they return when the arena
+outgrows its room moves to the end of the arena with twice the room. Loops never allocate: they return when the arena
 is full, and Python doubles it.
 """
 
@@ -17,7 +17,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.losses import attain, square
 from maxmargin.persist.registry import kept
 from maxmargin.problem import add_output, gold, n_examples, score_output
-from maxmargin.runtime.dispatch import Bound, helper, implements, kernel
+from maxmargin.runtime.dispatch import Bound, helper, implements, loop
 
 FIRST_CAPACITY = 2
 
@@ -202,7 +202,7 @@ def read_means(problem, i, means, sets, mu):
     add_output(problem, i, truth, -moved, mu)
 
 
-@kernel
+@loop
 def fill_means(problem, sets, means, out, lo, hi, scratch):
     """The mean parts of the examples lo:hi of a dual point, as `read_means` has them."""
     for i in range(lo, hi):
@@ -246,7 +246,7 @@ def attain_stored(loss, problem, i, theta, means, scratch):
     return top, top, top, 0.0
 
 
-@kernel
+@loop
 def store_outputs(problem, sets, outputs, gaps, least, limit, first):
     """Store the outputs of the examples from `first` on whose gap exceeds `least`; return how many are done."""
     for i in range(first, n_examples(problem)):
@@ -268,7 +268,7 @@ def kept_primal(problem: Bound, point: DualPoint, factor: float) -> DualPoint:
     return DualPoint(point.means, sets)
 
 
-@kernel
+@loop
 def scale_towards_gold(problem, means, sets, factor, first):
     """Scale the examples from `first` on; return the number of examples done, fewer than all if the arena is full."""
     for i in range(first, n_examples(problem)):

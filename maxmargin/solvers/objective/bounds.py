@@ -46,7 +46,7 @@ def make_bounds(lower: Any, upper: Any, weights: np.ndarray) -> Bounds:
         k = int(np.flatnonzero(low > high)[0])
         raise ValueError(f"lower must not exceed upper, but for weight {k} it is {low[k]} and {high[k]}.")
     index = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
-    largest = float(np.finfo(weights.dtype).max)  # kernels assume finite numbers
+    largest = float(np.finfo(weights.dtype).max)  # loops assume finite numbers
     low, high = np.maximum(low[index], -largest), np.minimum(high[index], largest)
     return Bounds(
         index, _rounded(low, weights.dtype, np.inf), _rounded(high, weights.dtype, -np.inf), np.zeros(len(index))

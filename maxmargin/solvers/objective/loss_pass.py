@@ -1,4 +1,4 @@
-"""The kernels behind `evaluation`: passes over examples that sum up losses, gradients and weights."""
+"""The loops behind `evaluation`: passes over examples that sum up losses, gradients and weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from maxmargin.problem import (
     n_examples,
     score_output,
 )
-from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.objective.active_sets import best_stored, read_means
 
 FINE = 1e-10  # a rounding for which a rough bound, by one of the two outputs, is good enough
@@ -27,7 +27,7 @@ LOSS, HARD_LOSS, COST, ENTROPY, SIZE, N_FACTORS, GAP, SLACK, IS_WRONG, IS_BEYOND
 N_COLUMNS = 10
 
 
-@kernel
+@loop
 def assemble(problem, w, means, sets, sizes, weight, regularization, costs, lo, hi, scratch):
     """W += 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i) over lo:hi; costs[i] = weight_i <cost_i, mu_i>."""
     scale = 1.0 / (regularization * n_examples(problem))
@@ -98,7 +98,7 @@ def size_of_mixture(mu):
     return total
 
 
-@kernel
+@loop
 def loss_pass(
     problem, gradient, w, loss, sizes, weight, means, outputs, point, sets, eps, unit, is_mixed, values, lo, hi, scratch
 ):

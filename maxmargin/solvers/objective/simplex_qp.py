@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import loop
 
 
 def maximise_on_simplex(gain: np.ndarray, H: np.ndarray, alpha: np.ndarray, tol: float, max_steps: int) -> float:
@@ -16,7 +16,7 @@ def maximise_on_simplex(gain: np.ndarray, H: np.ndarray, alpha: np.ndarray, tol:
     return _ascend(gain - H @ alpha, np.ascontiguousarray(H), alpha, float(tol), max_steps)
 
 
-@kernel
+@loop
 def _ascend(slope, H, alpha, tol, max_steps):
     gap = 0.0
     for _ in range(max_steps):

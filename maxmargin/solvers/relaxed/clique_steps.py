@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.relaxed.relaxed_passes import concavity, dot, shape_of, tilt_edge, tilt_node
 from maxmargin.structures.graphs.cliques import spread_clique
 from maxmargin.structures.graphs.margins import find_margins, project
@@ -14,7 +14,7 @@ NEVER = -1e300
 ALL = -1  # steps of multipliers: one of all edges
 
 
-@kernel
+@loop
 def ascend(
     problem, layout, sets, strength, rho, curvature, rule, most, scratch, visits, multiplier_steps, w, mu, delta, xi
 ):
@@ -53,7 +53,7 @@ def ascend(
                 step_multipliers(problem, layout, e, delta, xi)
 
 
-@kernel
+@loop
 def ascend_active(problem, layout, sets, strength, rho, curvature, scratch, visits, active, w, mu, delta, xi):
     """Visit sets: their clique whose step raises D_rho most becomes active, and all active ones are moved.
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.features.linear_map import add_row, clear_row
-from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.structures.graphs.cliques import score_clique, spread_clique
 from maxmargin.structures.graphs.local_polytope import make_consistent, peak
 from maxmargin.structures.graphs.margins import find_margins, project
@@ -32,7 +32,7 @@ class Layout(NamedTuple):
     edge_entropy: np.ndarray  # (M, 3) a, b, c of a (1 - ||mu_e||^2) - b (1 - ||A_i mu_e||^2) - c (1 - ||A_j mu_e||^2)
 
 
-@kernel
+@loop
 def squared_norms(features, row, buffer, out):
     """The squared norms of rows of features; `buffer` is zero before and after."""
     for c in range(row.size):
@@ -145,7 +145,7 @@ def largest(theta, size):
     return most
 
 
-@kernel
+@loop
 def bound_losses(problem, layout, scratch, w, mu, delta, start, stop):
     """At least U(w, delta) without regularization: as A s = 0, delta adds nothing to the true score.
 
@@ -172,7 +172,7 @@ def bound_losses(problem, layout, scratch, w, mu, delta, start, stop):
     return total, most
 
 
-@kernel
+@loop
 def weigh(problem, layout, scratch, strength, mu, w, start, stop):
     """W += w(mu); return <cost, mu> and the entropy of mu, added up."""
     step = scratch[0]
@@ -205,7 +205,7 @@ def leave(mu, at, size, truth, step):
     return squares
 
 
-@kernel
+@loop
 def correct(problem, layout, scratch, mu, feasible, start, stop):
     """Write a point of the local polytope near mu into `feasible`."""
     for i in range(start, stop):
@@ -214,7 +214,7 @@ def correct(problem, layout, scratch, mu, feasible, start, stop):
         make_consistent(problem, i, mu[lo:hi], feasible[lo:hi], scratch)
 
 
-@kernel
+@loop
 def residuals(problem, layout, scratch, mu, xi, residual, start, stop):
     """Write A mu; return, weighted by the examples, ||A mu||^2 and <xi, A mu>, and the plain ||A mu||^2."""
     penalty = 0.0

@@ -16,7 +16,7 @@ import numpy as np
 from maxmargin.arrays.vectors import clear, is_same
 from maxmargin.checks import check_count
 from maxmargin.problem import accumulate, add_output, gold, max_oracle, scores, spread
-from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.bounds import Bounds
@@ -88,7 +88,7 @@ class Perceptron(Solver):
         return State(bound=LowerBound(run.objective), lag=lag, n_passes=1)
 
 
-@kernel
+@loop
 def perceptron_steps(problem, w, bounds, lag, sizes, weight, order, n_steps, scratch):
     """A step on each example of `order`; return the number of mistakes.
 

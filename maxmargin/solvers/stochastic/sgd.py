@@ -26,7 +26,7 @@ from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import attain
 from maxmargin.persist.registry import kept
 from maxmargin.problem import squared_norm
-from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.bounds import project
@@ -163,7 +163,7 @@ def sgd_pass(run: Run, lazy: LazyWeights, rule: StepRule) -> tuple[float, np.nda
     return gain / objective.n, gradient
 
 
-@kernel
+@loop
 def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient, gains, scratch):
     """Steps along `order`; adds the gradients of the losses, divided by n, and returns `gains` plus the dual's."""
     for k in range(order.size):

@@ -14,7 +14,7 @@ import numpy as np
 from maxmargin.arrays.vectors import copy_into, inner
 from maxmargin.losses import add_costs, attain, combine, potentials
 from maxmargin.problem import add_output, gold, scores, spread
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.evaluation import Objective
 
@@ -67,7 +67,7 @@ def look_at_some(run: Run, objective: Objective, w: np.ndarray, searches: bool =
     )
 
 
-@kernel
+@loop
 def bend(problem, loss, w, probe, order, sizes, searches, room, found, scratch):
     """Fill in L, ||g||^2 and the loss of the examples of `order`; return the number of oracle calls.
 

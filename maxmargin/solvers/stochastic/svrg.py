@@ -30,7 +30,7 @@ from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import LEAST_TEMPERATURE, Loss, attain
 from maxmargin.persist.registry import kept
 from maxmargin.problem import n_examples
-from maxmargin.runtime.dispatch import kernel
+from maxmargin.runtime.dispatch import loop
 from maxmargin.smoothing import SMOOTHINGS
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
@@ -301,7 +301,7 @@ class Epochs:
             return project(average(lazy), objective.bounds)
 
 
-@kernel
+@loop
 def svrg_steps(
     problem, loss, lazy, bounds, means, is_saga, weight, order, eta, strength, counts_entropy, gradient, gains, scratch
 ):

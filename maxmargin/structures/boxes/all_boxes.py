@@ -12,7 +12,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.execution.passes import Passes
 from maxmargin.inference import NONE, find_scores, run
 from maxmargin.problem import IMPOSSIBLE
-from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.structures.boxes.subwindow import Image, box_cost, meet, sum_columns, sum_from_top
 
 NEGLIGIBLE = -40.0  # the logarithm of a share that does not matter
@@ -128,7 +128,7 @@ def detect(image, threshold, least, boxes, values):
     return values.size
 
 
-@kernel
+@loop
 def _detect(problem, w, n_parts, shapes, smallest, threshold, least, boxes, values, counts, room, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]

@@ -19,11 +19,11 @@ from maxmargin.problem import (
     score_output,
     topk_oracle,
 )
-from maxmargin.runtime.dispatch import helper, kernel
+from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.smoothing import EVERY
 
 NOTHING = -1
-# What kernels return: that all went well, or an example and what is wrong with it.
+# What loops return: that all went well, or an example and what is wrong with it.
 FINE = -1
 BEYOND_REACH, NO_OUTPUT, NO_TRUTH = range(3)
 PROBLEMS = 3
@@ -59,7 +59,7 @@ def scatter(flat, starts, sizes, i, delta, scale):
         at += sizes[i, s]
 
 
-@kernel
+@loop
 def attain_losses(problem, flat, loss, starts, sizes, is_relative, means, values, lo, hi, scratch):
     """values[i] = h_i, and the mean parts at which it is attained; less those of the true output, if relative."""
     for i in range(lo, hi):
@@ -83,14 +83,14 @@ def attain_losses(problem, flat, loss, starts, sizes, is_relative, means, values
     return FINE
 
 
-@kernel
+@loop
 def spread_means(problem, out, means, scale, starts, sizes, lo, hi, scratch):
     """Out += sum_i scale_i mu_i, each part where its potential lies."""
     for i in range(lo, hi):
         scatter(out, starts, sizes, i, means.values[means.start[i] : means.start[i + 1]], scale[i])
 
 
-@kernel
+@loop
 def products(problem, flat, means, starts, sizes, values, lo, hi, scratch):
     """values[i] = <theta_i, mu_i>, for numbers theta that lie as potentials do."""
     for i in range(lo, hi):
@@ -115,7 +115,7 @@ def step_of(stage):
     return 2.0, -1.0 / 12
 
 
-@kernel
+@loop
 def mean_derivatives(problem, out, flat, direction, scale, loss, starts, sizes, n_parts, step, lo, hi, scratch):
     """Out += sum_i scale_i (d/dt) mu_i(theta_i + t direction_i) at t = 0, each part where its potential lies.
 
@@ -141,7 +141,7 @@ def mean_derivatives(problem, out, flat, direction, scale, loss, starts, sizes, 
             scatter(out, starts, sizes, i, mu, scale[i] * weight * most / step)
 
 
-@kernel
+@loop
 def best(problem, flat, starts, sizes, n_parts, outputs, lo, hi, scratch):
     """The output of the highest score of every example."""
     for i in range(lo, hi):
@@ -154,7 +154,7 @@ def best(problem, flat, starts, sizes, n_parts, outputs, lo, hi, scratch):
     return FINE
 
 
-@kernel
+@loop
 def best_k(problem, flat, starts, sizes, n_parts, outputs, values, counts, lo, hi, scratch):
     """The K best outputs of every example, their scores and how many there are."""
     k = values.shape[1]
@@ -172,7 +172,7 @@ def best_k(problem, flat, starts, sizes, n_parts, outputs, values, counts, lo, h
     return FINE
 
 
-@kernel
+@loop
 def score_outputs(problem, flat, starts, sizes, n_parts, outputs, counts, values, lo, hi, scratch):
     """The scores of given outputs."""
     k = values.shape[1]
@@ -186,7 +186,7 @@ def score_outputs(problem, flat, starts, sizes, n_parts, outputs, counts, values
     return FINE
 
 
-@kernel
+@loop
 def spread_outputs(problem, out, outputs, counts, scale, starts, sizes, n_parts, lo, hi, scratch):
     """Out += sum_i sum_j scale_ij s_i(y_ij), each part where its potential lies."""
     k = scale.shape[1]
