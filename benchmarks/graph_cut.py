@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.common import Bar, Log, in_fresh_process, parse_arguments, print_table, report, watched
 from maxmargin.arrays.vectors import clear
-from maxmargin.problem import add_output, augment, gold, max_oracle, scores, spread, squared_norm
+from maxmargin.problem import add_output, augment, max_oracle, scores, spread, squared_norm, true_output
 from maxmargin.runtime import loop
 
 GRIDS = [("noise", 0.3), ("noise", 1.0), ("image", 1.0), ("image", 3.0)]  # and their smoothness
@@ -57,7 +57,7 @@ def time_cuts(kind: str, smoothness: float, side: int, repeats: int) -> dict[str
 
     from maxmargin import problem as generics
     from maxmargin.encode.cut_encoder import GraphCutEncoder
-    from maxmargin.execution.passes import Passes
+    from maxmargin.execution.runner import Runner
 
     potentials, edges, weights = make_grid(kind, smoothness, side, 0)
     n = side * side
@@ -67,11 +67,11 @@ def time_cuts(kind: str, smoothness: float, side: int, repeats: int) -> dict[str
     problem = encoder.problem([(potentials[:, np.newaxis], edges, weights)])._replace(cost=nothing)
     theta, y = np.concatenate([nothing, potentials, -weights]), np.zeros(n, np.int32)
     changed = theta + CHANGE * np.concatenate([nothing, np.random.default_rng(1).normal(size=n), 0 * weights])
-    passes = Passes(problem)
-    scratch = passes.scratches[0]
+    runner = Runner(problem)
+    scratch = runner.scratches[0]
 
     def cut(is_cold: bool) -> float:
-        return cut_often(passes.problem, changed, theta, y, scratch.work.last, is_cold, N_CUTS // 2, scratch)
+        return cut_often(runner.problem, changed, theta, y, scratch.work.last, is_cold, N_CUTS // 2, scratch)
 
     value = cut(True)
     assert np.isclose(value, cut(False), rtol=1e-12)
@@ -148,7 +148,7 @@ def step_without_oracle(problem, w, sizes, count, scratch):
         scores(problem, w, i, scratch.theta[: sizes[i]])
         augment(problem, i, scratch.theta[: sizes[i]])
         clear(delta)
-        add_output(problem, i, gold(problem, i), 1.0, delta)
+        add_output(problem, i, true_output(problem, i), 1.0, delta)
         squared_norm(problem, i, delta, scratch.work)
         spread(problem, w, i, delta, 0.0)
 
@@ -179,7 +179,7 @@ def time_training(side: int, n: int, steps: str) -> dict[str, Any]:
     calls = trace.oracle_calls[-1] - trace.oracle_calls[0]
     step = 1e6 * (log.clock[-1] - log.clock[0]) / calls
     objective = Objective(log.problem)
-    scratch, sizes = objective.passes.scratches[0], objective.passes.part_sizes
+    scratch, sizes = objective.runner.scratches[0], objective.runner.part_sizes
     w = log.result.w.copy()
     bound = objective.problem
     rest = 1e3 * least_milliseconds(lambda: step_without_oracle(bound, w, sizes, 10 * n, scratch), 5) / (10 * n)

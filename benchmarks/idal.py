@@ -146,7 +146,7 @@ def first_below(run: Run, *columns: str) -> int | None:
 
 
 def reached(run: Run) -> tuple[float, float] | None:
-    """Passes and CPU seconds until the criterion, or the shortfall where there is none, and ||A mu||^2 are low."""
+    """Runner and CPU seconds until the criterion, or the shortfall where there is none, and ||A mu||^2 are low."""
     k = first_below(run, "criterion" if run["criterion"] else "shortfall", "violation")
     return None if k is None else (run["passes"][k], run["seconds"][k])
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
-from maxmargin.execution.passes import Passes
+from maxmargin.execution.runner import Runner
 from maxmargin.problem import max_marginals, max_oracle, topk_oracle
 from maxmargin.runtime import loop
 
@@ -71,8 +71,8 @@ def measure(size: int) -> dict[str, float]:
     _, problem = MatchingEncoder.learn(
         [np.zeros((size, size, 1))], nobody, dtype="float64", wrong_cost=0.0, missed_cost=0.0
     )
-    passes = Passes(problem, n_best=N_BEST)
-    bound, scratch = passes.problem, passes.scratches[0]
+    runner = Runner(problem, n_best=N_BEST)
+    bound, scratch = runner.problem, runner.scratches[0]
     y, out = np.zeros(size, np.int32), np.zeros(thetas.shape[1])
     outputs, values = np.zeros((N_BEST, size), np.int32), np.zeros(N_BEST)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.problem import add_output, gold, squared_norm
+from maxmargin.problem import add_output, squared_norm, true_output
 from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
 from maxmargin.solvers.frame.run import Run
@@ -47,7 +47,7 @@ def follow_gaps(
         n_passes += 1
         known = float(state.gaps.sum())
         found = objective.evaluate(run.w, point=run.dual.means, outputs=state.outputs)
-        objective.passes.run(note_norms, state.outputs, objective.passes.part_sizes, largest)
+        objective.runner.run(note_norms, state.outputs, objective.runner.part_sizes, largest)
         gaps = np.maximum(found.gaps, 0)
         calls, gap, spread = run.oracle_calls / objective.n, float(gaps.sum()), chi(gaps)
         row = calls, gap, gap / max(known, 1e-300), spread, spread**3 / chi(largest)
@@ -64,7 +64,7 @@ def squared_norms(encoded: Any, w: np.ndarray) -> np.ndarray:
     outputs, largest = objective.new_outputs(), np.zeros(objective.n)
     for weights in (np.zeros(objective.n_weights), w):
         objective.evaluate(weights, outputs=outputs, with_gradient=False)
-        objective.passes.run(note_norms, outputs, objective.passes.part_sizes, largest)
+        objective.runner.run(note_norms, outputs, objective.runner.part_sizes, largest)
     return largest
 
 
@@ -76,5 +76,5 @@ def note_norms(problem, outputs, sizes, largest, lo, hi, scratch):
         for p in range(delta.size):
             delta[p] = 0
         add_output(problem, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], 1.0, delta)
-        add_output(problem, i, gold(problem, i), -1.0, delta)
+        add_output(problem, i, true_output(problem, i), -1.0, delta)
         largest[i] = max(largest[i], squared_norm(problem, i, delta, scratch.work))

@@ -36,7 +36,7 @@ Figures = dict[str, Any]
 
 def make_follower(task: Any, solver: str, method: str, eps: float, kappa: float) -> Any:
     from maxmargin import BCFW
-    from maxmargin.execution.passes import bind
+    from maxmargin.execution.runner import bind
     from maxmargin.solvers.block_coordinate.path_steps import PathFollower
 
     chosen = BCFW(**SOLVERS[solver], exact_gaps=method != "heuristic path")

@@ -1,6 +1,6 @@
 """Slacks of structural SVMs on OCR-small: the 1-slack method with and without damping, squared and rescaled slacks.
 
-Passes and CPU seconds to a relative gap of 1 %, and test errors, over C.
+Runner and CPU seconds to a relative gap of 1 %, and test errors, over C.
 """
 
 from __future__ import annotations

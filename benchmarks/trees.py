@@ -42,7 +42,7 @@ def time_oracles(n_labels: int, dtype: str, repeats: int) -> dict[str, dict[str,
     """Microseconds per chain of each oracle of each problem."""
     import numpy as np
 
-    from maxmargin.execution.passes import Passes
+    from maxmargin.execution.runner import Runner
     from maxmargin.problem import exp_oracle, max_marginals, max_oracle, n_examples, topk_oracle
     from maxmargin.runtime.dispatch import loop
 
@@ -79,7 +79,7 @@ def time_oracles(n_labels: int, dtype: str, repeats: int) -> dict[str, dict[str,
     outputs, values = np.zeros((N_BEST, LENGTH), np.int32), np.zeros(N_BEST, dtype)
     rounds = max(1, 4000 // n_labels**2)
     problems = make_problems(n_labels, dtype)
-    passes = {name: Passes(problem, n_best=N_BEST) for name, problem in problems.items()}
+    passes = {name: Runner(problem, n_best=N_BEST) for name, problem in problems.items()}
     least: dict[str, dict[str, float]] = {oracle: dict.fromkeys(problems, np.inf) for oracle in ORACLES}
     for oracle, run in zip(ORACLES, (all_max, all_topk, all_exp, all_max_marginals), strict=True):
         for k in range(repeats + 1):  # the first compiles

@@ -11,7 +11,7 @@ import numpy as np
 from maxmargin.arrays.blocks import Blocks, in_precision, new_blocks
 from maxmargin.arrays.vectors import clear
 from maxmargin.arrays.views import matrix
-from maxmargin.execution.passes import Passes
+from maxmargin.execution.runner import Runner
 from maxmargin.problem import (
     IMPOSSIBLE,
     METHODS,
@@ -19,7 +19,6 @@ from maxmargin.problem import (
     augment,
     bound_oracle,
     exp_oracle,
-    gold,
     is_beyond_reach,
     is_tight,
     max_marginals,
@@ -31,6 +30,7 @@ from maxmargin.problem import (
     score_output,
     scores,
     topk_oracle,
+    true_output,
 )
 from maxmargin.runtime.dispatch import helper, loop, supports
 from maxmargin.smoothing import EVERY
@@ -76,14 +76,14 @@ def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) ->
     Where an oracle does not find the best output, as on graphs with cycles, a relaxation is solved for the bound. Sums
     are taken in float64, whatever the precision of the model: rounding must not decide which output is the best.
     """
-    passes = Passes(in_precision(problem, np.float64), n_jobs)
-    outputs = new_blocks(passes.output_sizes, np.int32)
-    reached, bounds = np.zeros((2, passes.n))
-    run(passes, _bound if supports(bound_oracle, problem) else _attain, w, passes.part_sizes, outputs, reached, bounds)
-    methods, integrality = ["oracle"] * passes.n, np.ones(passes.n)
+    runner = Runner(in_precision(problem, np.float64), n_jobs)
+    outputs = new_blocks(runner.output_sizes, np.int32)
+    reached, bounds = np.zeros((2, runner.n))
+    run(runner, _bound if supports(bound_oracle, problem) else _attain, w, runner.part_sizes, outputs, reached, bounds)
+    methods, integrality = ["oracle"] * runner.n, np.ones(runner.n)
     if supports(relax_oracle, problem):
-        run(passes, _tighten, w, passes.part_sizes, reached, bounds)
-        for (lo, hi), scratch in zip(passes.ranges.bounds, passes.scratches, strict=True):
+        run(runner, _tighten, w, runner.part_sizes, reached, bounds)
+        for (lo, hi), scratch in zip(runner.ranges.bounds, runner.scratches, strict=True):
             methods[lo:hi] = [METHODS[k] for k in scratch.work.method[lo:hi]]
             integrality[lo:hi] = scratch.work.integrality[lo:hi]
     is_exact = is_tight(bounds, reached)
@@ -94,20 +94,20 @@ def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) ->
 
 def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
     """The output of the highest score of every example."""
-    passes = Passes(problem, n_jobs)
-    outputs = new_blocks(passes.output_sizes, np.int32)
-    run(passes, decode, w, passes.part_sizes, outputs)
+    runner = Runner(problem, n_jobs)
+    outputs = new_blocks(runner.output_sizes, np.int32)
+    run(runner, decode, w, runner.part_sizes, outputs)
     return outputs
 
 
 def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None) -> list[tuple[Any, Any]]:
     """For every example the K best outputs, as rows, and their scores: fewer where there are fewer outputs."""
-    passes = Passes(problem, n_jobs, n_best=k)
-    n = passes.n
-    outputs = new_blocks(passes.output_sizes * k, np.int32)
+    runner = Runner(problem, n_jobs, n_best=k)
+    n = runner.n
+    outputs = new_blocks(runner.output_sizes * k, np.int32)
     values = np.zeros((n, k))
     counts = np.ones(n, np.int64)
-    run(passes, _decode_k, w, passes.part_sizes, outputs, values, counts)
+    run(runner, _decode_k, w, runner.part_sizes, outputs, values, counts)
     return [
         (outputs.values[outputs.start[i] : outputs.start[i + 1]].reshape(k, -1)[: counts[i]], values[i, : counts[i]])
         for i in range(n)
@@ -116,19 +116,19 @@ def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = Non
 
 def best_through_parts(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
     """For every example the max-marginals of its parts, minus infinity for those that no output has."""
-    passes = Passes(problem, n_jobs)
-    best = new_blocks(passes.part_sizes, np.float64)
-    run(passes, _best_through, w, best)
+    runner = Runner(problem, n_jobs)
+    best = new_blocks(runner.part_sizes, np.float64)
+    run(runner, _best_through, w, best)
     best.values[best.values < IMPOSSIBLE / 2] = -np.inf
     return best
 
 
 def marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
     """For every example the mean parts under p(y) ~ exp(score(y)), and the log-partition function."""
-    passes = Passes(problem, n_jobs)
-    means = new_blocks(passes.part_sizes, passes.dtype)
-    log_partition = np.zeros(passes.n)
-    run(passes, _marginals, w, means, log_partition)
+    runner = Runner(problem, n_jobs)
+    means = new_blocks(runner.part_sizes, runner.dtype)
+    log_partition = np.zeros(runner.n)
+    run(runner, _marginals, w, means, log_partition)
     return means, log_partition
 
 
@@ -141,27 +141,27 @@ def known_marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> t
     if supports(exp_oracle, problem):
         means, log_partition = marginals(problem, w, n_jobs)
         return means, np.ones(len(log_partition), bool)
-    passes = Passes(problem, n_jobs)
-    means, is_exact = new_blocks(passes.part_sizes, passes.dtype), np.zeros(passes.n, bool)
-    run(passes, _means, w, means, is_exact)
+    runner = Runner(problem, n_jobs)
+    means, is_exact = new_blocks(runner.part_sizes, runner.dtype), np.zeros(runner.n, bool)
+    run(runner, _means, w, means, is_exact)
     return means, is_exact
 
 
 def samples(problem: Any, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int | None = None) -> list[np.ndarray]:
     """For every example outputs drawn from p(y) ~ exp(score(y)), as rows."""
-    passes = Passes(problem, n_jobs)
-    sizes = passes.output_sizes
+    runner = Runner(problem, n_jobs)
+    sizes = runner.output_sizes
     outputs = new_blocks(sizes * n_samples, np.int32)
     draws = rng.random(outputs.values.size)
-    run(passes, _sample, w, passes.part_sizes, sizes, n_samples, draws, outputs)
+    run(runner, _sample, w, runner.part_sizes, sizes, n_samples, draws, outputs)
     return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.start[1:])[:-1]]
 
 
 def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """The scores of the true outputs."""
-    passes = Passes(problem, n_jobs)
-    values = np.zeros(passes.n)
-    run(passes, _score_gold, w, passes.part_sizes, values)
+    runner = Runner(problem, n_jobs)
+    values = np.zeros(runner.n)
+    run(runner, _score_true_outputs, w, runner.part_sizes, values)
     return values
 
 
@@ -174,20 +174,20 @@ def log_likelihoods(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> n
 
 def costs_of(problem: Any, outputs: Blocks, n_jobs: int | None = None) -> np.ndarray:
     """What it costs to predict these outputs, one per example, in place of the true ones."""
-    passes = Passes(problem, n_jobs)
-    values = np.zeros(passes.n)
-    passes.run(_cost, passes.part_sizes, outputs, values)
+    runner = Runner(problem, n_jobs)
+    values = np.zeros(runner.n)
+    runner.run(_cost, runner.part_sizes, outputs, values)
     return values
 
 
-def run(passes: Passes, function: Any, w: np.ndarray, *args: Any) -> None:
+def run(runner: Runner, function: Any, w: np.ndarray, *args: Any) -> None:
     """Call a loop on all examples; raises if weights are not as many as they have, or scores are too large."""
-    size = new_weights(passes.problem).size
+    size = new_weights(runner.problem).size
     if np.shape(w) != (size,):
         raise ValueError(f"w must hold {size} weights, but has the shape {np.shape(w)}.")
-    if not passes.output_sizes.all():
-        function = _where_there_are_outputs(function, passes.output_sizes > 0)
-    too_large = [i for i in passes.run(function, np.ascontiguousarray(w, passes.dtype), *args) if i != NONE]
+    if not runner.output_sizes.all():
+        function = _where_there_are_outputs(function, runner.output_sizes > 0)
+    too_large = [i for i in runner.run(function, np.ascontiguousarray(w, runner.dtype), *args) if i != NONE]
     if too_large:
         raise ValueError(
             f"Scores of X[{too_large[0]}] are beyond {REACH:g}, or not numbers: its features, or the weights of the "
@@ -333,10 +333,10 @@ def _cost(problem, n_parts, outputs, values, lo, hi, scratch):
 
 
 @loop
-def _score_gold(problem, w, n_parts, values, lo, hi, scratch):
+def _score_true_outputs(problem, w, n_parts, values, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
         if not find_scores(problem, w, i, theta):
             return i
-        values[i] = score_output(problem, i, theta, gold(problem, i))
+        values[i] = score_output(problem, i, theta, true_output(problem, i))
     return NONE

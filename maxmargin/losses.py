@@ -34,11 +34,11 @@ from maxmargin.problem import (
     augment,
     bound_oracle,
     exp_oracle,
-    gold,
     max_oracle,
     score_output,
     scores,
     topk_oracle,
+    true_output,
 )
 from maxmargin.runtime.dispatch import LOSS, generic, helper, implements, supports
 from maxmargin.runtime.tables import Attained, Problem, Reals, Scratch
@@ -251,7 +251,7 @@ _BOUNDED: dict[type[Loss], type[Loss]] = {MaxLoss: BoundedLoss, SquaredLoss: Bou
 
 @implements(attain, MaxLoss)
 def attain_max(loss, problem, i, theta, means, scratch):
-    y = scratch.y[: gold(problem, i).size]
+    y = scratch.y[: true_output(problem, i).size]
     max_oracle(problem, i, theta, y, scratch.work)
     top = score_output(problem, i, theta, y)
     clear(means)
@@ -261,7 +261,7 @@ def attain_max(loss, problem, i, theta, means, scratch):
 
 @implements(attain, BoundedLoss)
 def attain_bound(loss, problem, i, theta, means, scratch):
-    y = scratch.y[: gold(problem, i).size]
+    y = scratch.y[: true_output(problem, i).size]
     bound = bound_oracle(problem, i, theta, y, scratch.work)
     score = score_output(problem, i, theta, y)
     bound = max(bound, score)
@@ -272,7 +272,7 @@ def attain_bound(loss, problem, i, theta, means, scratch):
 
 @implements(attain, SquaredLoss)
 def attain_squared(loss, problem, i, theta, means, scratch):
-    y = scratch.y[: gold(problem, i).size]
+    y = scratch.y[: true_output(problem, i).size]
     max_oracle(problem, i, theta, y, scratch.work)
     score = score_output(problem, i, theta, y)
     return square(problem, i, theta, y, score, score, means)
@@ -280,7 +280,7 @@ def attain_squared(loss, problem, i, theta, means, scratch):
 
 @implements(attain, BoundedSquaredLoss)
 def attain_squared_bound(loss, problem, i, theta, means, scratch):
-    y = scratch.y[: gold(problem, i).size]
+    y = scratch.y[: true_output(problem, i).size]
     bound = bound_oracle(problem, i, theta, y, scratch.work)
     score = score_output(problem, i, theta, y)
     return square(problem, i, theta, y, score, max(bound, score), means)
@@ -289,12 +289,12 @@ def attain_squared_bound(loss, problem, i, theta, means, scratch):
 @helper
 def square(problem, i, theta, y, score, bound, means):
     """What `attain` returns for the squared loss, given an output, its score, and a bound of the highest."""
-    truth = score_output(problem, i, theta, gold(problem, i))
+    truth = score_output(problem, i, theta, true_output(problem, i))
     known = max(score - truth, 0.0)  # that of the truth, where the output is worse
     most = max(bound - truth, 0.0)
     clear(means)
     add_output(problem, i, y, known, means)
-    add_output(problem, i, gold(problem, i), 1 - known, means)
+    add_output(problem, i, true_output(problem, i), 1 - known, means)
     h = truth + most * most / 2
     top = h if bound >= truth else bound
     return h, top, h + known * known / 2, (most - known) * (most + known) / 2
@@ -302,7 +302,7 @@ def square(problem, i, theta, y, score, bound, means):
 
 @implements(attain, TopKLoss)
 def attain_topk(loss, problem, i, theta, means, scratch):
-    outputs = matrix(scratch.outputs, 0, loss.max_k + 1, gold(problem, i).size)
+    outputs = matrix(scratch.outputs, 0, loss.max_k + 1, true_output(problem, i).size)
     values = scratch.values[: loss.max_k + 1]
     found = topk_oracle(problem, i, theta, outputs, values, loss.mu, scratch.work)
     count = min(found, loss.max_k)
@@ -339,7 +339,7 @@ def potentials(problem, loss, w, i, theta):
 @helper
 def add_costs(problem, loss, i, theta):
     """Theta += margin * cost_i; return the score of the true output."""
-    truth = score_output(problem, i, theta, gold(problem, i))
+    truth = score_output(problem, i, theta, true_output(problem, i))
     if loss.margin:
         augment(problem, i, theta)
     return truth

@@ -253,7 +253,7 @@ ORACLES = {"max": max_oracle, "topk": topk_oracle, "exp": exp_oracle, "block": b
 # --- what loops know without asking the structure -----------------------------------------------------------------
 
 
-def truth_of(problem: Any) -> Blocks:
+def all_true_outputs(problem: Any) -> Blocks:
     """The true outputs of all examples."""
     if isinstance(problem, Bound):
         return problem.truth
@@ -266,13 +266,13 @@ def truth_of(problem: Any) -> Blocks:
 
 def n_examples(problem: Any) -> int:
     """The number of examples, n."""
-    return len(truth_of(problem).start) - 1
+    return len(all_true_outputs(problem).start) - 1
 
 
-def gold(problem: Any, i: int) -> np.ndarray:
+def true_output(problem: Any, i: int) -> np.ndarray:
     """The true output of example i."""
-    truth = truth_of(problem)
+    truth = all_true_outputs(problem)
     return truth.values[truth.start[i] : truth.start[i + 1]]
 
 
-read_from_tables(n_examples, gold)
+read_from_tables(n_examples, true_output)

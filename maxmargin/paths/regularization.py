@@ -9,7 +9,7 @@ import numpy as np
 
 from maxmargin.checks import check_positive
 from maxmargin.estimators.foundation.structured_model import as_seed
-from maxmargin.execution.passes import bind
+from maxmargin.execution.runner import bind
 from maxmargin.losses import NAMED
 from maxmargin.paths.solutions import Path
 from maxmargin.problem import n_examples

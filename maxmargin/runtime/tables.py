@@ -81,7 +81,7 @@ KINDS: dict[str, Callable[[types.Type], types.Type]] = {
     "Work": lambda dtype: OPAQUE,
     "Scratch": lambda dtype: SCRATCH[dtype],
 }
-SCRATCH: dict[types.Type, Stored] = {}  # the layouts of the scratch space of loops (`maxmargin.execution.passes`)
+SCRATCH: dict[types.Type, Stored] = {}  # the layouts of the scratch space of loops (`maxmargin.execution.runner`)
 
 # What they are in Python.
 Reals: TypeAlias = np.ndarray
@@ -222,13 +222,13 @@ def _load_margin(context, builder, table, base, name):
     return builder.trunc(load(builder, base, MARGIN), ir.IntType(1))
 
 
-def read_from_tables(n_examples: Callable, gold: Callable) -> None:
+def read_from_tables(n_examples: Callable, true_output: Callable) -> None:
     """Let compiled code read the number of examples and the true outputs from the table of a problem."""
 
     @infer_global(n_examples)
-    @infer_global(gold)
+    @infer_global(true_output)
     class _FromTable(AbstractTemplate):
-        key = gold
+        key = true_output
 
         def generic(self, args, kws):
             if not args or not isinstance(args[0], Table):
@@ -241,7 +241,7 @@ def read_from_tables(n_examples: Callable, gold: Callable) -> None:
     def _n_examples(context, builder, sig, args):
         return load(builder, args[0], N_EXAMPLES)
 
-    @lower_builtin(gold, Table, types.Integer)
+    @lower_builtin(true_output, Table, types.Integer)
     def _gold(context, builder, sig, args):
         starts = builder.bitcast(load_address(builder, args[0], TRUE_STARTS), _WORD.as_pointer())
         begin, end = (builder.load(builder.gep(starts, [k])) for k in (args[1], builder.add(args[1], _WORD(1))))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.execution.passes import Scratch, bind
+from maxmargin.execution.runner import Scratch, bind
 from maxmargin.runtime.dispatch import loop
 
 

@@ -91,8 +91,8 @@ class _Example:
         self.call, self.i, self.w, self.work, self.rng, self.k = call, i, w, work, rng, k
         self.known = known  # outputs that oracles have returned, at these or other weights
         self.n_parts = int(generics.part_sizes(call.problem)[i])
-        self.gold = generics.gold(call.problem, i)
-        self.size = self.gold.size
+        self.true_output = generics.true_output(call.problem, i)
+        self.size = self.true_output.size
         self.tol = 1e-4 if w.dtype == np.float32 else 1e-9
         self.theta = self.zeros()
         call(generics.scores, w, i, self.theta)
@@ -141,7 +141,9 @@ class _Example:
     def check_costs(self, outputs: list[Any] | None) -> None:
         cost = self.zeros()
         self.call(generics.augment, self.i, cost)
-        self.close(self.call(generics.score_output, self.i, cost, self.gold), 0.0, "the true output must cost nothing")
+        self.close(
+            self.call(generics.score_output, self.i, cost, self.true_output), 0.0, "the true output must cost nothing"
+        )
         for y in outputs or []:
             value = self.call(generics.score_output, self.i, cost, y)
             assert value >= -self.tol, f"example {self.i}: output {y} has the negative cost {value}"
@@ -153,7 +155,7 @@ class _Example:
         assert np.array_equal(y, again), f"example {self.i}: max_oracle broke a tie in two ways: {y} and {again}"
         self.close(value, self.call(generics.score_output, self.i, self.theta, y), "max_oracle returns a wrong score")
         self.close(value, np.dot(self.theta, self.parts(y)), "score_output differs from the parts of add_output")
-        lowest = self.call(generics.score_output, self.i, self.theta, self.gold)
+        lowest = self.call(generics.score_output, self.i, self.theta, self.true_output)
         assert value >= lowest - self.tol * (1 + abs(lowest)), f"example {self.i}: the true output beats max_oracle"
         for other in self.known.values():
             score = self.call(generics.score_output, self.i, self.theta, other)
@@ -196,7 +198,7 @@ class _Example:
         """The move of `block_oracle` must end inside the polytope, where no output has a higher slope."""
         for curvature in (0.0, 0.1, 1.0, 100.0):
             mean = self.rng.dirichlet(np.full(len(table), 0.3)) @ table
-            mu, delta = (mean - self.parts(self.gold)).astype(self.w.dtype), self.zeros()
+            mu, delta = (mean - self.parts(self.true_output)).astype(self.w.dtype), self.zeros()
             top = self.call(generics.block_oracle, self.i, self.theta, curvature, mu, delta, self.work)
             self.close(top, (table @ self.theta).max(), "block_oracle returns a wrong score")
             reached, moved, bend = mean + delta, np.zeros_like(self.w), self.zeros()

@@ -17,7 +17,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from maxmargin.arrays.blocks import Blocks, new_blocks
-from maxmargin.execution.passes import Passes
+from maxmargin.execution.runner import Runner
 from maxmargin.losses import Loss
 from maxmargin.problem import IMPOSSIBLE, ORACLES, REACH
 from maxmargin.runtime.dispatch import supports
@@ -54,8 +54,8 @@ class Batch:
         if n_jobs is None:
             n_jobs = min(torch.get_num_threads(), 1 + int(potentials.sizes.sum()) // PARTS_PER_THREAD)
         problem = potentials.problem(y, cost, dtype_of(self.flat) if dtype is None else dtype)
-        self.passes = Passes(problem, n_jobs, n_best)
-        self.dtype = self.passes.dtype
+        self.runner = Runner(problem, n_jobs, n_best)
+        self.dtype = self.runner.dtype
 
     def in_double(self) -> Batch:
         """The same with numbers in float64, if it is not given by a problem."""
@@ -63,7 +63,7 @@ class Batch:
 
     def need(self, oracle: str, what: str) -> None:
         """Raise unless the structure has an oracle; `what` says what it cannot do then, or what to do instead."""
-        if not supports(ORACLES[oracle], self.passes.problem):
+        if not supports(ORACLES[oracle], self.runner.problem):
             raise ValueError(f"{type(self.args[0]).__name__} have no {what}")
 
     def array(self, flat: Tensor) -> np.ndarray:
@@ -72,7 +72,7 @@ class Batch:
 
     def run(self, function: Any, flat: np.ndarray, *args: Any) -> None:
         """Call a loop on all examples; raises where one is not sound."""
-        for code in self.passes.run(function, flat, *args):
+        for code in self.runner.run(function, flat, *args):
             if code != loops.FINE:
                 i, what = divmod(code, loops.PROBLEMS)
                 raise ValueError(self._complaint(i, what, flat))
@@ -91,13 +91,13 @@ class Batch:
 
     def attain(self, flat: np.ndarray, loss: Loss, is_relative: bool) -> tuple[np.ndarray, Blocks]:
         """The losses of all examples and the mean parts at which they are attained."""
-        means, values = new_blocks(self.passes.part_sizes, self.dtype), np.zeros(self.passes.n)
+        means, values = new_blocks(self.runner.part_sizes, self.dtype), np.zeros(self.runner.n)
         self.run(loops.attain_losses, flat, loss, *self.segments, is_relative, means, values)
         return values, means
 
     def gather(self, function: Any, size: int, *args: Any) -> np.ndarray:
         """Call a loop that adds to an array of the size of the flat potentials, and return it."""
-        return self.passes.accumulate(function, *args, size=size)
+        return self.runner.accumulate(function, *args, size=size)
 
 
 class Attained(Function):
@@ -146,16 +146,16 @@ class Bent(Function):
         means: Blocks,
         is_wanted: bool,
     ) -> tuple[Tensor, Tensor]:
-        direction, values = gradient.detach().cpu().numpy(), np.zeros(batch.passes.n)
+        direction, values = gradient.detach().cpu().numpy(), np.zeros(batch.runner.n)
         at = np.ascontiguousarray(direction, batch.dtype)
-        batch.passes.run(loops.products, at, means, *batch.segments, values)
+        batch.runner.run(loops.products, at, means, *batch.segments, values)
         for_scale = torch.as_tensor(values).to(scale)
         if not is_wanted or not loss.is_smooth:  # piecewise linear: zero wherever it is defined
             return torch.zeros_like(flat), for_scale
         fine = batch.in_double()
         args = fine.array(flat), np.ascontiguousarray(direction, fine.dtype), _float64(scale), loss, *fine.segments
         step = STEPS[fine.dtype] * (1.0 if loss.smoothing == "l2" else loss.mu)
-        found = fine.gather(loops.mean_derivatives, flat.numel(), *args, fine.passes.part_sizes, step)
+        found = fine.gather(loops.mean_derivatives, flat.numel(), *args, fine.runner.part_sizes, step)
         return torch.as_tensor(found).to(flat), for_scale
 
     @staticmethod
@@ -168,9 +168,9 @@ class Scored(Function):
 
     @staticmethod
     def forward(ctx: Any, flat: Tensor, batch: Batch, outputs: Blocks, counts: np.ndarray, k: int) -> Tensor:
-        values = np.full((batch.passes.n, k), -np.inf)
+        values = np.full((batch.runner.n, k), -np.inf)
         ctx.known = batch, outputs, counts, flat.numel()
-        args = *batch.segments, batch.passes.part_sizes, outputs, counts, values
+        args = *batch.segments, batch.runner.part_sizes, outputs, counts, values
         batch.run(loops.score_outputs, batch.array(flat), *args)
         return torch.as_tensor(values).to(flat)
 
@@ -178,7 +178,7 @@ class Scored(Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         batch, outputs, counts, size = ctx.known
-        args = outputs, counts, _float64(gradient), *batch.segments, batch.passes.part_sizes
+        args = outputs, counts, _float64(gradient), *batch.segments, batch.runner.part_sizes
         return torch.as_tensor(batch.gather(loops.spread_outputs, size, *args)).to(gradient), None, None, None, None
 
 

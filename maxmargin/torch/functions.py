@@ -31,7 +31,7 @@ def _attained(
     batch = Batch(potentials, y, cost, loss.n_best, n_jobs)
     others = "hinge_loss and smooth_hinge_loss" if loss.oracle == "exp" else "hinge_loss"
     batch.need(loss.oracle, f"{loss.oracle} oracle: {others} can do without.")
-    return Attained.apply(batch.flat, batch, attained_on(loss, batch.passes.problem), is_relative)
+    return Attained.apply(batch.flat, batch, attained_on(loss, batch.runner.problem), is_relative)
 
 
 def structured_loss(
@@ -190,8 +190,8 @@ def decode(potentials: Potentials, *, n_jobs: int | None = None) -> Tensor:
     tensor([[0, 0, 0]])
     """
     batch = Batch(potentials, n_jobs=n_jobs)
-    outputs = new_blocks(batch.passes.output_sizes, np.int32)
-    batch.run(loops.best, batch.array(batch.flat), *batch.segments, batch.passes.part_sizes, outputs)
+    outputs = new_blocks(batch.runner.output_sizes, np.int32)
+    batch.run(loops.best, batch.array(batch.flat), *batch.segments, batch.runner.part_sizes, outputs)
     return potentials.arranged(np.split(outputs.values, outputs.start[1:-1])).to(batch.flat.device)
 
 
@@ -216,11 +216,11 @@ def topk(potentials: Potentials, k: int, *, n_jobs: int | None = None) -> tuple[
     check_count("k", k)
     batch = Batch(potentials, n_best=k, n_jobs=n_jobs)
     batch.need("topk", "topk oracle: decode finds the best output.")
-    sizes, n = batch.passes.output_sizes, potentials.n
+    sizes, n = batch.runner.output_sizes, potentials.n
     outputs, counts = new_blocks(sizes * k, np.int32), np.zeros(n, np.int64)
     outputs.values[:] = -1
     values = np.zeros((n, k))
-    args = *batch.segments, batch.passes.part_sizes, outputs, values, counts
+    args = *batch.segments, batch.runner.part_sizes, outputs, values, counts
     batch.run(loops.best_k, batch.array(batch.flat), *args)
     tables = [block.reshape(k, -1) for block in np.split(outputs.values, outputs.start[1:-1])]
     for table, count in zip(tables, counts, strict=True):
@@ -242,4 +242,4 @@ def score(potentials: Potentials, y: Any, *, n_jobs: int | None = None) -> Tenso
     """
     batch = Batch(potentials, y, n_jobs=n_jobs)
     counts = np.ones(potentials.n, np.int64)
-    return Scored.apply(batch.flat, batch, batch.passes.problem.truth, counts, 1)[:, 0]
+    return Scored.apply(batch.flat, batch, batch.runner.problem.truth, counts, 1)[:, 0]

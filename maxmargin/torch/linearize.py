@@ -17,9 +17,9 @@ from torch.nn.functional import pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from maxmargin.arrays.blocks import starts_of
-from maxmargin.execution.passes import Passes
+from maxmargin.execution.runner import Runner
 from maxmargin.losses import Loss
-from maxmargin.problem import part_sizes, truth_of
+from maxmargin.problem import all_true_outputs, part_sizes
 from maxmargin.structures.derived.linearized import linearized
 from maxmargin.torch.choices import Candidates, Matchings
 from maxmargin.torch.functions import structured_loss
@@ -131,10 +131,15 @@ class ScoreMap:
 
         The offset of the true output is taken off all outputs alike, so that it has none.
         """
-        scores, passes = np.zeros((self.n, 1)), Passes(self.problem)
+        scores, runner = np.zeros((self.n, 1)), Runner(self.problem)
         sizes = np.diff(self.start)[:, np.newaxis]
-        args = np.ascontiguousarray(self.start[:-1])[:, np.newaxis], sizes, passes.part_sizes, truth_of(self.problem)
-        passes.run(score_outputs, potentials.astype(self.dtype), *args, np.ones(self.n, np.int64), scores)
+        args = (
+            np.ascontiguousarray(self.start[:-1])[:, np.newaxis],
+            sizes,
+            runner.part_sizes,
+            all_true_outputs(self.problem),
+        )
+        runner.run(score_outputs, potentials.astype(self.dtype), *args, np.ones(self.n, np.int64), scores)
         offset = potentials.astype(np.float64)
         for i, (n_parts, n_held) in enumerate(self.counted):
             offset[self.start[i] : self.start[i] + n_parts] -= scores[i, 0] / n_held

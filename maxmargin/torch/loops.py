@@ -13,11 +13,11 @@ from maxmargin.problem import (
     IMPOSSIBLE,
     add_output,
     augment,
-    gold,
     is_beyond_reach,
     max_oracle,
     score_output,
     topk_oracle,
+    true_output,
 )
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.smoothing import EVERY
@@ -69,7 +69,7 @@ def attain_losses(problem, flat, loss, starts, sizes, is_relative, means, values
             return PROBLEMS * i + BEYOND_REACH
         truth = 0.0
         if is_relative:
-            truth = score_output(problem, i, theta, gold(problem, i))
+            truth = score_output(problem, i, theta, true_output(problem, i))
             if truth < IMPOSSIBLE / 2:
                 return PROBLEMS * i + NO_TRUTH
         if loss.margin:
@@ -79,7 +79,7 @@ def attain_losses(problem, flat, loss, starts, sizes, is_relative, means, values
             return PROBLEMS * i + NO_OUTPUT
         values[i] = h - truth
         if is_relative:
-            add_output(problem, i, gold(problem, i), -1.0, mu)
+            add_output(problem, i, true_output(problem, i), -1.0, mu)
     return FINE
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import BCFW, ChainCRF, ChainSVM, Tree, TreeCRF, TreeSVM
-from maxmargin.problem import add_output, gold, new_weights, part_sizes, scores, spread
+from maxmargin.problem import add_output, new_weights, part_sizes, scores, spread, true_output
 from maxmargin.solvers import find_solver
 from maxmargin.testing import check_structure
 from tests import naive
@@ -46,7 +46,7 @@ def weights_seen(problem):
     seen = np.zeros(new_weights(problem).size, bool)
     for i, size in enumerate(part_sizes(problem)):
         parts = np.zeros(size)
-        add_output(problem, i, gold(problem, i), 1.0, parts)
+        add_output(problem, i, true_output(problem, i), 1.0, parts)
         for p in np.flatnonzero(parts):
             w = np.zeros(seen.size)
             spread(problem, w, i, np.eye(size)[p], 1.0)

@@ -61,7 +61,7 @@ def blocks_of(problem):
             mu = np.zeros_like(cost)
             generics.add_output(problem, i, y, -1.0, mu)
             costs.append(-float(cost.astype(float) @ mu))
-            generics.add_output(problem, i, generics.gold(problem, i), 1.0, mu)
+            generics.add_output(problem, i, generics.true_output(problem, i), 1.0, mu)
             psi.append(np.zeros(size))
             generics.spread(problem, psi[-1], i, mu, 1.0)
         blocks.append((np.array(psi), np.array(costs)))
@@ -90,7 +90,7 @@ def objective_of_chains(problem, w, C, loss):
     for i, size in enumerate(part_sizes(problem)):
         theta, truth = np.zeros((2, size))
         generics.scores(problem, w, i, theta)
-        generics.add_output(problem, i, generics.gold(problem, i), 1.0, truth)
+        generics.add_output(problem, i, generics.true_output(problem, i), 1.0, truth)
         score = theta @ truth
         if loss.margin:
             generics.augment(problem, i, theta)
@@ -139,7 +139,7 @@ def most_of_relaxed(w, problem, C, weight, loss):
     for i, size in enumerate(part_sizes(problem)):
         theta, truth = np.zeros((2, size))
         generics.scores(problem, w, i, theta)
-        generics.add_output(problem, i, generics.gold(problem, i), 1.0, truth)
+        generics.add_output(problem, i, generics.true_output(problem, i), 1.0, truth)
         score = theta @ truth
         if loss.margin:
             generics.augment(problem, i, theta)

@@ -8,7 +8,7 @@ import pytest
 from numba.core.errors import TypingError
 
 from maxmargin import problem as generics
-from maxmargin.execution.passes import Passes, bind
+from maxmargin.execution.runner import Runner, bind
 from maxmargin.losses import Loss
 from maxmargin.problem import max_oracle, n_examples, scores, squared_norm
 from maxmargin.runtime import generic, helper, implements, loop
@@ -205,7 +205,7 @@ def test_threads_share_what_is_linked():
     problem = toy_chains(n=40, random_state=1)
     one, two = (BCFW().solve(problem, max_passes=3, tol=1e-9, n_jobs=jobs, random_state=0) for jobs in (1, 4))
     assert np.allclose(one.w, two.w)
-    assert len(Passes(problem, n_jobs=4).ranges) == 4
+    assert len(Runner(problem, n_jobs=4).ranges) == 4
 
 
 class OtherWork(NamedTuple):
@@ -244,11 +244,11 @@ def roomy_workspace(problem, n_best):
 def test_a_workspace_is_one_named_tuple():
     labels = np.zeros(2, np.int32)
     with pytest.raises(TypeError, match="workspace must return a NamedTuple of arrays, or None, not a ndarray"):
-        Passes(Roomy(labels, 0))
+        Runner(Roomy(labels, 0))
     bound = bind(Roomy(labels, 1))
-    Passes(bound)
+    Runner(bound)
     with pytest.raises(TypeError, match="workspace must always return the same NamedTuple"):
-        Passes(bound, n_best=2)
+        Runner(bound, n_best=2)
 
 
 def test_true_outputs_are_rows_of_integers():

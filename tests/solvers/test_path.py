@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from maxmargin import BCFW, ChainSVM, DeformableSVM, FrankWolfe, GraphCutSVM, Status, regularization_path
-from maxmargin.execution.passes import bind
+from maxmargin.execution.runner import bind
 from maxmargin.problem import n_examples
 from maxmargin.solvers.block_coordinate.path_steps import PathFollower, kinks_of, moving
 from maxmargin.solvers.objective.bounds import project

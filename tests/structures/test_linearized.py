@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maxmargin import BCFW, OneSlack
-from maxmargin.problem import gold, new_weights, part_sizes, scores
+from maxmargin.problem import new_weights, part_sizes, scores, true_output
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.structures.derived.linearized import linearized
 from maxmargin.testing import check_structure, toy_chains
@@ -51,7 +51,7 @@ def test_offsets_move_the_centre_of_the_weights(chains):
     rows, w0 = derivatives_of(chains), np.random.default_rng(1).normal(size=new_weights(chains).size)
     offset, ends = rows @ w0, np.concatenate([[0], np.cumsum(part_sizes(chains))])
     for i, (lo, hi) in enumerate(itertools.pairwise(ends)):
-        y = gold(chains, i)
+        y = true_output(chains, i)
         truth = offset[lo : lo + 3 * len(y)].reshape(-1, 3)[range(len(y)), y].sum()
         pairs = offset[lo + 3 * len(y) : hi].reshape(3, 3)
         truth += sum(pairs[a, b] for a, b in itertools.pairwise(y))

@@ -14,7 +14,6 @@ from maxmargin.problem import (
     add_output,
     augment,
     bound_oracle,
-    gold,
     max_oracle,
     mean_oracle,
     new_weights,
@@ -22,6 +21,7 @@ from maxmargin.problem import (
     relax_oracle,
     score_output,
     scores,
+    true_output,
     workspace,
 )
 from maxmargin.runtime import interpreted
@@ -56,7 +56,7 @@ def potentials(problem, rng, i, w=None):
 
 
 def find(problem, i, theta, work, call=None):
-    y = np.zeros(gold(problem, i).size, np.int32)
+    y = np.zeros(true_output(problem, i).size, np.int32)
     bound = (call or (lambda generic, *args: generic(problem, *args)))(bound_oracle, i, theta, y, work)
     return y, score_output(problem, i, theta, y), bound, METHODS[work.method[i]]
 
@@ -124,7 +124,7 @@ def test_attractive_edges_of_two_states_are_cut(is_compiled):
     call, work = Caller(problem) if is_compiled else None, workspace(problem, 1)
     for i in 3 * [*range(5)]:
         theta = potentials(problem, rng, i)
-        tables = theta[2 * gold(problem, i).size :].reshape(-1, 4)
+        tables = theta[2 * true_output(problem, i).size :].reshape(-1, 4)
         tables[:, 0] += np.maximum(tables[:, 1] + tables[:, 2] - tables[:, 0] - tables[:, 3], 0)
         _, score, bound, method = find(problem, i, theta, work, call)
         assert method == "cut"
@@ -139,7 +139,7 @@ def test_impossible_parts_are_avoided():
     work = workspace(problem, 1)
     for i in range(6):
         theta = potentials(problem, rng, i)
-        nodes = theta[: 3 * gold(problem, i).size].reshape(-1, 3)
+        nodes = theta[: 3 * true_output(problem, i).size].reshape(-1, 3)
         nodes[np.arange(len(nodes)), rng.integers(3, size=len(nodes))] = IMPOSSIBLE
         best = score_all(problem, i, theta).max()
         y, score, bound, _ = find(problem, i, theta, work)
@@ -179,7 +179,7 @@ def objective(problem, w, C):
     n = len(problem.nodes.offsets) - 1
     for i in range(n):
         theta = potentials(problem, None, i, w)
-        truth = score_output(problem, i, theta, gold(problem, i))
+        truth = score_output(problem, i, theta, true_output(problem, i))
         augment(problem, i, theta)
         total += (score_all(problem, i, theta).max() - truth) / n
     return total + np.dot(w, w) / (2 * n * C)
@@ -264,13 +264,13 @@ def test_fractional_outputs_are_consistent_to_the_unit(seed, n_states, ties):
         assert best - 1e-9 <= bound <= best + abs(best) + 10
         assert score_output(problem, i, theta, y) <= bound
         assert bound - score_output(problem, i, theta, y) <= 1e-2 * (1 + abs(bound))
-        for row in (y, gold(problem, i)):
+        for row in (y, true_output(problem, i)):
             assert_local(problem, i, row / UNITS)
             sums = [row[at : at + size].sum(dtype=int) for at, size in node_parts(problem, i)]
             assert set(sums) == {UNITS}
     truth = np.zeros(part_sizes(base)[1])
-    add_output(base, 1, gold(base, 1), 1.0, truth)
-    assert np.array_equal(gold(problem, 1), UNITS * truth)
+    add_output(base, 1, true_output(base, 1), 1.0, truth)
+    assert np.array_equal(true_output(problem, 1), UNITS * truth)
 
 
 def node_parts(problem, i):

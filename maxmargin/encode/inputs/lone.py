@@ -17,7 +17,7 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.encode.chain_encoder import ChainEncoder, check_feasible
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.encode.inputs.vocabulary import MOST_KEPT, Codes, has_names, read_codes
-from maxmargin.execution.passes import Passes
+from maxmargin.execution.runner import Runner
 from maxmargin.features.observed import ObservedFeatures
 from maxmargin.problem import part_sizes
 from maxmargin.runtime.modes import is_interpreted
@@ -74,7 +74,7 @@ class LoneSequence:
         self.ends = np.zeros(n_entries, np.uint32)
         features = features._replace(rows=self.rows, ends=self.ends) if self.is_observed else self.rows
         self.outputs = Blocks(np.zeros(n_rows, np.int32), np.array([0, n_rows]))
-        self.passes = Passes(problem._replace(features=features, offsets=self.outputs.start))
+        self.runner = Runner(problem._replace(features=features, offsets=self.outputs.start))
 
     def best_labels(self, X: Any, w: np.ndarray) -> np.ndarray | None:
         """The best labels of the one sequence in X; None if its features are not all 1."""
@@ -94,8 +94,8 @@ class LoneSequence:
         if (places[1:] == places[:-1]).any():  # a name that an item has twice
             return None
         self._write(places % width, np.searchsorted(places, starts))
-        bound = self.passes.problem
-        inference.run(self.passes, inference.decode, w, part_sizes(bound), self.outputs)
+        bound = self.runner.problem
+        inference.run(self.runner, inference.decode, w, part_sizes(bound), self.outputs)
         return self.encoder.classes[self.outputs.values[:n_rows]]
 
     def _write(self, columns: np.ndarray, ends: np.ndarray) -> None:

@@ -19,7 +19,7 @@ certificate_ : Certified
 status_ : Status
     Why the fit stopped.
 n_iter_ : int
-    Passes made.
+    Runner made.
 """
 
 FIT = """\

@@ -50,7 +50,7 @@ class SmoothAuto(LBFGS):
 
         super().follow(run, watch)
         objective = run.objective
-        is_rough = run.verdict is Status.STALLED and objective.passes.dtype == np.float32
+        is_rough = run.verdict is Status.STALLED and objective.runner.dtype == np.float32
         can_go_on = supports(prepared, objective.problem) and not objective.bounds.which.size
         if is_rough and can_go_on and isinstance(observe, Observer):
             (last,), run.verdict, run.state = seen, None, None
@@ -87,7 +87,7 @@ def suits_single_steps(objective: Objective) -> bool:
     """Whether exponentiated gradient is to begin: where it can, and where there is enough to do."""
     has_steps = objective.loss.smoothing == "entropy" and supports(prepared, objective.problem)
     is_plain = objective.regularization > 0 and not objective.l1 and not objective.bounds.which.size
-    return has_steps and is_plain and ENOUGH_PARTS <= objective.passes.part_sizes.sum() <= MOST_PARTS
+    return has_steps and is_plain and ENOUGH_PARTS <= objective.runner.part_sizes.sum() <= MOST_PARTS
 
 
 def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from maxmargin.arrays.vectors import add_scaled, clear, scale
-from maxmargin.problem import add_output, gold
+from maxmargin.problem import add_output, true_output
 from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
@@ -54,7 +54,7 @@ class FrankWolfe(Solver):
         curvature = objective.regularization * objective.inner(direction, direction)
         slope = max(float(found.gaps.sum()), 0.0)
         gamma = slope / curvature if slope < curvature else 1.0
-        objective.passes.run(mix, run.dual.means, state.outputs, gamma)
+        objective.runner.run(mix, run.dual.means, state.outputs, gamma)
 
 
 @loop
@@ -65,6 +65,6 @@ def mix(problem, means, outputs, gamma, lo, hi, scratch):
         delta = scratch.delta[: mu.size]
         clear(delta)
         add_output(problem, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], 1.0, delta)
-        add_output(problem, i, gold(problem, i), -1.0, delta)
+        add_output(problem, i, true_output(problem, i), -1.0, delta)
         scale(mu, 1 - gamma)
         add_scaled(mu, delta, gamma)

@@ -148,7 +148,7 @@ class _Point:
 
     def __init__(self, run: Run, w: np.ndarray) -> None:
         objective = run.objective
-        self.w = w.astype(run.w.dtype).astype(w.dtype) if objective.passes.dtype != run.w.dtype else w  # as returned
+        self.w = w.astype(run.w.dtype).astype(w.dtype) if objective.runner.dtype != run.w.dtype else w  # as returned
         self.evaluation: Evaluation = run.evaluate(self.w)
         run.n_steps += objective.n
         self.value = self.evaluation.value + objective.l1 * float(np.abs(self.w).sum())

@@ -142,8 +142,8 @@ class BlockState:
         self.n_steps = 0
         self.counts = np.zeros(3, np.int64)
         kind = STEPS[solver.steps]
-        passes = objective.passes
-        keeps_means = kind == EXACT or (kind == FW and passes.part_sizes.sum() * passes.dtype.itemsize <= MOST_BYTES)
+        runner = objective.runner
+        keeps_means = kind == EXACT or (kind == FW and runner.part_sizes.sum() * runner.dtype.itemsize <= MOST_BYTES)
         self.rule = StepRule(
             kind,
             keeps_means,
@@ -204,7 +204,7 @@ class BlockState:
         before = self.counts.copy()
         while True:
             where = objective.problem, run.w, objective.bounds, run.dual.means
-            last = order, draws, self.lag, self.n_steps, self.counts, objective.passes.scratches[0]
+            last = order, draws, self.lag, self.n_steps, self.counts, objective.runner.scratches[0]
             if self.rule.kind == EXACT:
                 done = exact_steps(*where, self.tree, self.rule, *last)
             else:

@@ -28,13 +28,13 @@ from maxmargin.problem import (
     accumulate,
     add_output,
     augment,
-    gold,
     max_oracle,
     n_examples,
     score_output,
     scores,
     spread,
     squared_norm,
+    true_output,
 )
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.block_coordinate.sum_tree import change, draw
@@ -85,10 +85,10 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         mu = means.values[means.start[i] : means.start[i + 1]] if rule.keeps_means else means.values
         theta = scratch.theta[:size]
         delta = scratch.delta[:size]
-        y = scratch.y[: gold(problem, i).size]
+        y = scratch.y[: true_output(problem, i).size]
         scores(problem, w, i, theta)
         augment(problem, i, theta)
-        truth = score_output(problem, i, theta, gold(problem, i))
+        truth = score_output(problem, i, theta, true_output(problem, i))
         mean = 0.0
         slot = -1
         away = -1
@@ -113,7 +113,7 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
             if is_wrong:
                 counts[WRONG] += 1
                 best = known
-                copy_into(y, gold(problem, i))
+                copy_into(y, true_output(problem, i))
             if not is_wrong or known == truth:
                 slot = -1
             change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
@@ -220,7 +220,7 @@ def set_direction(problem, i, kind, mu, y, sets, away, has_means, delta):
     if kind != AWAY:
         add_output(problem, i, y, 1.0, delta)
     if has_means:
-        add_output(problem, i, gold(problem, i), -1.0, delta)
+        add_output(problem, i, true_output(problem, i), -1.0, delta)
         add_scaled(delta, mu, -1.0)
         return
     kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])

@@ -7,7 +7,7 @@ One look at the features then does what many steps of Frank-Wolfe would.
 from __future__ import annotations
 
 from maxmargin.arrays.vectors import inner, move_by
-from maxmargin.problem import accumulate, augment, block_oracle, gold, n_examples, score_output, scores, spread
+from maxmargin.problem import accumulate, augment, block_oracle, n_examples, score_output, scores, spread, true_output
 from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.block_coordinate.block_steps import CALLS
 from maxmargin.solvers.block_coordinate.sum_tree import change, draw
@@ -28,7 +28,7 @@ def exact_steps(problem, w, bounds, means, tree, rule, order, draws, lag, n_step
         delta = scratch.delta[: mu.size]
         scores(problem, w, i, theta)
         augment(problem, i, theta)
-        mean = score_output(problem, i, theta, gold(problem, i)) + inner(theta, mu)
+        mean = score_output(problem, i, theta, true_output(problem, i)) + inner(theta, mu)
         best = block_oracle(problem, i, theta, rule.weight[i] * scale, mu, delta, scratch.work)
         counts[CALLS] += 1
         change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))

@@ -45,7 +45,7 @@ import numpy as np
 from maxmargin.arrays.blocks import Blocks, new_blocks
 from maxmargin.arrays.vectors import clear, inner
 from maxmargin.losses import Loss
-from maxmargin.problem import augment, gold, n_examples, score_output, scores
+from maxmargin.problem import augment, n_examples, score_output, scores, true_output
 from maxmargin.runtime.dispatch import Bound, loop
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, kept_primal, read_means, sets_of
@@ -113,7 +113,7 @@ class PathFollower:
     def follow(self, smallest: float, largest: float | None = None) -> Iterator[Breakpoint]:
         """The breakpoints from lambda_infinity, or `largest`, down to `smallest`, or to the end of the path."""
         began = time.perf_counter()
-        check_gold_costs(self.objective)
+        check_true_costs(self.objective)
         current = self.begin(smallest, began) if largest is None else self.solve(largest, None, began)
         while True:
             yield current
@@ -140,7 +140,7 @@ class PathFollower:
     def begin(self, smallest: float, began: float) -> Breakpoint:
         """The breakpoint at lambda_infinity, or at `smallest` if that is larger: the dual point of the outputs y~."""
         objective = self.objective
-        means, outputs = new_blocks(objective.passes.part_sizes, objective.passes.dtype), objective.new_outputs()
+        means, outputs = new_blocks(objective.runner.part_sizes, objective.runner.dtype), objective.new_outputs()
         nearest = project(np.zeros(objective.n_weights), objective.bounds)
         found = objective.evaluate(nearest, means=means, outputs=outputs)
         psi, gain = -found.gradient, found.cost
@@ -150,7 +150,7 @@ class PathFollower:
         regularization = max(1 / reach, smallest)
         while self.tol and self.at(regularization).dual_value(gain, psi / regularization) < gain / 2:
             regularization *= 2
-        w = project(psi / regularization, objective.bounds).astype(objective.passes.dtype)
+        w = project(psi / regularization, objective.bounds).astype(objective.runner.dtype)
         found = self.at(regularization).evaluate(w, point=means, with_gradient=False)
         point = DualPoint(means, sets_of(outputs), np.maximum(found.gaps, 0))
         status = Status.INEXACT if found.n_wrong else Status.OPTIMAL
@@ -219,9 +219,9 @@ class PathFollower:
         """
         objective, point = self.objective, current.point
         decays = np.zeros(objective.n)
-        w = project(current.v, objective.bounds).astype(objective.passes.dtype)
-        sizes = objective.passes.part_sizes
-        objective.passes.run(block_decays, w, point.means, point.sets, sizes, objective.weight, decays)
+        w = project(current.v, objective.bounds).astype(objective.runner.dtype)
+        sizes = objective.runner.part_sizes
+        objective.runner.run(block_decays, w, point.means, point.sets, sizes, objective.weight, decays)
         gaps = np.maximum(point.gaps + (1 - factor) * decays, 0) if point.gaps.size else point.gaps
         return Carried(kept_primal(self.problem, point, factor)._replace(gaps=gaps), current.v, factor * current.dual)
 
@@ -298,23 +298,23 @@ def moving(psi: np.ndarray, bounds: Bounds) -> np.ndarray:
     return direction
 
 
-def check_gold_costs(objective: Objective) -> None:
+def check_true_costs(objective: Objective) -> None:
     """Raise where a true output has a cost: Proposition 1 needs it to be free."""
     costs = np.zeros(objective.n)
-    objective.passes.run(_gold_costs, objective.passes.part_sizes, costs)
+    objective.runner.run(_true_costs, objective.runner.part_sizes, costs)
     if np.abs(costs).max() > 1e-9:
         i = int(np.argmax(np.abs(costs)))
         raise ValueError(f"A path needs true outputs that cost nothing, but that of example {i} costs {costs[i]:.3g}.")
 
 
 @loop
-def _gold_costs(problem, sizes, costs, lo, hi, scratch):
+def _true_costs(problem, sizes, costs, lo, hi, scratch):
     """The costs of the true outputs of the examples lo:hi."""
     for i in range(lo, hi):
         theta = scratch.theta[: sizes[i]]
         clear(theta)
         augment(problem, i, theta)
-        costs[i] = score_output(problem, i, theta, gold(problem, i))
+        costs[i] = score_output(problem, i, theta, true_output(problem, i))
 
 
 @loop

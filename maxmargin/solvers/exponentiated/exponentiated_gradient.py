@@ -172,15 +172,15 @@ class BlockState:
     def __init__(self, run: Run, objective: Objective, certificate: Certificate) -> None:
         n = objective.n
         self.run, self.objective = run, objective
-        self.w = np.zeros(objective.n_weights, objective.passes.dtype)
+        self.w = np.zeros(objective.n_weights, objective.runner.dtype)
         self.t = temperature_of(objective.loss)
-        sizes, dtype = objective.passes.part_sizes, objective.passes.dtype
+        sizes, dtype = objective.runner.part_sizes, objective.runner.dtype
         keeps_means = sizes.sum() <= MOST_KEPT
         self.point = GibbsPoint(new_blocks(sizes, dtype), new_blocks(keeps_means * sizes, dtype))
         first = 1 / first_temperature(run, certificate)
         self.etas = np.full(n, FIRST_STEP * first)
         self.tree = sum_tree.new_tree(n)
-        self.room = np.zeros((3, int(objective.passes.part_sizes.max())), objective.passes.dtype)
+        self.room = np.zeros((3, int(objective.runner.part_sizes.max())), objective.runner.dtype)
         self.is_first = True
         self.w[:] = certificate.w
         if run.start is not None:
@@ -192,7 +192,7 @@ class BlockState:
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the objective, if it is not that of the run, but in which precision it is."""
-        dtype = None if self.objective is self.run.objective else self.objective.passes.dtype
+        dtype = None if self.objective is self.run.objective else self.objective.runner.dtype
         return {**vars(self), "objective": dtype}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -205,7 +205,7 @@ class BlockState:
         With a strong pull, probabilities of other outputs are proportional to exp(-pull), as are both the first term
         and the root of the second: from one pull they tell which is about the best.
         """
-        self.objective.passes.run(place, self.point, self.objective.loss, self.w, scale, pull)
+        self.objective.runner.run(place, self.point, self.objective.loss, self.w, scale, pull)
         v, dual, _ = self.rebuild()
         norm = 0.5 * self.objective.regularization * self.objective.squared_length(v)
         return dual + norm, norm
@@ -232,7 +232,7 @@ class BlockState:
                 order[lo:hi],
                 draws[lo:hi],
                 self.room,
-                objective.passes.scratches[0],
+                objective.runner.scratches[0],
             )
             run.count(calls=calls)
 
@@ -244,7 +244,7 @@ class BlockState:
         objective = self.run.objective
         costs, entropies = np.zeros((2, objective.n))
         arguments = self.point.potentials, objective.weight, objective.regularization, costs, entropies
-        v = objective.passes.accumulate(assemble_gibbs, *arguments)
+        v = objective.runner.accumulate(assemble_gibbs, *arguments)
         objective.complete(v)
         self.run.count(calls=objective.n)
         self.w[:] = v

@@ -26,7 +26,7 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner
 from maxmargin.losses import combine, potentials
 from maxmargin.persist.registry import kept
-from maxmargin.problem import accumulate, add_output, augment, exp_oracle, gold, n_examples, spread, squared_norm
+from maxmargin.problem import accumulate, add_output, augment, exp_oracle, n_examples, spread, squared_norm, true_output
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.block_coordinate.sum_tree import change, draw
 from maxmargin.solvers.objective.loss_pass import size_of_score
@@ -55,7 +55,7 @@ def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
         means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
         potentials(problem, loss, w, i, theta)
         combine(theta, scale, theta, 0.0)
-        add_output(problem, i, gold(problem, i), pull, theta)
+        add_output(problem, i, true_output(problem, i), pull, theta)
         if pull > 0:
             for p in range(theta.size):
                 theta[p] = min(theta[p], theta.dtype.type(pull))
@@ -86,7 +86,7 @@ def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, 
         clear(theta)
         augment(problem, i, theta)
         costs[i] = weight[i] * inner(theta, mu)
-        add_output(problem, i, gold(problem, i), -1.0, mu)
+        add_output(problem, i, true_output(problem, i), -1.0, mu)
         accumulate(problem, w, i, mu, -weight[i] * scale)
 
 

@@ -76,12 +76,12 @@ class Run:
         self.held_out = held_out
         self.notes: list[str] = []
         self.start = start
-        self.w = np.zeros(objective.n_weights, objective.passes.dtype)
+        self.w = np.zeros(objective.n_weights, objective.runner.dtype)
         self.dual: Any = None  # the dual point, in solvers that keep one
         self.tol = float(tol)
         self.abs_tol = float(abs_tol)
         self.max_passes = float(max_passes)
-        self.clock = objective.passes.clock = Clock(time_limit)
+        self.clock = objective.runner.clock = Clock(time_limit)
         self.seed = random_state
         try:
             self.rng = np.random.default_rng(random_state)
@@ -158,9 +158,9 @@ class Run:
     @property
     def certificate_seconds(self) -> float:
         """About how long the passes of a certificate take: no longer than steps on all examples, until one was made."""
-        passes = self.objective.passes
+        runner = self.objective.runner
         seconds = self.clock.seconds_of_passes() or self.clock.seconds_of(STEPS)
-        return seconds * passes.n / len(passes.ranges)
+        return seconds * runner.n / len(runner.ranges)
 
     @property
     def timed_out(self) -> bool:
@@ -175,7 +175,7 @@ class Run:
         return self.verdict is not None or self.interrupted or self.timed_out or self.passes >= self.max_passes
 
     def passes_to_go(self, gap_every: int) -> int:
-        """Passes until the next certificate: `gap_every` or, with held-out data, fewer at first."""
+        """Runner until the next certificate: `gap_every` or, with held-out data, fewer at first."""
         if self.held_out is None:
             return gap_every
         return self.held_out.passes_between(self.passes, self.objective.n, gap_every)
@@ -220,7 +220,7 @@ class Run:
             self._check_sizes(given)
             is_usable = bool(given.sets.sizes.size) or not needs_sets
             if is_usable:
-                point = copied(self._as_kept(given, needs_sets), objective.passes.dtype)
+                point = copied(self._as_kept(given, needs_sets), objective.runner.dtype)
                 start, reached = objective.at(point)
                 is_usable = reached >= value
         if is_usable:
@@ -231,7 +231,7 @@ class Run:
         return is_usable
 
     def _no_means(self) -> Blocks:
-        return no_means(self.objective.passes.part_sizes, self.objective.passes.dtype)
+        return no_means(self.objective.runner.part_sizes, self.objective.runner.dtype)
 
     def _as_kept(self, point: DualPoint, as_sets: bool) -> DualPoint:
         """A dual point as active sets, or as mean parts."""
@@ -241,9 +241,9 @@ class Run:
         return DualPoint(means, no_sets(), point.gaps)
 
     def _check_sizes(self, point: DualPoint) -> None:
-        sizes, passes = point.sets.sizes, self.objective.passes
-        has_same_outputs = not sizes.size or np.array_equal(sizes, passes.output_sizes)
-        if not (has_same_outputs and np.array_equal(np.diff(point.means.start), passes.part_sizes)):
+        sizes, runner = point.sets.sizes, self.objective.runner
+        has_same_outputs = not sizes.size or np.array_equal(sizes, runner.output_sizes)
+        if not (has_same_outputs and np.array_equal(np.diff(point.means.start), runner.part_sizes)):
             raise ValueError("start must be a dual point of this problem, but its examples have other sizes.")
 
     def or_start(self, certificate: Certificate) -> Certificate:
@@ -290,7 +290,7 @@ class Run:
         """Whether objectives may have other sums than those in float64."""
         objective = self.objective
         is_known = objective.l1 or self.is_estimated or isinstance(objective.loss, RelaxedLoss)
-        return objective.passes.dtype == np.float32 and not is_known
+        return objective.runner.dtype == np.float32 and not is_known
 
     def is_rounding(self, certificate: Certificate) -> bool:
         """Whether only rounding, of the objective and of both terms of its bound, keeps the gap above the target."""

@@ -16,7 +16,7 @@ from maxmargin.arrays.vectors import clear, copy_into, is_same, scale
 from maxmargin.arrays.views import matrix
 from maxmargin.losses import attain, square
 from maxmargin.persist.registry import kept
-from maxmargin.problem import add_output, gold, n_examples, score_output
+from maxmargin.problem import add_output, n_examples, score_output, true_output
 from maxmargin.runtime.dispatch import Bound, helper, implements, loop
 
 FIRST_CAPACITY = 2
@@ -192,14 +192,14 @@ def read_means(problem, i, means, sets, mu):
         return
     clear(mu)
     kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
-    truth = gold(problem, i)
+    y_true = true_output(problem, i)
     moved = 0.0  # away from the true output: summed up, as one minus the rest would lose its digits
     for slot in range(sets.stored_count[i]):
         weight = sets.alpha[sets.slot_at[i] + slot]
-        if weight > 0 and not is_same(kept[slot], truth):
+        if weight > 0 and not is_same(kept[slot], y_true):
             add_output(problem, i, kept[slot], weight, mu)
             moved += weight
-    add_output(problem, i, truth, -moved, mu)
+    add_output(problem, i, y_true, -moved, mu)
 
 
 @loop
@@ -280,6 +280,6 @@ def scale_towards_gold(problem, means, sets, factor, first):
         if has_sets:
             for slot in range(sets.stored_count[i]):
                 sets.alpha[sets.slot_at[i] + slot] *= factor
-            slot = store(sets, i, gold(problem, i), 0.0, 0)
+            slot = store(sets, i, true_output(problem, i), 0.0, 0)
             sets.alpha[sets.slot_at[i] + slot] += 1 - factor
     return n_examples(problem)

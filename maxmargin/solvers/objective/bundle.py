@@ -106,7 +106,7 @@ class Bundle:
     def value(self) -> float:
         """The value of the mixture, rounded down; without bounds, what it is at least by H."""
         gain, square = float(self.gain @ self.alpha), max(float(self.alpha @ self.H @ self.alpha), 0.0)
-        rounding = float(np.finfo(self.objective.passes.dtype).eps) * (abs(gain) + np.sqrt(square * self.largest))
+        rounding = float(np.finfo(self.objective.runner.dtype).eps) * (abs(gain) + np.sqrt(square * self.largest))
         if self.bounds.which.size:
             return self.objective.dual_value(gain, self.v) - rounding
         largest = float(np.abs(self.gain) @ self.alpha + (np.sqrt(np.diag(self.H)) @ self.alpha) ** 2)

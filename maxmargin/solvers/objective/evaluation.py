@@ -32,7 +32,7 @@ import numpy as np
 
 from maxmargin.arrays.blocks import Blocks, new_blocks
 from maxmargin.checks import as_sample_weight, check_positive, check_share
-from maxmargin.execution.passes import Passes
+from maxmargin.execution.runner import Runner
 from maxmargin.features.kernel_features import complete, inner_product, kernel_of, squared_length
 from maxmargin.losses import NAMED, BoundedLoss, ExpLoss, Loss, SquaredLoss, TopKLoss, attained_on
 from maxmargin.persist.registry import kept
@@ -118,13 +118,13 @@ class Objective:
             raise ValueError(f"C must be between {LEAST_C:g} and {LARGEST_C:g}, or infinite, not {C:g}.")
         self.loss = attained_on(loss, problem)
         self.n_jobs = n_jobs
-        self.passes = Passes(problem, n_jobs, loss.n_best)
-        self.problem = self.passes.problem  # for steps on single examples
+        self.runner = Runner(problem, n_jobs, loss.n_best)
+        self.problem = self.runner.problem  # for steps on single examples
         self.kernel = kernel_of(self.problem.problem)
         if self.kernel is not None:
             followed = self.problem.problem._replace(features=self.kernel._replace(follows=True))
             self.problem = self.problem.sibling(followed)
-        self.n = self.passes.n
+        self.n = self.runner.n
         self.n_weights = new_weights(problem).size
         self.regularization = (1 - l1_ratio) / (self.n * C)
         self.l1 = l1_ratio / (self.n * C)  # a term of its own, in solvers that know of it
@@ -135,8 +135,8 @@ class Objective:
         """The same objective with another loss."""
         other = copy.copy(self)
         other.loss = attained_on(loss, self.problem)
-        if loss.n_best > self.passes.n_best:
-            other.passes = Passes(self.passes.problem, self.n_jobs, loss.n_best, self.passes.clock)
+        if loss.n_best > self.runner.n_best:
+            other.runner = Runner(self.runner.problem, self.n_jobs, loss.n_best, self.runner.clock)
         return other
 
     def with_regularization(self, regularization: float) -> Objective:
@@ -148,9 +148,9 @@ class Objective:
     def prepared(self, dtype: Any) -> Objective:
         """The same objective, of the problem made ready for many short steps in a precision; without its bounds."""
         other = copy.copy(self)
-        problem, passes = prepared(self.problem.problem, dtype), self.passes
-        other.passes = Passes(problem, self.n_jobs, passes.n_best, passes.clock)
-        other.problem = other.passes.problem
+        problem, runner = prepared(self.problem.problem, dtype), self.runner
+        other.runner = Runner(problem, self.n_jobs, runner.n_best, runner.clock)
+        other.problem = other.runner.problem
         return other
 
     @property
@@ -160,16 +160,16 @@ class Objective:
 
     def gold_means(self) -> Blocks:
         """The dual point of the true outputs, whose weights are zero."""
-        return new_blocks(self.passes.part_sizes, self.passes.dtype)
+        return new_blocks(self.runner.part_sizes, self.runner.dtype)
 
     def new_outputs(self) -> Blocks:
         """Room for an output of every example."""
-        return new_blocks(self.passes.output_sizes, np.int32)
+        return new_blocks(self.runner.output_sizes, np.int32)
 
     def means_of(self, point: DualPoint) -> Blocks:
         """The mean parts of a dual point, less those of the true outputs."""
         means = self.gold_means()
-        self.passes.run(fill_means, point.sets, point.means, means)
+        self.runner.run(fill_means, point.sets, point.means, means)
         return means
 
     def at(self, point: DualPoint | Blocks) -> tuple[np.ndarray, float]:
@@ -183,8 +183,8 @@ class Objective:
     def sums_of(self, point: DualPoint | Blocks) -> tuple[np.ndarray, float]:
         """w(mu) before its projection, and the mean of <cost, mu>, of a dual point."""
         costs, (means, sets, _) = np.zeros(self.n), as_point(point)
-        arguments = means, sets, self.passes.part_sizes, self.weight, self.regularization, costs
-        v = self.passes.accumulate(assemble, *arguments)
+        arguments = means, sets, self.runner.part_sizes, self.weight, self.regularization, costs
+        v = self.runner.accumulate(assemble, *arguments)
         self.complete(v)
         return v, float(costs.sum()) / self.n
 
@@ -205,7 +205,7 @@ class Objective:
 
     def in_dtype(self, w: np.ndarray) -> np.ndarray:
         """Weights in the dtype of the problem."""
-        rounded = w.astype(self.passes.dtype, copy=False)
+        rounded = w.astype(self.runner.dtype, copy=False)
         if rounded is not w:
             self.complete(rounded)  # by what the coefficients have become
         return rounded
@@ -245,7 +245,7 @@ class Objective:
         values, w = np.zeros((self.n, N_COLUMNS)), self.in_dtype(w)
         arguments = self._loss_arguments(w, loss or self.loss, means, outputs, point, sets, values)
         size = self.n_weights if with_gradient else 0
-        gradient = self.passes.accumulate(loss_pass, *arguments, size=size)
+        gradient = self.runner.accumulate(loss_pass, *arguments, size=size)
         if with_gradient:
             self.complete(gradient)
         averages = self.weight @ values[:, :IS_WRONG] / self.n
@@ -286,7 +286,7 @@ class Objective:
         sets: ActiveSets | None,
         values: np.ndarray,
     ) -> tuple[Any, ...]:
-        dtype, sizes = self.passes.dtype, self.passes.part_sizes
+        dtype, sizes = self.runner.dtype, self.runner.part_sizes
         at = None if point is None else as_point(point)
         if at is not None and not at.means.values.size:
             sets = at.sets

@@ -12,10 +12,10 @@ from maxmargin.problem import (
     accumulate,
     add_output,
     augment,
-    gold,
     is_beyond_reach,
     n_examples,
     score_output,
+    true_output,
 )
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.objective.active_sets import best_stored, read_means
@@ -37,7 +37,7 @@ def assemble(problem, w, means, sets, sizes, weight, regularization, costs, lo, 
         read_means(problem, i, means, sets, mu)
         clear(theta)
         augment(problem, i, theta)
-        costs[i] = weight[i] * (score_output(problem, i, theta, gold(problem, i)) + inner(theta, mu))
+        costs[i] = weight[i] * (score_output(problem, i, theta, true_output(problem, i)) + inner(theta, mu))
         accumulate(problem, w, i, mu, -weight[i] * scale)
 
 
@@ -115,11 +115,11 @@ def loss_pass(
     for i in range(lo, hi):
         theta = scratch.theta[: sizes[i]]
         delta = scratch.delta[: sizes[i]]
-        true_output = gold(problem, i)
+        y_true = true_output(problem, i)
         truth = potentials(problem, loss, w, i, theta)
         values[i, IS_BEYOND_REACH] = is_beyond_reach(theta)
-        least = score_output(problem, i, theta, true_output)
-        rival = true_output
+        least = score_output(problem, i, theta, y_true)
+        rival = y_true
         if point.values.size > 0:
             values[i, GAP] = -least - inner(theta, point.values[point.start[i] : point.start[i + 1]])
         if sets.sizes.size > 0:
@@ -134,7 +134,7 @@ def loss_pass(
         if eps > FINE:
             largest = np.float64(largest_potential(theta))
             clear(delta)
-            add_output(problem, i, true_output, 1.0, delta)
+            add_output(problem, i, y_true, 1.0, delta)
             size = largest + size_of_score(theta, delta, largest)
         h, top, mean, slack = attain(loss, problem, i, theta, delta, scratch)
         is_wrong = is_below(top, least)
@@ -158,13 +158,13 @@ def loss_pass(
         values[i, GAP] += h - slack
         values[i, SLACK] = slack
         values[i, IS_WRONG] = is_wrong
-        add_output(problem, i, true_output, -1.0, delta)
+        add_output(problem, i, y_true, -1.0, delta)
         if gradient.size > 0 and is_mixed:
             values[i, COST] = mean - slack - truth - inner(theta, delta)
         if gradient.size > 0 and loss.margin:
             clear(theta)
             augment(problem, i, theta)
-            values[i, COST] += score_output(problem, i, theta, true_output) + inner(theta, delta)
+            values[i, COST] += score_output(problem, i, theta, y_true) + inner(theta, delta)
         if means.values.size > 0:
             copy_into(means.values[means.start[i] : means.start[i + 1]], delta)
         if gradient.size > 0:

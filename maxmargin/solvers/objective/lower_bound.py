@@ -19,7 +19,7 @@ import numpy as np
 
 from maxmargin.arrays.vectors import clear, inner
 from maxmargin.persist.registry import kept
-from maxmargin.problem import accumulate, add_output, augment, gold, n_examples
+from maxmargin.problem import accumulate, add_output, augment, n_examples, true_output
 from maxmargin.runtime.dispatch import helper
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.objective.bundle import Bundle
@@ -39,7 +39,7 @@ def add_to_dual(problem, loss, i, weight, entropy, theta, delta, gradient):
         clear(theta)
         augment(problem, i, theta)
         gain += inner(theta, delta)
-    add_output(problem, i, gold(problem, i), -1.0, delta)
+    add_output(problem, i, true_output(problem, i), -1.0, delta)
     accumulate(problem, gradient, i, delta, weight / n_examples(problem))
     return weight * gain
 

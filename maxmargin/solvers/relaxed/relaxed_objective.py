@@ -108,7 +108,7 @@ class Relaxation:
         loss: Any = objective.loss
         self.n = objective.n
         self.strength = objective.regularization * objective.n
-        self.n_weights, self.dtype = objective.n_weights, objective.passes.dtype
+        self.n_weights, self.dtype = objective.n_weights, objective.runner.dtype
         nodes, edges = problem.nodes, problem.edges
         start = starts_of(part_sizes(problem))
         n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
@@ -137,7 +137,7 @@ class Relaxation:
         )
         self.n_parts = int(start[-1])
         self.n_nodes, self.n_cliques = len(problem.labels), len(problem.labels) + len(problem.ends)
-        self.ranges = objective.passes.ranges
+        self.ranges = objective.runner.ranges
         sizes = [1, *nodes.n_parts, *edges.n_parts]
         self._scratches = [aligned((4, max(sizes)), np.float64) for _ in range(len(self.ranges))]
         self.scratch = self._scratches[0]

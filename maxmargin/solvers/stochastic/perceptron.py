@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin.arrays.vectors import clear, is_same
 from maxmargin.checks import check_count
-from maxmargin.problem import accumulate, add_output, gold, max_oracle, scores, spread
+from maxmargin.problem import accumulate, add_output, max_oracle, scores, spread, true_output
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
@@ -66,11 +66,11 @@ class Perceptron(Solver):
                         run.w,
                         objective.bounds,
                         lag,
-                        objective.passes.part_sizes,
+                        objective.runner.part_sizes,
                         objective.weight,
                         order[lo:hi],
                         run.n_steps,
-                        objective.passes.scratches[0],
+                        objective.runner.scratches[0],
                     )
                     run.count(calls=hi - lo)
                 if mistakes == 0 and run.n_steps - before == objective.n:
@@ -97,17 +97,17 @@ def perceptron_steps(problem, w, bounds, lag, sizes, weight, order, n_steps, scr
     mistakes = 0
     for k in range(order.size):
         i = order[k]
-        truth = gold(problem, i)
-        y = scratch.y[: truth.size]
+        y_true = true_output(problem, i)
+        y = scratch.y[: y_true.size]
         theta = scratch.theta[: sizes[i]]
         scores(problem, w, i, theta)
         max_oracle(problem, i, theta, y, scratch.work)
-        if is_same(y, truth):
+        if is_same(y, y_true):
             continue
         mistakes += 1
         delta = scratch.delta[: sizes[i]]
         clear(delta)
-        add_output(problem, i, truth, 1.0, delta)
+        add_output(problem, i, y_true, 1.0, delta)
         add_output(problem, i, y, -1.0, delta)
         spread(problem, w, i, delta, weight[i])
         if lag.size > 0:

@@ -110,7 +110,7 @@ class SGD(Solver):
     def _begin(self, run: Run) -> State:
         w = run.start_weights()
         rule = self._rule(run, w)
-        lazy = lazy_weights(w, run.objective.passes.dtype, averages=self.averaging)
+        lazy = lazy_weights(w, run.objective.runner.dtype, averages=self.averaging)
         return State(bound=LowerBound(run.objective), lazy=lazy, rule=rule, n_passes=1)
 
     def _rule(self, run: Run, w: np.ndarray) -> StepRule:
@@ -151,13 +151,13 @@ def sgd_pass(run: Run, lazy: LazyWeights, rule: StepRule) -> tuple[float, np.nda
             objective.loss,
             lazy,
             objective.bounds,
-            objective.passes.part_sizes,
+            objective.runner.part_sizes,
             objective.weight,
             order[lo:hi],
             rule,
             gradient,
             gain,
-            objective.passes.scratches[0],
+            objective.runner.scratches[0],
         )
         run.count(calls=hi - lo)
     return gain / objective.n, gradient

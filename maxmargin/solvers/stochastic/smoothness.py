@@ -13,7 +13,7 @@ import numpy as np
 
 from maxmargin.arrays.vectors import copy_into, inner
 from maxmargin.losses import add_costs, attain, combine, potentials
-from maxmargin.problem import add_output, gold, scores, spread
+from maxmargin.problem import add_output, scores, spread, true_output
 from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.evaluation import Objective
@@ -31,13 +31,13 @@ class Look(NamedTuple):
 
 def look_at_some(run: Run, objective: Objective, w: np.ndarray, searches: bool = False) -> Look:
     """Look at the losses of some examples at w, and search for their smoothness, if it is wanted."""
-    passes = objective.passes
+    runner = objective.runner
     counting = np.flatnonzero(objective.weight) if objective.weight.any() else np.arange(objective.n)
     order = run.rng.permutation(counting)[: max(SAMPLE, objective.n // 50)]
     found = np.zeros((len(order), 3))
-    room = np.zeros((3, int(passes.part_sizes.max())), passes.dtype)
+    room = np.zeros((3, int(runner.part_sizes.max())), runner.dtype)
     searches &= not objective.bounds.which.size  # steps may leave the bounds, where oracles need not work
-    loss, at, probe = objective.loss, w.astype(passes.dtype), np.zeros(w.size, passes.dtype)
+    loss, at, probe = objective.loss, w.astype(runner.dtype), np.zeros(w.size, runner.dtype)
     done = 0
     for lo, hi in run.slices(len(order), bend):
         calls = bend(
@@ -46,11 +46,11 @@ def look_at_some(run: Run, objective: Objective, w: np.ndarray, searches: bool =
             at,
             probe,
             order[lo:hi],
-            passes.part_sizes,
+            runner.part_sizes,
             searches,
             room,
             found[lo:hi],
-            passes.scratches[0],
+            runner.scratches[0],
         )
         run.count(calls=calls)
         done = hi
@@ -84,7 +84,7 @@ def bend(problem, loss, w, probe, order, sizes, searches, room, found, scratch):
         truth = potentials(problem, loss, w, i, theta)
         value = attain(loss, problem, i, theta, means, scratch)[0] - truth
         calls += 1
-        add_output(problem, i, gold(problem, i), -1.0, means)
+        add_output(problem, i, true_output(problem, i), -1.0, means)
         copy_into(delta, means)
         scores(problem, w, i, at)
         spread(problem, probe, i, delta, 1.0)

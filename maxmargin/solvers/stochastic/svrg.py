@@ -156,7 +156,7 @@ class Epochs:
         run, w = self.run, self.run.start_weights()
         if run.start is not None or self.solver.smoothness:
             return w
-        lazy = lazy_weights(w, run.objective.passes.dtype)
+        lazy = lazy_weights(w, run.objective.runner.dtype)
         dual_point = sgd_pass(run, lazy, polyak_rule(run, w))
         if not run.must_stop:
             self.bound.add(*dual_point)
@@ -269,7 +269,7 @@ class Epochs:
         strength = objective.regularization + kappa
         eta = 1 / ((self.smoothness + strength) or 1.0)
         direction = self.evaluation.gradient if center is None else self.evaluation.gradient - kappa * center
-        lazy = lazy_weights(self.point, objective.passes.dtype, direction)
+        lazy = lazy_weights(self.point, objective.runner.dtype, direction)
         order = run.rng.permutation(objective.n)
         gradient, gain, done = np.zeros(self.point.size), 0.0, 0
         known = self.means
@@ -291,7 +291,7 @@ class Epochs:
                 not self.is_hard,
                 gradient,
                 gain,
-                objective.passes.scratches[0],
+                objective.runner.scratches[0],
             )
             run.count(calls=hi - lo)
             done = hi

@@ -9,7 +9,7 @@ import numpy as np
 
 from maxmargin.arrays.blocks import new_blocks
 from maxmargin.arrays.views import matrix
-from maxmargin.execution.passes import Passes
+from maxmargin.execution.runner import Runner
 from maxmargin.inference import NONE, find_scores, run
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, loop
@@ -149,11 +149,11 @@ def detections(
     problem: Any, w: np.ndarray, max_boxes: int, threshold: float, min_score: float, n_jobs: int | None = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """For every image boxes of at least a score that overlap no better one by more than a threshold, best first."""
-    passes = Passes(problem, n_jobs)
+    runner = Runner(problem, n_jobs)
     height, width = problem.shapes.T
-    room, counts = new_blocks((height + 1) * 2 * width + 2 * (width + 1), np.float64), np.zeros(passes.n, np.int64)
-    boxes, values = np.zeros((passes.n, max_boxes, 4), np.int32), np.zeros((passes.n, max_boxes))
+    room, counts = new_blocks((height + 1) * 2 * width + 2 * (width + 1), np.float64), np.zeros(runner.n, np.int64)
+    boxes, values = np.zeros((runner.n, max_boxes, 4), np.int32), np.zeros((runner.n, max_boxes))
     least = np.nextafter(max(min_score, IMPOSSIBLE), -np.inf)
     args = problem.shapes, problem.smallest, float(threshold), least, boxes, values, counts, room
-    run(passes, _detect, w, passes.part_sizes, *args)
+    run(runner, _detect, w, runner.part_sizes, *args)
     return [(boxes[i, :count], values[i, :count]) for i, count in enumerate(counts.tolist())]

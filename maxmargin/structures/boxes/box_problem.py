@@ -66,11 +66,11 @@ def load_image(problem, i, theta, work):
     smallest = (problem.smallest[0], problem.smallest[1])
     weight = np.float64(theta[height * width])
     constant = np.float64(theta[height * width + 1]) if problem.has_none else 0.0
-    return Image(positive, negative, sums, weight, truth_of(problem, i), smallest, problem.has_none, constant)
+    return Image(positive, negative, sums, weight, all_true_outputs(problem, i), smallest, problem.has_none, constant)
 
 
 @helper
-def truth_of(problem, i):
+def all_true_outputs(problem, i):
     """The true box of example i, as a tuple: cheaper to pass around than a row."""
     return (problem.boxes[i, 0], problem.boxes[i, 1], problem.boxes[i, 2], problem.boxes[i, 3])
 
@@ -158,7 +158,7 @@ def add_box(problem, i, y, scale, mu):
     for row in range(y[0], y[2]):
         for column in range(y[1], y[3]):
             cells[row, column] += scale
-    mu[cells.size] += scale * box_cost(truth_of(problem, i), y[0], y[1], y[2], y[3])
+    mu[cells.size] += scale * box_cost(all_true_outputs(problem, i), y[0], y[1], y[2], y[3])
     if problem.has_none and y[2] > 0:
         mu[cells.size + 1] += scale
 
@@ -166,7 +166,7 @@ def add_box(problem, i, y, scale, mu):
 @implements(generics.score_output, BoxProblem)
 def score_box(problem, i, theta, y):
     cells = matrix(theta, 0, problem.shapes[i, 0], problem.shapes[i, 1])
-    total = theta[cells.size] * box_cost(truth_of(problem, i), y[0], y[1], y[2], y[3])
+    total = theta[cells.size] * box_cost(all_true_outputs(problem, i), y[0], y[1], y[2], y[3])
     if problem.has_none and y[2] > 0:
         total += theta[cells.size + 1]
     for row in range(y[0], y[2]):

@@ -11,7 +11,7 @@ from numba import types
 
 from maxmargin.execution.clock import Clock
 from maxmargin.execution.threads import Ranges, aligned, count_threads
-from maxmargin.problem import new_weights, part_sizes, truth_of, workspace
+from maxmargin.problem import all_true_outputs, new_weights, part_sizes, workspace
 from maxmargin.runtime.abi import OPAQUE, Stored
 from maxmargin.runtime.dispatch import Bound
 from maxmargin.runtime.tables import SCRATCH
@@ -36,10 +36,12 @@ for _dtype in (types.float32, types.float64):
 
 def bind(problem: Any) -> Bound:
     """A problem made ready for loops."""
-    return problem if isinstance(problem, Bound) else Bound(problem, truth_of(problem), new_weights(problem).dtype)
+    return (
+        problem if isinstance(problem, Bound) else Bound(problem, all_true_outputs(problem), new_weights(problem).dtype)
+    )
 
 
-class Passes:
+class Runner:
     """Runs loops over all examples, each thread on its own range with its own scratch.
 
     Parameters
