@@ -1,4 +1,4 @@
-"""The command `maxmargin`."""
+"""The command `maxmargin`: training, tagging, evaluating and inspecting taggers, and a demo."""
 
 from __future__ import annotations
 

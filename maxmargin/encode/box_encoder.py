@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.arrays.blocks import Blocks, starts_of
+from maxmargin.encode.inputs.base_encoder import RowEncoder, by_row
 from maxmargin.encode.inputs.bunch import Bunch
-from maxmargin.encode.inputs.encoder import RowEncoder, by_row
 from maxmargin.encode.inputs.example_checks import check_array, check_examples, check_truths
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_grids
 from maxmargin.metrics import iou

@@ -11,7 +11,7 @@ import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import shown
-from maxmargin.encode.inputs.encoder import RowEncoder
+from maxmargin.encode.inputs.base_encoder import RowEncoder
 from maxmargin.encode.inputs.example_checks import check_truths, flatten_weights
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
 from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name, learn_names

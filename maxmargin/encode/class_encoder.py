@@ -9,7 +9,7 @@ import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.costs import label_costs
-from maxmargin.encode.inputs.encoder import LabellingEncoder
+from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.example_checks import check_truths, find_labels
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.structures.choices.class_problem import MulticlassProblem

@@ -11,7 +11,7 @@ import numpy as np
 from maxmargin import inference
 from maxmargin import problem as contract
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.encode.inputs.encoder import Encoder
+from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.example_checks import check_truths
 from maxmargin.runtime.dispatch import supports
 from maxmargin.structures.derived.custom_problem import CustomProblem

@@ -10,9 +10,9 @@ import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.costs import label_costs, shares_of_graphs
+from maxmargin.encode.inputs.base_encoder import LabellingEncoder, by_row
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import Graphs, check_ends, join_graphs
-from maxmargin.encode.inputs.encoder import LabellingEncoder, by_row
 from maxmargin.encode.inputs.example_checks import (
     check_examples,
     flatten_labels,

@@ -11,9 +11,9 @@ import numpy as np
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import check_choice
 from maxmargin.costs import COSTS, label_costs, shares_of_graphs
+from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import Graphs, check_ends, join_graphs
-from maxmargin.encode.inputs.encoder import LabellingEncoder
 from maxmargin.encode.inputs.example_checks import (
     check_examples,
     find_labels,

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.checks import check_unmasked
+from maxmargin.encode.inputs.base_encoder import RowEncoder
 from maxmargin.encode.inputs.edges import first_repeated
-from maxmargin.encode.inputs.encoder import RowEncoder
 from maxmargin.encode.inputs.example_checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
 from maxmargin.problem import REACH

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import LARGEST, as_numbers, check_choice
 from maxmargin.costs import COSTS, class_weights
+from maxmargin.encode.inputs.base_encoder import RowEncoder
 from maxmargin.encode.inputs.edges import check_ends
-from maxmargin.encode.inputs.encoder import RowEncoder
 from maxmargin.encode.inputs.example_checks import check_array, check_truths
 from maxmargin.encode.inputs.label_graphs import edges_of, price_of, warn_of_price
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows

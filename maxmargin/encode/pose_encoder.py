@@ -13,9 +13,9 @@ import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import LARGEST
+from maxmargin.encode.inputs.base_encoder import Encoder, by_row
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import check_parents, children_first
-from maxmargin.encode.inputs.encoder import Encoder, by_row
 from maxmargin.encode.inputs.example_checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_grids
 from maxmargin.structures.poses.pose_problem import N_STATISTICS, DeformableProblem

@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin import inference
 from maxmargin.checks import check_count
 from maxmargin.encode.custom_encoder import CustomEncoder, ProblemEncoder
-from maxmargin.encode.inputs.encoder import Encoder
+from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.families import SVM, WithMarginals, WithMaxMarginals
 from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
 from maxmargin.estimators.foundation.structured_model import StructuredModel, as_seed

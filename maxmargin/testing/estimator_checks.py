@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from maxmargin.encode.inputs.encoder import same
+from maxmargin.encode.inputs.base_encoder import same
 from maxmargin.trace import Status
 
 # Methods that need a fitted model; those that some models lack are only called where they are.

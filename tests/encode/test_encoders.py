@@ -20,7 +20,7 @@ from maxmargin import (
     TreeCRF,
     TreeSVM,
 )
-from maxmargin.encode.inputs.encoder import same
+from maxmargin.encode.inputs.base_encoder import same
 from maxmargin.problem import new_weights
 
 

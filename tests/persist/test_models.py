@@ -28,7 +28,7 @@ from maxmargin import (
     StructuredSVM,
     TreeCRF,
 )
-from maxmargin.encode.inputs.encoder import same
+from maxmargin.encode.inputs.base_encoder import same
 from maxmargin.persist.container import MAGIC, PREFIX, VERSION
 from maxmargin.problem import new_weights
 from maxmargin.testing.estimator_checks import _equal

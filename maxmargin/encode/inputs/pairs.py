@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import check_choice
-from maxmargin.encode.inputs.encoder import LabellingEncoder
+from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.rows import Rows, row_features
 from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name
 from maxmargin.features import Pairs, observed_features, split_features

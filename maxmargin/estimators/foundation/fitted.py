@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin import inference
 from maxmargin.checks import as_sample_weight, check_count
-from maxmargin.encode.inputs.encoder import Encoder
+from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.execution.threads import count_threads
 from maxmargin.persist import save
 from maxmargin.problem import part_sizes

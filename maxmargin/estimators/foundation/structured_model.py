@@ -11,7 +11,7 @@ import numpy as np
 
 from maxmargin import inference
 from maxmargin.checks import as_sample_weight, check_count, check_flag, check_positive, shown
-from maxmargin.encode.inputs.encoder import Encoder, same
+from maxmargin.encode.inputs.base_encoder import Encoder, same
 from maxmargin.estimators.foundation.arrangement import Arrangement
 from maxmargin.estimators.foundation.convergence import warn_unless_solved
 from maxmargin.estimators.foundation.fitted import FittedModel, as_list

@@ -16,7 +16,7 @@ from maxmargin.problem import prepared
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.exponentiated.exponentiated_gradient import BlockState, ExponentiatedGradient
-from maxmargin.solvers.frame.observe import Observer
+from maxmargin.solvers.frame.observer import Observer
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.objective.evaluation import Certificate, Objective
 from maxmargin.solvers.objective.lower_bound import Certifier

@@ -21,7 +21,7 @@ from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.frame.checkpoint import Checkpoint
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.frame.interrupt import Interruptible
-from maxmargin.solvers.frame.observe import Observer
+from maxmargin.solvers.frame.observer import Observer
 from maxmargin.solvers.frame.run import Result, Run
 from maxmargin.solvers.objective.evaluation import Certificate, Objective
 from maxmargin.trace import Status, Trace
