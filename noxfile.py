@@ -1,0 +1,50 @@
+"""The tasks of developers and of the continuous integration: ``nox -l`` lists them."""
+
+import nox
+
+nox.options.sessions = ["lint", "types", "tests"]
+nox.options.reuse_existing_virtualenvs = True
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style: ruff."""
+    session.install("ruff>=0.6")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types: mypy on the package."""
+    session.install(".[test]")
+    session.run("mypy")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The suite, or the part of it that is named after ``--``."""
+    session.install(".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def torch(session: nox.Session) -> None:
+    """The tests that need PyTorch."""
+    session.install(".[test,torch]")
+    session.run("pytest", *(session.posargs or ["tests/torch"]))
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Which lines the tests run; those of compiled loops only where tests interpret them."""
+    session.install("-e", ".[test]", "pytest-cov>=5")
+    session.run("pytest", "--cov=maxmargin", "--cov-report=term:skip-covered", "--cov-report=html", *session.posargs)
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """A benchmark by name, or the list of them."""
+    session.install("-e", ".[test]")
+    name, *arguments = session.posargs or [""]
+    session.run("python", "-m", f"benchmarks.{name}" if name else "benchmarks", *arguments)
