@@ -1,1 +1,1 @@
-"""How work over all examples is run: passes, threads, clocks, memory."""
+"""How work over all examples is run: passes, threads, clocks."""

@@ -3,10 +3,10 @@
 Numba's own cache (``cache=True``) watches the file that defines a function: it returns stale code when a function
 elsewhere changes, and compiles anew when a docstring does. Here an entry is a file whose name holds the function, the
 types of its arguments, and a stamp: of the bytecode, constants and names of every function that it reaches, of the
-implementations of generics that its types select, of the interfaces, and of this room, which lays out memory. So two
-processes never disagree on an index, and an edit recompiles what it touches. What is not watched: functions that are
-given to Numba by ``overload`` or ``intrinsic`` outside this room; delete the cache after an edit of one. Where the
-files are, and which of them are trusted: `maxmargin.runtime.entries`.
+implementations of generics that its types select, of the interfaces, and of this room and `arrays`, which lay out
+memory. So two processes never disagree on an index, and an edit recompiles what it touches. What is not watched:
+functions that are given to Numba by ``overload`` or ``intrinsic`` outside these rooms; delete the cache after an edit
+of one. Where the files are, and which of them are trusted: `maxmargin.runtime.entries`.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def _surroundings() -> str:
     """A hash of what all compiled code depends on: versions, settings, and the files that lay out memory."""
     digest = hashlib.sha256(repr((sys.version, numba.__version__, llvmlite.__version__, np.__version__)).encode())
     digest.update(repr([vars(config)[name] for name in ("BOUNDSCHECK", "OPT", "USING_SVML")]).encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem in ("abi", "dispatch", "inner", "lanes", "numeric", "tables", "views"):
+    for room in ("arrays", "runtime"):
+        for path in sorted((Path(__file__).parents[1] / room).glob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -25,7 +25,7 @@ import numpy as np
 from numba.core import errors
 from numba.extending import overload, register_jitable
 
-from maxmargin.execution.garbage import no_garbage_collection
+from maxmargin.garbage import no_garbage_collection
 from maxmargin.runtime.abi import OPAQUE, Packed
 from maxmargin.runtime.cache import LoopCache, Reach
 from maxmargin.runtime.inner import InnerCompiler, LoopCompiler

@@ -6,7 +6,7 @@ import textwrap
 
 import numpy as np
 
-from maxmargin.execution.garbage import no_garbage_collection
+from maxmargin.garbage import no_garbage_collection
 from maxmargin.execution.threads import Ranges, aligned, count_threads, split_evenly
 
 

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from maxmargin.checks import check_count, shown
 from maxmargin.encode.inputs.example_checks import check_examples
 from maxmargin.encode.inputs.rows import Rows
-from maxmargin.execution.garbage import no_garbage_collection
+from maxmargin.garbage import no_garbage_collection
 from maxmargin.persist.registry import register
 
 LISTS = (list, tuple, set, frozenset)
