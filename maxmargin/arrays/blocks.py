@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 
 
-@kept
+@register_state
 class Blocks(NamedTuple):
     """One flat array with a block per example; that of example i is values[start[i]:start[i + 1]]."""
 

@@ -15,7 +15,7 @@ from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
-from maxmargin.persist import writable
+from maxmargin.persist import check_writable
 from maxmargin.tagger import Tagger, default_model
 from maxmargin.text import Document, Layout, WindowFeatures, find_format
 from maxmargin.trace import Status, Trace
@@ -51,7 +51,7 @@ class Choices(NamedTuple):
         if self.train.is_dir():
             raise IsADirectoryError(EISDIR, "it is a folder, not a file", str(self.train))
         target = Path(self.train.name).with_suffix(".model") if self.model is None else self.model
-        keep_apart(writable(target), "model", [self.train, self.dev, *map(Path, self.lists.values()), *others])
+        keep_apart(check_writable(target), "model", [self.train, self.dev, *map(Path, self.lists.values()), *others])
         return target
 
     @property

@@ -15,7 +15,7 @@ from maxmargin.crfsuite.algorithms import FrequentCRF, FrequentSVM, TrainingLog,
 from maxmargin.crfsuite.metrics import flat_accuracy_score
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
-from maxmargin.persist import load, register, save, writable
+from maxmargin.persist import check_writable, load, register, save
 from maxmargin.sklearn_contract import Estimator
 from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.block_coordinate.bcfw import BCFW
@@ -128,7 +128,7 @@ class CRF(Estimator):
             raise ValueError("Pass both X_dev and y_dev to use the holdout data")
         model = self._new_model()
         if self.model_filename is not None:
-            writable(self.model_filename)  # or an error, before training
+            check_writable(self.model_filename)  # or an error, before training
         for name, value in (("X", X), ("y", y)):
             if not isinstance(value, Iterable):
                 raise TypeError(f"{name} must be a list of sequences, not {shown(value)}.")

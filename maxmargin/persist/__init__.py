@@ -8,14 +8,14 @@ from typing import Any
 
 from maxmargin.persist import container
 from maxmargin.persist.container import Broken
-from maxmargin.persist.files import replacing, writable
+from maxmargin.persist.files import Location, check_writable, replacing
 from maxmargin.persist.registry import register
 from maxmargin.persist.values import Reader, Writer
 
-__all__ = ["load", "register", "replacing", "save", "writable"]
+__all__ = ["Location", "check_writable", "load", "register", "replacing", "save"]
 
 
-def save(model: Any, path: Any) -> None:
+def save(model: object, path: Location) -> None:
     """Write a model to a file, from which `load` makes it again.
 
     The file is written beside the old one, if there is one, and then takes its place: it is there as a whole or not at
@@ -46,7 +46,7 @@ def save(model: Any, path: Any) -> None:
     container.write(path, content, writer.arrays)
 
 
-def load(path: Any, *, mmap: bool = False) -> Any:
+def load(path: Location, *, mmap: bool = False) -> Any:
     """Read a model that `save` has written.
 
     Nothing in a file is ever run, so that it may come from strangers.

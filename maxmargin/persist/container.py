@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from maxmargin.persist.files import replacing
+from maxmargin.persist.files import Location, replacing
 
 MAGIC = b"maxmargn"
 VERSION = 1
@@ -38,7 +38,7 @@ class Broken(Exception):
     """What is wrong with a file, as the end of a sentence."""
 
 
-def write(path: Any, content: Any, arrays: list[np.ndarray]) -> None:
+def write(path: Location, content: object, arrays: list[np.ndarray]) -> None:
     """Write a file that is there as a whole or, if writing fails, not at all: one that was there before stays.
 
     Parameters
@@ -49,7 +49,7 @@ def write(path: Any, content: Any, arrays: list[np.ndarray]) -> None:
     """
     blocks, table, at = [], [], 0
     for array in arrays:
-        entry, parts = _stored(array)
+        entry, parts = _store(array)
         length, check = sum(len(part) for part in parts), 0
         for part in parts:
             check = zlib.crc32(part, check)
@@ -70,10 +70,10 @@ def write(path: Any, content: Any, arrays: list[np.ndarray]) -> None:
             file.write(bytes(padding))
 
 
-def _stored(array: np.ndarray) -> tuple[dict[str, Any], list[memoryview]]:
+def _store(array: np.ndarray) -> tuple[dict[str, object], list[memoryview]]:
     """The entry of an array in the table, and its bytes."""
     flat = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1)
-    entry = {"dtype": flat.dtype.str, "shape": [*array.shape]}
+    entry: dict[str, object] = {"dtype": flat.dtype.str, "shape": [*array.shape]}
     if flat.dtype.kind == "f" and flat.size:
         bits = flat.view(f"u{flat.itemsize}") != 0  # so that -0.0 is kept
         if np.count_nonzero(bits) * flat.itemsize + flat.size // 8 + 1 <= flat.nbytes // 2:
@@ -162,7 +162,7 @@ class Arrays:
             if start + end > size:
                 raise Broken(f"array {k} is not within the file")
 
-    def __getitem__(self, k: Any) -> np.ndarray:
+    def __getitem__(self, k: object) -> np.ndarray:
         if not (type(k) is int and 0 <= k < len(self.places)):
             raise Broken("it refers to an array that is not there")
         if k not in self.made:
@@ -171,15 +171,15 @@ class Arrays:
 
     def _make(self, k: int, place: Place) -> np.ndarray:
         count = math.prod(place.shape)
-        stored = self._stored(place, count)
+        stored = self._read(place, count)
         if stored is not None and zlib.crc32(stored.view(np.uint8).data) != place.check:
             raise Broken(f"it is corrupted: the checksum of array {k} is wrong")
-        flat = _unpacked(stored, place.dtype, count) if stored is not None and place.packed else stored
+        flat = _unpack(stored, place.dtype, count) if stored is not None and place.packed else stored
         if flat is None or not _is_sane(flat):
             raise Broken(f"array {k} has other bytes than its type and shape say")
         return flat.astype(place.dtype.newbyteorder("="), copy=False).reshape(place.shape)
 
-    def _stored(self, place: Place, count: int) -> np.ndarray | None:
+    def _read(self, place: Place, count: int) -> np.ndarray | None:
         """The numbers of an array, or the bytes of a packed one: copies, but for those that are mapped; or None."""
         dtype, n = (np.dtype(np.uint8), place.length) if place.packed else (place.dtype, count)
         if place.length != n * dtype.itemsize:
@@ -193,7 +193,7 @@ class Arrays:
         return stored
 
 
-def _unpacked(block: np.ndarray, dtype: np.dtype, count: int) -> np.ndarray | None:
+def _unpack(block: np.ndarray, dtype: np.dtype, count: int) -> np.ndarray | None:
     """The numbers of a packed array, or None where it is not one."""
     n_bytes = (count + 7) // 8
     if dtype.kind != "f" or len(block) < n_bytes:

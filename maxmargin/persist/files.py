@@ -10,19 +10,20 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 try:
     import fcntl
 except ImportError:  # on Windows, where nobody can remove a file that is being written
     fcntl = None  # type: ignore[assignment]
 
+Location = str | os.PathLike[str]  # of a file
 LONGEST_NAME = 100  # of the name of a file in that of what is written beside it
 ENDING = re.compile(r"\.[0-9a-f]{12}\.part\Z")
 
 
 @contextmanager
-def replacing(path: Any, *, mode: int | None = None, lasts: bool = True) -> Iterator[BinaryIO]:
+def replacing(path: Location, *, mode: int | None = None, lasts: bool = True) -> Iterator[BinaryIO]:
     """A file to write to, which takes the place of another once all is written; if writing fails, that one stays.
 
     Parameters
@@ -31,7 +32,7 @@ def replacing(path: Any, *, mode: int | None = None, lasts: bool = True) -> Iter
     mode : its permissions, of which the umask takes some away; None are those of the file that it replaces, or all
     lasts : whether it must be on disk, as a whole, even if the power fails right after
     """
-    target = writable(path)
+    target = check_writable(path)
     kept = stat.S_IMODE(target.stat().st_mode) if mode is None and target.exists() else None
     file, beside = _open_beside(target, mode if mode is not None else 0o666 if kept is None else kept)
     try:
@@ -50,7 +51,7 @@ def replacing(path: Any, *, mode: int | None = None, lasts: bool = True) -> Iter
         _sync_folder(target.parent)
 
 
-def writable(path: Any) -> Path:
+def check_writable(path: Location) -> Path:
     """The file that a path leads to, through links; raises an OSError of one sentence if it cannot be written.
 
     What killed processes have left beside it goes away.

@@ -29,24 +29,45 @@ HOMES = {
 }
 
 
-class Kind(NamedTuple):
+class Recipe(NamedTuple):
     """How the objects of a class are saved and made again."""
 
+    name: str  # of the class, in files
     cls: type
-    get: Callable[[Any], Mapping[str, Any]]
-    make: Callable[..., Any]
+    get: Callable[[Any], Mapping[str, object]]
+    make: Callable[..., object]
 
 
-_KINDS: dict[str, Kind] = {}
-_KEPT: dict[str, Kind] = {}  # in checkpoints only
-_NAMES: dict[type, str] = {}
+class Registry:
+    """Recipes, by the names that files have for classes, and by the classes."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[object, Recipe] = {}
+        self.by_class: dict[type, Recipe] = {}
+
+    def add(self, recipe: Recipe) -> None:
+        """Add a recipe, in place of that of the same name, as where a cell of a notebook is run again."""
+        if recipe.name in self.by_name:
+            self.by_class.pop(self.by_name[recipe.name].cls, None)
+        self.by_name[recipe.name] = self.by_class[recipe.cls] = recipe
+
+    def find(self, name: object) -> Recipe | None:
+        """The recipe that files mean by a name."""
+        if isinstance(name, str) and name not in self.by_name:
+            home = public_names.homes().get(name) or HOMES.get(name)
+            if home is not None:
+                importlib.import_module(home)
+        return self.by_name.get(name)
+
+
+MODELS, STATES = Registry(), Registry()  # what may be in models, and what in checkpoints besides
 
 
 def register(
     cls: Class,
     *,
-    get: Callable[[Any], Mapping[str, Any]] | None = None,
-    make: Callable[..., Any] | None = None,
+    get: Callable[[Any], Mapping[str, object]] | None = None,
+    make: Callable[..., object] | None = None,
     name: str | None = None,
 ) -> Class:
     """Let objects of a class be part of saved models; also a decorator.
@@ -84,38 +105,25 @@ def register(
     if name is None:
         module = cls.__module__
         name = cls.__name__ if module.startswith("maxmargin.") else f"{module}.{cls.__qualname__}"
-    elif name in _KINDS and _KINDS[name].cls is not cls:
+    elif name in MODELS.by_name and MODELS.by_name[name].cls is not cls:
         raise ValueError(f"name must be one that no other class is saved by, but {name!r} is taken.")
-    if name in _KINDS:
-        _NAMES.pop(_KINDS[name].cls, None)  # as where a cell of a notebook is run again
-    _KINDS[name] = Kind(cls, get or arguments_of, make or (_member(cls) if issubclass(cls, enum.Enum) else cls))
-    _NAMES[cls] = name
+    default = partial(_find_member, cls) if issubclass(cls, enum.Enum) else cls
+    MODELS.add(Recipe(name, cls, get or arguments_of, make or default))
     return cls
 
 
-def kept(cls: Class) -> Class:
+def register_state(cls: Class) -> Class:
     """Let objects of a class be part of checkpoints, with all their attributes; a decorator."""
-    is_tuple = issubclass(cls, tuple)
-    get, make = (arguments_of, cls) if is_tuple else (_attributes, partial(_restored, cls))
-    _KEPT[kept_name(cls)] = Kind(cls, get, make)
+    get, make = (arguments_of, cls) if issubclass(cls, tuple) else (_attributes_of, partial(_restore, cls))
+    STATES.add(Recipe(f"{cls.__module__}.{cls.__qualname__}", cls, get, make))
     return cls
 
 
-def kept_name(cls: type) -> str:
-    """What checkpoints call a class."""
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def kept_kind(name: Any) -> Kind | None:
-    """The class that checkpoints call by a name."""
-    return _KEPT.get(name)
-
-
-def _attributes(value: Any) -> Mapping[str, Any]:
+def _attributes_of(value: Any) -> Mapping[str, object]:
     return value.__getstate__()
 
 
-def _restored(cls: type, **attributes: Any) -> Any:
+def _restore(cls: type, **attributes: object) -> object:
     value: Any = cls.__new__(cls)  # type: ignore[call-overload]
     if hasattr(value, "__setstate__"):
         value.__setstate__(attributes)
@@ -124,21 +132,7 @@ def _restored(cls: type, **attributes: Any) -> Any:
     return value
 
 
-def name_of(cls: type) -> str | None:
-    """What files call a class, if it was registered."""
-    return _NAMES.get(cls)
-
-
-def kind_of(name: Any) -> Kind | None:
-    """The registered class of a name."""
-    if isinstance(name, str) and name not in _KINDS:
-        home = public_names.homes().get(name) or HOMES.get(name)
-        if home is not None:
-            importlib.import_module(home)
-    return _KINDS.get(name)
-
-
-def arguments_of(value: Any) -> dict[str, Any]:
+def arguments_of(value: object) -> dict[str, object]:
     """The arguments of the constructor of an object, from its attributes."""
     if isinstance(value, enum.Enum):
         return {"name": value.name}
@@ -150,5 +144,5 @@ def arguments_of(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names}
 
 
-def _member(cls: type[enum.Enum]) -> Callable[..., Any]:
-    return lambda name: cls[name]
+def _find_member(cls: type[enum.Enum], name: str) -> enum.Enum:
+    return cls[name]

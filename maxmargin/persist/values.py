@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -16,8 +16,9 @@ import numpy as np
 
 from maxmargin.checks import shown
 from maxmargin.persist.container import DTYPES, Arrays, Broken
-from maxmargin.persist.registry import kept_kind, kept_name, kind_of, name_of
+from maxmargin.persist.registry import MODELS, STATES, Registry
 
+Node = None | bool | int | float | str | list["Node"] | dict[str, "Node"]  # what JSON can hold
 PLAIN = (type(None), bool, int, str)
 COLLECTIONS: dict[str, type] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 TYPES: dict[str, type] = {"float": float, "int": int, "float32": np.float32, "float64": np.float64}
@@ -31,22 +32,22 @@ class Writer:
     Parameters
     ----------
     given : objects that are not written but named: a reader is given others in their place
-    keeps_state : whether it is the state of a fit: objects of `kept` classes are part of it, and arrays that share
+    keeps_state : whether it is the state of a fit: objects of classes of states are part of it, and arrays that share
         memory do so when they are read, too
     """
 
-    def __init__(self, given: Mapping[str, Any] = MappingProxyType({}), *, keeps_state: bool = False) -> None:
+    def __init__(self, given: Mapping[str, object] = MappingProxyType({}), *, keeps_state: bool = False) -> None:
         self.arrays: list[np.ndarray] = []
         self._given = {id(value): name for name, value in given.items()}
         self._keeps_state = keeps_state
+        self._registries = {"state": STATES, "object": MODELS} if keeps_state else {"object": MODELS}
         self._numbers: dict[int, int] = {}  # of arrays, by their identity
-        self._kept: list[Any] = []  # so that no identity is used again
 
-    def __call__(self, value: Any, where: str) -> Any:
+    def __call__(self, value: object, where: str) -> Node:
         """The node of a value, which messages call `where`; raises a TypeError if it cannot be saved."""
         if id(value) in self._given:
             return {"given": self._given[id(value)]}
-        if type(value) in PLAIN:
+        if isinstance(value, PLAIN) and type(value) in PLAIN:
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"float": str(value)}
@@ -65,13 +66,11 @@ class Writer:
             return {"type": NAMES_OF_TYPES[value]}
         if isinstance(value, np.random.Generator | np.random.RandomState):
             raise TypeError(f"{where} cannot be saved: it is a random generator, whose state changes; give a seed.")
-        if self._keeps_state and (kind := kept_kind(kept_name(type(value)))) is not None:
-            state = kind.get(value)
-            return {"kept": [kept_name(kind.cls), {key: self(item, f"{where}.{key}") for key, item in state.items()}]}
-        name = name_of(type(value))
-        if name is not None:
-            state = kind_of(name).get(value)  # type: ignore[union-attr]
-            return {"object": [name, {key: self(item, f"{where}.{key}") for key, item in state.items()}]}
+        for form, registry in self._registries.items():
+            recipe = registry.by_class.get(type(value))
+            if recipe is not None:
+                parts = recipe.get(value).items()
+                return {form: [recipe.name, {key: self(part, f"{where}.{key}") for key, part in parts}]}
         if type(value) is dict or isinstance(value, Mapping):
             pairs = ((self(key, f"a key of {where}"), self(item, f"{where}[{key!r}]")) for key, item in value.items())
             return {"dict": [[*pair] for pair in pairs]}
@@ -81,7 +80,7 @@ class Writer:
             "maxmargin.register knows."
         )
 
-    def _array(self, array: np.ndarray, where: str) -> Any:
+    def _array(self, array: np.ndarray, where: str) -> Node:
         if array.dtype == object:
             items = [self(item, f"{where}.flat[{k}]") for k, item in enumerate(array.ravel().tolist())]
             return {"objects": [[*array.shape], items]}
@@ -104,7 +103,7 @@ class Writer:
         return self._numbers[id(array)]
 
 
-def check_hashes(items: list[Any]) -> list[Any]:
+def check_hashes(items: list[Hashable]) -> list[Hashable]:
     """The items of a set, or keys of a dictionary; raises where so many have one hash that lookups take long."""
     if len(items) > MOST_ALIKE and max(Counter(map(hash, items)).values()) > MOST_ALIKE:
         raise Broken("its text holds a set or dictionary that was made to take long")
@@ -122,11 +121,11 @@ class Reader:
     """
 
     def __init__(
-        self, arrays: Arrays, given: Mapping[str, Any] = MappingProxyType({}), *, keeps_state: bool = False
+        self, arrays: Arrays, given: Mapping[str, object] = MappingProxyType({}), *, keeps_state: bool = False
     ) -> None:
         self.arrays, self.given, self.keeps_state = arrays, given, keeps_state
 
-    def __call__(self, node: Any) -> Any:
+    def __call__(self, node: object) -> Any:
         """The value of a node."""
         if type(node) is list:
             return [item if type(item) is str else self(item) for item in node]
@@ -142,58 +141,48 @@ class Reader:
             raise Broken(f"its text holds a value of the unknown form {shown(key)}")
         return self.FORMS[key](self, inner)
 
-    def _object(self, inner: Any) -> Any:
-        name, state = inner
-        kind = kind_of(name)
-        if kind is None:
+    def _make(self, inner: tuple[object, dict[str, object]], registry: Registry | None) -> object:
+        name, parts = inner
+        recipe = None if registry is None else registry.find(name)
+        if recipe is None:
             raise Broken(f"it holds an object of the class {shown(name)}, which is not registered here")
-        return kind.make(**{key: self(item) for key, item in state.items()})
+        return recipe.make(**{key: self(part) for key, part in parts.items()})
 
-    def _kept(self, inner: Any) -> Any:
-        name, state = inner
-        kind = kept_kind(name) if self.keeps_state else None
-        if kind is None:
-            raise Broken(f"it holds an object of the class {shown(name)}, which is not known here")
-        return kind.make(**{key: self(item) for key, item in state.items()})
-
-    def _objects(self, inner: Any) -> np.ndarray:
+    def _objects(self, inner: tuple[tuple[int, ...], list[object]]) -> np.ndarray:
         shape, items = inner
         array = np.empty(len(items), object)
         for k, item in enumerate(items):
             array[k] = self(item)
         return array.reshape(shape)
 
-    def _view(self, inner: Any) -> np.ndarray:
+    def _view(self, inner: tuple[int, int, tuple[int, ...]]) -> np.ndarray:
         k, offset, shape = inner
         return self.arrays[k].reshape(-1)[offset : offset + math.prod(shape)].reshape(shape)
 
-    def _dict(self, inner: Any) -> dict[Any, Any]:
+    def _dict(self, inner: list[tuple[object, object]]) -> dict[Hashable, object]:
         keys = check_hashes([self(key) for key, _ in inner])
         return dict(zip(keys, (self(item) for _, item in inner), strict=True))
 
-    def _float(self, inner: Any) -> float:
+    def _float(self, inner: str) -> float:
         if inner not in ("nan", "inf", "-inf"):
             raise Broken("its text holds a number of no known form")
         return float(inner)
 
-    def _dtype(self, inner: Any) -> np.dtype:
+    def _dtype(self, inner: str) -> np.dtype:
         if inner not in ("<f4", "<f8"):
             raise Broken("it names a type of numbers that no model has")
         return np.dtype(inner).newbyteorder("=")
 
-    def _given_one(self, inner: Any) -> Any:
-        return self.given[inner]
-
-    FORMS: ClassVar[dict[str, Callable[[Reader, Any], Any]]] = {
+    FORMS: ClassVar[dict[str, Callable[[Reader, Any], object]]] = {
         "array": lambda self, inner: self.arrays[inner],
         "dict": _dict,
         "dtype": _dtype,
         "float": _float,
-        "given": _given_one,
-        "kept": _kept,
-        "object": _object,
+        "given": lambda self, inner: self.given[inner],
+        "object": lambda self, inner: self._make(inner, MODELS),
         "objects": _objects,
         "scalar": lambda self, inner: self.arrays[inner][0],
+        "state": lambda self, inner: self._make(inner, STATES if self.keeps_state else None),
         "type": lambda self, inner: TYPES[inner],
         "view": _view,
     }

@@ -30,6 +30,7 @@ from maxmargin import (
 )
 from maxmargin.encode.inputs.base_encoder import same
 from maxmargin.persist.container import MAGIC, PREFIX, VERSION
+from maxmargin.persist.registry import Registry
 from maxmargin.problem import new_weights
 from maxmargin.testing.estimator_checks import _equal
 from maxmargin.text import WindowFeatures
@@ -350,7 +351,7 @@ def test_classes_that_are_not_registered_are_not_made(path, monkeypatch):
     maxmargin.register(Forgotten, name="forgotten")
     maxmargin.save(Forgotten(), path)
     assert maxmargin.load(path) == Forgotten()
-    monkeypatch.setattr("maxmargin.persist.registry._KINDS", {})
+    monkeypatch.setattr("maxmargin.persist.values.MODELS", Registry())
     with pytest.raises(ValueError, match="holds an object of the class 'forgotten', which is not registered here"):
         maxmargin.load(path)
 

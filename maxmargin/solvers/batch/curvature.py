@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin.arrays.vectors import add_scaled, inner
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.runtime import loop
 
 
-@kept
+@register_state
 class Curvature:
     """The last steps s and changes y of the gradient, and the inverse Hessian that they suggest.
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from maxmargin.checks import check_count
 from maxmargin.losses import Loss
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.solvers.batch.curvature import Curvature
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
@@ -142,7 +142,7 @@ def held_back(w: np.ndarray, downhill: np.ndarray, bounds: Bounds) -> np.ndarray
     return bounds.which[((here <= bounds.lower) & (slope < 0)) | ((here >= bounds.upper) & (slope > 0))]
 
 
-@kept
+@register_state
 class _Point:
     """Weights with the value of P, the gradient of F, and what a certificate needs."""
 

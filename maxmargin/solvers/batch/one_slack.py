@@ -20,7 +20,7 @@ import numpy as np
 
 from maxmargin.checks import check_count, check_flag
 from maxmargin.losses import SquaredLoss
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import StoredLoss, enlarged, sets_of, store_outputs
@@ -113,7 +113,7 @@ class OneSlack(Solver):
         return found
 
 
-@kept
+@register_state
 class Cache:
     """The latest outputs of the oracle, up to a number per example."""
 

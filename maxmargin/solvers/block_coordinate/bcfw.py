@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
 from maxmargin.losses import Loss
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.solvers.block_coordinate import sum_tree
 from maxmargin.solvers.block_coordinate.block_steps import AWAY, BEST, EXACT, FW, PAIRWISE, StepRule, block_steps
 from maxmargin.solvers.block_coordinate.exact_steps import exact_steps
@@ -124,7 +124,7 @@ class BCFW(Solver):
         return bool(known <= STALE_SHARE * target and n_passes >= LEAST_PASSES if self.exact_gaps else known <= target)
 
 
-@kept
+@register_state
 class BlockState:
     """What block-coordinate steps work on besides the weights and mean parts of a run."""
 

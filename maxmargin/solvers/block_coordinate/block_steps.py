@@ -23,7 +23,7 @@ import numpy as np
 
 from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner, move_by
 from maxmargin.arrays.views import matrix
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import (
     accumulate,
     add_output,
@@ -49,7 +49,7 @@ NEGLIGIBLE = 1e-12  # the weight below which active outputs are dropped
 CALLS, HITS, WRONG = 0, 1, 2
 
 
-@kept
+@register_state
 class StepRule(NamedTuple):
     """What kind of steps to take."""
 

@@ -41,7 +41,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from maxmargin.losses import LEAST_TEMPERATURE, Loss
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import REACH, squared_diameters
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.exponentiated.gibbs import HIGHEST
@@ -141,7 +141,7 @@ def largest_curvature(objective: Objective) -> float:
     return min(mean / 4 / objective.regularization, HIGHEST)
 
 
-@kept
+@register_state
 class Means(NamedTuple):
     """What the dual value of a point alpha depends on."""
 
@@ -153,7 +153,7 @@ class Means(NamedTuple):
         return Means((1 - share) * self.v + share * other.v, (1 - share) * self.cost + share * other.cost)
 
 
-@kept
+@register_state
 class Point(NamedTuple):
     """Weights and a dual point, with an excessive gap at the level mu."""
 
@@ -164,7 +164,7 @@ class Point(NamedTuple):
     is_excessive: bool  # whether J_mu(w) <= D(alpha), but for rounding
 
 
-@kept
+@register_state
 class Smoothed:
     """The objective of a run, smoothed by entropy relative to the uniform distributions.
 

@@ -22,7 +22,7 @@ import numpy as np
 from maxmargin.arrays.blocks import new_blocks
 from maxmargin.checks import check_choice, check_count, check_share
 from maxmargin.losses import Loss
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.solvers.block_coordinate import sum_tree
 from maxmargin.solvers.exponentiated.exponentiated_steps import GibbsPoint, assemble_gibbs, exponentiated_steps, place
@@ -116,7 +116,7 @@ def temperature_of(loss: Loss) -> float:
     return loss.mu if loss.is_smooth else 0.0
 
 
-@kept
+@register_state
 class BatchState:
     """Steps on all examples at once.
 
@@ -158,7 +158,7 @@ class BatchState:
         return self.point.v, self._value(self.point), self.point.exponents
 
 
-@kept
+@register_state
 class BlockState:
     """Steps on one example after the other.
 

@@ -25,7 +25,7 @@ import numpy as np
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner
 from maxmargin.losses import combine, potentials
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import accumulate, add_output, augment, exp_oracle, n_examples, spread, squared_norm, true_output
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.block_coordinate.sum_tree import change, draw
@@ -36,7 +36,7 @@ LONGEST, SHORTEST = 2.0, 0.1  # times the last one
 FARTHEST = 100.0  # in exponents: further steps change nothing any more, until they are in the way
 
 
-@kept
+@register_state
 class GibbsPoint(NamedTuple):
     """A dual point of Gibbs distributions."""
 

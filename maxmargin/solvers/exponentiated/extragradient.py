@@ -31,7 +31,7 @@ import numpy as np
 
 from maxmargin.checks import check_count
 from maxmargin.losses import Loss
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.solvers.exponentiated.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
@@ -85,7 +85,7 @@ class Extragradient(Solver):
             yield state.certifier.certify(*state.saddle.average())
 
 
-@kept
+@register_state
 class Saddle:
     """The state of the steps, and the average of the points u so far.
 

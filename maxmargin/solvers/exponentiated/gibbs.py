@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.losses import LEAST_TEMPERATURE, Loss
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.evaluation import Certificate
 
@@ -19,7 +19,7 @@ HIGHEST = 1e15  # a temperature at which all outputs are alike
 WARM_SHARE = 0.1  # of the objective, that the first temperature of a hinge loss is, at weights to start from
 
 
-@kept
+@register_state
 class Gibbs(NamedTuple):
     """The distributions alpha ~ exp(<B'W + c cost, s(y)>); averages over the examples, by their weights."""
 

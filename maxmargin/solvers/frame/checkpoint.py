@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from maxmargin.checks import check_positive, shown
 from maxmargin.persist import container
 from maxmargin.persist.container import Broken
-from maxmargin.persist.files import writable
+from maxmargin.persist.files import check_writable
 from maxmargin.persist.values import Reader, Writer
 from maxmargin.solvers.frame.run import Result
 from maxmargin.solvers.objective.evaluation import Certificate
@@ -130,7 +130,7 @@ def check_checkpoint(given: Any) -> tuple[Path, float]:
         raise TypeError(f"checkpoint must be a path, or a pair of a path and seconds, not {shown(given)}.")
     if every != 0:
         check_positive("The seconds of checkpoint", every)
-    return writable(path), float(every)
+    return check_writable(path), float(every)
 
 
 def fingerprint(solver: Any, run: Any, problem: Any) -> dict[str, str]:

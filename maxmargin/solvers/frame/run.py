@@ -13,7 +13,7 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import as_numbers
 from maxmargin.execution.clock import BrokenOff, Clock
 from maxmargin.losses import RelaxedLoss
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, copied, no_means, no_sets, sets_of
 from maxmargin.solvers.objective.bounds import project
@@ -23,7 +23,7 @@ from maxmargin.trace import Certified, Status, Trace
 STEPS = "steps"  # the kind of work that is counted in passes
 
 
-@kept
+@register_state
 class State(SimpleNamespace):
     """The state of a solver, see `Run.take_up`."""
 

@@ -15,14 +15,14 @@ from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.arrays.vectors import clear, copy_into, is_same, scale
 from maxmargin.arrays.views import matrix
 from maxmargin.losses import attain, square
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import add_output, n_examples, score_output, true_output
 from maxmargin.runtime.dispatch import Bound, helper, implements, loop
 
 FIRST_CAPACITY = 2
 
 
-@kept
+@register_state
 class ActiveSets(NamedTuple):
     """The stored outputs of all examples."""
 
@@ -37,7 +37,7 @@ class ActiveSets(NamedTuple):
     used: np.ndarray  # (2,) how much of the arenas is taken: outputs, slots
 
 
-@kept
+@register_state
 class DualPoint(NamedTuple):
     """Mean parts, or the active sets that they are the means of: labellings with weights are far smaller than their
     mean parts where there are many labels.

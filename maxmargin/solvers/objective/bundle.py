@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.simplex_qp import maximise_on_simplex
@@ -26,7 +26,7 @@ DOT_ROUNDING = 1e-12  # of inner products of long vectors
 HALVINGS = 30  # of a line search
 
 
-@kept
+@register_state
 class Bundle:
     """Dual points, the first of them the true outputs, and the weights alpha of their best known mixture.
 

@@ -35,7 +35,7 @@ from maxmargin.checks import as_sample_weight, check_positive, check_share
 from maxmargin.execution.runner import Runner
 from maxmargin.features.kernel_features import complete, inner_product, kernel_of, squared_length
 from maxmargin.losses import NAMED, BoundedLoss, ExpLoss, Loss, SquaredLoss, TopKLoss, attained_on
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import new_weights, prepared
 from maxmargin.solvers.objective.active_sets import ActiveSets, DualPoint, fill_means, no_sets
 from maxmargin.solvers.objective.bounds import dual_term, make_bounds, project
@@ -59,7 +59,7 @@ MIXED = TopKLoss, SquaredLoss  # losses that are attained at other mean parts th
 LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
 
 
-@kept
+@register_state
 class Certificate(NamedTuple):
     """Weights, their objective, a lower bound of the optimum, and what else a solver has to show in the trace."""
 
@@ -69,7 +69,7 @@ class Certificate(NamedTuple):
     extras: Mapping[str, float] = MappingProxyType({})
 
 
-@kept
+@register_state
 class Evaluation(NamedTuple):
     """An objective at some weights, by one pass of its oracle; averages over the examples."""
 

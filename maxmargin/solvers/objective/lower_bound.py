@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin.arrays.vectors import clear, inner
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import accumulate, add_output, augment, n_examples, true_output
 from maxmargin.runtime.dispatch import helper
 from maxmargin.solvers.frame.run import Run, State
@@ -44,7 +44,7 @@ def add_to_dual(problem, loss, i, weight, entropy, theta, delta, gradient):
     return weight * gain
 
 
-@kept
+@register_state
 class LowerBound:
     """The best known dual value, and a few dual points whose best mixture has it.
 
@@ -67,7 +67,7 @@ class LowerBound:
         return self.value
 
 
-@kept
+@register_state
 class Certifier:
     """Certificates of solvers that keep a dual point of marginals.
 
@@ -105,7 +105,7 @@ class Certifier:
         return Certificate(w.astype(self.run.w.dtype), found.value, self.bound.value)
 
 
-@kept
+@register_state
 class ElasticBound:
     """The best known dual value with an L1 term, and the mixture of dual points that has it.
 

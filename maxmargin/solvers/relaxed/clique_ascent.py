@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.checks import check_cost, check_count, check_positive
 from maxmargin.losses import Loss, RelaxedLoss
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Result, Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.evaluation import Certificate
@@ -21,7 +21,7 @@ from maxmargin.structures.graphs.graph_problem import PairwiseProblem
 from maxmargin.trace import Status
 
 
-@kept
+@register_state
 class RelaxedPoint(NamedTuple):
     """Mean parts and multipliers of all graphs, flat."""
 
@@ -29,7 +29,7 @@ class RelaxedPoint(NamedTuple):
     multipliers: np.ndarray
 
 
-@kept
+@register_state
 class Pace(NamedTuple):
     """What can change from one certificate to the next."""
 

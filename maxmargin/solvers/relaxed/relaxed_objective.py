@@ -50,7 +50,7 @@ import numpy as np
 
 from maxmargin.arrays.blocks import places_in, starts_of
 from maxmargin.execution.threads import aligned
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import REACH, add_output, part_sizes
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.relaxed.entropies import gini, global_ends, oriented_trees
@@ -67,7 +67,7 @@ from maxmargin.structures.graphs.cliques import Cliques
 from maxmargin.structures.graphs.graph_problem import PairwiseProblem
 
 
-@kept
+@register_state
 class Report(NamedTuple):
     """What is known at a point; means over the examples."""
 

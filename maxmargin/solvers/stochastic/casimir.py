@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin.checks import check_choice, check_positive
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.evaluation import Certificate
@@ -147,7 +147,7 @@ class Casimir(SmoothingSolver):
         return previous if self.warm_start == "previous" else previous + share * (z - last_z)
 
 
-@kept
+@register_state
 class Plan:
     """The schedules of a run: mu, kappa and the accuracy of the current step."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from maxmargin.arrays.vectors import add_scaled
 from maxmargin.arrays.vectors import scale as scale_by
 from maxmargin.losses import add_costs, combine
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import accumulate, scores, spread
 from maxmargin.runtime.dispatch import helper
 from maxmargin.solvers.objective.bounds import Bounds
@@ -28,7 +28,7 @@ A, B, SUM_A, SUM_B, TOTAL, STEPS = range(6)
 SMALLEST_SCALE = 0.1  # u is rescaled below it: keeps precision, and impossible parts far below the others
 
 
-@kept
+@register_state
 class LazyWeights(NamedTuple):
     """w = a u + b r, and what its average is made of."""
 

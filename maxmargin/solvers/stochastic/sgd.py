@@ -24,7 +24,7 @@ import numpy as np
 from maxmargin.arrays.vectors import inner
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import attain
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import squared_norm
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.frame.run import Run, State
@@ -122,7 +122,7 @@ class SGD(Solver):
         return StepRule(SCHEDULES[self.schedule], step, float(delay), strength)
 
 
-@kept
+@register_state
 class StepRule(NamedTuple):
     """Step sizes gamma_t."""
 

@@ -28,7 +28,7 @@ import numpy as np
 from maxmargin.arrays.vectors import add_scaled, inner
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import LEAST_TEMPERATURE, Loss, attain
-from maxmargin.persist.registry import kept
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import n_examples
 from maxmargin.runtime.dispatch import loop
 from maxmargin.smoothing import SMOOTHINGS
@@ -117,7 +117,7 @@ class SVRG(SmoothingSolver):
             yield epochs.certificate()
 
 
-@kept
+@register_state
 class Epochs:
     """Epochs of SVRG on a smooth objective, with certificates for the objective of the run.
 
