@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from maxmargin.costs import labelling_costs
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import check_array, flatten_labels, flatten_weights, learn_classes, locate
-from maxmargin.encode.inputs.pairs import PairwiseEncoder
+from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, stack_rows
 from maxmargin.encode.inputs.vocabulary import learn_names
 from maxmargin.features import ConstantFeatures
@@ -27,7 +27,7 @@ ONE_ROW = Rows(np.ones((1, 1)), np.array([0, 1]))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChainEncoder(PairwiseEncoder):
+class ChainEncoder(NodeEdgeEncoder):
     """The encoder of sequences."""
 
     penalty: np.ndarray  # (L, L) potentials of transitions before any weight
@@ -82,7 +82,7 @@ class ChainEncoder(PairwiseEncoder):
             after = np.flatnonzero(follows)
             constant = sp.csr_array(np.ones((len(after), 1)))
             transitions = labels[after - 1] * len(classes) + labels[after]
-            encoder = encoder.observing(only_observed, rows.matrix, labels, constant, transitions, least_observed)
+            encoder = encoder.observe(only_observed, rows.matrix, labels, constant, transitions, least_observed)
         return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams, may_split=True)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:

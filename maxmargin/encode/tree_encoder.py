@@ -22,7 +22,7 @@ from maxmargin.encode.inputs.example_checks import (
     learn_classes,
     locate,
 )
-from maxmargin.encode.inputs.pairs import PairwiseEncoder
+from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, append_constant
 from maxmargin.encode.inputs.vocabulary import learn_names
 from maxmargin.problem import IMPOSSIBLE
@@ -57,7 +57,7 @@ class Tree(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TreeEncoder(PairwiseEncoder):
+class TreeEncoder(NodeEdgeEncoder):
     """The encoder of trees."""
 
     n_edge_features: int
@@ -104,7 +104,7 @@ class TreeEncoder(PairwiseEncoder):
         if only_observed:
             edges = sp.csr_array(append_constant(trees.edges).matrix[:, [width, *range(width)]])
             parents, children = labels[trees.ends_in_all].T
-            encoder = encoder.observing(
+            encoder = encoder.observe(
                 only_observed, trees.nodes.matrix, labels, edges, children * len(classes) + parents
             )
         return encoder, encoder.assemble(trees, labels, *costs, penalty, with_grams=with_grams)

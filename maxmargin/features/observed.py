@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.features.linear_map import (
@@ -37,6 +38,50 @@ class Pairs(NamedTuple):
 
     start: np.ndarray  # (F + 1,) uint32
     labels: np.ndarray  # (P,) uint32
+
+
+def are_pairs(pairs: Pairs | None, n_features: int, n_labels: int) -> bool:
+    """Whether pairs are those of so many features and labels, or there are none."""
+    if pairs is None:
+        return True
+    start, labels = pairs
+    return bool(
+        all(isinstance(part, np.ndarray) and part.dtype == np.uint32 and part.ndim == 1 for part in pairs)
+        and len(start) == n_features + 1
+        and start[0] == 0
+        and (start[1:] >= start[:-1]).all()
+        and start[-1] == len(labels)
+        and (labels < n_labels).all()
+    )
+
+
+def pair_numbers(pairs: Pairs, features: np.ndarray, n_labels: int) -> np.ndarray:
+    """A number for each pair, ascending, where pairs are those of these features."""
+    return np.repeat(features, np.diff(pairs.start)) * n_labels + pairs.labels
+
+
+def find_pairs(matrix: sp.csr_array, labels: np.ndarray, n_labels: int, least: float = 0.0) -> Pairs:
+    """The pairs of a feature and a label that occur in sparse rows, which have a label each, `least` times or more."""
+    counts = np.zeros((matrix.shape[1], n_labels), np.float64 if least > 0 else bool)
+    for lo in range(0, len(labels), 20_000):  # less memory than all at once
+        starts = matrix.indptr[lo : lo + 20_001]
+        entries = slice(starts[0], starts[-1])
+        where = matrix.indices[entries], np.repeat(labels[lo : lo + 20_000], np.diff(starts))
+        if least > 0:
+            np.add.at(counts, where, matrix.data[entries])
+        else:
+            counts[where] = True
+    return pairs_of(counts >= least if least > 0 else counts)
+
+
+def all_pairs(matrix: sp.csr_array, n_labels: int) -> Pairs:
+    """All pairs of a feature and a label."""
+    return pairs_of(np.ones((matrix.shape[1], n_labels), bool))
+
+
+def pairs_of(is_pair: np.ndarray) -> Pairs:
+    """The pairs of a table of features and labels."""
+    return Pairs(starts_of(is_pair.sum(axis=1)).astype(np.uint32), np.nonzero(is_pair)[1].astype(np.uint32))
 
 
 class ObservedFeatures(NamedTuple):

@@ -1,4 +1,4 @@
-"""What chains and trees share: weights of features and labels, and of pairs of labels; all, or only those observed."""
+"""What chains and trees share: weights of nodes and edges, all or only those of observed pairs, and names of features."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.rows import Rows, row_features
 from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name
 from maxmargin.features import Pairs, observed_features, split_features
+from maxmargin.features.observed import all_pairs, are_pairs, find_pairs, pair_numbers
 
 N_BIASES = 3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PairwiseEncoder(LabellingEncoder):
-    """An encoder of structures whose weights are those of nodes, then those of edges, whose labels are pairs."""
+class NodeEdgeEncoder(LabellingEncoder):
+    """An encoder of structures whose weights are those of nodes, then those of edges, which have two labels each."""
 
     vocabulary: Vocabulary | None = None  # of features that have names
     node_pairs: Pairs | None = None  # those that have a weight, if not all do
@@ -97,19 +98,28 @@ class PairwiseEncoder(LabellingEncoder):
         whole[len(numbers) :] = w[len(kept) :]
         return whole
 
-    def observing(
-        self, kind: Any, nodes: Any, labels: np.ndarray, edges: Any, edge_labels: np.ndarray, least: float = 0.0
+    def observe(
+        self,
+        which: bool | str,
+        nodes: sp.csr_array,
+        labels: np.ndarray,
+        edges: sp.csr_array,
+        edge_labels: np.ndarray,
+        least: float = 0.0,
     ) -> Self:
         """The same with weights only of what occurs: rows of nodes and edges, sparse, and the label of each row.
 
-        `kind` says of which: "features" of nodes, "transitions", or both if it is True; those of the others are all
+        `which` says of what: "features" of nodes, "transitions", or both if it is True; those of the others are all
         there. What occurs less often than `least` in sum is left out.
         """
-        check_choice("only_observed", kind, (True, "features", "transitions"))
+        check_choice("only_observed", which, (True, "features", "transitions"))
         n_labels = len(self.classes)
-        node_pairs = all_pairs(nodes, n_labels) if kind == "transitions" else find_pairs(nodes, labels, n_labels, least)
-        edge_pairs = (
-            all_pairs(edges, n_labels**2) if kind == "features" else find_pairs(edges, edge_labels, n_labels**2, least)
+        node_pairs, edge_pairs = (
+            find_pairs(rows, given, n, least) if which in (True, name) else all_pairs(rows, n)
+            for name, rows, given, n in (
+                ("features", nodes, labels, n_labels),
+                ("transitions", edges, edge_labels, n_labels**2),
+            )
         )
         if not node_pairs.labels.size + edge_pairs.labels.size:
             raise ValueError(f"No pair of a feature and a label, or of two labels, occurs {least:g} times or more.")
@@ -154,47 +164,3 @@ class PairwiseEncoder(LabellingEncoder):
         edges = sp.csr_array((w[labels.size :], *self.edge_pairs[::-1]), (n_edge_features, n_labels**2)).toarray()
         biases.flags.writeable = edges.flags.writeable = False
         return emissions, biases, edges.reshape(-1, n_labels, n_labels)
-
-
-def are_pairs(pairs: Pairs | None, n_features: int, n_labels: int) -> bool:
-    """Whether pairs are those of so many features and labels, or there are none."""
-    if pairs is None:
-        return True
-    start, labels = pairs
-    return bool(
-        all(isinstance(part, np.ndarray) and part.dtype == np.uint32 and part.ndim == 1 for part in pairs)
-        and len(start) == n_features + 1
-        and start[0] == 0
-        and (start[1:] >= start[:-1]).all()
-        and start[-1] == len(labels)
-        and (labels < n_labels).all()
-    )
-
-
-def pair_numbers(pairs: Pairs, features: np.ndarray, n_labels: int) -> np.ndarray:
-    """A number for each pair, ascending, where pairs are those of these features."""
-    return np.repeat(features, np.diff(pairs.start)) * n_labels + pairs.labels
-
-
-def find_pairs(matrix: Any, labels: np.ndarray, n_labels: int, least: float = 0.0) -> Pairs:
-    """The pairs of a feature and a label that occur in sparse rows, which have a label each, `least` times or more."""
-    counts = np.zeros((matrix.shape[1], n_labels), np.float64 if least > 0 else bool)
-    for lo in range(0, len(labels), 20_000):  # less memory than all at once
-        starts = matrix.indptr[lo : lo + 20_001]
-        entries = slice(starts[0], starts[-1])
-        where = matrix.indices[entries], np.repeat(labels[lo : lo + 20_000], np.diff(starts))
-        if least > 0:
-            np.add.at(counts, where, matrix.data[entries])
-        else:
-            counts[where] = True
-    return pairs_of(counts >= least if least > 0 else counts)
-
-
-def all_pairs(matrix: Any, n_labels: int) -> Pairs:
-    """All pairs of a feature and a label."""
-    return pairs_of(np.ones((matrix.shape[1], n_labels), bool))
-
-
-def pairs_of(is_pair: np.ndarray) -> Pairs:
-    """The pairs of a table of features and labels."""
-    return Pairs(starts_of(is_pair.sum(axis=1)).astype(np.uint32), np.nonzero(is_pair)[1].astype(np.uint32))
