@@ -72,7 +72,7 @@ def bounds(problem: Any, C: float, primal: float) -> Run:
     n, diameters = n_examples(problem), squared_diameters(problem)
     counts = Objective(problem, C, loss=Loss("entropy", margin=False))
     sizes = [counts.evaluate(np.zeros(counts.n_weights), with_gradient=False).value]
-    longest = int(np.argmax(np.diff(problem.offsets)))
+    longest = int(np.argmax(np.diff(problem.starts)))
     counts.weight = n * np.eye(n)[longest]
     sizes.append(counts.evaluate(np.zeros(counts.n_weights), with_gradient=False).value)
 
@@ -116,7 +116,7 @@ def run_dataset(name: str, Cs: list[float], n: int, most: float, seconds: float)
                     "method": label,
                     "reached": reached,
                     "passes": float(trace.passes[-1]),
-                    "calls": float(trace.oracle_calls[-1]) / len(problem.offsets[1:]),
+                    "calls": float(trace.oracle_calls[-1]) / len(problem.starts[1:]),
                     "gap": float(relative[-1]),
                     "exponent": exponent(trace.passes, trace.gap, trace.primal),
                     "seconds": time.process_time() - began,

@@ -219,7 +219,7 @@ def measure_speed(n: int, side: int, ties: str, n_updates: float) -> dict[str, f
     found = relaxed.report(mu, xi, rho)
     best = np.inf
     for count in (1, passes, passes, passes):  # the first compiles
-        visits = np.concatenate([rng.permutation(len(sets.start) - 1) for _ in range(count)])
+        visits = np.concatenate([rng.permutation(len(sets.starts) - 1) for _ in range(count)])
         fixed = sets, relaxed.strength, rho, relaxed.curvature(rho), PROX, 1, relaxed.scratch
         arguments = *fixed, visits, np.full(visits.size, 2), found.w, mu, xi - found.residual / rho, xi
         began = time.process_time()
@@ -251,7 +251,7 @@ def compare_entropies(n_states: int, C: float) -> list[list[Any]]:
         result = IDAL().solve(train, C, loss=loss, tol=0.01, max_passes=1000, random_state=0)
         took = time.process_time() - began
         means, _ = known_marginals(loopy, result.w)
-        at = test.nodes.part + np.repeat(means.start[:-1], np.diff(test.nodes.offsets))
+        at = test.nodes.part + np.repeat(means.starts[:-1], np.diff(test.nodes.starts))
         marginals = means.values[at[:, np.newaxis] + np.arange(n_states)]
         found = best_outputs(loopy, result.w).values, marginals.argmax(axis=1)
         accuracies = [f"{np.mean(labels == test.labels):.1%}" for labels in found]

@@ -97,8 +97,8 @@ def superpixels(folder: Path, half: int, n: int) -> PairwiseProblem:
         dense(np.concatenate(rows)),
         dense(np.concatenate(edge_rows)),
         (rows[0].shape[1], edge_rows[0].shape[1]),
-        offsets_of(labels),
-        offsets_of(ends),
+        starts_of(labels),
+        starts_of(ends),
         np.concatenate(ends),
         np.concatenate(labels),
         np.ones(sum(map(len, labels))),
@@ -106,7 +106,7 @@ def superpixels(folder: Path, half: int, n: int) -> PairwiseProblem:
     )
 
 
-def offsets_of(blocks: Any) -> np.ndarray:
+def starts_of(blocks: Any) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
 
 
@@ -136,7 +136,7 @@ def accuracy(problem: PairwiseProblem, w: np.ndarray) -> float:
     """The share of right labels by messages of max-product, all nodes of which have as many states."""
     k = int(problem.nodes.n_parts[0])
     nodes, tables = scores_of(problem.nodes, w), scores_of(problem.edges, w).reshape(-1, k, k)
-    graph = np.repeat(problem.nodes.offsets[:-1], np.diff(problem.edges.offsets))
+    graph = np.repeat(problem.nodes.starts[:-1], np.diff(problem.edges.starts))
     first, second = (problem.ends + graph[:, np.newaxis]).T
     to_first, to_second = np.zeros((2, len(first), k))
     for _ in range(ROUNDS):

@@ -75,6 +75,6 @@ def note_norms(problem, outputs, sizes, largest, lo, hi, scratch):
         delta = scratch.delta[: sizes[i]]
         for p in range(delta.size):
             delta[p] = 0
-        add_output(problem, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], 1.0, delta)
+        add_output(problem, i, outputs.values[outputs.starts[i] : outputs.starts[i + 1]], 1.0, delta)
         add_output(problem, i, true_output(problem, i), -1.0, delta)
         largest[i] = max(largest[i], squared_norm(problem, i, delta, scratch.work))

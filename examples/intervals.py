@@ -27,10 +27,10 @@ from maxmargin.runtime import implements
 
 
 class Intervals(NamedTuple):
-    """Sequences stored one after the other; the rows of example i are offsets[i]:offsets[i + 1]."""
+    """Sequences stored one after the other; the rows of example i are starts[i]:starts[i + 1]."""
 
     rows: np.ndarray  # (N, F)
-    offsets: np.ndarray  # (n + 1,)
+    starts: np.ndarray  # (n + 1,)
     true: np.ndarray  # (n, 2) int32, the true intervals
 
 
@@ -42,9 +42,9 @@ class Work(NamedTuple):
 
 def make_intervals(X, y=None):
     """Stack sequences of rows, with their true intervals."""
-    offsets = np.concatenate([[0], np.cumsum([len(x) for x in X])])
+    starts = np.concatenate([[0], np.cumsum([len(x) for x in X])])
     true = np.tile([0, 1], (len(X), 1)) if y is None else y
-    return Intervals(np.concatenate(X).astype(np.float64), offsets, np.array(true, np.int32))
+    return Intervals(np.concatenate(X).astype(np.float64), starts, np.array(true, np.int32))
 
 
 # --- sizes and true outputs
@@ -62,7 +62,7 @@ def zero_weights(problem):
 
 @implements(part_sizes, Intervals)
 def two_per_position(problem):
-    return 2 * np.diff(problem.offsets)
+    return 2 * np.diff(problem.starts)
 
 
 @implements(workspace, Intervals)
@@ -79,14 +79,14 @@ def interval_scores(problem, w, i, theta):
         theta[2 * t] = 0
         theta[2 * t + 1] = 0
         for f in range(w.size):
-            theta[2 * t + 1] += w[f] * problem.rows[problem.offsets[i] + t, f]
+            theta[2 * t + 1] += w[f] * problem.rows[problem.starts[i] + t, f]
 
 
 @implements(spread, Intervals)
 def spread_inside(problem, w, i, delta, scale):
     for t in range(delta.size // 2):
         for f in range(w.size):
-            w[f] += scale * delta[2 * t + 1] * problem.rows[problem.offsets[i] + t, f]
+            w[f] += scale * delta[2 * t + 1] * problem.rows[problem.starts[i] + t, f]
 
 
 @implements(squared_norm, Intervals)

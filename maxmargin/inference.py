@@ -88,7 +88,7 @@ def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) ->
             integrality[lo:hi] = scratch.work.integrality[lo:hi]
     is_exact = is_tight(bounds, reached)
     known = reached, bounds, is_exact, methods, np.where(is_exact, 1.0, integrality)
-    rows = np.split(outputs.values, outputs.start[1:])[:-1]
+    rows = np.split(outputs.values, outputs.starts[1:])[:-1]
     return [Prediction(*row) for row in zip(rows, *(np.asarray(column).tolist() for column in known), strict=True)]
 
 
@@ -109,7 +109,7 @@ def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = Non
     counts = np.ones(n, np.int64)
     run(runner, _decode_k, w, runner.part_sizes, outputs, values, counts)
     return [
-        (outputs.values[outputs.start[i] : outputs.start[i + 1]].reshape(k, -1)[: counts[i]], values[i, : counts[i]])
+        (outputs.values[outputs.starts[i] : outputs.starts[i + 1]].reshape(k, -1)[: counts[i]], values[i, : counts[i]])
         for i in range(n)
     ]
 
@@ -154,7 +154,7 @@ def samples(problem: Any, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int |
     outputs = new_blocks(sizes * n_samples, np.int32)
     draws = rng.random(outputs.values.size)
     run(runner, _sample, w, runner.part_sizes, sizes, n_samples, draws, outputs)
-    return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.start[1:])[:-1]]
+    return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.starts[1:])[:-1]]
 
 
 def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
@@ -224,7 +224,7 @@ def decode(problem, w, n_parts, outputs, lo, hi, scratch):
         theta = scratch.theta[: n_parts[i]]
         if not find_scores(problem, w, i, theta):
             return i
-        max_oracle(problem, i, theta, outputs.values[outputs.start[i] : outputs.start[i + 1]], scratch.work)
+        max_oracle(problem, i, theta, outputs.values[outputs.starts[i] : outputs.starts[i + 1]], scratch.work)
     return NONE
 
 
@@ -232,7 +232,7 @@ def decode(problem, w, n_parts, outputs, lo, hi, scratch):
 def _attain(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
-        y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+        y = outputs.values[outputs.starts[i] : outputs.starts[i + 1]]
         if not find_scores(problem, w, i, theta):
             return i
         max_oracle(problem, i, theta, y, scratch.work)
@@ -246,7 +246,7 @@ def _attain(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
 def _bound(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
-        y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+        y = outputs.values[outputs.starts[i] : outputs.starts[i + 1]]
         if not find_scores(problem, w, i, theta):
             return i
         bound = bound_oracle(problem, i, theta, y, scratch.work)
@@ -269,7 +269,7 @@ def _tighten(problem, w, n_parts, values, bounds, lo, hi, scratch):
 @loop
 def _means(problem, w, means, is_exact, lo, hi, scratch):
     for i in range(lo, hi):
-        mu = means.values[means.start[i] : means.start[i + 1]]
+        mu = means.values[means.starts[i] : means.starts[i + 1]]
         theta = scratch.theta[: mu.size]
         if not find_scores(problem, w, i, theta):
             return i
@@ -282,10 +282,10 @@ def _decode_k(problem, w, n_parts, outputs, values, counts, lo, hi, scratch):
     k = values.shape[1]
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
-        size = (outputs.start[i + 1] - outputs.start[i]) // k
+        size = (outputs.starts[i + 1] - outputs.starts[i]) // k
         if not find_scores(problem, w, i, theta):
             return i
-        best = matrix(outputs.values, outputs.start[i], k, size)
+        best = matrix(outputs.values, outputs.starts[i], k, size)
         counts[i] = topk_oracle(problem, i, theta, best, values[i], EVERY, scratch.work)
     return NONE
 
@@ -293,7 +293,7 @@ def _decode_k(problem, w, n_parts, outputs, values, counts, lo, hi, scratch):
 @loop
 def _best_through(problem, w, best, lo, hi, scratch):
     for i in range(lo, hi):
-        out = best.values[best.start[i] : best.start[i + 1]]
+        out = best.values[best.starts[i] : best.starts[i + 1]]
         theta = scratch.theta[: out.size]
         if not find_scores(problem, w, i, theta):
             return i
@@ -304,7 +304,7 @@ def _best_through(problem, w, best, lo, hi, scratch):
 @loop
 def _marginals(problem, w, means, log_partition, lo, hi, scratch):
     for i in range(lo, hi):
-        mu = means.values[means.start[i] : means.start[i + 1]]
+        mu = means.values[means.starts[i] : means.starts[i + 1]]
         theta = scratch.theta[: mu.size]
         if not find_scores(problem, w, i, theta):
             return i
@@ -318,8 +318,8 @@ def _sample(problem, w, n_parts, sizes, n_samples, draws, outputs, lo, hi, scrat
         theta = scratch.theta[: n_parts[i]]
         if not find_scores(problem, w, i, theta):
             return i
-        rows = matrix(outputs.values, outputs.start[i], n_samples, sizes[i])
-        sample_oracle(problem, i, theta, matrix(draws, outputs.start[i], n_samples, sizes[i]), rows, scratch.work)
+        rows = matrix(outputs.values, outputs.starts[i], n_samples, sizes[i])
+        sample_oracle(problem, i, theta, matrix(draws, outputs.starts[i], n_samples, sizes[i]), rows, scratch.work)
     return NONE
 
 
@@ -329,7 +329,7 @@ def _cost(problem, n_parts, outputs, values, lo, hi, scratch):
         theta = scratch.theta[: n_parts[i]]
         clear(theta)
         augment(problem, i, theta)
-        values[i] = score_output(problem, i, theta, outputs.values[outputs.start[i] : outputs.start[i + 1]])
+        values[i] = score_output(problem, i, theta, outputs.values[outputs.starts[i] : outputs.starts[i + 1]])
 
 
 @loop

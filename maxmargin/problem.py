@@ -266,13 +266,13 @@ def all_true_outputs(problem: Any) -> Blocks:
 
 def n_examples(problem: Any) -> int:
     """The number of examples, n."""
-    return len(all_true_outputs(problem).start) - 1
+    return len(all_true_outputs(problem).starts) - 1
 
 
 def true_output(problem: Any, i: int) -> np.ndarray:
     """The true output of example i."""
     truth = all_true_outputs(problem)
-    return truth.values[truth.start[i] : truth.start[i + 1]]
+    return truth.values[truth.starts[i] : truth.starts[i + 1]]
 
 
 read_from_tables(n_examples, true_output)

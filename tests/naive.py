@@ -55,7 +55,7 @@ def table(sequences, golds, n_labels, allowed=None, cost=chain_cost):
 
 def blocks_of(problem):
     """The same for a problem of dense chains with the Hamming cost."""
-    cuts = problem.offsets[1:-1]
+    cuts = problem.starts[1:-1]
     sequences, golds = np.split(problem.features.rows, cuts), np.split(problem.labels, cuts)
     return table(sequences, golds, len(problem.penalty))
 

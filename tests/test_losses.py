@@ -84,7 +84,7 @@ def test_a_smoothed_maximum_is_one_call_and_mixes_at_most_max_k_outputs(max_k):
     found = objective.evaluate(np.zeros(objective.n_weights), means=means)
     assert calls == list(range(5))
     assert found.n_inexact == 5
-    for lo, hi in itertools.pairwise(means.start):
+    for lo, hi in itertools.pairwise(means.starts):
         means.values[lo] += 1  # the true output
         assert np.count_nonzero(means.values[lo:hi]) == max_k
         assert np.isclose(means.values[lo:hi].sum(), 1)

@@ -12,10 +12,10 @@ from maxmargin.persist.registry import register_state
 
 @register_state
 class Blocks(NamedTuple):
-    """One flat array with a block per example; that of example i is values[start[i]:start[i + 1]]."""
+    """One flat array with a block per example; that of example i is values[starts[i]:starts[i + 1]]."""
 
     values: np.ndarray
-    start: np.ndarray
+    starts: np.ndarray
 
 
 def starts_of(sizes: Any) -> np.ndarray:
@@ -31,18 +31,18 @@ def places_in(sizes: np.ndarray) -> np.ndarray:
 
 def new_blocks(sizes: np.ndarray, dtype: Any) -> Blocks:
     """Blocks of zeros of the given sizes."""
-    start = starts_of(sizes)
-    return Blocks(np.zeros(start[-1], dtype), start)
+    starts = starts_of(sizes)
+    return Blocks(np.zeros(starts[-1], dtype), starts)
 
 
 def as_blocks(arrays: Blocks | Sequence[Any], dtype: Any) -> Blocks:
     """Blocks of the given arrays, or of the rows of a matrix, one after the other."""
     if isinstance(arrays, Blocks):
-        return Blocks(np.ascontiguousarray(arrays.values, dtype), np.ascontiguousarray(arrays.start, np.int64))
+        return Blocks(np.ascontiguousarray(arrays.values, dtype), np.ascontiguousarray(arrays.starts, np.int64))
     if isinstance(arrays, np.ndarray) and arrays.ndim == 2:
         return Blocks(arrays.astype(dtype).ravel(), arrays.shape[1] * np.arange(len(arrays) + 1))
-    start = starts_of([len(array) for array in arrays])
-    return Blocks(np.concatenate([*arrays, np.zeros(0, dtype)]).astype(dtype), start)
+    starts = starts_of([len(array) for array in arrays])
+    return Blocks(np.concatenate([*arrays, np.zeros(0, dtype)]).astype(dtype), starts)
 
 
 def in_precision(value: Any, dtype: Any) -> Any:

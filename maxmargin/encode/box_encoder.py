@@ -59,7 +59,7 @@ class BoxEncoder(RowEncoder):
         rows = self.stored(rows, append_constant)
         return BoxProblem(
             features=row_features(rows, self.dtype, with_grams=with_grams),
-            offsets=rows.offsets.astype(np.int64),
+            starts=rows.starts.astype(np.int64),
             shapes=shapes,
             boxes=boxes,
             smallest=self.smallest,
@@ -78,7 +78,7 @@ class BoxEncoder(RowEncoder):
         return outputs.values.reshape(-1, 4)
 
     def arrange(self, problem: BoxProblem, parts: Blocks) -> list[np.ndarray]:
-        cells = by_row(parts, problem.offsets, 1)
+        cells = by_row(parts, problem.starts, 1)
         return [column.reshape(shape) for column, shape in zip(cells, problem.shapes, strict=True)]
 
     def judge(self, problem: BoxProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:

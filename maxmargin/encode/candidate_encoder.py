@@ -36,7 +36,7 @@ class CandidateEncoder(RowEncoder):
         vocabulary, given = learn_names(X, min_count=min_count, n_hashed=n_hashed)
         rows = stack_rows(given, noun="candidate set")
         labels = true_candidates(y, rows)
-        truth, flat = rows.offsets[:-1] + labels, flatten_weights(costs, rows.lengths, "costs", "candidate set")
+        truth, flat = rows.starts[:-1] + labels, flatten_weights(costs, rows.lengths, "costs", "candidate set")
         if costs is None:
             flat[truth] = 0
         if flat[truth].any():
@@ -48,19 +48,19 @@ class CandidateEncoder(RowEncoder):
     def problem(self, X: Any, y: Any = None) -> CandidateProblem:
         rows = stack_rows(known_by_name(X, self.vocabulary), None, self.n_features_in, noun="candidate set")
         labels = np.zeros(len(rows.lengths)) if y is None else true_candidates(y, rows)
-        return self.assemble(rows, labels, np.zeros(rows.offsets[-1]))
+        return self.assemble(rows, labels, np.zeros(rows.starts[-1]))
 
     def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> CandidateProblem:
         return CandidateProblem(
             features=row_features(self.stored(rows), self.dtype),
-            offsets=rows.offsets.astype(np.int64),
+            starts=rows.starts.astype(np.int64),
             labels=labels.astype(np.int32),
             costs=costs.astype(self.dtype),
             n_features=self.n_features_in,
         )
 
     def layout(self, problem: CandidateProblem) -> tuple[Any, ...]:
-        return (problem.offsets,)
+        return (problem.starts,)
 
     def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
         return rows[:, 0]

@@ -65,10 +65,10 @@ class ChainEncoder(NodeEdgeEncoder):
         vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed)
         rows = stack_rows(rows, lengths)
         flat = flatten_labels(y, rows.lengths, "sequence", is_stacked=lengths is not None)
-        classes, labels = learn_classes(flat, rows.offsets)
+        classes, labels = learn_classes(flat, rows.starts)
         penalty = transition_penalties(allowed_transitions, classes, dtype)
-        check_transitions(penalty, labels, rows.offsets, classes)
-        scheme_penalty, end_penalty = scheme_penalties(constraints, flat, rows.offsets, classes, dtype)
+        check_transitions(penalty, labels, rows.starts, classes)
+        scheme_penalty, end_penalty = scheme_penalties(constraints, flat, rows.starts, classes, dtype)
         penalty = np.minimum(penalty, scheme_penalty)
         weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
         costs = labelling_costs(cost, class_weight, classes, labels, rows.lengths, weights)
@@ -78,7 +78,7 @@ class ChainEncoder(NodeEdgeEncoder):
         rows = encoder.stored(rows, append_biases)
         if only_observed:
             follows = np.ones(len(labels), bool)
-            follows[rows.offsets[:-1]] = False
+            follows[rows.starts[:-1]] = False
             after = np.flatnonzero(follows)
             constant = sp.csr_array(np.ones((len(after), 1)))
             transitions = labels[after - 1] * len(classes) + labels[after]
@@ -120,7 +120,7 @@ class ChainEncoder(NodeEdgeEncoder):
         return ChainProblem(
             features=self.features(rows, self.node_pairs, **options),
             transitions=self.transitions,
-            offsets=rows.offsets.astype(np.int64),
+            starts=rows.starts.astype(np.int64),
             labels=labels.astype(np.int32),
             token_cost=scales.astype(self.dtype),
             cost_matrix=np.ascontiguousarray(costs, self.dtype),
@@ -130,7 +130,7 @@ class ChainEncoder(NodeEdgeEncoder):
         )
 
     def layout(self, problem: Any) -> tuple[Any, ...]:
-        return (problem.offsets,)
+        return (problem.starts,)
 
     def names(self, w: np.ndarray) -> Bunch:
         emissions, biases, edges = self.tables(w, 1)
@@ -139,11 +139,11 @@ class ChainEncoder(NodeEdgeEncoder):
 
 def append_biases(rows: Rows) -> Rows:
     """Three more features: 1 for every row, for the first and for the last row of each sequence."""
-    columns = np.zeros((rows.offsets[-1], len(BIASES)))
+    columns = np.zeros((rows.starts[-1], len(BIASES)))
     columns[:, 0] = 1
     has_rows = rows.lengths > 0
-    columns[rows.offsets[:-1][has_rows], 1] = 1
-    columns[rows.offsets[1:][has_rows] - 1, 2] = 1
+    columns[rows.starts[:-1][has_rows], 1] = 1
+    columns[rows.starts[1:][has_rows] - 1, 2] = 1
     return append_columns(rows, columns)
 
 
@@ -168,24 +168,24 @@ def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.nd
     return np.where(mask, 0, IMPOSSIBLE).astype(dtype)
 
 
-def check_transitions(penalty: np.ndarray, labels: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> None:
+def check_transitions(penalty: np.ndarray, labels: np.ndarray, starts: np.ndarray, classes: np.ndarray) -> None:
     """Raise where true labels have a transition that is not allowed."""
     is_forbidden = penalty[labels[:-1], labels[1:]] != 0
-    is_forbidden[offsets[1:-1] - 1] = False  # from one sequence to the next
+    is_forbidden[starts[1:-1] - 1] = False  # from one sequence to the next
     if is_forbidden.any():
         token = int(np.flatnonzero(is_forbidden)[0])
         before, after = classes[labels[token : token + 2]].tolist()
-        i, _ = locate(token, offsets)
+        i, _ = locate(token, starts)
         raise ValueError(f"y[{i}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
 
 
 def scheme_penalties(
-    constraints: Any, labels: np.ndarray, offsets: np.ndarray, classes: np.ndarray, dtype: Any
+    constraints: Any, labels: np.ndarray, starts: np.ndarray, classes: np.ndarray, dtype: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """The potentials of transitions, (L, L), and of the first and last label, (2, L), that a scheme of tags leaves."""
     if constraints is None:
         return np.zeros((len(classes), len(classes)), dtype), np.zeros((2, len(classes)), dtype)
-    tagging = read_tags(np.split(labels, offsets[1:-1]))
+    tagging = read_tags(np.split(labels, starts[1:-1]))
     scheme = fitting_scheme(tagging) if constraints == "auto" else scheme_named(constraints, "constraints")
     broken = violation(tagging, scheme)
     if broken:

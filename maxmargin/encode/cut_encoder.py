@@ -48,7 +48,7 @@ class GraphCutEncoder(LabellingEncoder):
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
         graphs = stack_graphs(X)
         nodes = graphs.nodes
-        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "graph"), nodes.offsets)
+        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "graph"), nodes.starts)
         if len(classes) != 2:
             raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
         scales = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
@@ -73,18 +73,18 @@ class GraphCutEncoder(LabellingEncoder):
         return GraphCutProblem(
             features=row_features(nodes, self.dtype, with_grams=with_grams),
             edge_features=row_features(edges._replace(matrix=-edges.matrix), self.dtype, with_grams=with_grams),
-            offsets=nodes.offsets.astype(np.int64),
-            edge_offsets=edges.offsets.astype(np.int64),
+            starts=nodes.starts.astype(np.int64),
+            edge_starts=edges.starts.astype(np.int64),
             ends=graphs.ends.astype(np.int32),
             labels=labels.astype(np.int32),
             cost=np.ascontiguousarray(cost, self.dtype),
-            **make_arcs(nodes.offsets, edges.offsets, graphs.ends)._asdict(),
+            **make_arcs(nodes.starts, edges.starts, graphs.ends)._asdict(),
             n_features=nodes.matrix.shape[1],
             n_edge_features=edges.matrix.shape[1],
         )
 
     def layout(self, problem: GraphCutProblem) -> tuple[Any, ...]:
-        return problem.offsets, problem.ends, problem.labels
+        return problem.starts, problem.ends, problem.labels
 
     def names(self, w: np.ndarray) -> Bunch:
         width = self.n_features_in
@@ -92,7 +92,7 @@ class GraphCutEncoder(LabellingEncoder):
         return Bunch(nodes=w[:width], edges=w[-self.n_edge_features_in :], **bias)
 
     def arrange(self, problem: GraphCutProblem, parts: Blocks) -> list[np.ndarray]:
-        return [table.reshape(2, -1).T for table in by_row(parts, problem.offsets, 2)]  # stored label by label
+        return [table.reshape(2, -1).T for table in by_row(parts, problem.starts, 2)]  # stored label by label
 
     def importance(self, problem: GraphCutProblem) -> np.ndarray:
         return problem.cost.astype(np.float64)
@@ -111,7 +111,7 @@ def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | N
     is_negative = graphs.edges.matrix < 0
     if is_negative.any():
         row, g = np.argwhere(is_negative)[0].tolist()
-        i, e = locate(row, graphs.edges.offsets)
+        i, e = locate(row, graphs.edges.starts)
         edge = f"edge {e} of X[{i}], {tuple(graphs.ends[row].tolist())}"
         value = graphs.edges.matrix[row, g]
         raise ValueError(f"Feature {g} of {edge}, is {value:.3g}, but edge features must not be negative.")

@@ -126,7 +126,7 @@ class GraphEncoder(LabellingEncoder):
         check_choice("interaction", interaction, TIES)
         typed = stack_graphs(X)
         nodes, edges = typed.graphs.nodes, typed.graphs.edges
-        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "graph"), nodes.offsets)
+        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "graph"), nodes.starts)
         node_types, node_type = np.unique(typed.node_types, return_inverse=True)
         edge_types, edge_type = np.unique(typed.edge_types, return_inverse=True)
         is_seen = np.zeros((len(node_types), len(classes)), bool)
@@ -152,7 +152,7 @@ class GraphEncoder(LabellingEncoder):
         typed = stack_graphs(X, self.n_features_in, self.n_edge_features_in)
         nodes = typed.graphs.nodes
         weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
-        problem = self.assemble(typed, np.zeros(nodes.offsets[-1], int), weights)
+        problem = self.assemble(typed, np.zeros(nodes.starts[-1], int), weights)
         if y is None:
             return problem
         codes = self.truth(y, nodes, "graph")
@@ -162,8 +162,8 @@ class GraphEncoder(LabellingEncoder):
         """Put checked graphs, states of all nodes and costs of their wrong ones together."""
         graphs = typed.graphs
         nodes, edges = self.stored(graphs.nodes, append_constant), graphs.edges
-        node_type = self._numbers(typed.node_types, self.node_types, nodes.offsets, "node")
-        edge_type = self._numbers(typed.edge_types, self.edge_types, edges.offsets, "edge")
+        node_type = self._numbers(typed.node_types, self.node_types, nodes.starts, "node")
+        edge_type = self._numbers(typed.edge_types, self.edge_types, edges.starts, "edge")
         joined = node_type[graphs.ends_in_all]
         is_turned = joined[:, 0] > joined[:, 1]
         ends = np.where(is_turned[:, np.newaxis], graphs.ends[:, ::-1], graphs.ends)
@@ -174,35 +174,35 @@ class GraphEncoder(LabellingEncoder):
             row_features(nodes, self.dtype),
             row_features(rows, self.dtype),
             (nodes.matrix.shape[1], rows.matrix.shape[1]),
-            nodes.offsets,
-            edges.offsets,
+            nodes.starts,
+            edges.starts,
             ends,
             labels,
             np.ascontiguousarray(cost, self.dtype),
             n_states=(self.state.max(axis=1) + 1).tolist(),
             edge_types=[EdgeType(a, b, self.interaction if a == b else "full") for _, a, b in self.kinds.tolist()],
             node_type=node_type,
-            edge_type=self._kinds(np.column_stack([edge_type, np.sort(joined, axis=1)]), edges.offsets),
+            edge_type=self._kinds(np.column_stack([edge_type, np.sort(joined, axis=1)]), edges.starts),
             edge_row=None if self.n_edge_features_in else np.zeros(len(ends), int),
         )
         return with_oracles(problem)
 
-    def _numbers(self, names: np.ndarray, known: np.ndarray, offsets: np.ndarray, noun: str) -> np.ndarray:
+    def _numbers(self, names: np.ndarray, known: np.ndarray, starts: np.ndarray, noun: str) -> np.ndarray:
         """The numbers of types of nodes or edges."""
         numbers = find_labels(names, known)
         if (numbers < 0).any():
             k = int(np.argmax(numbers < 0))
-            i, place = locate(k, offsets)
+            i, place = locate(k, starts)
             raise ValueError(f"The type of {noun} {place} of X[{i}], {names[k].item()!r}, was not seen in fit.")
         return numbers
 
-    def _kinds(self, found: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    def _kinds(self, found: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """The numbers of kinds of edges."""
         place = {kind: k for k, kind in enumerate(map(tuple, self.kinds.tolist()))}
         numbers = np.array([place.get(kind, -1) for kind in map(tuple, found.tolist())], np.int32)
         if (numbers < 0).any():
             e = int(np.argmax(numbers < 0))
-            i, row = locate(e, offsets)
+            i, row = locate(e, starts)
             kind, first, second = found[e]
             types = f"{self.node_types[first].item()!r} and {self.node_types[second].item()!r}"
             edge_type = f" of type {self.edge_types[kind].item()!r}" if len(self.edge_types) > 1 else ""
@@ -211,7 +211,7 @@ class GraphEncoder(LabellingEncoder):
 
     def layout(self, problem: Any) -> tuple[Any, ...]:
         nodes, edges = problem.nodes, problem.edges
-        return nodes.offsets, nodes.kind, edges.offsets, edges.kind, problem.ends
+        return nodes.starts, nodes.kind, edges.starts, edges.kind, problem.ends
 
     def names(self, w: np.ndarray) -> Bunch:
         counts = (self.state.max(axis=1) + 1).tolist()
@@ -235,17 +235,17 @@ class GraphEncoder(LabellingEncoder):
         return named
 
     def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return outputs.values == problem.labels, np.diff(problem.nodes.offsets)
+        return outputs.values == problem.labels, np.diff(problem.nodes.starts)
 
     def importance(self, problem: Any) -> np.ndarray:
         return problem.cost.astype(np.float64)
 
     def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
-        kinds = problem.nodes.kind[problem.nodes.offsets[i] : problem.nodes.offsets[i + 1]]
+        kinds = problem.nodes.kind[problem.nodes.starts[i] : problem.nodes.starts[i + 1]]
         return self._labels(kinds, rows)
 
     def decode_all(self, problem: Any, outputs: Blocks) -> list[np.ndarray]:
-        return np.split(self._labels(problem.nodes.kind, outputs.values), outputs.start[1:-1])
+        return np.split(self._labels(problem.nodes.kind, outputs.values), outputs.starts[1:-1])
 
     def _labels(self, kinds: np.ndarray, states: np.ndarray) -> np.ndarray:
         """The labels of states of nodes of some types: the classes that a type has are sorted as its states are."""
@@ -256,9 +256,9 @@ class GraphEncoder(LabellingEncoder):
         """Tables (V_i, L) of numbers of nodes and labels, with `missing` for labels that a type does not have."""
         nodes = problem.nodes
         state = self.state[nodes.kind]
-        at = nodes.part + np.repeat(parts.start[:-1], np.diff(nodes.offsets))
+        at = nodes.part + np.repeat(parts.starts[:-1], np.diff(nodes.starts))
         table = np.where(state < 0, missing, parts.values[at[:, np.newaxis] + np.maximum(state, 0)])
-        return np.split(table, nodes.offsets[1:-1])
+        return np.split(table, nodes.starts[1:-1])
 
 
 def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | None = None) -> Typed:

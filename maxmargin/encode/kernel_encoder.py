@@ -88,12 +88,12 @@ class KernelChainEncoder(ChainEncoder):
         room = int(1e6 * cache_size)
         if rows.shape[0] * rows.shape[1] * rows.dtype.itemsize <= room or kernel == "precomputed":
             rows = as_dense(rows)
-        offsets, n_labels, n = linear.offsets, len(encoder.classes), rows.shape[0]
+        starts, n_labels, n = linear.starts, len(encoder.classes), rows.shape[0]
         n_bytes = n * n * rows.dtype.itemsize
         if kernel == "precomputed":
             check_square(rows)
             check_gram(rows, "X")
-            features = whole_gram_features(rows, extra, offsets, n_labels)
+            features = whole_gram_features(rows, extra, starts, n_labels)
         else:
             made = make_kernel(kernel, rows, gamma, degree, coef0)
             encoder, rows = encoder.centered(made, rows)
@@ -102,11 +102,11 @@ class KernelChainEncoder(ChainEncoder):
                 gram = check_values(made(rows, rows), (n, n), rows.dtype)
                 if made.shape is None:
                     check_gram(gram, "The matrix that kernel returns")
-                features = whole_gram_features(gram, extra, offsets, n_labels)
+                features = whole_gram_features(gram, extra, starts, n_labels)
             else:
                 check_memory(n, n * rows.dtype.itemsize, room)
                 n_kept = min(n, room // (n * rows.dtype.itemsize))
-                features = kernel_features(rows, extra, offsets, n_labels, made.shape, n_kept)
+                features = kernel_features(rows, extra, starts, n_labels, made.shape, n_kept)
             encoder = replace(encoder, basis=rows)
         check_size(features.gram.values)
         encoder = replace(encoder, extra=extra, support=np.arange(n))
@@ -121,7 +121,7 @@ class KernelChainEncoder(ChainEncoder):
 
     def split(self, problem: ChainProblem) -> tuple[Any, np.ndarray]:
         """The rows of a problem of linear features, and their biases."""
-        matrix = as_matrix(problem.features, int(problem.offsets[-1])).astype(self.dtype)
+        matrix = as_matrix(problem.features, int(problem.starts[-1])).astype(self.dtype)
         if sp.issparse(matrix):
             matrix.resize(matrix.shape[0], problem.n_features)
         return matrix[:, : self.n_features_in], np.ascontiguousarray(as_dense(matrix[:, self.n_features_in :]))

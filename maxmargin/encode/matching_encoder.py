@@ -40,7 +40,7 @@ class MatchingEncoder(RowEncoder):
         matches = true_matches(y, sides)
         weights = flatten_weights(link_weight, sides, "link_weight", "example")
         blocks = []
-        for match, shape, weight in zip(matches, sides, np.split(weights, rows.offsets[1:-1]), strict=True):
+        for match, shape, weight in zip(matches, sides, np.split(weights, rows.starts[1:-1]), strict=True):
             misses = missed_cost * (match >= 0)  # counted where the left node is linked elsewhere or to nobody
             links = wrong_cost * weight.reshape(shape) + misses[:, np.newaxis]
             has_link = np.flatnonzero(match >= 0)
@@ -53,21 +53,21 @@ class MatchingEncoder(RowEncoder):
         rows, sides = stack_pairs(X, self.n_features_in)
         n_left = sides[:, 0].sum()
         matches = [np.zeros(n_left)] if y is None else true_matches(y, sides)
-        problem = self.assemble(rows, sides, matches, np.zeros(rows.offsets[-1] + n_left))
+        problem = self.assemble(rows, sides, matches, np.zeros(rows.starts[-1] + n_left))
         return problem._replace(threshold=float(self.threshold))
 
     def best_links(self, X: Any, w: np.ndarray) -> np.ndarray:
         """The scores of the best links of all left nodes that can have one."""
         rows, sides = stack_pairs(X, self.n_features_in)
-        scores = np.split(np.asarray(rows.matrix @ w), rows.offsets[1:-1])
+        scores = np.split(np.asarray(rows.matrix @ w), rows.starts[1:-1])
         tables = [part.reshape(shape) for part, shape in zip(scores, sides, strict=True) if part.size]
         return np.concatenate([table.max(axis=1) for table in tables]) if tables else np.zeros(0)
 
     def assemble(self, rows: Rows, sides: np.ndarray, matches: list[np.ndarray], costs: np.ndarray) -> MatchingProblem:
         return MatchingProblem(
             features=row_features(self.stored(rows), self.dtype),
-            pair_offsets=rows.offsets.astype(np.int64),
-            left_offsets=starts_of(sides[:, 0]),
+            pair_starts=rows.starts.astype(np.int64),
+            left_starts=starts_of(sides[:, 0]),
             n_right=np.ascontiguousarray(sides[:, 1]),
             matches=np.concatenate(matches).astype(np.int32),
             costs=costs.astype(self.dtype),
@@ -75,14 +75,14 @@ class MatchingEncoder(RowEncoder):
         )
 
     def layout(self, problem: MatchingProblem) -> tuple[Any, ...]:
-        return problem.left_offsets, problem.n_right
+        return problem.left_starts, problem.n_right
 
     def arrange(self, problem: MatchingProblem, parts: Blocks) -> list[np.ndarray]:
-        sizes = zip(np.diff(problem.left_offsets), problem.n_right, super().arrange(problem, parts), strict=True)
+        sizes = zip(np.diff(problem.left_starts), problem.n_right, super().arrange(problem, parts), strict=True)
         return [np.column_stack([part[: n * m].reshape(n, m), part[n * m :]]) for n, m, part in sizes]
 
     def judge(self, problem: MatchingProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return outputs.values == problem.matches, np.diff(problem.left_offsets)
+        return outputs.values == problem.matches, np.diff(problem.left_starts)
 
 
 def stack_pairs(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarray]:

@@ -100,8 +100,8 @@ class MultiLabelEncoder(RowEncoder):
             row_features(rows, self.dtype),
             row_features(ONE, self.dtype),
             widths=(rows.matrix.shape[1], 1),
-            offsets=self.n_labels * np.arange(n + 1),
-            edge_offsets=n_edges * np.arange(n + 1),
+            starts=self.n_labels * np.arange(n + 1),
+            edge_starts=n_edges * np.arange(n + 1),
             ends=np.tile(self.edges, (n, 1)),
             labels=labels.ravel(),
             cost=costs.ravel().astype(self.dtype),
@@ -151,7 +151,7 @@ class MultiLabelEncoder(RowEncoder):
 
     def arrange(self, problem: Any, parts: Blocks) -> np.ndarray:
         """An (n, L, 2) array of the parts of labels, off and on."""
-        n = len(parts.start) - 1
+        n = len(parts.starts) - 1
         if self.is_wide:
             return parts.values.reshape(n, 2, -1).transpose(0, 2, 1)
         return parts.values.reshape(n, -1)[:, : 2 * self.n_labels].reshape(n, -1, 2)

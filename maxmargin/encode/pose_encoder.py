@@ -99,7 +99,7 @@ class DeformableEncoder(Encoder):
         place = np.argsort(children_first(parents, np.array([0, self.n_joints]), "the skeleton"))  # of each joint
         return DeformableProblem(
             features=row_features(rows, dtype),
-            offsets=rows.offsets.astype(np.int64),
+            starts=rows.starts.astype(np.int64),
             width=width,
             outputs=np.ascontiguousarray(np.hstack([flat, types]), np.int32),
             joint_cost=np.ascontiguousarray(joint_cost, dtype),
@@ -115,7 +115,7 @@ class DeformableEncoder(Encoder):
         )
 
     def layout(self, problem: DeformableProblem) -> tuple[Any, ...]:
-        return problem.offsets, problem.width, problem.outputs
+        return problem.starts, problem.width, problem.outputs
 
     def names(self, w: np.ndarray) -> Bunch:
         n_edges, n_types, _ = self.anchor.shape
@@ -129,7 +129,7 @@ class DeformableEncoder(Encoder):
         return np.stack([x, y], axis=2)
 
     def arrange(self, problem: DeformableProblem, parts: Blocks) -> list[np.ndarray]:
-        cells = by_row(parts, problem.offsets, self.n_joints)
+        cells = by_row(parts, problem.starts, self.n_joints)
         return [table.reshape(-1, width, self.n_joints) for table, width in zip(cells, problem.width, strict=True)]
 
     def judge(self, problem: DeformableProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:

@@ -87,12 +87,12 @@ class TreeEncoder(NodeEdgeEncoder):
         vocabulary, features = learn_names([tree.features for tree in X], min_count=min_count, n_hashed=n_hashed)
         trees = stack_trees(X, features)
         nodes = trees.nodes
-        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "tree"), nodes.offsets)
+        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "tree"), nodes.starts)
         penalty = label_penalties(X, nodes, classes, dtype)
         is_forbidden = penalty[np.arange(len(penalty)), labels[: len(penalty)]] != 0
         if is_forbidden.any():
             node = int(np.flatnonzero(is_forbidden)[0])
-            i, place = locate(node, nodes.offsets)
+            i, place = locate(node, nodes.starts)
             label = classes[labels[node]].item()
             raise ValueError(f"y[{i}] has the label {label!r} at node {place}, which is not allowed there.")
         weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "tree")
@@ -123,7 +123,7 @@ class TreeEncoder(NodeEdgeEncoder):
         nodes = self.stored(trees.nodes)
         if self.has_bias:
             parents, children = trees.ends_in_all.T
-            columns = np.ones((nodes.offsets[-1], len(BIASES)))
+            columns = np.ones((nodes.starts[-1], len(BIASES)))
             columns[children, 1] = columns[parents, 2] = 0
             nodes = append_columns(nodes, columns)
         return trees._replace(nodes=nodes)
@@ -146,17 +146,17 @@ class TreeEncoder(NodeEdgeEncoder):
         example = np.repeat(np.arange(len(nodes.lengths)), trees.edges.lengths)
         keys = np.column_stack([example, trees.edges.matrix + 0.0])  # -0.0 is 0.0
         distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
-        kind_offsets = np.searchsorted(distinct[:, 0], np.arange(len(nodes.offsets)))
-        kind[children] = inverse.ravel() - kind_offsets[example]
+        kind_starts = np.searchsorted(distinct[:, 0], np.arange(len(nodes.starts)))
+        kind[children] = inverse.ravel() - kind_starts[example]
         distinct[:, 0] = 1  # a feature of every edge, in place of the tree
         return TreeProblem(
             features=self.features(nodes, self.node_pairs, with_grams=with_grams),
-            edge_features=self.features(Rows(distinct, kind_offsets), self.edge_pairs, with_grams=with_grams),
-            offsets=nodes.offsets.astype(np.int64),
-            kind_offsets=kind_offsets.astype(np.int64),
+            edge_features=self.features(Rows(distinct, kind_starts), self.edge_pairs, with_grams=with_grams),
+            starts=nodes.starts.astype(np.int64),
+            kind_starts=kind_starts.astype(np.int64),
             parent=parent.astype(np.int32),
             kind=kind.astype(np.int32),
-            order=children_first(parent, nodes.offsets).astype(np.int32),
+            order=children_first(parent, nodes.starts).astype(np.int32),
             labels=labels.astype(np.int32),
             node_cost=scales.astype(self.dtype),
             cost_matrix=np.ascontiguousarray(costs, self.dtype),
@@ -166,7 +166,7 @@ class TreeEncoder(NodeEdgeEncoder):
         )
 
     def layout(self, problem: TreeProblem) -> tuple[Any, ...]:
-        return problem.offsets, problem.parent, problem.kind, problem.kind_offsets, problem.penalty
+        return problem.starts, problem.parent, problem.kind, problem.kind_starts, problem.penalty
 
     def names(self, w: np.ndarray) -> Bunch:
         emissions, biases, edges = self.tables(w, 1 + self.n_edge_features)
@@ -202,8 +202,8 @@ def label_penalties(X: list[Tree], nodes: Rows, classes: np.ndarray, dtype: Any)
     if all(sets is None for sets in allowed):
         return np.zeros((0, len(classes)), dtype)
     index = {label: k for k, label in enumerate(classes.tolist())}
-    penalty = np.zeros((nodes.offsets[-1], len(classes)), dtype)
-    for i, (sets, lo, length) in enumerate(zip(allowed, nodes.offsets[:-1], nodes.lengths, strict=True)):
+    penalty = np.zeros((nodes.starts[-1], len(classes)), dtype)
+    for i, (sets, lo, length) in enumerate(zip(allowed, nodes.starts[:-1], nodes.lengths, strict=True)):
         if sets is None:
             continue
         if not isinstance(sets, Sequence) or len(sets) != length:

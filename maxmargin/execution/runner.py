@@ -57,7 +57,7 @@ class Runner:
         self.problem = bind(problem)
         self.n_best = n_best
         self.part_sizes = part_sizes(problem)
-        self.output_sizes = np.diff(self.problem.truth.start)
+        self.output_sizes = np.diff(self.problem.truth.starts)
         self.n = len(self.output_sizes)
         self.dtype = new_weights(problem).dtype
         self.ranges = Ranges(self.part_sizes, count_threads(n_jobs))

@@ -94,7 +94,7 @@ def spread_dense(features, weights, lo, hi, delta, scale):
 
 @implements(squared_norm_rows, DenseFeatures)
 def squared_norm_dense(features, i, lo, hi, delta, buffer):
-    if features.gram.start[i] >= 0:
+    if features.gram.at[i] >= 0:
         return gram_squared_norm(features.gram, i, hi - lo, delta)
     spread_rows(features, buffer, lo, hi, delta, 1.0)
     total = 0.0
@@ -130,12 +130,12 @@ def clear_dense_row(features, t, dense):
 
 
 @implements(with_gram, DenseFeatures)
-def dense_with_gram(features, offsets, width):
-    return features._replace(gram=gram_blocks(features, offsets, np.diff(offsets) * width, width))
+def dense_with_gram(features, starts, width):
+    return features._replace(gram=gram_blocks(features, starts, np.diff(starts) * width, width))
 
 
 @implements(fill_gram, DenseFeatures)
-def fill_dense_gram(features, offsets, start, values, width):
-    for i in np.flatnonzero(start >= 0):
-        rows = features.rows[offsets[i] : offsets[i + 1]].astype(np.float64)
-        values[start[i] : start[i] + folded_size(len(rows))] += folded(rows @ rows.T)
+def fill_dense_gram(features, starts, at, values, width):
+    for i in np.flatnonzero(at >= 0):
+        rows = features.rows[starts[i] : starts[i + 1]].astype(np.float64)
+        values[at[i] : at[i] + folded_size(len(rows))] += folded(rows @ rows.T)

@@ -124,10 +124,10 @@ class KernelFeatures(NamedTuple):
 
 
 def kernel_features(
-    rows: np.ndarray, extra: np.ndarray, offsets: np.ndarray, n_labels: int, shape: Shape, n_kept: int
+    rows: np.ndarray, extra: np.ndarray, starts: np.ndarray, n_labels: int, shape: Shape, n_kept: int
 ) -> KernelFeatures:
     """Features of dense rows, of which up to `n_kept` rows of the Gram matrix are kept."""
-    blocks = [Kernel(shape)(rows[lo:hi], rows[lo:hi]) + extra[lo:hi] @ extra[lo:hi].T for lo, hi in pairwise(offsets)]
+    blocks = [Kernel(shape)(rows[lo:hi], rows[lo:hi]) + extra[lo:hi] @ extra[lo:hi].T for lo, hi in pairwise(starts)]
     n, n_kept = len(rows), min(n_kept, len(rows))
     features = KernelFeatures(
         rows=np.ascontiguousarray(rows),
@@ -149,10 +149,10 @@ def kernel_features(
     return features
 
 
-def whole_gram_features(gram: np.ndarray, extra: np.ndarray, offsets: np.ndarray, n_labels: int) -> KernelFeatures:
+def whole_gram_features(gram: np.ndarray, extra: np.ndarray, starts: np.ndarray, n_labels: int) -> KernelFeatures:
     """Features of a Gram matrix that is known."""
     gram = np.ascontiguousarray(gram + extra @ extra.T, extra.dtype)
-    blocks = [gram[lo:hi, lo:hi] for lo, hi in pairwise(offsets)]
+    blocks = [gram[lo:hi, lo:hi] for lo, hi in pairwise(starts)]
     n, nothing = len(gram), np.empty((0, 0), gram.dtype)
     return KernelFeatures(
         rows=nothing,
@@ -251,7 +251,7 @@ def squared_norm_kernel(features, i, lo, hi, delta, buffer):
 
 @implements(squared_sums, KernelFeatures)
 def squared_sums_of_kernel(features, counts):
-    return np.add.reduceat(np.abs(features.gram.values), features.gram.start)
+    return np.add.reduceat(np.abs(features.gram.values), features.gram.at)
 
 
 # --- in Python ------------------------------------------------------------------------------------------------------

@@ -53,13 +53,13 @@ def clear_row(features, t, dense):
 
 
 @generic
-def fill_gram(features, offsets, start, values, width):
-    """Add the folded Gram matrix of each example i whose start[i] >= 0 to what is there; called from Python only."""
+def fill_gram(features, starts, at, values, width):
+    """Add the folded Gram matrix of each example i whose at[i] >= 0 to what is there; called from Python only."""
 
 
 @generic
-def with_gram(features, offsets, width):
-    """The features with the Gram matrices that are worth it, of examples with the rows offsets[i]:offsets[i + 1].
+def with_gram(features, starts, width):
+    """The features with the Gram matrices that are worth it, of examples with the rows starts[i]:starts[i + 1].
 
     `width` is the number of features; called from Python only.
     """
@@ -71,10 +71,10 @@ def as_matrix(features, n_rows):
 
 
 class Gram(NamedTuple):
-    """Gram matrices of the examples that have one, folded and flat; `start` is -1 for the others."""
+    """Gram matrices of the examples that have one, folded and flat; `at` is -1 for the others."""
 
     values: np.ndarray
-    start: np.ndarray
+    at: np.ndarray
 
 
 def folded(matrix: np.ndarray) -> np.ndarray:
@@ -103,7 +103,7 @@ def gram_squared_norm(gram, i, n, delta):
     In float32, products are exact for differences of two outputs, but rounded for others. Where the terms almost
     cancel, they are summed again in float64.
     """
-    p = gram.start[i]
+    p = gram.at[i]
     total = 0.0
     magnitude = 0.0
     for t in range(n):
@@ -119,7 +119,7 @@ def gram_squared_norm(gram, i, n, delta):
         p += t + 1
     if delta.itemsize == 4 and total < 1e-3 * magnitude:
         total = 0.0
-        p = gram.start[i]
+        p = gram.at[i]
         for t in range(n):
             for u in range(t + 1):
                 dot64 = 0.0
@@ -135,10 +135,10 @@ def full_table(features, n_features, n_labels):
     return n_features, n_labels
 
 
-def rows_of(offsets: np.ndarray) -> sp.csr_array:
-    """How often each example has each row, (n, rows): once from offsets[i] to offsets[i + 1]."""
-    n_rows = int(offsets[-1])
-    return sp.csr_array((np.ones(n_rows), np.arange(n_rows), offsets), shape=(len(offsets) - 1, n_rows))
+def rows_of(starts: np.ndarray) -> sp.csr_array:
+    """How often each example has each row, (n, rows): once from starts[i] to starts[i + 1]."""
+    n_rows = int(starts[-1])
+    return sp.csr_array((np.ones(n_rows), np.arange(n_rows), starts), shape=(len(starts) - 1, n_rows))
 
 
 @generic
@@ -159,7 +159,7 @@ def squared_sums_of_rows(features, counts):
 def norm_buffer(features: Any, n_features: int, n_labels: int, dtype: Any) -> np.ndarray:
     """The buffer of `squared_norm_rows`, of the shape of the weights; empty where every example has its Gram matrix."""
     rows, columns = weight_shape(features, n_features, n_labels)
-    has_grams = hasattr(features, "gram") and bool(np.all(features.gram.start >= 0))
+    has_grams = hasattr(features, "gram") and bool(np.all(features.gram.at >= 0))
     return aligned((0 if has_grams else rows, columns), dtype)
 
 
@@ -168,21 +168,21 @@ def needs_gram(lengths: np.ndarray, n_entries: np.ndarray) -> np.ndarray:
     return lengths**2 <= 1.5 * n_entries
 
 
-def gram_blocks(features: Any, offsets: np.ndarray, n_entries: np.ndarray, width: int) -> Gram:
+def gram_blocks(features: Any, starts: np.ndarray, n_entries: np.ndarray, width: int) -> Gram:
     """Compute the Gram matrices of the examples that are to have one, in float64.
 
     Parameters
     ----------
     features : features without Gram matrices
-    offsets : (n + 1,) the rows of example i are offsets[i]:offsets[i + 1]
+    starts : (n + 1,) the rows of example i are starts[i]:starts[i + 1]
     n_entries : (n,) the number of stored entries of each example
     width : the number of features
     """
-    lengths = np.diff(offsets)
+    lengths = np.diff(starts)
     wanted = needs_gram(lengths, n_entries)
     sizes = np.where(wanted, folded_size(lengths), 0)
     ends = np.cumsum(sizes)
-    start = np.where(wanted, ends - sizes, -1)
+    at = np.where(wanted, ends - sizes, -1)
     values = np.zeros(int(ends[-1]) if len(ends) else 0)
-    fill_gram(features, offsets, start, values, width)
-    return Gram(values, start)
+    fill_gram(features, starts, at, values, width)
+    return Gram(values, at)

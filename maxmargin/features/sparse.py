@@ -190,7 +190,7 @@ def spread_block(features, weights, begin, end, delta, t, c0, step):
 
 @implements(squared_norm_rows, SparseFeatures, BinaryFeatures)
 def squared_norm_sparse(features, i, lo, hi, delta, buffer):
-    if features.gram.start[i] >= 0:
+    if features.gram.at[i] >= 0:
         return gram_squared_norm(features.gram, i, hi - lo, delta)
     spread_rows(features, buffer, lo, hi, delta, 1.0)
     total = 0.0
@@ -228,25 +228,25 @@ def clear_sparse_row(features, t, dense):
 
 
 @implements(with_gram, SparseFeatures, BinaryFeatures)
-def sparse_with_gram(features, offsets, width):
-    return features._replace(gram=gram_blocks(features, offsets, np.diff(features.indptr[offsets]), width))
+def sparse_with_gram(features, starts, width):
+    return features._replace(gram=gram_blocks(features, starts, np.diff(features.indptr[starts]), width))
 
 
 @implements(fill_gram, SparseFeatures, BinaryFeatures)
-def fill_sparse_gram(features, offsets, start, values, width):
-    multiply_rows(features, offsets, start, values, np.zeros(width))
+def fill_sparse_gram(features, starts, at, values, width):
+    multiply_rows(features, starts, at, values, np.zeros(width))
 
 
 @loop
-def multiply_rows(features, offsets, start, values, dense):
+def multiply_rows(features, starts, at, values, dense):
     """As `fill_gram`; `dense` holds zeros, before and after."""
-    for i in range(start.size):
-        if start[i] < 0:
+    for i in range(at.size):
+        if at[i] < 0:
             continue
-        p = start[i]
-        for t in range(offsets[i], offsets[i + 1]):
+        p = at[i]
+        for t in range(starts[i], starts[i + 1]):
             add_row(features, t, 1.0, dense)
-            for u in range(offsets[i], t + 1):
+            for u in range(starts[i], t + 1):
                 values[p] += (1 if u == t else 2) * dot_row(features, u, dense)
                 p += 1
             clear_row(features, t, dense)

@@ -189,7 +189,7 @@ def spread_observed_block(features, weights, begin, end, delta, t, c0, step):
 @implements(squared_norm_rows, SplitFeatures)
 def squared_norm_split(features, i, lo, hi, delta, buffer):
     """With a Gram matrix an upper bound: it is that of directions in which all pairs have a weight."""
-    if features.gram.start[i] >= 0:
+    if features.gram.at[i] >= 0:
         return gram_squared_norm(features.gram, i, hi - lo, delta)
     spread_rows(features, buffer, lo, hi, delta, 1.0)
     frequent, rare = features.frequent, features.rare
@@ -209,13 +209,13 @@ def squared_norm_split(features, i, lo, hi, delta, buffer):
 
 
 @implements(with_gram, SplitFeatures)
-def split_with_gram(features, offsets, width):
+def split_with_gram(features, starts, width):
     """Of all examples: it is cheaper than the sums of both parts, but for very long ones."""
-    lengths = np.diff(offsets)
+    lengths = np.diff(starts)
     is_short, sizes = lengths <= LONG, folded_size(lengths)
     ends = np.cumsum(np.where(is_short, sizes, 0))
-    start = np.where(is_short, ends - sizes, -1)
+    at = np.where(is_short, ends - sizes, -1)
     values = np.zeros(int(ends[-1]), np.float32)
-    fill_gram(features.frequent, offsets, start, values, len(features.is_observed))
-    fill_gram(features.rare, offsets, start, values, features.labels.size)
-    return features._replace(gram=Gram(values, start))
+    fill_gram(features.frequent, starts, at, values, len(features.is_observed))
+    fill_gram(features.rare, starts, at, values, features.labels.size)
+    return features._replace(gram=Gram(values, at))

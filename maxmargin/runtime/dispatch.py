@@ -203,7 +203,7 @@ class Bound:
         self.truth = truth
         self.table: FunctionTable | None = None
         if runs_compiled(problem):
-            numbers = len(truth.start) - 1, truth.values.ctypes.data, truth.start.ctypes.data
+            numbers = len(truth.starts) - 1, truth.values.ctypes.data, truth.starts.ctypes.data
             self.table = FunctionTable(problem, PROBLEM, dtype, numbers, truth)
 
     def sibling(self, problem: Any) -> Bound:

@@ -31,9 +31,9 @@ def toy_chains(
 ) -> ChainProblem:
     """A small chain problem with Hamming costs and labels that follow the features, on which checks run fast."""
     rng = np.random.default_rng(random_state)
-    offsets = starts_of(rng.integers(1, max_length + 1, n))
-    n_tokens = int(offsets[-1])
-    rows = Rows(rng.normal(size=(n_tokens, n_features)), offsets)
+    starts = starts_of(rng.integers(1, max_length + 1, n))
+    n_tokens = int(starts[-1])
+    rows = Rows(rng.normal(size=(n_tokens, n_features)), starts)
     signal = rows.matrix @ rng.normal(size=(n_features, n_labels))
     labels = np.argmax(signal + rng.normal(size=signal.shape), axis=1)
     encoder = ChainEncoder(

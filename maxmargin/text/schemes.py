@@ -65,11 +65,11 @@ class Spans(NamedTuple):
 
 
 class Tagging(NamedTuple):
-    """The tags of all sequences, in one row: tokens offsets[i]:offsets[i + 1] are those of sequence i."""
+    """The tags of all sequences, in one row: tokens starts[i]:starts[i + 1] are those of sequence i."""
 
     distinct: list[str]
     codes: np.ndarray  # (N,) into `distinct`
-    offsets: np.ndarray
+    starts: np.ndarray
 
     def spans(self) -> Spans:
         """The entities, as conlleval reads them, of tags of any scheme and of tags that break its rules.
@@ -79,7 +79,7 @@ class Tagging(NamedTuple):
         parts = [tag.partition("-") for tag in self.distinct]
         prefix, kind = (np.array([part[k] for part in parts])[self.codes] for k in (0, 2))
         before = np.concatenate([[OUTSIDE], prefix[:-1]])
-        before[self.offsets[:-1][np.diff(self.offsets) > 0]] = OUTSIDE
+        before[self.starts[:-1][np.diff(self.starts) > 0]] = OUTSIDE
         is_inside = prefix != OUTSIDE
         begins = is_inside & (np.isin(prefix, [*"BSU"]) | np.isin(before, [*"OELSU"]) | (kind != np.roll(kind, 1)))
         ends = is_inside & np.append(begins[1:] | ~is_inside[1:], True)
@@ -103,15 +103,15 @@ def read_tags(y: Any, name: str = "y") -> Tagging:
     """Check that sequences are of tags, of some scheme, and put them in one row."""
     numbers: dict[str, int] = {}
     codes: list[int] = []
-    offsets = [0]
+    starts = [0]
     for i, tags in enumerate(sequences_of(y, name)):
         for t, tag in enumerate(tags):
             if not isinstance(tag, str) or (tag not in numbers and not is_tag(tag)):
                 kinds = "tags are O, or one of B, I, E, S, L and U with a type, such as B-PER"
                 raise TagError(name, i, t, f"has {shown(tag)} at position {t}, but {kinds}")
             codes.append(numbers.setdefault(tag, len(numbers)))
-        offsets.append(len(codes))
-    return Tagging([*numbers], np.array(codes, np.int64), np.array(offsets))
+        starts.append(len(codes))
+    return Tagging([*numbers], np.array(codes, np.int64), np.array(starts))
 
 
 def sequences_of(y: Any, name: str) -> Iterator[list[Any]]:
@@ -148,8 +148,8 @@ def breaks(tagging: Tagging, scheme: str) -> tuple[np.ndarray, np.ndarray]:
     """Sequences and positions of tags that may not follow the one before; the end is the position after the last."""
     table = scheme_table(tagging.distinct, scheme)
     table[:, :-1] &= np.array([tag[0] in SCHEMES[scheme].prefixes for tag in tagging.distinct], bool)
-    borders = tagging.offsets + np.arange(len(tagging.offsets))  # before, between and after the sequences, in one row
-    row = np.insert(tagging.codes, tagging.offsets, len(tagging.distinct))
+    borders = tagging.starts + np.arange(len(tagging.starts))  # before, between and after the sequences, in one row
+    row = np.insert(tagging.codes, tagging.starts, len(tagging.distinct))
     broken = np.flatnonzero(~table[row[:-1], row[1:]])
     sequences = np.searchsorted(borders, broken, side="right") - 1
     return sequences, broken - borders[sequences]
@@ -157,7 +157,7 @@ def breaks(tagging: Tagging, scheme: str) -> tuple[np.ndarray, np.ndarray]:
 
 def broken_rule(tagging: Tagging, scheme: str, i: int, t: int, name: str = "y") -> TagError:
     """What is wrong at one of the `breaks`."""
-    tags = [tagging.distinct[code] for code in tagging.codes[tagging.offsets[i] : tagging.offsets[i + 1]]]
+    tags = [tagging.distinct[code] for code in tagging.codes[tagging.starts[i] : tagging.starts[i + 1]]]
     if t < len(tags) and tags[t][0] not in SCHEMES[scheme].prefixes:
         return TagError(name, i, t, f"has {shown(tags[t])} at position {t}, which is no tag of {scheme}")
     if t == 0:
@@ -254,11 +254,11 @@ def find_entities(y: Any) -> list[list[Entity]]:
     """
     tagging = read_tags(y)
     spans = tagging.spans()
-    cuts = np.searchsorted(spans.start, tagging.offsets)
+    cuts = np.searchsorted(spans.start, tagging.starts)
     found = [*zip(spans.start.tolist(), spans.end.tolist(), spans.type.tolist(), strict=True)]
     return [
         [Entity(start - first, end - first, kind) for start, end, kind in found[lo:hi]]
-        for first, (lo, hi) in zip(tagging.offsets.tolist(), pairwise(cuts.tolist()), strict=False)
+        for first, (lo, hi) in zip(tagging.starts.tolist(), pairwise(cuts.tolist()), strict=False)
     ]
 
 

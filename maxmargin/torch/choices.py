@@ -56,17 +56,17 @@ class Candidates(Potentials):
         return torch.as_tensor(np.concatenate(rows).astype(np.int64))
 
     def problem(self, y: Any, cost: Any, dtype: Any) -> CandidateProblem:
-        offsets, n = self.rows.offsets, self.n
+        starts, n = self.rows.starts, self.n
         labels = np.zeros(n, np.int64) if y is None else as_integers("y", y, (n,))
         is_missing = (labels < 0) | (labels >= self.rows.lengths)
         if is_missing.any():
             i = int(np.flatnonzero(is_missing)[0])
             raise ValueError(f"y[{i}] is {labels[i]}, but batch entry {i} has {self.rows.lengths[i]} candidates.")
-        truth = offsets[:-1] + labels
+        truth = starts[:-1] + labels
         if y is None:
-            costs = np.zeros(offsets[-1])
+            costs = np.zeros(starts[-1])
         elif cost is None:
-            costs = np.ones(offsets[-1])
+            costs = np.ones(starts[-1])
             costs[truth] = 0
         else:
             costs = _costs("cost", cost, self.rows, tuple(self.scores.shape))
@@ -77,7 +77,7 @@ class Candidates(Potentials):
                 )
         return CandidateProblem(
             features=ConstantFeatures(),
-            offsets=offsets,
+            starts=starts,
             labels=labels.astype(np.int32),
             costs=costs.astype(dtype),
             n_features=1,
@@ -155,7 +155,7 @@ class GraphCuts(Potentials):
             self.ends = np.concatenate(
                 [check_ends(piece, f"batch entry {i}", size) for i, (piece, size) in enumerate(pieces)]
             )
-        self.edge_offsets = starts_of(counts)
+        self.edge_starts = starts_of(counts)
         self.edge_lengths = None if self.rows.is_padded else counts
         if bool((penalties < 0).any()):
             raise ValueError("penalties must not be negative: with other edges, the best labels are no minimum cut.")
@@ -185,21 +185,21 @@ class GraphCuts(Potentials):
         return self.rows.arrange(rows)
 
     def problem(self, y: Any, cost: Any, dtype: Any) -> GraphCutProblem:
-        offsets = self.rows.offsets
-        labels = np.zeros(offsets[-1], np.int64) if y is None else self.rows.pick("y", y)
-        check_labels(labels, 2, offsets)
-        costs = np.full(offsets[-1], float(y is not None))
+        starts = self.rows.starts
+        labels = np.zeros(starts[-1], np.int64) if y is None else self.rows.pick("y", y)
+        check_labels(labels, 2, starts)
+        costs = np.full(starts[-1], float(y is not None))
         if cost is not None:
             costs = _costs("cost", cost, self.rows, tuple(self.nodes.shape))
         return GraphCutProblem(
             features=ConstantFeatures(),
             edge_features=ConstantFeatures(),
-            offsets=offsets,
-            edge_offsets=self.edge_offsets,
+            starts=starts,
+            edge_starts=self.edge_starts,
             ends=self.ends.astype(np.int32),
             labels=labels.astype(np.int32),
             cost=costs.astype(dtype),
-            **make_arcs(offsets, self.edge_offsets, self.ends)._asdict(),
+            **make_arcs(starts, self.edge_starts, self.ends)._asdict(),
             n_features=1,
             n_edge_features=1,
         )
@@ -263,11 +263,11 @@ class Matchings(Potentials):
         if cost is not None:
             raise ValueError("cost must be None for matchings: a wrong link costs 1, a missing one, too.")
         lefts, rights = self.sides.T
-        offsets, pairs = self.rows.offsets, lefts * rights
-        matches = np.full(offsets[-1], -1) if y is None else self.rows.pick("y", y)
+        starts, pairs = self.rows.starts, lefts * rights
+        matches = np.full(starts[-1], -1) if y is None else self.rows.pick("y", y)
         blocks = []
         for i in range(self.n):
-            match, links = matches[offsets[i] : offsets[i + 1]], np.ones((lefts[i], rights[i]))
+            match, links = matches[starts[i] : starts[i + 1]], np.ones((lefts[i], rights[i]))
             linked = match[match >= 0]
             if (match < -1).any() or (match >= rights[i]).any() or len(set(linked.tolist())) < linked.size:
                 raise ValueError(
@@ -279,8 +279,8 @@ class Matchings(Potentials):
         costs = np.concatenate(blocks) if y is not None else np.zeros(int((pairs + lefts).sum()))
         return MatchingProblem(
             features=ConstantFeatures(),
-            pair_offsets=starts_of(pairs),
-            left_offsets=offsets,
+            pair_starts=starts_of(pairs),
+            left_starts=starts,
             n_right=np.ascontiguousarray(rights),
             matches=matches.astype(np.int32),
             costs=costs.astype(dtype),

@@ -192,7 +192,7 @@ def decode(potentials: Potentials, *, n_jobs: int | None = None) -> Tensor:
     batch = Batch(potentials, n_jobs=n_jobs)
     outputs = new_blocks(batch.runner.output_sizes, np.int32)
     batch.run(loops.best, batch.array(batch.flat), *batch.segments, batch.runner.part_sizes, outputs)
-    return potentials.arranged(np.split(outputs.values, outputs.start[1:-1])).to(batch.flat.device)
+    return potentials.arranged(np.split(outputs.values, outputs.starts[1:-1])).to(batch.flat.device)
 
 
 @untraced
@@ -222,7 +222,7 @@ def topk(potentials: Potentials, k: int, *, n_jobs: int | None = None) -> tuple[
     values = np.zeros((n, k))
     args = *batch.segments, batch.runner.part_sizes, outputs, values, counts
     batch.run(loops.best_k, batch.array(batch.flat), *args)
-    tables = [block.reshape(k, -1) for block in np.split(outputs.values, outputs.start[1:-1])]
+    tables = [block.reshape(k, -1) for block in np.split(outputs.values, outputs.starts[1:-1])]
     for table, count in zip(tables, counts, strict=True):
         table[count:] = -1
     rows = torch.stack([potentials.arranged([table[j] for table in tables]) for j in range(k)])

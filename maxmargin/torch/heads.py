@@ -106,9 +106,9 @@ class Head(nn.Module):
         return np.concatenate(parts).astype(np.float64)
 
 
-def _matrix(tensor: Tensor, offsets: np.ndarray) -> Rows:
+def _matrix(tensor: Tensor, starts: np.ndarray) -> Rows:
     """Features, (rows, F), as the library's rows."""
-    return Rows(tensor.detach().cpu().double().reshape(offsets[-1], -1).numpy(), offsets)
+    return Rows(tensor.detach().cpu().double().reshape(starts[-1], -1).numpy(), starts)
 
 
 def _with_rows(problem: Any, rows: Rows, dtype: Any, **options: Any) -> Any:
@@ -172,7 +172,7 @@ class ChainHead(Head):
         return [self.emissions.weight.T, self.emissions.bias, self.start, self.end, self.transitions]
 
     def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, lengths: Any = None) -> Any:
-        rows = append_biases(_matrix(potentials.rows.pack(features), potentials.rows.offsets))
+        rows = append_biases(_matrix(potentials.rows.pack(features), potentials.rows.starts))
         return _with_rows(problem, rows, dtype, with_grams=True)
 
 
@@ -211,7 +211,7 @@ class TreeHead(Head):
     def _with_features(
         self, potentials: Any, problem: Any, dtype: Any, features: Tensor, parents: Any, lengths: Any = None
     ) -> Any:
-        rows = append_constant(_matrix(potentials.rows.pack(features), potentials.rows.offsets))
+        rows = append_constant(_matrix(potentials.rows.pack(features), potentials.rows.starts))
         return _with_rows(problem, rows, dtype, with_grams=True)
 
 
@@ -236,7 +236,7 @@ class CandidateHead(ScoreHead):
         return Candidates(self.scores(features).squeeze(-1), lengths)
 
     def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, lengths: Any = None) -> Any:
-        rows = _matrix(potentials.rows.pack(features), potentials.rows.offsets)
+        rows = _matrix(potentials.rows.pack(features), potentials.rows.starts)
         return _with_rows(problem, rows, dtype)
 
 
@@ -309,8 +309,8 @@ class GraphCutHead(Head):
         of_edges = -edge_features
         if potentials.rows.is_padded and edge_features.ndim == 2:  # shared by all graphs
             of_edges = of_edges.repeat(potentials.n, 1)
-        nodes = append_constant(_matrix(potentials.rows.pack(features), problem.offsets))
-        by_edge = row_features(_matrix(of_edges, problem.edge_offsets), dtype, with_grams=True)
+        nodes = append_constant(_matrix(potentials.rows.pack(features), problem.starts))
+        by_edge = row_features(_matrix(of_edges, problem.edge_starts), dtype, with_grams=True)
         problem = problem._replace(edge_features=by_edge, n_edge_features=len(self.edges))
         return _with_rows(problem, nodes, dtype, with_grams=True)
 
@@ -337,5 +337,5 @@ class MatchingHead(ScoreHead):
 
     def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, sizes: Any = None) -> Any:
         pieces = [x[:n, :m].reshape(n * m, -1) for x, (n, m) in zip(features, potentials.sides.tolist(), strict=True)]
-        rows = _matrix(torch.cat(pieces), problem.pair_offsets)
+        rows = _matrix(torch.cat(pieces), problem.pair_starts)
         return _with_rows(problem, rows, dtype)

@@ -61,9 +61,9 @@ class Labellings(Potentials):
 
     def _labels_and_costs(self, y: Any, cost: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """True labels, costs of rows and the matrix of costs; zeros where there are none."""
-        lengths, offsets = self.rows.lengths, self.rows.offsets
-        labels = np.zeros(offsets[-1], np.int64) if y is None else self.rows.pick("y", y)
-        check_labels(labels, self.n_labels, offsets)
+        lengths, starts = self.rows.lengths, self.rows.starts
+        labels = np.zeros(starts[-1], np.int64) if y is None else self.rows.pick("y", y)
+        check_labels(labels, self.n_labels, starts)
         cost = None if y is None else "hamming" if cost is None else cost
         if isinstance(cost, Tensor):
             cost = cost.detach().cpu().numpy()
@@ -137,17 +137,17 @@ class Chains(Labellings):
     def problem(self, y: Any, cost: Any, dtype: Any) -> Any:
         labels, scales, matrix = self._labels_and_costs(y, cost, dtype)
         if self.has_steps:
-            offsets, steps = self.rows.offsets, self.rows.lengths - 1
+            starts, steps = self.rows.starts, self.rows.lengths - 1
             place = places_in(self.rows.lengths)
             is_last = np.zeros(len(place), bool)
-            is_last[offsets[1:] - 1] = True
-            kind_offsets = starts_of(steps)
+            is_last[starts[1:] - 1] = True
+            kind_starts = starts_of(steps)
             parent, kind = np.where(is_last, -1, place + 1), np.where(is_last, -1, place)
-            return make_trees(offsets, kind_offsets, parent, kind, place, labels, scales, matrix)
+            return make_trees(starts, kind_starts, parent, kind, place, labels, scales, matrix)
         return ChainProblem(
             features=ConstantFeatures(),
             transitions=ConstantFeatures(),
-            offsets=self.rows.offsets,
+            starts=self.rows.starts,
             labels=labels,
             token_cost=scales,
             cost_matrix=matrix,
@@ -184,22 +184,22 @@ class Trees(Labellings):
     def __init__(self, nodes: Tensor, parents: Any, pairs: Tensor, lengths: Any = None) -> None:
         check_tensors(nodes=nodes, pairs=pairs)
         self.rows = Rows("nodes", nodes, lengths, 1)
-        self.parents, offsets = parents, self.rows.offsets
+        self.parents, starts = parents, self.rows.starts
         self.parent = self.rows.pick("parents", parents)
         limits = np.repeat(self.rows.lengths, self.rows.lengths)
         is_wrong = (self.parent < -1) | (self.parent >= limits)
         if is_wrong.any():
             at = int(np.flatnonzero(is_wrong)[0])
-            i, node = locate(at, offsets)
+            i, node = locate(at, starts)
             raise ValueError(
                 f"parents names {self.parent[at]} at node {node} of batch entry {i}, which has {limits[at]} nodes."
             )
-        self.order = children_first(self.parent, offsets, "batch entry {}").astype(np.int32)
+        self.order = children_first(self.parent, starts, "batch entry {}").astype(np.int32)
         self.tensors = nodes, pairs.transpose(-1, -2)  # the library's tables are those of child and parent
         self._check_tables("pairs", pairs, self.rows.width)
         has_tables = pairs.ndim == 4
         n_tables = self.rows.lengths if has_tables else np.ones(self.n, np.int64)
-        self.kind_offsets = starts_of(n_tables)
+        self.kind_starts = starts_of(n_tables)
         own = places_in(self.rows.lengths) if has_tables else 0
         self.kind = np.where(self.parent < 0, -1, own)
         self._lay_out(n_tables, (self.rows.width or 0) if has_tables else 1)
@@ -223,12 +223,12 @@ class Trees(Labellings):
 
     def problem(self, y: Any, cost: Any, dtype: Any) -> TreeProblem:
         costs = self._labels_and_costs(y, cost, dtype)
-        return make_trees(self.rows.offsets, self.kind_offsets, self.parent, self.kind, self.order, *costs)
+        return make_trees(self.rows.starts, self.kind_starts, self.parent, self.kind, self.order, *costs)
 
 
 def make_trees(
-    offsets: np.ndarray,
-    kind_offsets: np.ndarray,
+    starts: np.ndarray,
+    kind_starts: np.ndarray,
     parent: np.ndarray,
     kind: np.ndarray,
     order: np.ndarray,
@@ -240,8 +240,8 @@ def make_trees(
     return TreeProblem(
         features=ConstantFeatures(),
         edge_features=ConstantFeatures(),
-        offsets=offsets,
-        kind_offsets=kind_offsets,
+        starts=starts,
+        kind_starts=kind_starts,
         parent=parent.astype(np.int32),
         kind=kind.astype(np.int32),
         order=order.astype(np.int32),

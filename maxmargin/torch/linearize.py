@@ -62,7 +62,7 @@ class ScoreMap:
         joined, outputs, costs = join(examples, y, cost)
         self.problem = joined.problem(outputs, costs, self.dtype)
         self.counted = [_counted(example) for example in examples]
-        self.start = starts_of(part_sizes(self.problem))
+        self.starts = starts_of(part_sizes(self.problem))
         self.n_weights = sum(parameter.numel() for parameter in self.parameters.values())
 
     def _example(self, i: int, parameters: Any = None) -> Potentials:
@@ -97,17 +97,17 @@ class ScoreMap:
 
     def derivatives(self, max_bytes: float = np.inf) -> np.ndarray:
         """The derivatives of the potentials of all parts, (sum of parts, d), at the parameters of the network."""
-        n_bytes = int(self.start[-1]) * self.n_weights * self.dtype.itemsize
+        n_bytes = int(self.starts[-1]) * self.n_weights * self.dtype.itemsize
         if n_bytes > max_bytes:
             raise ValueError(
-                f"The derivatives of {self.start[-1]} potentials by {self.n_weights} parameters would take "
+                f"The derivatives of {self.starts[-1]} potentials by {self.n_weights} parameters would take "
                 f"{n_bytes:,} bytes, but max_bytes is {max_bytes:,.0f}: hold the parameters of lower layers fixed, "
                 "take fewer examples, or allow for more."
             )
-        rows = np.zeros((int(self.start[-1]), self.n_weights), self.dtype)
+        rows = np.zeros((int(self.starts[-1]), self.n_weights), self.dtype)
         detached = {name: parameter.detach() for name, parameter in self.parameters.items()}
         for i in range(self.n):
-            rows[self.start[i] : self.start[i + 1]] = self._derivatives(i, detached)
+            rows[self.starts[i] : self.starts[i + 1]] = self._derivatives(i, detached)
         return rows
 
     def _derivatives(self, i: int, parameters: dict[str, Tensor]) -> np.ndarray:
@@ -122,7 +122,7 @@ class ScoreMap:
         else:
             places = self.places[i]
             tables = jacrev(lambda known: _parts(self._example(i, known), places))(parameters)
-            size = int(self.start[i + 1] - self.start[i])
+            size = int(self.starts[i + 1] - self.starts[i])
             found = torch.cat([table.reshape(size, -1) for table in tables.values()], dim=1)
         return found.detach().cpu().numpy()
 
@@ -132,9 +132,9 @@ class ScoreMap:
         The offset of the true output is taken off all outputs alike, so that it has none.
         """
         scores, runner = np.zeros((self.n, 1)), Runner(self.problem)
-        sizes = np.diff(self.start)[:, np.newaxis]
+        sizes = np.diff(self.starts)[:, np.newaxis]
         args = (
-            np.ascontiguousarray(self.start[:-1])[:, np.newaxis],
+            np.ascontiguousarray(self.starts[:-1])[:, np.newaxis],
             sizes,
             runner.part_sizes,
             all_true_outputs(self.problem),
@@ -142,7 +142,7 @@ class ScoreMap:
         runner.run(score_outputs, potentials.astype(self.dtype), *args, np.ones(self.n, np.int64), scores)
         offset = potentials.astype(np.float64)
         for i, (n_parts, n_held) in enumerate(self.counted):
-            offset[self.start[i] : self.start[i] + n_parts] -= scores[i, 0] / n_held
+            offset[self.starts[i] : self.starts[i] + n_parts] -= scores[i, 0] / n_held
         return linearized(self.problem, derivatives, offset.astype(self.dtype))
 
 

@@ -63,7 +63,7 @@ def scatter(flat, starts, sizes, i, delta, scale):
 def attain_losses(problem, flat, loss, starts, sizes, is_relative, means, values, lo, hi, scratch):
     """values[i] = h_i, and the mean parts at which it is attained; less those of the true output, if relative."""
     for i in range(lo, hi):
-        mu = means.values[means.start[i] : means.start[i + 1]]
+        mu = means.values[means.starts[i] : means.starts[i + 1]]
         theta = scratch.theta[: mu.size]
         if not load(flat, starts, sizes, i, theta):
             return PROBLEMS * i + BEYOND_REACH
@@ -87,14 +87,14 @@ def attain_losses(problem, flat, loss, starts, sizes, is_relative, means, values
 def spread_means(problem, out, means, scale, starts, sizes, lo, hi, scratch):
     """Out += sum_i scale_i mu_i, each part where its potential lies."""
     for i in range(lo, hi):
-        scatter(out, starts, sizes, i, means.values[means.start[i] : means.start[i + 1]], scale[i])
+        scatter(out, starts, sizes, i, means.values[means.starts[i] : means.starts[i + 1]], scale[i])
 
 
 @loop
 def products(problem, flat, means, starts, sizes, values, lo, hi, scratch):
     """values[i] = <theta_i, mu_i>, for numbers theta that lie as potentials do."""
     for i in range(lo, hi):
-        mu = means.values[means.start[i] : means.start[i + 1]]
+        mu = means.values[means.starts[i] : means.starts[i + 1]]
         theta = scratch.theta[: mu.size]
         gather(flat, starts, sizes, i, theta)
         total = 0.0
@@ -148,7 +148,7 @@ def best(problem, flat, starts, sizes, n_parts, outputs, lo, hi, scratch):
         theta = scratch.theta[: n_parts[i]]
         if not load(flat, starts, sizes, i, theta):
             return PROBLEMS * i + BEYOND_REACH
-        y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+        y = outputs.values[outputs.starts[i] : outputs.starts[i + 1]]
         if max_oracle(problem, i, theta, y, scratch.work) < IMPOSSIBLE / 2:
             return PROBLEMS * i + NO_OUTPUT
     return FINE
@@ -162,7 +162,7 @@ def best_k(problem, flat, starts, sizes, n_parts, outputs, values, counts, lo, h
         theta = scratch.theta[: n_parts[i]]
         if not load(flat, starts, sizes, i, theta):
             return PROBLEMS * i + BEYOND_REACH
-        rows = matrix(outputs.values, outputs.start[i], k, (outputs.start[i + 1] - outputs.start[i]) // k)
+        rows = matrix(outputs.values, outputs.starts[i], k, (outputs.starts[i + 1] - outputs.starts[i]) // k)
         count = topk_oracle(problem, i, theta, rows, values[i], EVERY, scratch.work)
         while count > 0 and values[i, count - 1] < IMPOSSIBLE / 2:
             count -= 1
@@ -180,7 +180,7 @@ def score_outputs(problem, flat, starts, sizes, n_parts, outputs, counts, values
         theta = scratch.theta[: n_parts[i]]
         if not load(flat, starts, sizes, i, theta):
             return PROBLEMS * i + BEYOND_REACH
-        rows = matrix(outputs.values, outputs.start[i], k, (outputs.start[i + 1] - outputs.start[i]) // k)
+        rows = matrix(outputs.values, outputs.starts[i], k, (outputs.starts[i + 1] - outputs.starts[i]) // k)
         for j in range(counts[i]):
             values[i, j] = score_output(problem, i, theta, rows[j])
     return FINE
@@ -193,7 +193,7 @@ def spread_outputs(problem, out, outputs, counts, scale, starts, sizes, n_parts,
     for i in range(lo, hi):
         delta = scratch.delta[: n_parts[i]]
         clear(delta)
-        rows = matrix(outputs.values, outputs.start[i], k, (outputs.start[i + 1] - outputs.start[i]) // k)
+        rows = matrix(outputs.values, outputs.starts[i], k, (outputs.starts[i + 1] - outputs.starts[i]) // k)
         for j in range(counts[i]):
             add_output(problem, i, rows[j], scale[i, j], delta)
         scatter(out, starts, sizes, i, delta, 1.0)

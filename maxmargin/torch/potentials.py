@@ -90,12 +90,12 @@ def as_integers(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def check_labels(labels: np.ndarray, n_labels: int, offsets: np.ndarray) -> None:
+def check_labels(labels: np.ndarray, n_labels: int, starts: np.ndarray) -> None:
     """Raise unless the true labels of all examples are 0 to n_labels - 1."""
     is_missing = (labels < 0) | (labels >= n_labels)
     if is_missing.any():
         at = int(np.flatnonzero(is_missing)[0])
-        i, place = locate(at, offsets)
+        i, place = locate(at, starts)
         raise ValueError(f"y holds {labels[at]} at position {place} of batch entry {i}, beyond 0 to {n_labels - 1}.")
 
 
@@ -147,10 +147,10 @@ class Rows:
         if is_wrong.any():
             i = int(np.flatnonzero(is_wrong)[0])
             raise ValueError(f"lengths[{i}] is {self.lengths[i]}, but must be 1 to {most}, the rows of {name}.")
-        self.offsets = starts_of(self.lengths)
-        if not self.is_padded and self.offsets[-1] != most:
-            raise ValueError(f"lengths add up to {self.offsets[-1]}, but {name} has {most} rows.")
-        self.first = shape[1] * np.arange(n) if self.is_padded else self.offsets[:-1]  # rows, in the flat tensor
+        self.starts = starts_of(self.lengths)
+        if not self.is_padded and self.starts[-1] != most:
+            raise ValueError(f"lengths add up to {self.starts[-1]}, but {name} has {most} rows.")
+        self.first = shape[1] * np.arange(n) if self.is_padded else self.starts[:-1]  # rows, in the flat tensor
 
     @property
     def n(self) -> int:
@@ -160,12 +160,12 @@ class Rows:
     @property
     def all(self) -> np.ndarray:
         """All rows of all examples, in the flat tensor."""
-        return np.arange(self.offsets[-1]) + np.repeat(self.first - self.offsets[:-1], self.lengths)
+        return np.arange(self.starts[-1]) + np.repeat(self.first - self.starts[:-1], self.lengths)
 
     def pick(self, name: str, values: Any) -> np.ndarray:
         """Integers of all rows of all examples, one after the other; of padding they may be anything."""
         if not self.is_padded:
-            return as_integers(name, values, (int(self.offsets[-1]),))
+            return as_integers(name, values, (int(self.starts[-1]),))
         return as_integers(name, values, (self.n, self.width)).ravel()[self.all]  # type: ignore[arg-type]
 
     def pack(self, tensor: Tensor) -> Tensor:

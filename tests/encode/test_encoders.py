@@ -32,7 +32,7 @@ def task(words):
 def test_training_and_prediction_encode_alike(words, task):
     X, y = words
     again = task.encoder.problem(X, y)
-    for name in ("offsets", "labels", "penalty"):
+    for name in ("starts", "labels", "penalty"):
         assert np.array_equal(getattr(again, name), getattr(task.problem, name)), name
     assert np.array_equal(again.features[0], task.problem.features[0])
     assert task.problem.cost_matrix.any()

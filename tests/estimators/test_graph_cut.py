@@ -87,8 +87,8 @@ def test_costs_are_the_documented_ones(data, cost, class_weight):
             expected *= [sum(by_class.values()) / (2 * by_class[label]) for label in labels]
         elif class_weight:
             expected *= np.where(labels == "yes", 3, 1)
-        offsets = task.problem.offsets
-        assert np.allclose(task.problem.cost[offsets[i] : offsets[i + 1]], expected)
+        starts = task.problem.starts
+        assert np.allclose(task.problem.cost[starts[i] : starts[i + 1]], expected)
 
 
 def test_single_nodes_are_a_linear_svm():

@@ -10,7 +10,7 @@ from tests.toy import STORAGES, random_chains
 def test_long_and_short_sequences_measure_directions_alike(storage, dtype):
     """Short sequences have a Gram matrix; in the long one forming X' D is cheaper."""
     problem = random_chains(np.random.default_rng(0), [40, 2, 5], 3, storage, dtype)
-    has_gram = problem.features.gram.start >= 0
+    has_gram = problem.features.gram.at >= 0
     assert not has_gram[0]
     assert has_gram[1]
     check_structure(problem, k=2)

@@ -29,9 +29,9 @@ OFFSETS = np.array([0, 3, 4, 8, 12])
 
 
 @loop
-def spread_all(features, weights, offsets, delta, scale):
-    for i in range(offsets.size - 1):
-        spread_rows(features, weights, offsets[i], offsets[i + 1], delta[offsets[i] : offsets[i + 1]], scale)
+def spread_all(features, weights, starts, delta, scale):
+    for i in range(starts.size - 1):
+        spread_rows(features, weights, starts[i], starts[i + 1], delta[starts[i] : starts[i + 1]], scale)
 
 
 def small(name="rbf", n_kept=12, n_extra=2, dtype=np.float64):

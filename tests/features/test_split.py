@@ -61,7 +61,7 @@ def test_the_same_map(n_labels, binary, dtype, monkeypatch):
             caller(spread, sums, i, delta, 0.5)
         norms = [c(squared_norm, i, delta, workspace(p, 1)) for c, p in zip(callers, (problem, other), strict=True)]
         assert np.isclose(*norms, rtol=1e3 * eps)
-        precise = other._replace(features=with_gram(other.features, other.offsets, other.n_features))
+        precise = other._replace(features=with_gram(other.features, other.starts, other.n_features))
         bound = Caller(precise)(squared_norm, i, delta, workspace(precise, 1))
         assert bound >= norms[0] * (1 - 1e3 * eps)
     assert np.allclose(spreads[1][place], spreads[0], atol=1e3 * eps)

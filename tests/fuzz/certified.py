@@ -22,23 +22,23 @@ def all_outputs(problem, i):
     if kind == "RescaledProblem":
         return all_outputs(problem.base, i)
     if kind == "ChainProblem":
-        return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], len(problem.penalty))
+        return naive.labellings(problem.starts[i + 1] - problem.starts[i], len(problem.penalty))
     if kind == "TreeProblem":
-        return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], problem.penalty.shape[1])
+        return naive.labellings(problem.starts[i + 1] - problem.starts[i], problem.penalty.shape[1])
     if kind == "EliminationProblem":
         nodes = problem.nodes
-        sizes = nodes.n_parts[nodes.kind[nodes.offsets[i] : nodes.offsets[i + 1]]]
+        sizes = nodes.n_parts[nodes.kind[nodes.starts[i] : nodes.starts[i + 1]]]
         return (np.array(y, np.int32) for y in itertools.product(*map(range, sizes)))
     if kind == "GraphCutProblem":
-        return naive.labellings(problem.offsets[i + 1] - problem.offsets[i], 2)
+        return naive.labellings(problem.starts[i + 1] - problem.starts[i], 2)
     if kind in ("CandidateProblem", "MulticlassProblem"):
         return naive.labellings(1, part_sizes(problem)[i])
     if kind == "MatchingProblem":
-        return naive.matchings(problem.left_offsets[i + 1] - problem.left_offsets[i], problem.n_right[i])
+        return naive.matchings(problem.left_starts[i + 1] - problem.left_starts[i], problem.n_right[i])
     if kind == "BoxProblem":
         return naive.boxes(*problem.shapes[i])
     if kind == "DeformableProblem":
-        n_cells, n_edges = problem.offsets[i + 1] - problem.offsets[i], len(problem.parent)
+        n_cells, n_edges = problem.starts[i + 1] - problem.starts[i], len(problem.parent)
         n_joints, n_types = problem.outputs.shape[1] - n_edges, problem.anchor.shape[1]
         ranges = [range(n_cells)] * n_joints + [range(n_types)] * n_edges
         return (np.array(y, np.int32) for y in itertools.product(*ranges))
@@ -110,8 +110,8 @@ def size_of_scores(problem, i, w, psi):
 def local_polytope(problem, i):
     """The rows A of A mu = f: parts of nodes and of edges sum up to 1, those of edges to those of their nodes."""
     nodes, edges = problem.nodes, problem.edges
-    sizes = nodes.n_parts[nodes.kind[nodes.offsets[i] : nodes.offsets[i + 1]]]
-    ends = problem.ends[edges.offsets[i] : edges.offsets[i + 1]]
+    sizes = nodes.n_parts[nodes.kind[nodes.starts[i] : nodes.starts[i + 1]]]
+    ends = problem.ends[edges.starts[i] : edges.starts[i + 1]]
     starts = np.cumsum([0, *sizes, *(sizes[a] * sizes[b] for a, b in ends)])
     rows, right = [], []
     for lo, hi in itertools.pairwise(starts[: len(sizes) + 1]):
@@ -146,7 +146,7 @@ def most_of_relaxed(w, problem, C, weight, loss):
         A, right = local_polytope(problem, i)
         scale = float(np.abs(theta).max()) or 1.0
         found = linprog(-theta / scale, A_eq=A, b_eq=right, bounds=(0, 1))
-        n_cliques = np.count_nonzero(right) + (problem.edges.offsets[i + 1] - problem.edges.offsets[i])
+        n_cliques = np.count_nonzero(right) + (problem.edges.starts[i + 1] - problem.edges.starts[i])
         most = n_cliques * (1.0 if loss.entropy == "gini" else float(problem.nodes.n_parts.max()) ** 2)
         total += weight[i] * (loss.mu * most - found.fun * scale - score) / len(weight)
     return total + w @ w / (2 * len(weight) * C)
@@ -165,7 +165,7 @@ def explicit(problem, *models):
         coefficients = np.zeros((n, n_labels))
         coefficients[model.support_] = model.coef_.dual
         weights.append(np.append(rows.T @ coefficients, model.coef_.transitions))
-    linear = DenseFeatures(np.ascontiguousarray(rows), Gram(np.empty(0), np.full(len(problem.offsets), -1)))
+    linear = DenseFeatures(np.ascontiguousarray(rows), Gram(np.empty(0), np.full(len(problem.starts), -1)))
     names = ("token_cost", "cost_matrix", "penalty", "end_penalty")
     in_double = {name: getattr(problem, name).astype(float) for name in names}
     return problem._replace(features=linear, n_features=n, **in_double), weights

@@ -42,7 +42,7 @@ def place(t):
 def beyond_scores(problem, w, i, theta):
     for t in range(theta.size // 2):
         theta[2 * t] = 0
-        theta[2 * t + 1] = w[0] * problem.rows[place(problem.offsets[i] + t), 0]
+        theta[2 * t + 1] = w[0] * problem.rows[place(problem.starts[i] + t), 0]
 
 
 def test_bounds_are_checked_where_a_test_asks_for_it():

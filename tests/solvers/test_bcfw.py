@@ -204,9 +204,9 @@ def pairwise_of(n_nodes, pairs):
     rng = np.random.default_rng(0)
     none = Gram(np.zeros(0), np.zeros(1, np.int64))
     nodes, edges = (DenseFeatures(rng.normal(size=(size, 1)), none) for size in (n_nodes, len(pairs)))
-    offsets = (np.array([0, size]) for size in (n_nodes, len(pairs)))
+    starts = (np.array([0, size]) for size in (n_nodes, len(pairs)))
     labels = rng.integers(2, size=n_nodes)
-    return make_pairwise(nodes, edges, (1, 1), *offsets, np.array(pairs), labels, np.ones(n_nodes), n_states=[2])
+    return make_pairwise(nodes, edges, (1, 1), *starts, np.array(pairs), labels, np.ones(n_nodes), n_states=[2])
 
 
 @pytest.mark.parametrize(("n_labels", "cache"), [(4, 0), (12, 50)])

@@ -39,11 +39,11 @@ def joint_features(problem, i):
     """For each part of graph i its features; only for dense features and one type of full edges."""
     nodes, edges, k = problem.nodes, problem.edges, problem.nodes.n_parts[0]
     columns = []
-    for c in range(nodes.offsets[i], nodes.offsets[i + 1]):
+    for c in range(nodes.starts[i], nodes.starts[i + 1]):
         for x in range(k):
             columns.append(np.zeros(new_weights(problem).size))
             columns[-1][2 * x : 2 * x + 2] = nodes.features.rows[c]
-    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+    for e in range(edges.starts[i], edges.starts[i + 1]):
         for x in range(k * k):
             columns.append(np.zeros(new_weights(problem).size))
             at = 2 * k + 2 * x
@@ -54,9 +54,9 @@ def joint_features(problem, i):
 def polytope(problem, i):
     """A mu = 0 and sums of 1, as the rows of E mu = f, and the parts of the true output."""
     k = problem.nodes.n_parts[0]
-    n_nodes = int(np.diff(problem.nodes.offsets)[i])
-    ends = problem.ends[problem.edges.offsets[i] : problem.edges.offsets[i + 1]]
-    labels = problem.labels[problem.nodes.offsets[i] : problem.nodes.offsets[i + 1]]
+    n_nodes = int(np.diff(problem.nodes.starts)[i])
+    ends = problem.ends[problem.edges.starts[i] : problem.edges.starts[i + 1]]
+    labels = problem.labels[problem.nodes.starts[i] : problem.nodes.starts[i + 1]]
     size = n_nodes * k + len(ends) * k * k
     truth, sums, margins = np.zeros(size), [], []
     for v in range(n_nodes):
@@ -78,7 +78,7 @@ def polytope(problem, i):
 
 
 def graphs_of(problem):
-    return zip(np.diff(problem.nodes.offsets), np.split(problem.ends, problem.edges.offsets[1:-1]), strict=True)
+    return zip(np.diff(problem.nodes.starts), np.split(problem.ends, problem.edges.starts[1:-1]), strict=True)
 
 
 def gini(graph):
@@ -125,7 +125,7 @@ class Dual:
     """D(mu) of all graphs, by definition, in sums over examples; mu are those of all graphs, one after the other."""
 
     def __init__(self, problem, C, temperature, margin=True, weight=None, entropy="gini", trees=None, epsilon=1.0):
-        n = len(problem.nodes.offsets) - 1
+        n = len(problem.nodes.starts) - 1
         self.n, self.C, self.temperature = n, C, temperature
         weight = np.ones(n) if weight is None else np.asarray(weight)
         pieces = [polytope(problem, i) for i in range(n)]
@@ -138,13 +138,13 @@ class Dual:
         self.B = np.concatenate([joint_features(problem, i) for i in range(n)], axis=1) * self.weight
         k = problem.nodes.n_parts[0]
         costs = []
-        for (_, _, truth), lo, hi in zip(pieces, problem.nodes.offsets[:-1], problem.nodes.offsets[1:], strict=True):
+        for (_, _, truth), lo, hi in zip(pieces, problem.nodes.starts[:-1], problem.nodes.starts[1:], strict=True):
             cost = np.zeros(truth.size)
             cost[: (hi - lo) * k] = np.repeat(problem.cost[lo:hi], k) * (1 - truth[: (hi - lo) * k])
             costs.append(margin * cost)
         self.cost = np.concatenate(costs)
         # The entropy is top - mu' H mu.
-        children = [None] * n if trees is None else np.split(trees, problem.edges.offsets[1:-1])
+        children = [None] * n if trees is None else np.split(trees, problem.edges.starts[1:-1])
         coefficients = [
             gini(graph) if entropy == "gini" else tree_gini(graph, k, child, epsilon)
             for graph, child in zip(graphs_of(problem), children, strict=True)
@@ -426,7 +426,7 @@ def test_factors_become_active_one_by_one():
     relaxed = Relaxation(Objective(problem, loss=RelaxedLoss()))
     truth = relaxed.truth()
     cliques = [np.arange(lo, lo + size) for at, sizes in relaxed.places() for lo, size in zip(at, sizes, strict=True)]
-    graph = np.concatenate([np.repeat(np.arange(2), np.diff(c.offsets)) for c in (problem.nodes, problem.edges)])
+    graph = np.concatenate([np.repeat(np.arange(2), np.diff(c.starts)) for c in (problem.nodes, problem.edges)])
     for n_passes in (1, 2, 3):
         means = GDMM(active="factors").solve(problem, max_passes=n_passes, tol=1e-9, random_state=0).dual.means
         moved = [not np.array_equal(means[at], truth[at]) for at in cliques]
@@ -436,8 +436,8 @@ def test_factors_become_active_one_by_one():
 def test_every_set_of_a_graph():
     problem = make_problem(np.random.default_rng(0), GRAPHS)
     single, whole = single_cliques(problem), whole_graphs(problem)
-    assert np.diff(single.start).tolist() == [1] * 15
-    assert whole.start.tolist() == [0, 6, 15]
+    assert np.diff(single.starts).tolist() == [1] * 15
+    assert whole.starts.tolist() == [0, 6, 15]
     assert whole.cliques.tolist() == [0, 1, 2, 8, 9, 10, 3, 4, 5, 6, 7, 11, 12, 13, 14]
 
 
@@ -507,8 +507,8 @@ def test_sets_of_neighbours():
     problem = make_problem(rng, graphs)
     sets = find_neighborhoods(problem)
     assert np.array_equal(np.sort(sets.cliques), np.arange(len(problem.labels) + len(problem.ends)))
-    owner = np.concatenate([np.repeat(np.arange(5), np.diff(c.offsets)) for c in (problem.nodes, problem.edges)])
-    for mine in np.split(owner[sets.cliques], sets.start[1:-1]):
+    owner = np.concatenate([np.repeat(np.arange(5), np.diff(c.starts)) for c in (problem.nodes, problem.edges)])
+    for mine in np.split(owner[sets.cliques], sets.starts[1:-1]):
         assert 0 < len(mine) <= 64
         assert len(set(mine)) == 1
 

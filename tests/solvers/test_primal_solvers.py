@@ -114,7 +114,7 @@ def test_averages_of_lazy_weights(problem, usual_shrink):
     lazy, w = lazy_weights(np.maximum(start, lower), np.dtype(float), direction), np.maximum(start, lower)
     total = np.zeros(21)
     for t in range(40):
-        delta = rng.normal(size=(problem.offsets[1] + 3) * 3)
+        delta = rng.normal(size=(problem.starts[1] + 3) * 3)
         move = np.zeros(21)
         spread(problem, move, 0, delta, 1.0)
         shrink = 0.0 if t == 20 else usual_shrink

@@ -98,8 +98,8 @@ def test_every_method_reaches_the_reference_optimum(method, kind):
     rng = np.random.default_rng(1)
     if kind == "candidates":
         problem = make_candidates(rng, [3, 5, 2, 4, 6])
-        phi = np.split(problem.features.rows, problem.offsets[1:-1])
-        costs = np.split(problem.costs, problem.offsets[1:-1])
+        phi = np.split(problem.features.rows, problem.starts[1:-1])
+        costs = np.split(problem.costs, problem.starts[1:-1])
     else:
         problem = make_classes(rng, 6, 3)
         phi = [np.einsum("f,kl->kfl", x, np.eye(3)).reshape(3, -1) for x in problem.features.rows]

@@ -12,7 +12,7 @@ from tests.toy import STORAGES, random_chains
 
 
 def all_labellings(problem, allowed=None):
-    lengths, n_labels = np.diff(problem.offsets), len(problem.penalty)
+    lengths, n_labels = np.diff(problem.starts), len(problem.penalty)
     return lambda i: naive.labellings(lengths[i], n_labels, allowed)
 
 
@@ -53,7 +53,7 @@ def test_forbidden_ends(seed, n_labels, dtype):
     allowed = rng.random((2, n_labels)) < 0.6
     allowed[:, 0] = True  # a labelling of any length
     labels = problem.labels.copy()
-    labels[problem.offsets[:-1]] = labels[problem.offsets[1:] - 1] = 0
+    labels[problem.starts[:-1]] = labels[problem.starts[1:] - 1] = 0
     problem = problem._replace(end_penalty=np.where(allowed, 0, IMPOSSIBLE).astype(dtype), labels=labels)
 
     def possible(i):

@@ -44,7 +44,7 @@ def make_problem(rng, shapes, n_joints=3, n_types=2, edges=None, dtype="float64"
 
 def all_poses(problem):
     n_joints, (n_edges, n_types, _) = problem.joint_cost.shape[1], problem.anchor.shape
-    sizes = np.diff(problem.offsets)
+    sizes = np.diff(problem.starts)
 
     def outputs(i):
         ranges = [range(sizes[i])] * n_joints + [range(n_types)] * n_edges
@@ -173,7 +173,7 @@ def test_max_marginals_equal_enumeration(n_joints, is_compiled):
         values = np.array([score_output(problem, i, theta, y) for y in poses])
         out = np.full(theta.size, 7.0)
         run(max_marginals, i, theta, out, workspace(problem, 1))
-        n_cells = np.diff(problem.offsets)[i]
+        n_cells = np.diff(problem.starts)[i]
         best = out[: n_cells * n_joints].reshape(n_cells, n_joints)
         for cell, joint in np.ndindex(n_cells, n_joints):
             assert np.isclose(best[cell, joint], values[poses[:, joint] == cell].max())
@@ -186,7 +186,7 @@ def test_max_marginals_equal_enumeration(n_joints, is_compiled):
 def pose_features(problem, i, y):
     """The joint feature map, written down from the model: cells (F, J), then edges (E, K, 5), flat."""
     n_joints, (n_edges, n_types, _) = problem.joint_cost.shape[1], problem.anchor.shape
-    rows = problem.features.rows[problem.offsets[i] : problem.offsets[i + 1]]
+    rows = problem.features.rows[problem.starts[i] : problem.starts[i + 1]]
     unary, springs = np.zeros((rows.shape[1], n_joints)), np.zeros((n_edges, n_types, 5))
     places = np.array([divmod(cell, problem.width[i])[::-1] for cell in y[:n_joints]])
     for joint in range(n_joints):

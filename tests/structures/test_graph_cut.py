@@ -47,13 +47,13 @@ def make_encoder(n_features, n_edge_features, dtype="float64"):
 
 def make_problem(rng, graphs, dtype="float64"):
     stacked = stack_graphs(graphs)
-    n_nodes = stacked.nodes.offsets[-1]
+    n_nodes = stacked.nodes.starts[-1]
     labels, cost = rng.integers(0, 2, n_nodes), rng.integers(1, 3, n_nodes) / 2
     return make_encoder(2, 2, dtype).assemble(stacked, labels, cost, with_grams=True)
 
 
 def all_labellings(problem):
-    return lambda i: naive.labellings(problem.offsets[i + 1] - problem.offsets[i], 2)
+    return lambda i: naive.labellings(problem.starts[i + 1] - problem.starts[i], 2)
 
 
 def call(oracle, problem, *args):
@@ -120,8 +120,8 @@ def test_labels_and_cuts_that_are_ruled_out():
     work, k = workspace(problem, 70), 70
     for _ in range(10):
         for i, (n_nodes, n_edges) in enumerate(SHAPES):
-            truth = problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
-            ends = problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]
+            truth = problem.labels[problem.starts[i] : problem.starts[i + 1]]
+            ends = problem.ends[problem.edge_starts[i] : problem.edge_starts[i + 1]]
             theta = np.concatenate([rng.normal(size=2 * n_nodes), -rng.random(n_edges)])
             other = (1 - truth) * n_nodes + np.arange(n_nodes)
             theta[other[rng.random(n_nodes) < 0.4]] = IMPOSSIBLE
@@ -298,7 +298,7 @@ def reference():
     rng = np.random.default_rng(4)
     graphs = [make_graph(rng, *shape) for shape in [(1, 0), (3, 2), (4, 5), (5, 4), (4, 0), (5, 7)]]
     problem = make_problem(rng, graphs)
-    cuts = problem.offsets[1:-1]
+    cuts = problem.starts[1:-1]
     blocks = naive.graph_table(graphs, np.split(problem.labels, cuts), np.split(problem.cost, cuts))
     w, optimum = naive.solve(blocks, 1.0, lower=LOWER)
     assert (w[2:] == 0).any()

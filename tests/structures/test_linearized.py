@@ -32,7 +32,7 @@ def derivatives_of(base):
 
 
 def test_generics(chains):
-    lengths = np.diff(chains.offsets)
+    lengths = np.diff(chains.starts)
     rows = np.random.default_rng(0).normal(size=(int(part_sizes(chains).sum()), 5))
     problem = linearized(chains, rows, np.zeros(len(rows)))
     check_structure(problem, outputs=lambda i: labellings(int(lengths[i]), 3))

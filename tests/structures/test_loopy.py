@@ -104,11 +104,11 @@ def test_labels_and_bounds_of_random_graphs(seed, sizes, n_states, ties, integer
 def assert_local(problem, i, mu):
     """Mean parts are not negative, those of a node add up to 1, those of an edge to the ones of its nodes."""
     nodes, edges = problem.nodes, problem.edges
-    lo = nodes.offsets[i]
-    means = [mu[nodes.part[c] :][: nodes.n_parts[nodes.kind[c]]] for c in range(lo, nodes.offsets[i + 1])]
+    lo = nodes.starts[i]
+    means = [mu[nodes.part[c] :][: nodes.n_parts[nodes.kind[c]]] for c in range(lo, nodes.starts[i + 1])]
     assert mu.min() >= 0
     assert np.allclose([mean.sum() for mean in means], 1)
-    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+    for e in range(edges.starts[i], edges.starts[i + 1]):
         first, second = (means[end] for end in problem.ends[e])
         table = mu[edges.part[e] :][: first.size * second.size].reshape(first.size, second.size)
         assert np.allclose(table.sum(axis=1), first)
@@ -176,7 +176,7 @@ def frustrated():
 def objective(problem, w, C):
     """By definition."""
     total = 0.0
-    n = len(problem.nodes.offsets) - 1
+    n = len(problem.nodes.starts) - 1
     for i in range(n):
         theta = potentials(problem, None, i, w)
         truth = score_output(problem, i, theta, true_output(problem, i))
@@ -275,7 +275,7 @@ def test_fractional_outputs_are_consistent_to_the_unit(seed, n_states, ties):
 
 def node_parts(problem, i):
     nodes = problem.nodes
-    return [(nodes.part[c], nodes.n_parts[nodes.kind[c]]) for c in range(nodes.offsets[i], nodes.offsets[i + 1])]
+    return [(nodes.part[c], nodes.n_parts[nodes.kind[c]]) for c in range(nodes.starts[i], nodes.starts[i + 1])]
 
 
 @pytest.mark.parametrize("solver", [BCFW(steps="pairwise", sampling="gap"), NSlack(), OneSlack()], ids=str)
@@ -312,7 +312,7 @@ def test_predictions_say_what_is_known_of_them(n_jobs):
     means, is_exact = known_marginals(problem, w, n_jobs)
     assert is_exact.tolist() == [True, False, True]
     for i in range(3):
-        assert_local(problem, i, means.values[means.start[i] : means.start[i + 1]])
+        assert_local(problem, i, means.values[means.starts[i] : means.starts[i + 1]])
 
 
 def test_other_structures_are_exact():

@@ -79,7 +79,7 @@ def test_assignments_equal_those_of_scipy(seed, n_left, n_right, kind):
     """SciPy has no unmatched nodes: each left node gets a column of its own, worth as much as staying alone."""
     rng = np.random.default_rng(seed)
     problem = make_problem(rng, [(1, 1)])._replace(
-        pair_offsets=np.array([0, n_left * n_right]), left_offsets=np.array([0, n_left]), n_right=np.array([n_right])
+        pair_starts=np.array([0, n_left * n_right]), left_starts=np.array([0, n_left]), n_right=np.array([n_right])
     )
     theta = rng.normal(size=part_sizes(problem)[0])
     if kind == "integer":
@@ -109,7 +109,7 @@ def test_tied_matchings_leave_nodes_alone():
 def test_topk_of_many_nodes_is_sorted_and_distinct():
     rng = np.random.default_rng(0)
     problem = make_problem(rng, [(1, 1)])._replace(
-        pair_offsets=np.array([0, 600]), left_offsets=np.array([0, 20]), n_right=np.array([30])
+        pair_starts=np.array([0, 600]), left_starts=np.array([0, 20]), n_right=np.array([30])
     )
     theta = rng.normal(size=620)
     outputs, values = np.zeros((60, 20), np.int32), np.zeros(60)
@@ -129,9 +129,9 @@ def test_no_exp_oracle():
 def test_every_method_reaches_the_reference_optimum(method):
     sides = [(2, 2), (1, 3), (3, 2), (0, 2), (2, 0), (3, 3)]
     problem = make_problem(np.random.default_rng(1), sides)
-    rows = np.split(problem.features.rows, problem.pair_offsets[1:-1])
-    costs = np.split(problem.costs, (problem.pair_offsets + problem.left_offsets)[1:-1])
-    truth = np.split(problem.matches, problem.left_offsets[1:-1])
+    rows = np.split(problem.features.rows, problem.pair_starts[1:-1])
+    costs = np.split(problem.costs, (problem.pair_starts + problem.left_starts)[1:-1])
+    truth = np.split(problem.matches, problem.left_starts[1:-1])
     blocks = []
     for x, cost, gold, (n, m) in zip(rows, costs, truth, sides, strict=True):
         parts = np.array([parts_of(y, n, m) for y in naive.matchings(n, m)])

@@ -27,8 +27,8 @@ def store(matrix, dtype):
 def make_problem(rng, graphs, n_states=(3,), edge_types=ONE_TYPE, dtype="float64", sparse=False, integer=False):
     """Graphs, each the types of its nodes and its edges."""
     draw = (lambda shape: rng.integers(-1, 2, shape).astype(float)) if integer else (lambda s: rng.normal(size=s))
-    offsets = np.concatenate([[0], np.cumsum([len(types) for types, _ in graphs])])
-    edge_offsets = np.concatenate([[0], np.cumsum([len(edges) for _, edges in graphs])])
+    starts = np.concatenate([[0], np.cumsum([len(types) for types, _ in graphs])])
+    edge_starts = np.concatenate([[0], np.cumsum([len(edges) for _, edges in graphs])])
     node_type = np.concatenate([types for types, _ in graphs])
     ends = np.concatenate([np.reshape(edges, (-1, 2)) for _, edges in graphs]).astype(int)
     kinds = {(kind.first, kind.second): k for k, kind in enumerate(edge_types)}
@@ -41,8 +41,8 @@ def make_problem(rng, graphs, n_states=(3,), edge_types=ONE_TYPE, dtype="float64
         store(rows, dtype),
         store(edge_rows, dtype),
         (2, 2),
-        offsets,
-        edge_offsets,
+        starts,
+        edge_starts,
         ends,
         labels,
         rng.integers(1, 3, len(labels)).astype(dtype),
@@ -62,7 +62,7 @@ def random_graph(rng, size, n_types=1):
 
 
 def all_labellings(problem):
-    n_states = np.split(problem.nodes.n_parts[problem.nodes.kind], problem.nodes.offsets[1:-1])
+    n_states = np.split(problem.nodes.n_parts[problem.nodes.kind], problem.nodes.starts[1:-1])
     return lambda i: itertools.product(*map(range, n_states[i]))
 
 
@@ -70,10 +70,10 @@ def naive_features(problem, i, y, column_of):
     """The joint features of dense graphs, by definition: `column_of` gives the weights of a pair, or None."""
     phi = np.zeros(new_weights(problem).size)
     nodes, edges = problem.nodes, problem.edges
-    for c, label in zip(range(nodes.offsets[i], nodes.offsets[i + 1]), y, strict=True):
+    for c, label in zip(range(nodes.starts[i], nodes.starts[i + 1]), y, strict=True):
         at = nodes.weight[nodes.kind[c]] + 2 * label
         phi[at : at + 2] += nodes.features.rows[c]
-    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+    for e in range(edges.starts[i], edges.starts[i + 1]):
         column = column_of(*(y[v] for v in problem.ends[e]))
         if column is not None:
             at = edges.weight[edges.kind[e]] + 2 * column
@@ -158,7 +158,7 @@ def test_features_by_definition(ties, n_columns, column_of):
     for i in range(2):
         theta = np.zeros(part_sizes(problem)[i])
         scores(problem, w, i, theta)
-        y = np.zeros(np.diff(problem.nodes.offsets)[i], np.int32)
+        y = np.zeros(np.diff(problem.nodes.starts)[i], np.int32)
         best = max_oracle(exact, i, theta, y, workspace(exact, 1))
         every = [w @ naive_features(problem, i, y, column_of) for y in all_labellings(problem)(i)]
         assert np.isclose(best, max(every))
@@ -184,10 +184,10 @@ def test_max_marginals_equal_enumeration(is_compiled):
 
 def mark_parts(problem, i, y, mu):
     nodes, edges = problem.nodes, problem.edges
-    lo = nodes.offsets[i]
+    lo = nodes.starts[i]
     for c, label in enumerate(y):
         mu[nodes.part[lo + c] + label] = 1
-    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+    for e in range(edges.starts[i], edges.starts[i + 1]):
         a, b = problem.ends[e]
         mu[edges.part[e] + y[a] * nodes.n_parts[nodes.kind[lo + b]] + y[b]] = 1
 
@@ -195,14 +195,14 @@ def mark_parts(problem, i, y, mu):
 def chain_as_graph(chains):
     """The same model as a graph: transitions are one feature that is 1."""
     n_labels = len(chains.penalty)
-    inner = np.setdiff1d(np.arange(chains.offsets[-1]), chains.offsets[1:] - 1)
-    first = chains.offsets[np.searchsorted(chains.offsets, inner, side="right") - 1]
-    lengths = np.diff(chains.offsets)
+    inner = np.setdiff1d(np.arange(chains.starts[-1]), chains.starts[1:] - 1)
+    first = chains.starts[np.searchsorted(chains.starts, inner, side="right") - 1]
+    lengths = np.diff(chains.starts)
     return make_pairwise(
         chains.features,
         store(np.ones((1, 1)), chains.cost_matrix.dtype),
         (chains.n_features, 1),
-        chains.offsets,
+        chains.starts,
         np.concatenate([[0], np.cumsum(lengths - 1)]),
         np.stack([inner - first, inner - first + 1], axis=1),
         chains.labels,
@@ -227,8 +227,8 @@ def test_a_solver_reaches_the_optimum_on_loops():
     problem = make_problem(rng, [(np.zeros(3, int), TRIANGLE), (np.zeros(4, int), [*TRIANGLE, (0, 3), (3, 2)])], (2,))
     blocks = []
     for i in range(2):
-        gold = np.split(problem.labels, problem.nodes.offsets[1:-1])[i]
-        cost = np.split(problem.cost, problem.nodes.offsets[1:-1])[i]
+        gold = np.split(problem.labels, problem.nodes.starts[1:-1])[i]
+        cost = np.split(problem.cost, problem.nodes.starts[1:-1])[i]
         every = [*all_labellings(problem)(i)]
         truth = naive_features(problem, i, gold, lambda a, b: 2 * a + b)
         psi = np.array([truth - naive_features(problem, i, y, lambda a, b: 2 * a + b) for y in every])
@@ -290,8 +290,8 @@ def test_bad_input(change, message):
         "features": store(np.ones((3, 1)), "float64"),
         "edge_features": store(np.ones((2, 1)), "float64"),
         "widths": (1, 1),
-        "offsets": np.array([0, 3]),
-        "edge_offsets": np.array([0, 2]),
+        "starts": np.array([0, 3]),
+        "edge_starts": np.array([0, 2]),
         "ends": ends,
         "labels": np.zeros(3, int),
         "cost": np.ones(3),

@@ -19,7 +19,7 @@ from tests.toy import random_chains
 
 
 def labellings_of(problem):
-    lengths, n_labels = np.diff(problem.offsets), problem.penalty.shape[1]
+    lengths, n_labels = np.diff(problem.starts), problem.penalty.shape[1]
     return lambda i: naive.labellings(lengths[i], n_labels)
 
 
@@ -31,7 +31,7 @@ def slack_blocks(problem):
 def test_structure_of_chains():
     """Compiled and interpreted, with forbidden transitions and costs that are multiples of a third."""
     problem = random_chains(np.random.default_rng(0), [1, 2, 4, 3], 3, "dense", "float64", with_bias=True)
-    length = np.repeat(np.diff(problem.offsets), np.diff(problem.offsets))
+    length = np.repeat(np.diff(problem.starts), np.diff(problem.starts))
     problem = problem._replace(token_cost=(1 / length).astype(problem.token_cost.dtype))
     check_structure(rescaled(problem), labellings_of(problem))
 

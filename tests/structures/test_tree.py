@@ -40,7 +40,7 @@ def random_tree(rng, size, n_edge_features, integer=False, sparse=False):
 
 def make_problem(rng, trees, n_labels, dtype="float64", with_bias=False):
     stacked = stack_trees(check_trees(trees), [tree[0] for tree in trees])
-    n_nodes, n_edge_features = stacked.nodes.offsets[-1], stacked.edges.matrix.shape[1]
+    n_nodes, n_edge_features = stacked.nodes.starts[-1], stacked.edges.matrix.shape[1]
     costs = rng.integers(0, 3, (n_labels, n_labels)).astype(float)
     np.fill_diagonal(costs, 0)
     penalty = label_penalties(trees, stacked.nodes, np.arange(n_labels), dtype)
@@ -59,10 +59,10 @@ def make_problem(rng, trees, n_labels, dtype="float64", with_bias=False):
 
 
 def all_labellings(problem):
-    lengths, n_labels = np.diff(problem.offsets), problem.penalty.shape[1]
+    lengths, n_labels = np.diff(problem.starts), problem.penalty.shape[1]
 
     def outputs(i):
-        is_allowed = problem.penalty[problem.offsets[i] : problem.offsets[i + 1]] == 0
+        is_allowed = problem.penalty[problem.starts[i] : problem.starts[i + 1]] == 0
         for y in naive.labellings(lengths[i], n_labels):
             if not len(is_allowed) or is_allowed[np.arange(lengths[i]), y].all():
                 yield y
@@ -115,7 +115,7 @@ def test_max_marginals_equal_enumeration(is_compiled):
     problem = make_problem(rng, trees, 3)
     run = Caller(problem) if is_compiled else lambda generic, *args: generic(problem, *args)
     w = rng.normal(size=new_weights(problem).size)
-    for i, length in enumerate(np.diff(problem.offsets)):
+    for i, length in enumerate(np.diff(problem.starts)):
         theta = np.zeros(part_sizes(problem)[i])
         scores(problem, w, i, theta)
         every = list(naive.labellings(length, 3))
@@ -203,8 +203,8 @@ def trained():
     problem = make_problem(rng, trees, 2)
     blocks = []
     for i, tree in enumerate(trees):
-        gold = problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
-        scale = problem.node_cost[problem.offsets[i] : problem.offsets[i + 1]]
+        gold = problem.labels[problem.starts[i] : problem.starts[i + 1]]
+        scale = problem.node_cost[problem.starts[i] : problem.starts[i + 1]]
         every = list(naive.labellings(len(gold), 2))
         truth = naive.tree_features(tree, gold, 2)
         psi = np.array([truth - naive.tree_features(tree, y, 2) for y in every])

@@ -302,10 +302,10 @@ def test_parts_of_any_problem():
     theta = random(int(part_sizes(problem).sum()))
     assert torch.autograd.gradcheck(lambda t: crf_loss(Parts(problem, t)), theta)
     assert torch.autograd.gradgradcheck(lambda t: crf_loss(Parts(problem, t)), theta)
-    rows, lengths = torch.split(theta, part_sizes(problem).tolist()), np.diff(problem.offsets)
+    rows, lengths = torch.split(theta, part_sizes(problem).tolist()), np.diff(problem.starts)
     for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):
         chain = Chains(row[: 3 * length].view(1, length, 3), row[3 * length :].view(3, 3))
-        y = torch.as_tensor(problem.labels[problem.offsets[i] : problem.offsets[i + 1]][None])
+        y = torch.as_tensor(problem.labels[problem.starts[i] : problem.starts[i + 1]][None])
         assert hinge_loss(chain, y).item() == pytest.approx(
             hinge_loss(Parts(problem, theta), reduction="none")[i].item()
         )

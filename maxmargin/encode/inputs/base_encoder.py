@@ -151,12 +151,12 @@ class Encoder:
 
     def decode_all(self, problem: Any, outputs: Blocks) -> Any:
         """One output per example as users know them."""
-        rows = np.split(outputs.values, outputs.start[1:-1])
+        rows = np.split(outputs.values, outputs.starts[1:-1])
         return [self.decode(problem, i, row[np.newaxis])[0] for i, row in enumerate(rows)]
 
     def arrange(self, problem: Any, parts: Blocks) -> Any:
         """Numbers of all parts, such as marginals, in the shapes that users know."""
-        return np.split(parts.values, parts.start[1:-1])
+        return np.split(parts.values, parts.starts[1:-1])
 
     def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
         """How good outputs are, compared with the true ones: numbers, and how many of them each example has."""
@@ -222,11 +222,11 @@ class LabellingEncoder(RowEncoder):
     def truth(self, y: Any, rows: Rows, noun: str, *, is_stacked: bool = False) -> np.ndarray:
         """The numbers of true labels, -1 for those that were not seen in training; zeros where there are none."""
         if y is None:
-            return np.zeros(rows.offsets[-1], np.int32)
+            return np.zeros(rows.starts[-1], np.int32)
         labels = flatten_labels(y, rows.lengths, noun, is_stacked=is_stacked)
         codes = find_labels(labels, self.classes)
         if labels.dtype.kind == self.classes.dtype.kind == "i" and UNKNOWN in labels[codes < 0]:
-            refuse_unknown(labels, rows.offsets)
+            refuse_unknown(labels, rows.starts)
         if codes.size and (codes < 0).all():
             raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")
         return codes
@@ -235,16 +235,16 @@ class LabellingEncoder(RowEncoder):
         return self.classes[rows]
 
     def decode_all(self, problem: Any, outputs: Blocks) -> list[np.ndarray]:
-        return np.split(self.classes[outputs.values], outputs.start[1:])[:-1]
+        return np.split(self.classes[outputs.values], outputs.starts[1:])[:-1]
 
     def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return outputs.values == problem.labels, np.diff(problem.offsets)
+        return outputs.values == problem.labels, np.diff(problem.starts)
 
     def arrange(self, problem: Any, parts: Blocks) -> Any:
-        return by_row(parts, problem.offsets, len(self.classes))
+        return by_row(parts, problem.starts, len(self.classes))
 
 
-def by_row(parts: Blocks, offsets: np.ndarray, width: int) -> list[np.ndarray]:
+def by_row(parts: Blocks, starts: np.ndarray, width: int) -> list[np.ndarray]:
     """The first parts of each example as a table of `width` columns with a row for each of its rows."""
-    sizes = width * np.diff(offsets)
-    return [parts.values[at : at + size].reshape(-1, width) for at, size in zip(parts.start[:-1], sizes, strict=True)]
+    sizes = width * np.diff(starts)
+    return [parts.values[at : at + size].reshape(-1, width) for at, size in zip(parts.starts[:-1], sizes, strict=True)]

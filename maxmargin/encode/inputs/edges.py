@@ -24,7 +24,7 @@ class Graphs(NamedTuple):
     @property
     def ends_in_all(self) -> np.ndarray:
         """The ends of edges with nodes counted over all graphs."""
-        return self.ends + np.repeat(self.nodes.offsets[:-1], self.edges.lengths)[:, np.newaxis]
+        return self.ends + np.repeat(self.nodes.starts[:-1], self.edges.lengths)[:, np.newaxis]
 
 
 def join_graphs(
@@ -50,8 +50,8 @@ def join_graphs(
             tables.append(table)
         pairs.append(ends)
     matrix = np.concatenate(tables) if tables else np.zeros((0, int(with_constant) if width is None else width))
-    offsets = starts_of([len(ends) for ends in pairs])
-    return Graphs(nodes, np.concatenate(pairs), Rows(matrix, offsets))
+    starts = starts_of([len(ends) for ends in pairs])
+    return Graphs(nodes, np.concatenate(pairs), Rows(matrix, starts))
 
 
 def check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
@@ -117,10 +117,10 @@ def check_edge_features(features: Any, n_edges: int, i: int) -> np.ndarray:
     return rows
 
 
-def children_first(parent: np.ndarray, offsets: np.ndarray, name: str = "X[{}]") -> np.ndarray:
+def children_first(parent: np.ndarray, starts: np.ndarray, name: str = "X[{}]") -> np.ndarray:
     """The nodes of each tree, deepest first, from their parents, -1 for roots; raise where edges form a cycle."""
-    lengths = np.diff(offsets)
-    first = np.repeat(offsets[:-1], lengths)
+    lengths = np.diff(starts)
+    first = np.repeat(starts[:-1], lengths)
     everyone = np.arange(len(parent))
     ancestor = np.where(parent < 0, everyone, parent + first)  # roots point at themselves
     depth = (parent >= 0).astype(np.int64)
@@ -133,7 +133,7 @@ def children_first(parent: np.ndarray, offsets: np.ndarray, name: str = "X[{}]")
         cycle = [int(ancestor[node] - first[node])]  # far enough up to be on the cycle
         while (above := int(parent[first[node] + cycle[-1]])) != cycle[0]:
             cycle.append(above)
-        example, _ = locate(node, offsets)
+        example, _ = locate(node, starts)
         shown = ", ".join(map(str, sorted(cycle)[:5])) + (", ..." if len(cycle) > 5 else "")
         nodes = f"node{'s' if len(cycle) > 1 else ''} {shown}"
         raise ValueError(

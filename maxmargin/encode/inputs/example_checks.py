@@ -64,10 +64,10 @@ def check_array(x: Any, name: str, kind: str, *shapes: tuple[int | None, ...], d
     return array
 
 
-def locate(row: Any, offsets: np.ndarray) -> tuple[int, int]:
+def locate(row: Any, starts: np.ndarray) -> tuple[int, int]:
     """The example that a row belongs to, and its place there."""
-    example = int(np.searchsorted(offsets, row, side="right") - 1)
-    return example, int(row - offsets[example])
+    example = int(np.searchsorted(starts, row, side="right") - 1)
+    return example, int(row - starts[example])
 
 
 def flatten_labels(y: Any, lengths: np.ndarray, noun: str, name: str = "y", *, is_stacked: bool = False) -> np.ndarray:
@@ -111,20 +111,20 @@ def check_last_characters(labels: Iterable[Any], name: str) -> None:
             raise ValueError(f"{name} has the label {shown(label)}, which ends with a character that cannot be kept.")
 
 
-def learn_classes(labels: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sorted classes of flat labels, of rows that belong to examples as `offsets` say, and the indices of labels.
+def learn_classes(labels: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted classes of flat labels, of rows that belong to examples as `starts` say, and the indices of labels.
 
     One that looks like an unknown label is an error: -1, the only negative one beside at least two others.
     """
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == UNKNOWN and classes[1] >= 0:
-        refuse_unknown(labels, offsets)
+        refuse_unknown(labels, starts)
     return classes, codes
 
 
-def refuse_unknown(labels: np.ndarray, offsets: np.ndarray) -> None:
+def refuse_unknown(labels: np.ndarray, starts: np.ndarray) -> None:
     """Raise for the first unknown label."""
-    i, place = locate(int(np.argmax(labels == UNKNOWN)), offsets)
+    i, place = locate(int(np.argmax(labels == UNKNOWN)), starts)
     raise ValueError(
         f"y[{i}] has the label {UNKNOWN} at row {place}, which is taken to be unknown, and every label must be known: "
         f"leave such rows or examples out or, if {UNKNOWN} is a class of its own, call it something else."

@@ -74,7 +74,7 @@ class LoneSequence:
         self.ends = np.zeros(n_entries, np.uint32)
         features = features._replace(rows=self.rows, ends=self.ends) if self.is_observed else self.rows
         self.outputs = Blocks(np.zeros(n_rows, np.int32), np.array([0, n_rows]))
-        self.runner = Runner(problem._replace(features=features, offsets=self.outputs.start))
+        self.runner = Runner(problem._replace(features=features, starts=self.outputs.starts))
 
     def best_labels(self, X: Any, w: np.ndarray) -> np.ndarray | None:
         """The best labels of the one sequence in X; None if its features are not all 1."""
@@ -106,7 +106,7 @@ class LoneSequence:
             self.feasible.add(n_rows)
         if n_rows > self.room[0] or n_entries > self.room[1]:
             self._make_room(2 * n_rows, 2 * n_entries)
-        self.outputs.start[1] = n_rows
+        self.outputs.starts[1] = n_rows
         self.rows.indptr[: n_rows + 1] = ends
         if self.is_observed:
             starts = self.encoder.node_pairs.start  # type: ignore[union-attr]

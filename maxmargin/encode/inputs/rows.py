@@ -19,19 +19,19 @@ WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all loo
 
 
 class Rows(NamedTuple):
-    """The rows of all sequences; those of sequence i are offsets[i]:offsets[i + 1]."""
+    """The rows of all sequences; those of sequence i are starts[i]:starts[i + 1]."""
 
     matrix: Any  # (N, F) array or CSR
-    offsets: np.ndarray
+    starts: np.ndarray
 
     @property
     def lengths(self) -> np.ndarray:
         """The number of rows of each sequence."""
-        return np.diff(self.offsets)
+        return np.diff(self.starts)
 
     def split(self) -> list[Any]:
         """The matrix of each sequence."""
-        return [self.matrix[lo:hi] for lo, hi in pairwise(self.offsets.tolist())]
+        return [self.matrix[lo:hi] for lo, hi in pairwise(self.starts.tolist())]
 
 
 def stack_rows(
@@ -73,10 +73,10 @@ def _stack_list(X: Any, noun: str, may_be_empty: bool, n_features: int | None) -
             raise ValueError(f"X[{i}] is empty: every {noun} needs at least one row.")
         if matrix.shape[1] != matrices[0].shape[1]:
             raise ValueError(f"X[{i}] has {counted(matrix.shape[1], 'feature')}, but X[0] has {matrices[0].shape[1]}.")
-    offsets = starts_of([matrix.shape[0] for matrix in matrices])
+    starts = starts_of([matrix.shape[0] for matrix in matrices])
     if any(sp.issparse(matrix) for matrix in matrices):
-        return Rows(sp.csr_array(sp.vstack(matrices, format="csr")), offsets)
-    return Rows(np.concatenate(matrices), offsets)
+        return Rows(sp.csr_array(sp.vstack(matrices, format="csr")), starts)
+    return Rows(np.concatenate(matrices), starts)
 
 
 def _cut_matrix(X: Any, lengths: Any) -> Rows:
@@ -127,11 +127,11 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
     if sparse == sp.issparse(rows.matrix):
         return rows
     if not sparse:
-        return Rows(rows.matrix.toarray(), rows.offsets)
+        return Rows(rows.matrix.toarray(), rows.starts)
     # SciPy's conversion takes several times the memory of its result: convert a million entries at a time.
     n_pieces = 1 + rows.matrix.size // 1_000_000
     pieces = [sp.csr_array(piece) for piece in np.array_split(rows.matrix, n_pieces)]
-    return Rows(sp.vstack(pieces, format="csr"), rows.offsets)
+    return Rows(sp.vstack(pieces, format="csr"), rows.starts)
 
 
 def row_features(rows: Rows, dtype: Any, *, with_grams: bool = False) -> Any:
@@ -150,7 +150,7 @@ def row_features(rows: Rows, dtype: Any, *, with_grams: bool = False) -> Any:
             features = SparseFeatures(indptr, indices, np.require(matrix.data, dtype, WRITABLE), gram)
     else:
         features = DenseFeatures(np.require(matrix, dtype, WRITABLE), gram)
-    return with_gram(features, rows.offsets, matrix.shape[1]) if with_grams else features
+    return with_gram(features, rows.starts, matrix.shape[1]) if with_grams else features
 
 
 def append_columns(rows: Rows, columns: np.ndarray) -> Rows:
@@ -184,5 +184,5 @@ def check_finite(rows: Rows) -> None:
         row = np.flatnonzero(is_bad.any(axis=1))[0]
     value = float(values[is_bad][0])
     what = f"{value:.3g}, which is beyond {LARGEST:g}" if np.isfinite(value) else "NaN or infinity"
-    example, place = locate(row, rows.offsets)
+    example, place = locate(row, rows.starts)
     raise ValueError(f"X[{example}] contains {what}, in row {place}.")

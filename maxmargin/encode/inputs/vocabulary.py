@@ -263,25 +263,25 @@ class Codes(dict):
 def read_rows(X: Iterable[Any], columns: Any, width: int | None = None, *, may_be_empty: bool = False) -> Rows:
     """The rows of sequences of items, whose names `columns` has, or comes to have, the columns of."""
     codes = Codes(columns)
-    entries, ends, offsets = read_codes(X, codes)
-    if len(offsets) == 1 and not may_be_empty:
+    entries, ends, starts = read_codes(X, codes)
+    if len(starts) == 1 and not may_be_empty:
         raise ValueError("X must hold at least one sequence, but it is empty.")
-    for i, (start, end) in enumerate(pairwise([] if may_be_empty else offsets)):
+    for i, (start, end) in enumerate(pairwise([] if may_be_empty else starts)):
         if start == end:
             raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
-    return Rows(codes.matrix(entries, ends, len(columns) if width is None else width), np.array(offsets))
+    return Rows(codes.matrix(entries, ends, len(columns) if width is None else width), np.array(starts))
 
 
 def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """One pass over sequences of items: codes of their features, where those of each item end, and each sequence."""
     columns = codes.columns
-    entries, ends, offsets = array("i"), array("q", [0]), [0]
+    entries, ends, starts = array("i"), array("q", [0]), [0]
     if hasattr(X, "coded"):  # it looks the columns up itself
         with no_garbage_collection:
             for rows in X.coded(columns):
                 entries.extend(chain.from_iterable(rows))
                 ends.extend(accumulate(map(len, rows), initial=ends.pop()))
-                offsets.append(len(ends) - 1)
+                starts.append(len(ends) - 1)
         X = ()
     for i, sequence in enumerate(X):
         for t, item in enumerate(_items(sequence, i)):
@@ -294,8 +294,8 @@ def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, 
                 del entries[ends[-1] :]
                 entries.extend(_nested_codes(codes, item, i, t))
             ends.append(len(entries))
-        offsets.append(len(ends) - 1)
-    return np.asarray(entries), np.asarray(ends), offsets
+        starts.append(len(ends) - 1)
+    return np.asarray(entries), np.asarray(ends), starts
 
 
 def _items(sequence: Any, i: int) -> Iterable[Any]:

@@ -320,6 +320,6 @@ class LabelCRF(CostedCRF, LabelModel):
     def _log_likelihood(self, problem: Any) -> np.ndarray:
         is_unknown = problem.labels < 0
         if is_unknown.any():
-            example, place = locate(np.flatnonzero(is_unknown)[0], problem.offsets)
+            example, place = locate(np.flatnonzero(is_unknown)[0], problem.starts)
             raise ValueError(f"y[{example}] contains a label that was not seen in fit, at position {place}.")
         return inference.log_likelihoods(problem, self._w, self.n_jobs)

@@ -131,7 +131,7 @@ class RelaxableCRF(CostedCRF, RelaxableModel):
         problem = self._problem_with_truth(X, y)
         check_treewidths(problem, "log_likelihood")
         if (problem.labels < 0).any():
-            example, place = locate(np.flatnonzero(problem.labels < 0)[0], problem.nodes.offsets)
+            example, place = locate(np.flatnonzero(problem.labels < 0)[0], problem.nodes.starts)
             raise ValueError(f"y[{example}] contains a label that was not seen in fit, at node {place}.")
         return inference.log_likelihoods(problem, self._w, self.n_jobs)
 

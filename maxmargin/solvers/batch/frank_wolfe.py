@@ -61,10 +61,10 @@ class FrankWolfe(Solver):
 def mix(problem, means, outputs, gamma, lo, hi, scratch):
     """mu_i = (1 - gamma) mu_i + gamma s_i(output_i) for the examples lo:hi."""
     for i in range(lo, hi):
-        mu = means.values[means.start[i] : means.start[i + 1]]
+        mu = means.values[means.starts[i] : means.starts[i + 1]]
         delta = scratch.delta[: mu.size]
         clear(delta)
-        add_output(problem, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], 1.0, delta)
+        add_output(problem, i, outputs.values[outputs.starts[i] : outputs.starts[i + 1]], 1.0, delta)
         add_output(problem, i, true_output(problem, i), -1.0, delta)
         scale(mu, 1 - gamma)
         add_scaled(mu, delta, gamma)

@@ -81,8 +81,8 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         if rule.stores and not has_room(sets, i):
             return k
         first = sets.slot_at[i] if rule.stores else 0
-        size = means.start[i + 1] - means.start[i]
-        mu = means.values[means.start[i] : means.start[i + 1]] if rule.keeps_means else means.values
+        size = means.starts[i + 1] - means.starts[i]
+        mu = means.values[means.starts[i] : means.starts[i + 1]] if rule.keeps_means else means.values
         theta = scratch.theta[:size]
         delta = scratch.delta[:size]
         y = scratch.y[: true_output(problem, i).size]

@@ -23,7 +23,7 @@ def exact_steps(problem, w, bounds, means, tree, rule, order, draws, lag, n_step
     scale = 1.0 / (rule.regularization * n)
     for k in range(order.size):
         i = order[k] if order[k] >= 0 else draw(tree, n, draws[k])
-        mu = means.values[means.start[i] : means.start[i + 1]]
+        mu = means.values[means.starts[i] : means.starts[i + 1]]
         theta = scratch.theta[: mu.size]
         delta = scratch.delta[: mu.size]
         scores(problem, w, i, theta)

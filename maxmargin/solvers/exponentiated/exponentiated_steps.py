@@ -51,8 +51,8 @@ def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
     Parts that the true output has several times are pulled once: else others that have them more often would win.
     """
     for i in range(lo, hi):
-        theta = point.potentials.values[point.potentials.start[i] : point.potentials.start[i + 1]]
-        means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
+        theta = point.potentials.values[point.potentials.starts[i] : point.potentials.starts[i + 1]]
+        means = point.means.values[point.means.starts[i] : point.means.starts[i + 1]]
         potentials(problem, loss, w, i, theta)
         combine(theta, scale, theta, 0.0)
         add_output(problem, i, true_output(problem, i), pull, theta)
@@ -76,11 +76,11 @@ def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, 
     """As `assemble`, of the distributions of given potentials, and their entropies."""
     scale = 1.0 / (regularization * n_examples(problem))
     for i in range(lo, hi):
-        theta = scratch.theta[: given.start[i + 1] - given.start[i]]
+        theta = scratch.theta[: given.starts[i + 1] - given.starts[i]]
         mu = scratch.delta[: theta.size]
-        copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
+        copy_into(theta, given.values[given.starts[i] : given.starts[i + 1]])
         entropies[i] = exp_oracle(problem, i, theta, mu, scratch.work)
-        copy_into(theta, given.values[given.start[i] : given.start[i + 1]])
+        copy_into(theta, given.values[given.starts[i] : given.starts[i + 1]])
         rounding = epsilon(theta) * size_of_score(theta, mu, np.inf)
         entropies[i] = max(entropies[i] - inner(theta, mu) - rounding, 0.0)
         clear(theta)
@@ -103,8 +103,8 @@ def exponentiated_steps(
     calls = 0
     for k in range(order.size):
         i = order[k] if order[k] >= 0 else draw(tree, n, draws[k])
-        at = point.potentials.values[point.potentials.start[i] : point.potentials.start[i + 1]]
-        means = point.means.values[point.means.start[i] : point.means.start[i + 1]]
+        at = point.potentials.values[point.potentials.starts[i] : point.potentials.starts[i + 1]]
+        means = point.means.values[point.means.starts[i] : point.means.starts[i + 1]]
         theta = scratch.theta[: at.size]
         mu = scratch.delta[: at.size]
         slope = room[0, : at.size]

@@ -243,7 +243,7 @@ class Run:
     def _check_sizes(self, point: DualPoint) -> None:
         sizes, runner = point.sets.sizes, self.objective.runner
         has_same_outputs = not sizes.size or np.array_equal(sizes, runner.output_sizes)
-        if not (has_same_outputs and np.array_equal(np.diff(point.means.start), runner.part_sizes)):
+        if not (has_same_outputs and np.array_equal(np.diff(point.means.starts), runner.part_sizes)):
             raise ValueError("start must be a dual point of this problem, but its examples have other sizes.")
 
     def or_start(self, certificate: Certificate) -> Certificate:

@@ -64,7 +64,7 @@ def no_means(sizes: np.ndarray, dtype: Any) -> Blocks:
 def copied(point: DualPoint, dtype: Any) -> DualPoint:
     """A copy, its mean parts of the given dtype, that can be changed without changing the original."""
     sets = ActiveSets(*(array.copy() for array in point.sets))
-    return DualPoint(Blocks(point.means.values.astype(dtype), point.means.start), sets)
+    return DualPoint(Blocks(point.means.values.astype(dtype), point.means.starts), sets)
 
 
 def no_sets() -> ActiveSets:
@@ -77,7 +77,7 @@ def no_sets() -> ActiveSets:
 
 def sets_of(outputs: Blocks) -> ActiveSets:
     """Sets with one output of each example, which has the whole weight."""
-    sizes = np.diff(outputs.start)
+    sizes = np.diff(outputs.starts)
     n = len(sizes)
     output_at = starts_of(FIRST_CAPACITY * sizes)
     slots = FIRST_CAPACITY * n
@@ -92,7 +92,7 @@ def sets_of(outputs: Blocks) -> ActiveSets:
         sizes=sizes.astype(np.int64),
         used=np.array([output_at[-1], slots]),
     )
-    shift = np.repeat(sets.output_at - outputs.start[:-1], sizes)
+    shift = np.repeat(sets.output_at - outputs.starts[:-1], sizes)
     sets.outputs[np.arange(outputs.values.size) + shift] = outputs.values
     sets.alpha[sets.slot_at] = 1.0
     return sets
@@ -188,7 +188,7 @@ def rescale(sets: ActiveSets) -> None:
 def read_means(problem, i, means, sets, mu):
     """Write mu_i - s_i(y_i) of a dual point into `mu`: as it is kept, or sum_y alpha_i(y) {s_i(y) - s_i(y_i)}."""
     if means.values.size > 0:
-        copy_into(mu, means.values[means.start[i] : means.start[i + 1]])
+        copy_into(mu, means.values[means.starts[i] : means.starts[i + 1]])
         return
     clear(mu)
     kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
@@ -206,7 +206,7 @@ def read_means(problem, i, means, sets, mu):
 def fill_means(problem, sets, means, out, lo, hi, scratch):
     """The mean parts of the examples lo:hi of a dual point, as `read_means` has them."""
     for i in range(lo, hi):
-        read_means(problem, i, means, sets, out.values[out.start[i] : out.start[i + 1]])
+        read_means(problem, i, means, sets, out.values[out.starts[i] : out.starts[i + 1]])
 
 
 @helper
@@ -253,7 +253,7 @@ def store_outputs(problem, sets, outputs, gaps, least, limit, first):
         if gaps[i] > least:
             if not has_room(sets, i):
                 return i
-            store(sets, i, outputs.values[outputs.start[i] : outputs.start[i + 1]], 0.0, limit)
+            store(sets, i, outputs.values[outputs.starts[i] : outputs.starts[i + 1]], 0.0, limit)
     return n_examples(problem)
 
 
@@ -276,7 +276,7 @@ def scale_towards_gold(problem, means, sets, factor, first):
         if has_sets and not has_room(sets, i):
             return i
         if means.values.size > 0:
-            scale(means.values[means.start[i] : means.start[i + 1]], factor)
+            scale(means.values[means.starts[i] : means.starts[i + 1]], factor)
         if has_sets:
             for slot in range(sets.stored_count[i]):
                 sets.alpha[sets.slot_at[i] + slot] *= factor

@@ -121,7 +121,7 @@ def loss_pass(
         least = score_output(problem, i, theta, y_true)
         rival = y_true
         if point.values.size > 0:
-            values[i, GAP] = -least - inner(theta, point.values[point.start[i] : point.start[i + 1]])
+            values[i, GAP] = -least - inner(theta, point.values[point.starts[i] : point.starts[i + 1]])
         if sets.sizes.size > 0:
             slot, score, mean = best_stored(problem, i, theta, sets)
             if point.values.size == 0:
@@ -147,7 +147,7 @@ def loss_pass(
             add_output(problem, i, rival, 1.0, delta)
         top = max(top, least)
         if outputs.values.size > 0:
-            y = outputs.values[outputs.start[i] : outputs.start[i + 1]]
+            y = outputs.values[outputs.starts[i] : outputs.starts[i + 1]]
             copy_into(y, rival if is_worse else scratch.y[: y.size])
         values[i, LOSS] = h - truth
         values[i, HARD_LOSS] = top - truth
@@ -166,6 +166,6 @@ def loss_pass(
             augment(problem, i, theta)
             values[i, COST] += score_output(problem, i, theta, y_true) + inner(theta, delta)
         if means.values.size > 0:
-            copy_into(means.values[means.start[i] : means.start[i + 1]], delta)
+            copy_into(means.values[means.starts[i] : means.starts[i + 1]], delta)
         if gradient.size > 0:
             accumulate(problem, gradient, i, delta, weight[i] / n)

@@ -104,7 +104,7 @@ class CliqueAscent(Solver):
 
     def _ascend(self, run: Run, state: State, relaxed: Relaxation, sets: Any) -> None:
         """Passes over all cliques, up to the next certificate."""
-        found, n_sets = state.found, len(sets.start) - 1
+        found, n_sets = state.found, len(sets.starts) - 1
         state.pace = pace = self.adapt(state.pace, found, relaxed)
         mu, xi = run.dual
         delta = xi - found.residual / pace.rho
@@ -115,7 +115,7 @@ class CliqueAscent(Solver):
         for lo, hi in run.slices(n_more):
             point = found.w, mu, delta, xi
             self.visit(relaxed, sets, pace.rho, curvature, visits[lo:hi], often[lo:hi], state, *point)
-            run.count(calls=int(np.diff(sets.start)[visits[lo:hi]].sum()))
+            run.count(calls=int(np.diff(sets.starts)[visits[lo:hi]].sum()))
             state.n_visits += hi - lo
         run.n_steps = -(-state.n_visits * relaxed.n // n_sets)
 

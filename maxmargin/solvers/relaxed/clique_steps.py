@@ -27,8 +27,8 @@ def ascend(
     """
     n_nodes = problem.labels.size
     for v in range(visits.size):
-        lo = sets.start[visits[v]]
-        hi = sets.start[visits[v] + 1]
+        lo = sets.starts[visits[v]]
+        hi = sets.starts[visits[v] + 1]
         n_stepped = 0
         for k in range(lo, hi):
             c = sets.cliques[k]
@@ -61,8 +61,8 @@ def ascend_active(problem, layout, sets, strength, rho, curvature, scratch, visi
     """
     n_nodes = problem.labels.size
     for v in range(visits.size):
-        lo = sets.start[visits[v]]
-        hi = sets.start[visits[v] + 1]
+        lo = sets.starts[visits[v]]
+        hi = sets.starts[visits[v] + 1]
         best = lo
         most = -1.0
         for k in range(lo, hi):

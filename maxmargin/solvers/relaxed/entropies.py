@@ -32,8 +32,8 @@ def uniform_trees(problem: PairwiseProblem) -> np.ndarray:
     """How often edges have either end as the child, over all spanning trees and roots; equal graphs share them."""
     known: dict[tuple[int, bytes], np.ndarray] = {}
     found = []
-    counts = np.diff(problem.nodes.offsets).tolist()
-    for n_nodes, ends in zip(counts, np.split(problem.ends, problem.edges.offsets[1:-1]), strict=True):
+    counts = np.diff(problem.nodes.starts).tolist()
+    for n_nodes, ends in zip(counts, np.split(problem.ends, problem.edges.starts[1:-1]), strict=True):
         key = n_nodes, ends.tobytes()
         if key not in known:
             known[key] = tree_probabilities(n_nodes, ends)[1]
@@ -61,4 +61,4 @@ def tightest_trees(
 
 def global_ends(problem: PairwiseProblem) -> np.ndarray:
     """The nodes of each edge, counted over all graphs."""
-    return problem.ends + np.repeat(problem.nodes.offsets[:-1], np.diff(problem.edges.offsets))[:, np.newaxis]
+    return problem.ends + np.repeat(problem.nodes.starts[:-1], np.diff(problem.edges.starts))[:, np.newaxis]

@@ -13,9 +13,9 @@ SIZE = 32  # cliques: with fewer, memory is waited for; with many, visits in tur
 
 
 class Neighborhoods(NamedTuple):
-    """Sets of nodes and edges of one graph: set k holds cliques[start[k] : start[k + 1]], edges after all nodes."""
+    """Sets of nodes and edges of one graph: set k holds cliques[starts[k] : starts[k + 1]], edges after all nodes."""
 
-    start: np.ndarray  # (sets + 1,) int64
+    starts: np.ndarray  # (sets + 1,) int64
     cliques: np.ndarray  # (N + M,) int64
 
 
@@ -27,7 +27,7 @@ def single_cliques(problem: PairwiseProblem) -> Neighborhoods:
 
 def whole_graphs(problem: PairwiseProblem) -> Neighborhoods:
     """All cliques of each graph."""
-    n_nodes, n_edges = np.diff(problem.nodes.offsets), np.diff(problem.edges.offsets)
+    n_nodes, n_edges = np.diff(problem.nodes.starts), np.diff(problem.edges.starts)
     graph = np.concatenate([np.repeat(np.arange(len(n)), n) for n in (n_nodes, n_edges)])
     return Neighborhoods(starts_of(n_nodes + n_edges), np.argsort(graph, kind="stable").astype(np.int64))
 
@@ -35,12 +35,12 @@ def whole_graphs(problem: PairwiseProblem) -> Neighborhoods:
 def find_neighborhoods(problem: PairwiseProblem) -> Neighborhoods:
     """Cut every graph into nodes that follow one another, each with its edges to earlier ones."""
     nodes, edges = problem.nodes, problem.edges
-    n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
+    n_nodes, n_edges = np.diff(nodes.starts), np.diff(edges.starts)
     n_sets = np.minimum(-(-(n_nodes + n_edges) // SIZE), n_nodes)
     first_set = starts_of(n_sets)
     graph = np.repeat(np.arange(len(n_nodes)), n_nodes)
     set_of_node = first_set[graph] + places_in(n_nodes) * n_sets[graph] // n_nodes[graph]
-    latest = problem.ends.max(axis=1, initial=0) + np.repeat(nodes.offsets[:-1], n_edges)
+    latest = problem.ends.max(axis=1, initial=0) + np.repeat(nodes.starts[:-1], n_edges)
     sets = np.concatenate([set_of_node, set_of_node[latest]])
     counts = np.bincount(sets, minlength=first_set[-1])
     return Neighborhoods(starts_of(counts), np.argsort(sets, kind="stable").astype(np.int64))

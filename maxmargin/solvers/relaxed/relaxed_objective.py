@@ -111,7 +111,7 @@ class Relaxation:
         self.n_weights, self.dtype = objective.n_weights, objective.runner.dtype
         nodes, edges = problem.nodes, problem.edges
         start = starts_of(part_sizes(problem))
-        n_nodes, n_edges = np.diff(nodes.offsets), np.diff(edges.offsets)
+        n_nodes, n_edges = np.diff(nodes.starts), np.diff(edges.starts)
         ends = global_ends(problem)
         ends_at = starts_of(nodes.n_parts[nodes.kind[ends]])
         order = np.argsort(ends.ravel(), kind="stable")
@@ -122,7 +122,7 @@ class Relaxation:
         is_gini = loss.entropy == "gini"
         node_entropy, edge_entropy = gini(problem) if is_gini else oriented_trees(problem, loss.trees, loss.epsilon)
         self.layout = Layout(
-            start=start,
+            starts=start,
             node_at=nodes.part + np.repeat(start[:-1], n_nodes),
             edge_at=edges.part + np.repeat(start[:-1], n_edges),
             node_weight=np.repeat(objective.weight, n_nodes),
@@ -163,8 +163,8 @@ class Relaxation:
     def truth(self) -> np.ndarray:
         """The mean parts of the true outputs."""
         mu = np.zeros(self.n_parts)
-        starts = self.layout.start
-        for i, (lo, hi) in enumerate(itertools.pairwise(self.problem.nodes.offsets)):
+        starts = self.layout.starts
+        for i, (lo, hi) in enumerate(itertools.pairwise(self.problem.nodes.starts)):
             add_output(self.problem, i, self.problem.labels[lo:hi], 1.0, mu[starts[i] : starts[i + 1]])
         return mu
 

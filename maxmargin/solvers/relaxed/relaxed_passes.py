@@ -18,7 +18,7 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of what potentials are summed 
 class Layout(NamedTuple):
     """Where the cliques of all graphs have their mean parts and multipliers, one flat array of each."""
 
-    start: np.ndarray  # (n + 1,) those of graph i are start[i]:start[i + 1]
+    starts: np.ndarray  # (n + 1,) those of graph i are starts[i]:starts[i + 1]
     node_at: np.ndarray  # (N,) the first mean part of each node
     edge_at: np.ndarray  # (M,)
     node_weight: np.ndarray  # (N,) the weight of its example
@@ -75,7 +75,7 @@ def tilt_edge(problem, layout, e, w, delta, theta):
 @helper
 def true_pair(problem, i, e, n_second):
     """The part of edge e of graph i that the true labels have, counted from its first."""
-    lo = problem.nodes.offsets[i]
+    lo = problem.nodes.starts[i]
     return problem.labels[lo + problem.ends[e, 0]] * n_second + problem.labels[lo + problem.ends[e, 1]]
 
 
@@ -155,14 +155,14 @@ def bound_losses(problem, layout, scratch, w, mu, delta, start, stop):
     total = 0.0
     most = 0.0
     for i in range(start, stop):
-        for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
+        for c in range(problem.nodes.starts[i], problem.nodes.starts[i + 1]):
             size = tilt_node(problem, layout, c, w, delta, theta)
             truth = theta[problem.labels[c]]
             reach = largest(theta, size)
             loss = peak(theta, size, layout.node_entropy[c], scratch[1]) - truth
             total += layout.node_weight[c] * (max(loss, 0.0) + ROUNDING * reach)
             most = max(most, reach)
-        for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+        for e in range(problem.edges.starts[i], problem.edges.starts[i + 1]):
             n_first, n_second = tilt_edge(problem, layout, e, w, delta, theta)
             truth = theta[true_pair(problem, i, e, n_second)]
             reach = largest(theta, n_first * n_second)
@@ -178,13 +178,13 @@ def weigh(problem, layout, scratch, strength, mu, w, start, stop):
     step = scratch[0]
     total = 0.0
     for i in range(start, stop):
-        for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
+        for c in range(problem.nodes.starts[i], problem.nodes.starts[i + 1]):
             at = layout.node_at[c]
             squares = leave(mu, at, problem.nodes.n_parts[problem.nodes.kind[c]], problem.labels[c], step)
             cost = layout.cost[c] * (1 - mu[at + problem.labels[c]])
             total += layout.node_weight[c] * (cost + layout.node_entropy[c] * (1 - squares))
             spread_clique(problem.nodes, w, c, step, layout.node_weight[c] / strength)
-        for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+        for e in range(problem.edges.starts[i], problem.edges.starts[i + 1]):
             n_first, n_second = shape_of(problem, layout, e)
             find_margins(mu, layout.edge_at[e], n_first, n_second, scratch[1], scratch[2])
             entropy = entropy_of_edge(layout, e, mu, n_first, n_second, scratch[1], scratch[2])
@@ -209,8 +209,8 @@ def leave(mu, at, size, truth, step):
 def correct(problem, layout, scratch, mu, feasible, start, stop):
     """Write a point of the local polytope near mu into `feasible`."""
     for i in range(start, stop):
-        lo = layout.start[i]
-        hi = layout.start[i + 1]
+        lo = layout.starts[i]
+        hi = layout.starts[i + 1]
         make_consistent(problem, i, mu[lo:hi], feasible[lo:hi], scratch)
 
 
@@ -221,11 +221,11 @@ def residuals(problem, layout, scratch, mu, xi, residual, start, stop):
     linear = 0.0
     violation = 0.0
     for i in range(start, stop):
-        for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+        for e in range(problem.edges.starts[i], problem.edges.starts[i + 1]):
             n_first, n_second = shape_of(problem, layout, e)
             find_margins(mu, layout.edge_at[e], n_first, n_second, scratch[1], scratch[2])
             for end in range(2):
-                node = layout.node_at[problem.nodes.offsets[i] + problem.ends[e, end]]
+                node = layout.node_at[problem.nodes.starts[i] + problem.ends[e, end]]
                 at = layout.ends_at[e, end]
                 for x in range(n_second if end else n_first):
                     residual[at + x] = mu[node + x] - scratch[1 + end, x]

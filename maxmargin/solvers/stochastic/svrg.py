@@ -308,7 +308,7 @@ def svrg_steps(
     """A step on each example of `order`; adds the gradients of the losses, divided by n; returns `gains` plus its."""
     for k in range(order.size):
         i = order[k]
-        known = means.values[means.start[i] : means.start[i + 1]]
+        known = means.values[means.starts[i] : means.starts[i + 1]]
         theta = scratch.theta[: known.size]
         delta = scratch.delta[: known.size]
         lazy_potentials(problem, loss, lazy, i, theta, delta)

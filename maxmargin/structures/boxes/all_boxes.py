@@ -135,9 +135,9 @@ def _detect(problem, w, n_parts, shapes, smallest, threshold, least, boxes, valu
         if not find_scores(problem, w, i, theta):
             return i
         height, width = shapes[i]
-        positive = matrix(room.values, room.start[i], height + 1, width)
-        negative = matrix(room.values, room.start[i] + positive.size, height + 1, width)
-        sums = matrix(room.values, room.start[i] + 2 * positive.size, 2, width + 1)
+        positive = matrix(room.values, room.starts[i], height + 1, width)
+        negative = matrix(room.values, room.starts[i] + positive.size, height + 1, width)
+        sums = matrix(room.values, room.starts[i] + 2 * positive.size, 2, width + 1)
         sum_from_top(matrix(theta, 0, height, width), positive, negative)
         constant = np.float64(theta[height * width + 1]) if theta.size > height * width + 1 else 0.0
         image = Image(positive, negative, sums, 0.0, (0, 0, 0, 0), (smallest[0], smallest[1]), False, constant)

@@ -30,10 +30,10 @@ HEAP_SIZE = 1 << 16
 
 
 class BoxProblem(NamedTuple):
-    """Cells of all images, one image after the other; those of example i are the rows offsets[i]:offsets[i + 1]."""
+    """Cells of all images, one image after the other; those of example i are the rows starts[i]:starts[i + 1]."""
 
     features: Any
-    offsets: np.ndarray  # (n + 1,) int64
+    starts: np.ndarray  # (n + 1,) int64
     shapes: np.ndarray  # (n, 2) int64, height and width in cells
     boxes: np.ndarray  # (n, 4) int32, the true boxes
     smallest: np.ndarray  # (2,) int64, the least height and width of a box
@@ -87,13 +87,13 @@ def new_box_weights(problem):
 
 @implements(generics.part_sizes, BoxProblem)
 def box_part_sizes(problem):
-    return np.diff(problem.offsets) + 1 + problem.has_none
+    return np.diff(problem.starts) + 1 + problem.has_none
 
 
 @implements(generics.squared_diameters, BoxProblem)
 def box_squared_diameters(problem):
     """A feature's sums over two boxes differ by no more than the sum of its magnitudes over all cells."""
-    return squared_sums(problem.features, rows_of(problem.offsets)) + problem.has_none
+    return squared_sums(problem.features, rows_of(problem.starts)) + problem.has_none
 
 
 @implements(generics.workspace, BoxProblem)
@@ -101,7 +101,7 @@ def box_workspace(problem, n_best):
     size = (int(np.prod(problem.shapes + 1, axis=1).max()),)
     height, width = (int(side) for side in problem.shapes.max(axis=0))
     capacity = min(height * (height + 1) // 2 + 1, HEAP_SIZE)
-    needs_spread = np.any(problem.features.gram.start < 0)
+    needs_spread = np.any(problem.features.gram.at < 0)
     heap = Heap(
         bounds=aligned((capacity,), np.float64),
         slots=aligned((capacity,), np.int64),
@@ -123,9 +123,9 @@ def box_workspace(problem, n_best):
 
 @implements(generics.scores, BoxProblem)
 def box_scores(problem, w, i, theta):
-    cells = matrix(theta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
+    cells = matrix(theta, 0, problem.starts[i + 1] - problem.starts[i], 1)
     weights = matrix(w, 0, w.size - problem.has_none, 1)
-    score_rows(problem.features, weights, problem.offsets[i], problem.offsets[i + 1], cells)
+    score_rows(problem.features, weights, problem.starts[i], problem.starts[i + 1], cells)
     theta[cells.shape[0]] = 0
     if problem.has_none:
         theta[cells.shape[0] + 1] = w[w.size - 1]
@@ -133,23 +133,23 @@ def box_scores(problem, w, i, theta):
 
 @implements(generics.spread, BoxProblem)
 def spread_boxes(problem, w, i, delta, scale):
-    cells = matrix(delta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
+    cells = matrix(delta, 0, problem.starts[i + 1] - problem.starts[i], 1)
     weights = matrix(w, 0, w.size - problem.has_none, 1)
-    spread_rows(problem.features, weights, problem.offsets[i], problem.offsets[i + 1], cells, scale)
+    spread_rows(problem.features, weights, problem.starts[i], problem.starts[i + 1], cells, scale)
     if problem.has_none:
         w[w.size - 1] += scale * delta[cells.shape[0] + 1]
 
 
 @implements(generics.squared_norm, BoxProblem)
 def box_squared_norm(problem, i, delta, work):
-    cells = matrix(delta, 0, problem.offsets[i + 1] - problem.offsets[i], 1)
-    squared = squared_norm_rows(problem.features, i, problem.offsets[i], problem.offsets[i + 1], cells, work.spread)
+    cells = matrix(delta, 0, problem.starts[i + 1] - problem.starts[i], 1)
+    squared = squared_norm_rows(problem.features, i, problem.starts[i], problem.starts[i + 1], cells, work.spread)
     return squared + delta[cells.shape[0] + 1] ** 2 if problem.has_none else squared
 
 
 @implements(generics.augment, BoxProblem)
 def augment_boxes(problem, i, theta):
-    theta[problem.offsets[i + 1] - problem.offsets[i]] += 1
+    theta[problem.starts[i + 1] - problem.starts[i]] += 1
 
 
 @implements(generics.add_output, BoxProblem)

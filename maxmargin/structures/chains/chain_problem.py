@@ -37,11 +37,11 @@ from maxmargin.structures.chains import chain_dp, chain_logs, chain_sums
 
 
 class ChainProblem(NamedTuple):
-    """Sequences stored one after the other; those of example i are the rows offsets[i]:offsets[i + 1]."""
+    """Sequences stored one after the other; those of example i are the rows starts[i]:starts[i + 1]."""
 
     features: Any
     transitions: Any  # the one feature of transitions, whose labels are pairs of labels: constant, or observed
-    offsets: np.ndarray  # (n + 1,) int64
+    starts: np.ndarray  # (n + 1,) int64
     labels: np.ndarray  # (N,) int32, the true labels
     token_cost: np.ndarray  # (N,) weight of each position's cost
     cost_matrix: np.ndarray  # (L, L) cost of predicting the column where the row is true; zero diagonal
@@ -76,7 +76,7 @@ def emissions_and_transitions(problem, w):
 def nodes_and_pairs(problem, i, parts):
     """The T x L node parts and the L x L transition parts of example i, as views."""
     n_labels = problem.penalty.shape[0]
-    length = problem.offsets[i + 1] - problem.offsets[i]
+    length = problem.starts[i + 1] - problem.starts[i]
     return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_labels, n_labels)
 
 
@@ -84,13 +84,13 @@ def nodes_and_pairs(problem, i, parts):
 def nodes_and_row(problem, i, parts):
     """As `nodes_and_pairs`, with the transition parts in one row."""
     n_labels = problem.penalty.shape[0]
-    length = problem.offsets[i + 1] - problem.offsets[i]
+    length = problem.starts[i + 1] - problem.starts[i]
     return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, 1, n_labels * n_labels)
 
 
 @implements(generics.true_outputs, ChainProblem)
 def true_labellings(problem):
-    return Blocks(problem.labels, problem.offsets)
+    return Blocks(problem.labels, problem.starts)
 
 
 @implements(generics.new_weights, ChainProblem)
@@ -104,13 +104,13 @@ def new_chain_weights(problem):
 @implements(generics.part_sizes, ChainProblem)
 def chain_part_sizes(problem):
     n_labels = problem.penalty.shape[0]
-    return (np.diff(problem.offsets) + n_labels) * n_labels
+    return (np.diff(problem.starts) + n_labels) * n_labels
 
 
 @implements(generics.squared_diameters, ChainProblem)
 def chain_squared_diameters(problem):
-    n_transitions = sp.csr_array(np.diff(problem.offsets)[:, np.newaxis] - 1)
-    emissions = squared_sums(problem.features, rows_of(problem.offsets))
+    n_transitions = sp.csr_array(np.diff(problem.starts)[:, np.newaxis] - 1)
+    emissions = squared_sums(problem.features, rows_of(problem.starts))
     return 2 * (emissions + squared_sums(problem.transitions, n_transitions))
 
 
@@ -126,14 +126,14 @@ def chain_places(problem):
 
 @implements(generics.prepared, ChainProblem)
 def prepared_chain(problem, dtype):
-    features = with_gram(in_precision(problem.features, dtype), problem.offsets, problem.n_features)
+    features = with_gram(in_precision(problem.features, dtype), problem.starts, problem.n_features)
     return in_precision(problem, dtype)._replace(features=features)
 
 
 @implements(generics.workspace, ChainProblem)
 def chain_workspace(problem, n_best):
     n_labels, dtype = problem.penalty.shape[0], problem.penalty.dtype
-    longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(problem.offsets), part_sizes(problem)))
+    longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(problem.starts), part_sizes(problem)))
     sums = chain_sums.new_tables(longest, n_labels, dtype)
     return ChainWork(
         table=aligned((n_labels, padded(n_labels)), dtype),
@@ -151,7 +151,7 @@ def chain_workspace(problem, n_best):
 def chain_scores(problem, w, i, theta):
     emissions, transitions = emissions_and_transitions(problem, w)
     nodes, row = nodes_and_row(problem, i, theta)
-    score_rows(problem.features, emissions, problem.offsets[i], problem.offsets[i + 1], nodes)
+    score_rows(problem.features, emissions, problem.starts[i], problem.starts[i + 1], nodes)
     score_rows(problem.transitions, transitions, 0, 1, row)
     n_labels = problem.penalty.shape[0]
     penalty = matrix(problem.penalty, 0, 1, row.size)
@@ -172,21 +172,21 @@ def chain_scores(problem, w, i, theta):
 def spread_chain(problem, w, i, delta, scale):
     emissions, transitions = emissions_and_transitions(problem, w)
     nodes, row = nodes_and_row(problem, i, delta)
-    spread_rows(problem.features, emissions, problem.offsets[i], problem.offsets[i + 1], nodes, scale)
+    spread_rows(problem.features, emissions, problem.starts[i], problem.starts[i + 1], nodes, scale)
     spread_rows(problem.transitions, transitions, 0, 1, row, scale)
 
 
 @implements(generics.squared_norm, ChainProblem)
 def chain_squared_norm(problem, i, delta, work):
     nodes, row = nodes_and_row(problem, i, delta)
-    total = squared_norm_rows(problem.features, i, problem.offsets[i], problem.offsets[i + 1], nodes, work.spread)
+    total = squared_norm_rows(problem.features, i, problem.starts[i], problem.starts[i + 1], nodes, work.spread)
     return total + squared_norm_rows(problem.transitions, i, 0, 1, row, work.transition_spread)
 
 
 @implements(generics.augment, ChainProblem)
 def augment_chain(problem, i, theta):
     nodes, _ = nodes_and_pairs(problem, i, theta)
-    lo = problem.offsets[i]
+    lo = problem.starts[i]
     for t in range(nodes.shape[0]):
         true_label = problem.labels[lo + t]
         scale = problem.token_cost[lo + t]

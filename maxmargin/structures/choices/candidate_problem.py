@@ -21,10 +21,10 @@ from maxmargin.smoothing import has_weight
 
 
 class CandidateProblem(NamedTuple):
-    """Candidates stored one after the other; those of example i are the rows offsets[i]:offsets[i + 1]."""
+    """Candidates stored one after the other; those of example i are the rows starts[i]:starts[i + 1]."""
 
     features: Any
-    offsets: np.ndarray  # (n + 1,) int64
+    starts: np.ndarray  # (n + 1,) int64
     labels: np.ndarray  # (n,) int32, the true candidates
     costs: np.ndarray  # (N,) the cost of each candidate, zero for the true ones
     n_features: int
@@ -48,18 +48,18 @@ def new_candidate_weights(problem):
 
 @implements(generics.part_sizes, CandidateProblem)
 def candidate_part_sizes(problem):
-    return np.diff(problem.offsets)
+    return np.diff(problem.starts)
 
 
 @implements(generics.squared_diameters, CandidateProblem)
 def candidate_squared_diameters(problem):
     """By the largest distance from the mean of an example's candidates."""
-    rows = as_matrix(problem.features, int(problem.offsets[-1])).astype(np.float64)
-    lengths = np.diff(problem.offsets)
+    rows = as_matrix(problem.features, int(problem.starts[-1])).astype(np.float64)
+    lengths = np.diff(problem.starts)
     example = np.repeat(np.arange(lengths.size), lengths)
-    means = sp.diags_array(1 / lengths) @ rows_of(problem.offsets) @ rows
+    means = sp.diags_array(1 / lengths) @ rows_of(problem.starts) @ rows
     away = rows - means[example]
-    return 4 * np.maximum.reduceat(np.asarray((away * away).sum(axis=1)).ravel(), problem.offsets[:-1])
+    return 4 * np.maximum.reduceat(np.asarray((away * away).sum(axis=1)).ravel(), problem.starts[:-1])
 
 
 @implements(generics.workspace, CandidateProblem)
@@ -69,22 +69,22 @@ def candidate_workspace(problem, n_best):
 
 @implements(generics.scores, CandidateProblem)
 def candidate_scores(problem, w, i, theta):
-    score_parts(problem.features, w, problem.offsets[i], problem.offsets[i + 1], theta)
+    score_parts(problem.features, w, problem.starts[i], problem.starts[i + 1], theta)
 
 
 @implements(generics.spread, CandidateProblem)
 def spread_candidates(problem, w, i, delta, scale):
-    spread_parts(problem.features, w, problem.offsets[i], problem.offsets[i + 1], delta, scale)
+    spread_parts(problem.features, w, problem.starts[i], problem.starts[i + 1], delta, scale)
 
 
 @implements(generics.squared_norm, CandidateProblem)
 def candidate_squared_norm(problem, i, delta, work):
-    return squared_norm_parts(problem.features, problem.offsets[i], problem.offsets[i + 1], delta, work.spread)
+    return squared_norm_parts(problem.features, problem.starts[i], problem.starts[i + 1], delta, work.spread)
 
 
 @implements(generics.augment, CandidateProblem)
 def augment_candidates(problem, i, theta):
-    lo = problem.offsets[i]
+    lo = problem.starts[i]
     for k in range(theta.size):
         theta[k] += problem.costs[lo + k]
 

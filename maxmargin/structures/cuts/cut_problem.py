@@ -26,16 +26,16 @@ from maxmargin.structures.cuts.minimum_cuts import best_cut, best_through_nodes,
 
 
 class GraphCutProblem(NamedTuple):
-    """Graphs stored one after the other: of example i, the nodes offsets[i]:offsets[i + 1], and likewise the edges."""
+    """Graphs stored one after the other: of example i, the nodes starts[i]:starts[i + 1], and likewise the edges."""
 
     features: Any  # of nodes
     edge_features: Any  # negative
-    offsets: np.ndarray  # (n + 1,) int64
-    edge_offsets: np.ndarray  # (n + 1,) int64
+    starts: np.ndarray  # (n + 1,) int64
+    edge_starts: np.ndarray  # (n + 1,) int64
     ends: np.ndarray  # (M, 2) int32, nodes counted from the first one of the example
     labels: np.ndarray  # (N,) int32, the true labels
     cost: np.ndarray  # (N,) cost of each node's wrong label
-    first: np.ndarray  # (N + n,) int32, arcs of example i as in `max_flow`, from offsets[i] + i on
+    first: np.ndarray  # (N + n,) int32, arcs of example i as in `max_flow`, from starts[i] + i on
     out: np.ndarray  # (2 M,) int32
     n_features: int
     n_edge_features: int
@@ -55,7 +55,7 @@ class GraphCutWork(NamedTuple):
 
 @implements(generics.true_outputs, GraphCutProblem)
 def true_cuts(problem):
-    return Blocks(problem.labels, problem.offsets)
+    return Blocks(problem.labels, problem.starts)
 
 
 @implements(generics.new_weights, GraphCutProblem)
@@ -65,16 +65,16 @@ def new_graph_weights(problem):
 
 @implements(generics.part_sizes, GraphCutProblem)
 def graph_part_sizes(problem):
-    return 2 * np.diff(problem.offsets) + np.diff(problem.edge_offsets)
+    return 2 * np.diff(problem.starts) + np.diff(problem.edge_starts)
 
 
 @implements(generics.workspace, GraphCutProblem)
 def graph_workspace(problem, n_best):
-    n_nodes, n_edges = np.diff(problem.offsets).max(), np.diff(problem.edge_offsets).max()
+    n_nodes, n_edges = np.diff(problem.starts).max(), np.diff(problem.edge_starts).max()
     dtype = problem.cost.dtype
     return GraphCutWork(
         flow=new_flow(n_nodes, 2 * n_edges),
-        last=aligned((problem.edge_offsets[-1],), np.float64),
+        last=aligned((problem.edge_starts[-1],), np.float64),
         spread=aligned((problem.n_features, 1), dtype),
         edge_spread=aligned((problem.n_edge_features, 1), dtype),
         fixed=aligned((n_best, n_nodes), np.int8),
@@ -92,9 +92,9 @@ def graph_scores(problem, w, i, theta):
     of_edges = matrix(w, problem.n_features, problem.n_edge_features, 1)
     ones = matrix(theta, n_nodes, n_nodes, 1)
     cuts = matrix(theta, 2 * n_nodes, n_edges, 1)
-    score_rows(problem.features, of_nodes, problem.offsets[i], problem.offsets[i + 1], ones)
+    score_rows(problem.features, of_nodes, problem.starts[i], problem.starts[i + 1], ones)
     if n_edges > 0:
-        score_rows(problem.edge_features, of_edges, problem.edge_offsets[i], problem.edge_offsets[i + 1], cuts)
+        score_rows(problem.edge_features, of_edges, problem.edge_starts[i], problem.edge_starts[i + 1], cuts)
 
 
 @implements(generics.spread, GraphCutProblem)
@@ -104,15 +104,15 @@ def spread_graph(problem, w, i, delta, scale):
     of_edges = matrix(w, problem.n_features, problem.n_edge_features, 1)
     ones = matrix(delta, n_nodes, n_nodes, 1)
     cuts = matrix(delta, 2 * n_nodes, n_edges, 1)
-    spread_rows(problem.features, of_nodes, problem.offsets[i], problem.offsets[i + 1], ones, scale)
-    spread_rows(problem.edge_features, of_edges, problem.edge_offsets[i], problem.edge_offsets[i + 1], cuts, scale)
+    spread_rows(problem.features, of_nodes, problem.starts[i], problem.starts[i + 1], ones, scale)
+    spread_rows(problem.edge_features, of_edges, problem.edge_starts[i], problem.edge_starts[i + 1], cuts, scale)
 
 
 @implements(generics.squared_norm, GraphCutProblem)
 def graph_squared_norm(problem, i, delta, work):
     n_nodes, n_edges = sizes(problem, i)
-    lo = problem.offsets[i]
-    begin = problem.edge_offsets[i]
+    lo = problem.starts[i]
+    begin = problem.edge_starts[i]
     ones = matrix(delta, n_nodes, n_nodes, 1)
     cuts = matrix(delta, 2 * n_nodes, n_edges, 1)
     total = squared_norm_rows(problem.features, i, lo, lo + n_nodes, ones, work.spread)
@@ -122,8 +122,8 @@ def graph_squared_norm(problem, i, delta, work):
 @implements(generics.augment, GraphCutProblem)
 def augment_graph(problem, i, theta):
     n_nodes, _ = sizes(problem, i)
-    labels = problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
-    cost = problem.cost[problem.offsets[i] : problem.offsets[i + 1]]
+    labels = problem.labels[problem.starts[i] : problem.starts[i + 1]]
+    cost = problem.cost[problem.starts[i] : problem.starts[i + 1]]
     for p in range(n_nodes):
         theta[(1 - labels[p]) * n_nodes + p] += cost[p]
 
@@ -131,7 +131,7 @@ def augment_graph(problem, i, theta):
 @implements(generics.add_output, GraphCutProblem)
 def add_cut(problem, i, y, scale, mu):
     n_nodes, n_edges = sizes(problem, i)
-    ends = problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]  # loops over a slice are fast
+    ends = problem.ends[problem.edge_starts[i] : problem.edge_starts[i + 1]]  # loops over a slice are fast
     for p in range(n_nodes):
         mu[y[p] * n_nodes + p] += scale
     for e in range(n_edges):
@@ -142,7 +142,7 @@ def add_cut(problem, i, y, scale, mu):
 @implements(generics.score_output, GraphCutProblem)
 def score_cut(problem, i, theta, y):
     n_nodes, n_edges = sizes(problem, i)
-    ends = problem.ends[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]  # loops over a slice are fast
+    ends = problem.ends[problem.edge_starts[i] : problem.edge_starts[i + 1]]  # loops over a slice are fast
     total = 0.0
     for p in range(n_nodes):
         total += theta[y[p] * n_nodes + p]

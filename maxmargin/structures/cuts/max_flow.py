@@ -30,21 +30,21 @@ QUEUE_START, N_QUEUED, N_ORPHANS, TIME = range(4)  # entries of `counters`
 
 
 class Arcs(NamedTuple):
-    """The arcs of graphs, one after the other: of graph i with nodes offsets[i]:offsets[i + 1], those of its edges."""
+    """The arcs of graphs, one after the other: of graph i with nodes starts[i]:starts[i + 1], those of its edges."""
 
-    first: np.ndarray  # (N + n,) int32, as above, from offsets[i] + i on
+    first: np.ndarray  # (N + n,) int32, as above, from starts[i] + i on
     out: np.ndarray  # (2 M,) int32, arcs counted in their graph
 
 
-def make_arcs(offsets: np.ndarray, edge_offsets: np.ndarray, ends: np.ndarray) -> Arcs:
+def make_arcs(starts: np.ndarray, edge_starts: np.ndarray, ends: np.ndarray) -> Arcs:
     """The arcs of edges, whose `ends` (M, 2) are counted from the first node of their graph."""
-    graph = np.repeat(np.arange(len(offsets) - 1), np.diff(edge_offsets))
-    tails = (ends + offsets[graph][:, np.newaxis]).ravel()
+    graph = np.repeat(np.arange(len(starts) - 1), np.diff(edge_starts))
+    tails = (ends + starts[graph][:, np.newaxis]).ravel()
     out = np.argsort(tails, kind="stable")
-    out -= 2 * edge_offsets[graph[out // 2]]
-    ends_of_rows = starts_of(np.bincount(tails, minlength=int(offsets[-1])))
-    graph_of_row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets) + 1)
-    first = ends_of_rows[np.arange(len(graph_of_row)) - graph_of_row] - 2 * edge_offsets[graph_of_row]
+    out -= 2 * edge_starts[graph[out // 2]]
+    ends_of_rows = starts_of(np.bincount(tails, minlength=int(starts[-1])))
+    graph_of_row = np.repeat(np.arange(len(starts) - 1), np.diff(starts) + 1)
+    first = ends_of_rows[np.arange(len(graph_of_row)) - graph_of_row] - 2 * edge_starts[graph_of_row]
     return Arcs(first.astype(np.int32), out.astype(np.int32))
 
 

@@ -40,15 +40,15 @@ class NotSubmodularError(ValueError):
 @helper
 def sizes(problem, i):
     """The numbers of nodes and edges of example i."""
-    return problem.offsets[i + 1] - problem.offsets[i], problem.edge_offsets[i + 1] - problem.edge_offsets[i]
+    return problem.starts[i + 1] - problem.starts[i], problem.edge_starts[i + 1] - problem.edge_starts[i]
 
 
 @helper
 def arcs(problem, i):
     """The arcs of example i: first, out, ends."""
     n_nodes, n_edges = sizes(problem, i)
-    lo = problem.offsets[i] + i
-    begin = 2 * problem.edge_offsets[i]
+    lo = problem.starts[i] + i
+    begin = 2 * problem.edge_starts[i]
     ends = matrix(problem.ends, begin, 1, 2 * n_edges)[0]
     return problem.first[lo : lo + n_nodes + 1], problem.out[begin : begin + 2 * n_edges], ends
 
@@ -93,7 +93,7 @@ def cut(problem, i, theta, work, fixed, scale):
     first, out, ends = arcs(problem, i)
     residual = work.flow.residual
     excess = work.flow.excess
-    last = work.last[problem.edge_offsets[i] : problem.edge_offsets[i + 1]]
+    last = work.last[problem.edge_starts[i] : problem.edge_starts[i + 1]]
     for p in range(n_nodes):
         if is_ruled_out(theta[n_nodes + p]):
             excess[p] = -FORCE
@@ -126,7 +126,7 @@ def cut(problem, i, theta, work, fixed, scale):
 @helper
 def read_labels(problem, i, flow, y):
     """The nodes on the source's side have label 1: the fewest that any best output has."""
-    for p in range(problem.offsets[i + 1] - problem.offsets[i]):
+    for p in range(problem.starts[i + 1] - problem.starts[i]):
         y[p] = flow.tree[p] == SOURCE
 
 
@@ -212,7 +212,7 @@ def find_second_best(problem, i, y, part, work):
     """Find where the second best output of a part differs from its best, y, whose flow is at hand."""
     work.parts[part, NEXT_NODE] = -1
     least = TOO_MUCH
-    for p in range(problem.offsets[i + 1] - problem.offsets[i]):
+    for p in range(problem.starts[i + 1] - problem.starts[i]):
         if work.fixed[part, p] == UNFIXED:
             loss = loss_of_flip(problem, i, work.flow, p, y[p], least)
             if loss < least:

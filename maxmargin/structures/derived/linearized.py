@@ -31,11 +31,11 @@ from maxmargin.runtime.dispatch import implements, supports
 
 
 class LinearizedProblem(NamedTuple):
-    """The parts of example i have the rows and offsets start[i]:start[i + 1]."""
+    """The parts of example i have the rows and offsets starts[i]:starts[i + 1]."""
 
     base: Any
     features: Any  # the rows of derivatives
-    start: np.ndarray  # (n + 1,) int64
+    starts: np.ndarray  # (n + 1,) int64
     offset: np.ndarray  # (sum of parts,)
     n_weights: int
 
@@ -45,7 +45,7 @@ class LinearizedSumProblem(NamedTuple):
 
     base: Any
     features: Any
-    start: np.ndarray
+    starts: np.ndarray
     offset: np.ndarray
     n_weights: int
 
@@ -55,11 +55,11 @@ BOTH = LinearizedProblem, LinearizedSumProblem
 
 def linearized(base: Any, derivatives: np.ndarray, offset: np.ndarray) -> Any:
     """A problem of the parts of `base`, given the derivatives of their potentials, (sum of parts, d), and offsets."""
-    start = starts_of(part_sizes(base))
+    starts = starts_of(part_sizes(base))
     kind = LinearizedSumProblem if supports(exp_oracle, base) else LinearizedProblem
-    no_grams = Gram(np.empty(0), np.zeros(len(start) - 1, np.int64))
+    no_grams = Gram(np.empty(0), np.zeros(len(starts) - 1, np.int64))
     rows = DenseFeatures(np.require(derivatives, offset.dtype, ["C", "W"]), no_grams)
-    return kind(base, rows, start, np.ascontiguousarray(offset), derivatives.shape[1])
+    return kind(base, rows, starts, np.ascontiguousarray(offset), derivatives.shape[1])
 
 
 class NoWork(NamedTuple):
@@ -97,23 +97,23 @@ def linearized_workspace(problem, n_best):
 
 @implements(generics.scores, *BOTH)
 def linearized_scores(problem, w, i, theta):
-    score_parts(problem.features, w, problem.start[i], problem.start[i + 1], theta)
+    score_parts(problem.features, w, problem.starts[i], problem.starts[i + 1], theta)
 
 
 @implements(generics.spread, *BOTH)
 def spread_linearized(problem, w, i, delta, scale):
-    spread_parts(problem.features, w, problem.start[i], problem.start[i + 1], delta, scale)
+    spread_parts(problem.features, w, problem.starts[i], problem.starts[i + 1], delta, scale)
 
 
 @implements(generics.squared_norm, *BOTH)
 def linearized_squared_norm(problem, i, delta, work):
-    return squared_norm_parts(problem.features, problem.start[i], problem.start[i + 1], delta, work.spread)
+    return squared_norm_parts(problem.features, problem.starts[i], problem.starts[i + 1], delta, work.spread)
 
 
 @implements(generics.augment, *BOTH)
 def augment_linearized(problem, i, theta):
     augment(problem.base, i, theta)
-    lo = problem.start[i]
+    lo = problem.starts[i]
     for p in range(theta.size):
         theta[p] += problem.offset[lo + p]
 

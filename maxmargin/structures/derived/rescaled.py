@@ -46,7 +46,7 @@ class RescaledProblem(NamedTuple):
     """A base problem and its forests: nodes and kinds of edges are counted from 0 in each example."""
 
     base: Any
-    offsets: np.ndarray  # (n + 1,) int64
+    starts: np.ndarray  # (n + 1,) int64
     parent: np.ndarray  # (N,) int32, -1 for roots
     kind: np.ndarray  # (N,) int32, of the edge to the parent, -1 for roots
     order: np.ndarray  # (N,) int32, the nodes of each example, each after its children
@@ -76,19 +76,19 @@ def rescaled(problem: ChainProblem | TreeProblem) -> RescaledProblem:
     if isinstance(problem, TreeProblem):
         edges, weight = (problem.parent, problem.kind, problem.order), problem.node_cost
     elif isinstance(problem, ChainProblem):
-        edges, weight = _edges_of_chains(problem.offsets), problem.token_cost
+        edges, weight = _edges_of_chains(problem.starts), problem.token_cost
     else:
         raise TypeError(f"Slack rescaling needs a problem of chains or trees, not a {type(problem).__name__}.")
     cost = np.asarray(weight, np.float64)[:, np.newaxis] * problem.cost_matrix[problem.labels].astype(np.float64)
-    count, unit = np.zeros(cost.shape, np.int32), np.ones(len(problem.offsets) - 1)
-    for i, (lo, hi) in enumerate(zip(problem.offsets[:-1], problem.offsets[1:], strict=True)):
+    count, unit = np.zeros(cost.shape, np.int32), np.ones(len(problem.starts) - 1)
+    for i, (lo, hi) in enumerate(zip(problem.starts[:-1], problem.starts[1:], strict=True)):
         count[lo:hi], unit[i] = _counted(i, cost[lo:hi])
-    return RescaledProblem(problem, problem.offsets, *edges, problem.labels, count, unit)
+    return RescaledProblem(problem, problem.starts, *edges, problem.labels, count, unit)
 
 
-def _edges_of_chains(offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _edges_of_chains(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Chains as trees whose root is the last position."""
-    lengths = np.diff(offsets)
+    lengths = np.diff(starts)
     order = places_in(lengths).astype(np.int32)
     is_last = order == np.repeat(lengths - 1, lengths)
     return np.where(is_last, -1, order + 1).astype(np.int32), np.where(is_last, -1, 0).astype(np.int32), order
@@ -123,14 +123,14 @@ def base_parts(parts):
 def cost_of(problem, i, y):
     """The cost of an output."""
     total = 0
-    for t in range(problem.offsets[i + 1] - problem.offsets[i]):
-        total += problem.units[problem.offsets[i] + t, y[t]]
+    for t in range(problem.starts[i + 1] - problem.starts[i]):
+        total += problem.units[problem.starts[i] + t, y[t]]
     return total * problem.unit[i]
 
 
 @helper
 def true_labels(problem, i):
-    return problem.labels[problem.offsets[i] : problem.offsets[i + 1]]
+    return problem.labels[problem.starts[i] : problem.starts[i + 1]]
 
 
 @implements(generics.true_outputs, RescaledProblem)
@@ -155,18 +155,18 @@ def rescaled_places(problem):
 
 def highest_costs(problem):
     """Of each example, in its unit."""
-    return np.add.reduceat(problem.units.max(axis=1), problem.offsets[:-1])
+    return np.add.reduceat(problem.units.max(axis=1), problem.starts[:-1])
 
 
 @implements(generics.oracle_work, RescaledProblem)
 def rescaled_oracle_work(problem):
-    tables = np.diff(problem.offsets) * (1 + highest_costs(problem) / 2)  # subtrees cost about half of the whole
+    tables = np.diff(problem.starts) * (1 + highest_costs(problem) / 2)  # subtrees cost about half of the whole
     return 3 * tables.mean() * problem.units.shape[1] ** 2 / part_sizes(problem).mean()  # add, compare, keep
 
 
 @implements(generics.workspace, RescaledProblem)
 def rescaled_workspace(problem, n_best):
-    length, n_labels = int(np.diff(problem.offsets).max()), problem.units.shape[1]
+    length, n_labels = int(np.diff(problem.starts).max()), problem.units.shape[1]
     most = highest_costs(problem).max() + 1
     return RescaledWork(
         workspace(problem.base, n_best),
@@ -221,8 +221,8 @@ def score_rescaled_output(problem, i, theta, y):
 
 @implements(generics.max_oracle, RescaledProblem)
 def max_rescaled(problem, i, theta, y, work):
-    lo = problem.offsets[i]
-    hi = problem.offsets[i + 1]
+    lo = problem.starts[i]
+    hi = problem.starts[i + 1]
     parts = base_parts(theta)
     truth = score_output(problem.base, i, parts, true_labels(problem, i))
     n_labels = problem.units.shape[1]

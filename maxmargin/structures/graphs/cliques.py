@@ -15,11 +15,11 @@ TIES = ("full", "symmetric", "potts")
 
 
 class Cliques(NamedTuple):
-    """The nodes, or the edges, of all graphs: of graph i, those offsets[i]:offsets[i + 1]."""
+    """The nodes, or the edges, of all graphs: of graph i, those starts[i]:starts[i + 1]."""
 
     features: Any
     n_features: int
-    offsets: np.ndarray  # (n + 1,) int64
+    starts: np.ndarray  # (n + 1,) int64
     kind: np.ndarray  # (M,) int32, the type of each
     row: np.ndarray  # (M,) int64, its row of features, which cliques can share
     part: np.ndarray  # (M,) int64, its first part, counted in its graph
@@ -44,7 +44,7 @@ class EdgeType(NamedTuple):
 def make_cliques(
     features: Any,
     width: int,
-    offsets: np.ndarray,
+    starts: np.ndarray,
     kind: np.ndarray,
     row: np.ndarray | None,
     part: np.ndarray,
@@ -57,7 +57,7 @@ def make_cliques(
     return Cliques(
         features=features,
         n_features=width,
-        offsets=np.ascontiguousarray(offsets, np.int64),
+        starts=np.ascontiguousarray(starts, np.int64),
         kind=kind,
         row=np.arange(len(kind)) if row is None else np.ascontiguousarray(row, np.int64),
         part=part,
@@ -84,10 +84,10 @@ def columns_of(n_first: int, n_second: int, ties: str) -> np.ndarray:
 
 def squared_diameters(cliques: Cliques) -> np.ndarray:
     """Upper bounds of how far apart the features of two outputs of each example are, as far as these cliques go."""
-    n, n_kinds = len(cliques.offsets) - 1, len(cliques.n_parts)
+    n, n_kinds = len(cliques.starts) - 1, len(cliques.n_parts)
     if not len(cliques.row):
         return np.zeros(n)
-    group = np.repeat(np.arange(n), np.diff(cliques.offsets)) * n_kinds + cliques.kind
+    group = np.repeat(np.arange(n), np.diff(cliques.starts)) * n_kinds + cliques.kind
     shape = n * n_kinds, int(cliques.row.max()) + 1
     counts = sp.csr_array((np.ones(len(group)), (group, cliques.row)), shape)
     return 2 * squared_sums(cliques.features, counts).reshape(n, n_kinds).sum(axis=1)
@@ -135,14 +135,14 @@ def clear_clique(cliques, w, c, delta):
 @helper
 def score_cliques(cliques, w, i, theta):
     """The scores of the cliques of example i."""
-    for c in range(cliques.offsets[i], cliques.offsets[i + 1]):
+    for c in range(cliques.starts[i], cliques.starts[i + 1]):
         score_clique(cliques, w, c, theta[cliques.part[c] : cliques.part[c] + cliques.n_parts[cliques.kind[c]]])
 
 
 @helper
 def spread_cliques(cliques, w, i, delta, scale):
     """W += scale * B_i delta, as far as these cliques go."""
-    for c in range(cliques.offsets[i], cliques.offsets[i + 1]):
+    for c in range(cliques.starts[i], cliques.starts[i + 1]):
         spread_clique(cliques, w, c, delta[cliques.part[c] : cliques.part[c] + cliques.n_parts[cliques.kind[c]]], scale)
 
 
@@ -150,7 +150,7 @@ def spread_cliques(cliques, w, i, delta, scale):
 def clear_cliques(cliques, w, i, delta):
     """As `clear_clique`, for all cliques of example i."""
     total = 0.0
-    for c in range(cliques.offsets[i], cliques.offsets[i + 1]):
+    for c in range(cliques.starts[i], cliques.starts[i + 1]):
         total += clear_clique(
             cliques, w, c, delta[cliques.part[c] : cliques.part[c] + cliques.n_parts[cliques.kind[c]]]
         )

@@ -46,7 +46,7 @@ class FractionalWork(NamedTuple):
     spread: np.ndarray  # as the weights, zero
     multipliers: np.ndarray
     means: np.ndarray  # of all examples
-    start: np.ndarray  # (n,) where those of each begin
+    starts: np.ndarray  # (n,) where those of each begin
     is_begun: np.ndarray  # (n,) bool
     theta: np.ndarray
     feasible: np.ndarray
@@ -68,14 +68,14 @@ share_generics(
 @implements(generics.true_outputs, FractionalProblem)
 def true_points(problem):
     nodes, edges = problem.nodes, problem.edges
-    start = starts_of(generics.part_sizes(problem))
-    graph = np.repeat(np.arange(len(start) - 1), np.diff(edges.offsets))
-    ends = problem.ends + nodes.offsets[graph][:, np.newaxis]
+    starts = starts_of(generics.part_sizes(problem))
+    graph = np.repeat(np.arange(len(starts) - 1), np.diff(edges.starts))
+    ends = problem.ends + nodes.starts[graph][:, np.newaxis]
     pair = problem.labels[ends[:, 0]] * nodes.n_parts[nodes.kind[ends[:, 1]]] + problem.labels[ends[:, 1]]
-    values = np.zeros(start[-1], np.int32)
-    values[nodes.part + np.repeat(start[:-1], np.diff(nodes.offsets)) + problem.labels] = UNITS
-    values[edges.part + start[graph] + pair] = UNITS
-    return Blocks(values, start)
+    values = np.zeros(starts[-1], np.int32)
+    values[nodes.part + np.repeat(starts[:-1], np.diff(nodes.starts)) + problem.labels] = UNITS
+    values[edges.part + starts[graph] + pair] = UNITS
+    return Blocks(values, starts)
 
 
 @implements(generics.oracle_work, FractionalProblem)
@@ -91,7 +91,7 @@ def fractional_workspace(problem, n_best):
         spread=aligned((edges.weight[-1],), problem.cost.dtype),
         multipliers=aligned((n_multipliers,), np.float64),
         means=aligned((sizes.sum(),), np.float64),
-        start=np.cumsum(sizes) - sizes,
+        starts=np.cumsum(sizes) - sizes,
         is_begun=aligned((len(sizes),), np.bool_),
         theta=aligned((sizes.max(),), np.float64),
         feasible=aligned((sizes.max(),), np.float64),
@@ -125,7 +125,7 @@ def fractional_max(problem, i, theta, y, work):
 def fractional_bound(problem, i, theta, y, work):
     exact = work.theta[: theta.size]
     feasible = work.feasible[: theta.size]
-    means = work.means[work.start[i] : work.start[i] + theta.size]
+    means = work.means[work.starts[i] : work.starts[i] + theta.size]
     copy_potentials(theta, exact)
     if not work.is_begun[i]:
         make_uniform(problem.nodes, i, means)
@@ -143,8 +143,8 @@ def count_units(problem, i, mu, y, scratch):
     """
     nodes = problem.nodes
     edges = problem.edges
-    lo = nodes.offsets[i]
-    for c in range(lo, nodes.offsets[i + 1]):
+    lo = nodes.starts[i]
+    for c in range(lo, nodes.starts[i + 1]):
         at = nodes.part[c]
         rest = UNITS
         top = at
@@ -153,7 +153,7 @@ def count_units(problem, i, mu, y, scratch):
             rest -= y[p]
             top = p if mu[p] > mu[top] else top
         y[top] += rest
-    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+    for e in range(edges.starts[i], edges.starts[i + 1]):
         n_first, n_second = shape_of(problem, i, e)
         at = edges.part[e]
         rows = scratch[0]  # units that are missing in each; floats hold them exactly

@@ -58,10 +58,10 @@ def fuse(problem, i, theta, y, flows, work):
     """
     scale, neglected = set_capacities(problem, i, theta, y, work)
     nodes = problem.nodes
-    lo = nodes.offsets[i] + i
-    begin = problem.edges.offsets[i]
-    n_nodes = nodes.offsets[i + 1] - nodes.offsets[i]
-    n_edges = problem.edges.offsets[i + 1] - begin
+    lo = nodes.starts[i] + i
+    begin = problem.edges.starts[i]
+    n_nodes = nodes.starts[i + 1] - nodes.starts[i]
+    n_edges = problem.edges.starts[i + 1] - begin
     first = problem.arcs.first[lo : lo + n_nodes + 1]
     out = problem.arcs.out[2 * begin : 2 * begin + 2 * n_edges]
     ends = matrix(problem.ends, 2 * begin, 1, 2 * n_edges)[0]
@@ -94,14 +94,14 @@ def set_capacities(problem, i, theta, y, work):
     nodes = problem.nodes
     edges = problem.edges
     other = work.other
-    lo = nodes.offsets[i]
+    lo = nodes.starts[i]
     total = 0.0
     neglected = 0.0
-    for c in range(lo, nodes.offsets[i + 1]):
+    for c in range(lo, nodes.starts[i + 1]):
         p = c - lo
         work.gain[p] = theta[nodes.part[c] + other[p]] - theta[nodes.part[c] + y[p]]
         total += abs(work.gain[p])
-    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+    for e in range(edges.starts[i], edges.starts[i + 1]):
         p = problem.ends[e, 0]
         q = problem.ends[e, 1]
         n_second = nodes.n_parts[nodes.kind[lo + q]]
@@ -115,7 +115,7 @@ def set_capacities(problem, i, theta, y, work):
         work.gain[q] += s_11 - s_10
         total += abs(s_10 - s_00) + abs(s_11 - s_10) + 2 * abs(capacity)
         neglected += max(-capacity, 0.0)
-        work.capacity[e - edges.offsets[i]] = max(capacity, 0.0)
+        work.capacity[e - edges.starts[i]] = max(capacity, 0.0)
     return math.ldexp(1.0, min(CAPACITY_BITS - math.frexp(total)[1], 1000)), neglected
 
 
@@ -123,10 +123,10 @@ def set_capacities(problem, i, theta, y, work):
 def expand(problem, i, theta, y, flows, work):
     """Expand one state after the other, until none improves the labels; return how often labels have changed."""
     nodes = problem.nodes
-    lo = nodes.offsets[i]
-    n_nodes = nodes.offsets[i + 1] - lo
+    lo = nodes.starts[i]
+    n_nodes = nodes.starts[i + 1] - lo
     most = 0
-    for c in range(lo, nodes.offsets[i + 1]):
+    for c in range(lo, nodes.starts[i + 1]):
         most = max(most, nodes.n_parts[nodes.kind[c]])
     n_changed = 0
     n_idle = 0

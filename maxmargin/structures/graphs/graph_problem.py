@@ -79,8 +79,8 @@ def make_pairwise(
     features: Any,
     edge_features: Any,
     widths: tuple[int, int],
-    offsets: np.ndarray,
-    edge_offsets: np.ndarray,
+    starts: np.ndarray,
+    edge_starts: np.ndarray,
     ends: np.ndarray,
     labels: np.ndarray,
     cost: np.ndarray,
@@ -100,7 +100,7 @@ def make_pairwise(
     ----------
     features, edge_features : rows of features of nodes and of edges
     widths : the numbers of features of a node and of an edge
-    offsets, edge_offsets : (n + 1,) the nodes and edges of graph i are offsets[i]:offsets[i + 1]
+    starts, edge_starts : (n + 1,) the nodes and edges of graph i are starts[i]:starts[i + 1]
     ends : (M, 2) the nodes of each edge, counted from the first one of the graph
     labels : (N,) true states
     cost : (N,) cost of each node's wrong state, in the dtype of the weights
@@ -112,23 +112,23 @@ def make_pairwise(
     """
     node_type, edge_type = _or_zeros(node_type, len(labels)), _or_zeros(edge_type, len(ends))
     sizes = np.asarray(n_states, np.int64)
-    graph = np.repeat(np.arange(len(offsets) - 1), np.diff(edge_offsets))
-    joined = node_type[ends + offsets[graph][:, np.newaxis]]
-    _check_types(joined, edge_type, edge_types, edge_offsets)
-    _check_labels(labels, sizes[node_type], offsets)
+    graph = np.repeat(np.arange(len(starts) - 1), np.diff(edge_starts))
+    joined = node_type[ends + starts[graph][:, np.newaxis]]
+    _check_types(joined, edge_type, edge_types, edge_starts)
+    _check_labels(labels, sizes[node_type], starts)
     order = np.lexsort((ends.max(axis=1, initial=0), graph))
     ends, joined, edge_type = ends[order], joined[order], edge_type[order]
     edge_row = order if edge_row is None else np.asarray(edge_row)[order]
-    node_part, after_nodes = _places(sizes[node_type], offsets)
-    edge_part, _ = _places(np.prod(sizes[joined], axis=1), edge_offsets)
+    node_part, after_nodes = _places(sizes[node_type], starts)
+    edge_part, _ = _places(np.prod(sizes[joined], axis=1), edge_starts)
     columns = [columns_of(sizes[kind.first], sizes[kind.second], kind.ties) for kind in edge_types]
     own = [*map(np.arange, sizes)] if node_columns is None else [*node_columns]
-    nodes = make_cliques(features, widths[0], offsets, node_type, node_row, node_part, own, 0)
+    nodes = make_cliques(features, widths[0], starts, node_type, node_row, node_part, own, 0)
     edge_part += after_nodes[graph]
     return PairwiseProblem(
         nodes=nodes,
         edges=make_cliques(
-            edge_features, widths[1], edge_offsets, edge_type, edge_row, edge_part, columns, int(nodes.weight[-1])
+            edge_features, widths[1], edge_starts, edge_type, edge_row, edge_part, columns, int(nodes.weight[-1])
         ),
         ends=np.ascontiguousarray(ends, np.int32),
         labels=np.ascontiguousarray(labels, np.int32),
@@ -144,46 +144,46 @@ def with_elimination(problem: PairwiseProblem) -> EliminationProblem:
 def graphs_of(problem: PairwiseProblem) -> list[tuple[np.ndarray, np.ndarray]]:
     """The numbers of states and the ends of edges of each graph."""
     nodes, edges = problem.nodes, problem.edges
-    n_states = np.split(nodes.n_parts[nodes.kind], nodes.offsets[1:-1])
-    return [*zip(n_states, np.split(problem.ends, edges.offsets[1:-1]), strict=True)]
+    n_states = np.split(nodes.n_parts[nodes.kind], nodes.starts[1:-1])
+    return [*zip(n_states, np.split(problem.ends, edges.starts[1:-1]), strict=True)]
 
 
 def _or_zeros(kinds: np.ndarray | None, count: int) -> np.ndarray:
     return np.zeros(count, np.int32) if kinds is None else np.ascontiguousarray(kinds, np.int32)
 
 
-def _places(sizes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _places(sizes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where blocks of the given sizes begin, counted in their graph, and where those of each graph end."""
-    starts = starts_of(sizes)
-    at = starts[offsets]
-    return starts[:-1] - np.repeat(at[:-1], np.diff(offsets)), np.diff(at)
+    places = starts_of(sizes)
+    at = places[starts]
+    return places[:-1] - np.repeat(at[:-1], np.diff(starts)), np.diff(at)
 
 
 def _check_types(
-    joined: np.ndarray, edge_type: np.ndarray, edge_types: Sequence[EdgeType], edge_offsets: np.ndarray
+    joined: np.ndarray, edge_type: np.ndarray, edge_types: Sequence[EdgeType], edge_starts: np.ndarray
 ) -> None:
     expected = np.array([kind[:2] for kind in edge_types], int).reshape(-1, 2)[edge_type]
     is_wrong = (joined != expected).any(axis=1)
     if is_wrong.any():
         e = int(np.argmax(is_wrong))
-        i, found, wanted = _graph_of(e, edge_offsets), tuple(joined[e].tolist()), tuple(expected[e].tolist())
+        i, found, wanted = _graph_of(e, edge_starts), tuple(joined[e].tolist()), tuple(expected[e].tolist())
         raise ValueError(
-            f"Edge {e - edge_offsets[i]} of graph {i} joins nodes of types {found}, but edges of type {edge_type[e]} "
+            f"Edge {e - edge_starts[i]} of graph {i} joins nodes of types {found}, but edges of type {edge_type[e]} "
             f"join nodes of types {wanted}."
         )
 
 
-def _graph_of(k: int, offsets: np.ndarray) -> int:
-    return int(np.searchsorted(offsets, k, side="right") - 1)
+def _graph_of(k: int, starts: np.ndarray) -> int:
+    return int(np.searchsorted(starts, k, side="right") - 1)
 
 
-def _check_labels(labels: np.ndarray, n_states: np.ndarray, offsets: np.ndarray) -> None:
+def _check_labels(labels: np.ndarray, n_states: np.ndarray, starts: np.ndarray) -> None:
     is_wrong = (labels < 0) | (labels >= n_states)
     if is_wrong.any():
         node = int(np.argmax(is_wrong))
-        i = _graph_of(node, offsets)
+        i = _graph_of(node, starts)
         raise ValueError(
-            f"Node {node - offsets[i]} of graph {i} has the label {labels[node]}, but its states are 0 to "
+            f"Node {node - starts[i]} of graph {i} has the label {labels[node]}, but its states are 0 to "
             f"{n_states[node] - 1}."
         )
 
@@ -195,7 +195,7 @@ BOTH = (PairwiseProblem, EliminationProblem)
 
 @implements(generics.true_outputs, *BOTH)
 def true_states(problem):
-    return Blocks(problem.labels, problem.nodes.offsets)
+    return Blocks(problem.labels, problem.nodes.starts)
 
 
 @implements(generics.new_weights, *BOTH)
@@ -205,10 +205,10 @@ def new_pairwise_weights(problem):
 
 @implements(generics.part_sizes, *BOTH)
 def pairwise_part_sizes(problem):
-    sizes = np.zeros(len(problem.nodes.offsets) - 1, np.int64)
+    sizes = np.zeros(len(problem.nodes.starts) - 1, np.int64)
     for cliques in (problem.nodes, problem.edges):
         ends = starts_of(cliques.n_parts[cliques.kind])
-        sizes += np.diff(ends[cliques.offsets])
+        sizes += np.diff(ends[cliques.starts])
     return sizes
 
 
@@ -252,7 +252,7 @@ def pairwise_squared_norm(problem, i, delta, work):
 @implements(generics.augment, *BOTH)
 def augment_pairwise(problem, i, theta):
     nodes = problem.nodes
-    for c in range(nodes.offsets[i], nodes.offsets[i + 1]):
+    for c in range(nodes.starts[i], nodes.starts[i + 1]):
         for x in range(nodes.n_parts[nodes.kind[c]]):
             if x != problem.labels[c]:
                 theta[nodes.part[c] + x] += problem.cost[c]
@@ -263,26 +263,26 @@ def edge_part(problem, i, e, y):
     """The part of edge e, counted over all graphs, that labels of the nodes of graph i have."""
     a = problem.ends[e, 0]
     b = problem.ends[e, 1]
-    n_second = problem.nodes.n_parts[problem.nodes.kind[problem.nodes.offsets[i] + b]]
+    n_second = problem.nodes.n_parts[problem.nodes.kind[problem.nodes.starts[i] + b]]
     return problem.edges.part[e] + y[a] * n_second + y[b]
 
 
 @implements(generics.add_output, *BOTH)
 def add_states(problem, i, y, scale, mu):
-    lo = problem.nodes.offsets[i]
-    for c in range(lo, problem.nodes.offsets[i + 1]):
+    lo = problem.nodes.starts[i]
+    for c in range(lo, problem.nodes.starts[i + 1]):
         mu[problem.nodes.part[c] + y[c - lo]] += scale
-    for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+    for e in range(problem.edges.starts[i], problem.edges.starts[i + 1]):
         mu[edge_part(problem, i, e, y)] += scale
 
 
 @implements(generics.score_output, *BOTH)
 def score_states(problem, i, theta, y):
-    lo = problem.nodes.offsets[i]
+    lo = problem.nodes.starts[i]
     total = 0.0
-    for c in range(lo, problem.nodes.offsets[i + 1]):
+    for c in range(lo, problem.nodes.starts[i + 1]):
         total += theta[problem.nodes.part[c] + y[c - lo]]
-    for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+    for e in range(problem.edges.starts[i], problem.edges.starts[i + 1]):
         total += theta[edge_part(problem, i, e, y)]
     return total
 

@@ -59,26 +59,26 @@ def maximise(problem, i, theta, temperature, mu, multipliers, delta, feasible, s
 @helper
 def n_cliques(problem, i):
     """The number of nodes and edges of graph i."""
-    n_nodes = problem.nodes.offsets[i + 1] - problem.nodes.offsets[i]
-    return n_nodes + problem.edges.offsets[i + 1] - problem.edges.offsets[i]
+    n_nodes = problem.nodes.starts[i + 1] - problem.nodes.starts[i]
+    return n_nodes + problem.edges.starts[i + 1] - problem.edges.starts[i]
 
 
 @helper
 def multipliers_of(problem, i):
     """Where the multipliers of graph i begin and end."""
     edges = problem.edges
-    if edges.offsets[i] == edges.offsets[i + 1]:
+    if edges.starts[i] == edges.starts[i + 1]:
         return 0, 0
-    last = edges.offsets[i + 1] - 1
+    last = edges.starts[i + 1] - 1
     _, n_second = shape_of(problem, i, last)
-    return problem.ends_at[edges.offsets[i], 0], problem.ends_at[last, 1] + n_second
+    return problem.ends_at[edges.starts[i], 0], problem.ends_at[last, 1] + n_second
 
 
 @helper
 def shape_of(problem, i, e):
     """The numbers of rows and columns of the table of edge e."""
     nodes = problem.nodes
-    n_first = nodes.n_parts[nodes.kind[nodes.offsets[i] + problem.ends[e, 0]]]
+    n_first = nodes.n_parts[nodes.kind[nodes.starts[i] + problem.ends[e, 0]]]
     return n_first, problem.edges.n_parts[problem.edges.kind[e]] // n_first
 
 
@@ -86,7 +86,7 @@ def shape_of(problem, i, e):
 def sum_of_ranges(cliques, i, theta):
     """The differences between the best and the worst potential of each node, or of each edge, added up."""
     total = 0.0
-    for c in range(cliques.offsets[i], cliques.offsets[i + 1]):
+    for c in range(cliques.starts[i], cliques.starts[i + 1]):
         at = cliques.part[c]
         least = theta[at]
         most = theta[at]
@@ -103,8 +103,8 @@ def ascend(problem, i, theta, temperature, rho, mu, delta, scratch):
     nodes = problem.nodes
     edges = problem.edges
     step = scratch[0]
-    out = problem.arcs.out[2 * edges.offsets[i] :]
-    for c in range(nodes.offsets[i], nodes.offsets[i + 1]):
+    out = problem.arcs.out[2 * edges.starts[i] :]
+    for c in range(nodes.starts[i], nodes.starts[i + 1]):
         size = nodes.n_parts[nodes.kind[c]]
         first_arc = problem.arcs.first[c + i]
         last_arc = problem.arcs.first[c + i + 1]
@@ -114,7 +114,7 @@ def ascend(problem, i, theta, temperature, rho, mu, delta, scratch):
             at = multipliers_at(problem, i, out[k])
             for x in range(size):
                 delta[at + x] -= step[x] / rho
-    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+    for e in range(edges.starts[i], edges.starts[i + 1]):
         n_first, n_second = shape_of(problem, i, e)
         tilt_edge(problem, i, theta, delta, e, step)
         take_step(mu, edges.part[e], n_first * n_second, temperature, max(n_first, n_second) / rho, step)
@@ -152,11 +152,11 @@ def tilt_edge(problem, i, theta, delta, e, out):
 def add_residuals(problem, i, scale, mu, out, scratch):
     """Out += scale * A mu."""
     nodes = problem.nodes
-    for e in range(problem.edges.offsets[i], problem.edges.offsets[i + 1]):
+    for e in range(problem.edges.starts[i], problem.edges.starts[i + 1]):
         n_first, n_second = shape_of(problem, i, e)
         find_margins(mu, problem.edges.part[e], n_first, n_second, scratch[1], scratch[2])
         for end in range(2):
-            at = nodes.part[nodes.offsets[i] + problem.ends[e, end]]
+            at = nodes.part[nodes.starts[i] + problem.ends[e, end]]
             for x in range(n_second if end else n_first):
                 out[problem.ends_at[e, end] + x] += scale * (mu[at + x] - scratch[1 + end, x])
 
@@ -167,10 +167,10 @@ def bound_score(problem, i, theta, temperature, delta, scratch):
     nodes = problem.nodes
     edges = problem.edges
     total = 0.0
-    for c in range(nodes.offsets[i], nodes.offsets[i + 1]):
+    for c in range(nodes.starts[i], nodes.starts[i + 1]):
         tilt_node(problem, i, theta, delta, c, scratch[0])
         total += peak(scratch[0], nodes.n_parts[nodes.kind[c]], temperature, scratch[1])
-    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+    for e in range(edges.starts[i], edges.starts[i + 1]):
         tilt_edge(problem, i, theta, delta, e, scratch[0])
         total += peak(scratch[0], edges.n_parts[edges.kind[e]], temperature, scratch[1])
     return total
@@ -198,23 +198,23 @@ def make_consistent(problem, i, mu, feasible, scratch):
     """Write a point of the local polytope near mu: nodes take the mean of mu and all margins, edges those of nodes."""
     nodes = problem.nodes
     edges = problem.edges
-    lo = nodes.offsets[i]
+    lo = nodes.starts[i]
     for p in range(feasible.size):
         feasible[p] = mu[p]
-    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+    for e in range(edges.starts[i], edges.starts[i + 1]):
         n_first, n_second = shape_of(problem, i, e)
         find_margins(mu, edges.part[e], n_first, n_second, scratch[1], scratch[2])
         for x in range(n_first):
             feasible[nodes.part[lo + problem.ends[e, 0]] + x] += scratch[1, x]
         for z in range(n_second):
             feasible[nodes.part[lo + problem.ends[e, 1]] + z] += scratch[2, z]
-    for c in range(lo, nodes.offsets[i + 1]):
+    for c in range(lo, nodes.starts[i + 1]):
         total = 0.0
         for p in range(nodes.part[c], nodes.part[c] + nodes.n_parts[nodes.kind[c]]):
             total += feasible[p]
         for p in range(nodes.part[c], nodes.part[c] + nodes.n_parts[nodes.kind[c]]):
             feasible[p] /= total
-    for e in range(edges.offsets[i], edges.offsets[i + 1]):
+    for e in range(edges.starts[i], edges.starts[i + 1]):
         n_first, n_second = shape_of(problem, i, e)
         first = nodes.part[lo + problem.ends[e, 0]]
         second = nodes.part[lo + problem.ends[e, 1]]
@@ -224,7 +224,7 @@ def make_consistent(problem, i, mu, feasible, scratch):
 @helper
 def make_uniform(cliques, i, mu):
     """Set the mean parts where every node, or every edge, is uniform."""
-    for c in range(cliques.offsets[i], cliques.offsets[i + 1]):
+    for c in range(cliques.starts[i], cliques.starts[i + 1]):
         size = cliques.n_parts[cliques.kind[c]]
         for p in range(cliques.part[c], cliques.part[c] + size):
             mu[p] = 1.0 / size
@@ -235,9 +235,9 @@ def share_of_integral(problem, i, mu):
     """The share of the nodes of graph i with a mean part of 1, which others then lack."""
     nodes = problem.nodes
     count = 0
-    for c in range(nodes.offsets[i], nodes.offsets[i + 1]):
+    for c in range(nodes.starts[i], nodes.starts[i + 1]):
         top = 0.0
         for p in range(nodes.part[c], nodes.part[c] + nodes.n_parts[nodes.kind[c]]):
             top = max(top, mu[p])
         count += top >= 1 - INTEGRAL
-    return count / (nodes.offsets[i + 1] - nodes.offsets[i])
+    return count / (nodes.starts[i + 1] - nodes.starts[i])

@@ -104,9 +104,9 @@ def with_oracles(
     if not relaxed and (plan.which != NONE).all():
         return EliminationProblem(*problem, plan=plan)
     nodes, edges = problem.nodes, problem.edges
-    arcs = make_arcs(nodes.offsets, edges.offsets, problem.ends)
-    graph = np.repeat(np.arange(len(nodes.offsets) - 1), np.diff(edges.offsets))
-    sizes = nodes.n_parts[nodes.kind[problem.ends + nodes.offsets[graph][:, np.newaxis]]]
+    arcs = make_arcs(nodes.starts, edges.starts, problem.ends)
+    graph = np.repeat(np.arange(len(nodes.starts) - 1), np.diff(edges.starts))
+    sizes = nodes.n_parts[nodes.kind[problem.ends + nodes.starts[graph][:, np.newaxis]]]
     ends_at = np.cumsum(sizes.ravel()).reshape(-1, 2) - sizes
     if relaxed:
         return FractionalProblem(*problem, arcs=arcs, ends_at=ends_at)
@@ -132,7 +132,7 @@ share_generics(
 @implements(generics.workspace, LoopyProblem)
 def loopy_workspace(problem, n_best):
     nodes, edges = problem.nodes, problem.edges
-    n, n_nodes, n_edges = len(nodes.offsets) - 1, np.diff(nodes.offsets).max(), np.diff(edges.offsets).max()
+    n, n_nodes, n_edges = len(nodes.starts) - 1, np.diff(nodes.starts).max(), np.diff(edges.starts).max()
     n_parts, n_multipliers = generics.part_sizes(problem).max(), problem.ends_at.max(initial=0) + nodes.n_parts.max()
     return LoopyWork(
         spread=aligned((edges.weight[-1],), problem.cost.dtype),
@@ -155,8 +155,8 @@ def loopy_workspace(problem, n_best):
 @implements(generics.oracle_work, LoopyProblem)
 def loopy_work(problem):
     nodes, sizes = problem.nodes, generics.part_sizes(problem)
-    has_two_states = np.maximum.reduceat(nodes.n_parts[nodes.kind], nodes.offsets[:-1]) == 2
-    is_sparse = np.diff(problem.edges.offsets) <= MOST_EDGES * np.diff(nodes.offsets)
+    has_two_states = np.maximum.reduceat(nodes.n_parts[nodes.kind], nodes.starts[:-1]) == 2
+    is_sparse = np.diff(problem.edges.starts) <= MOST_EDGES * np.diff(nodes.starts)
     has_cut = has_two_states & is_sparse
     by_search = np.where(has_cut, CUT_WORK, RELAXATION_WORK) * sizes
     return np.where(problem.plan.which == NONE, by_search, n_operations(problem.plan)).mean() / sizes.mean()
@@ -177,7 +177,7 @@ def loopy_bound(problem, i, theta, y, work):
         return score_output(problem, i, theta, y)
     exact = work.theta[: theta.size]
     copy_potentials(theta, exact)
-    flows = work.flows[problem.edges.offsets[i] : problem.edges.offsets[i + 1]]
+    flows = work.flows[problem.edges.starts[i] : problem.edges.starts[i + 1]]
     if has_two_states(problem, i):
         work.method[i] = CUT
         for p in range(y.size):
@@ -193,14 +193,14 @@ def loopy_bound(problem, i, theta, y, work):
         if expand(problem, i, exact, y, flows, work.fusion) > 0:
             work.method[i] = EXPANSION
         improve_nodes(problem, i, exact, y, work.scratch[0])
-    copy_into(work.labels[problem.nodes.offsets[i] : problem.nodes.offsets[i + 1]], y)
+    copy_into(work.labels[problem.nodes.starts[i] : problem.nodes.starts[i + 1]], y)
     return max(bound, score_output(problem, i, theta, y))
 
 
 @helper
 def has_two_states(problem, i):
     """Whether every node of graph i has two."""
-    for c in range(problem.nodes.offsets[i], problem.nodes.offsets[i + 1]):
+    for c in range(problem.nodes.starts[i], problem.nodes.starts[i + 1]):
         if problem.nodes.n_parts[problem.nodes.kind[c]] != 2:
             return False
     return True
@@ -211,7 +211,7 @@ def pass_messages(problem, i, theta, y, work):
     """Write the best labels found on the way into `y`, or the last ones if they are better; return the bound."""
     delta = work.multipliers
     candidate = work.y[: y.size]
-    copy_into(y, work.labels[problem.nodes.offsets[i] : problem.nodes.offsets[i + 1]])
+    copy_into(y, work.labels[problem.nodes.starts[i] : problem.nodes.starts[i + 1]])
     best = score_output(problem, i, theta, y)
     bound = 1e300
     for _ in range(MOST_ROUNDS):

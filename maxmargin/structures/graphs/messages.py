@@ -39,9 +39,9 @@ def give(problem, i, theta, delta, a, out):
     the multipliers of p begin.
     """
     nodes = problem.nodes
-    e = problem.edges.offsets[i] + a // 2
-    n_first = nodes.n_parts[nodes.kind[nodes.offsets[i] + problem.ends[e, 0]]]
-    n_second = nodes.n_parts[nodes.kind[nodes.offsets[i] + problem.ends[e, 1]]]
+    e = problem.edges.starts[i] + a // 2
+    n_first = nodes.n_parts[nodes.kind[nodes.starts[i] + problem.ends[e, 0]]]
+    n_second = nodes.n_parts[nodes.kind[nodes.starts[i] + problem.ends[e, 1]]]
     first_at = problem.ends_at[e, 0]
     second_at = problem.ends_at[e, 1]
     at = problem.edges.part[e]
@@ -74,9 +74,9 @@ def sweep(problem, i, theta, delta, is_forward, scratch):
     sums = scratch[0]
     given = scratch[1]
     nodes = problem.nodes
-    lo = nodes.offsets[i]
-    out = problem.arcs.out[2 * problem.edges.offsets[i] :]
-    n_nodes = nodes.offsets[i + 1] - lo
+    lo = nodes.starts[i]
+    out = problem.arcs.out[2 * problem.edges.starts[i] :]
+    n_nodes = nodes.starts[i + 1] - lo
     for visit in range(n_nodes):
         p = visit if is_forward else n_nodes - 1 - visit
         c = lo + p
@@ -111,13 +111,13 @@ def sweep(problem, i, theta, delta, is_forward, scratch):
 @helper
 def multipliers_at(problem, i, a):
     """Where the multipliers begin of the edge that arc a is along, at the end that it leaves."""
-    return problem.ends_at[problem.edges.offsets[i] + a // 2, a % 2]
+    return problem.ends_at[problem.edges.starts[i] + a // 2, a % 2]
 
 
 @helper
 def head(problem, i, a):
     """The node that arc a leads to."""
-    return problem.ends[problem.edges.offsets[i] + a // 2, 1 - a % 2]
+    return problem.ends[problem.edges.starts[i] + a // 2, 1 - a % 2]
 
 
 @helper
@@ -125,7 +125,7 @@ def tilt_node(problem, i, theta, delta, c, out):
     """Write theta'_p of node c, counted over all graphs."""
     nodes = problem.nodes
     size = nodes.n_parts[nodes.kind[c]]
-    leaving = problem.arcs.out[2 * problem.edges.offsets[i] :]
+    leaving = problem.arcs.out[2 * problem.edges.starts[i] :]
     for x in range(size):
         out[x] = theta[nodes.part[c] + x]
     for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
@@ -138,8 +138,8 @@ def tilt_node(problem, i, theta, delta, c, out):
 def add_given(problem, i, theta, a, label, size, sums):
     """Add the scores of the edge along arc a for each state of the node that it leaves, given the label at its head."""
     nodes = problem.nodes
-    e = problem.edges.offsets[i] + a // 2
-    n_second = nodes.n_parts[nodes.kind[nodes.offsets[i] + problem.ends[e, 1]]]
+    e = problem.edges.starts[i] + a // 2
+    n_second = nodes.n_parts[nodes.kind[nodes.starts[i] + problem.ends[e, 1]]]
     at = problem.edges.part[e]
     if a % 2 == 0:
         for x in range(size):
@@ -153,9 +153,9 @@ def add_given(problem, i, theta, a, label, size, sums):
 def read_labels(problem, i, theta, delta, y, sums):
     """Label node after node, given the labels before and the multipliers after it, once a sweep came back."""
     nodes = problem.nodes
-    lo = nodes.offsets[i]
-    out = problem.arcs.out[2 * problem.edges.offsets[i] :]
-    for c in range(lo, nodes.offsets[i + 1]):
+    lo = nodes.starts[i]
+    out = problem.arcs.out[2 * problem.edges.starts[i] :]
+    for c in range(lo, nodes.starts[i + 1]):
         size = nodes.n_parts[nodes.kind[c]]
         for x in range(size):
             sums[x] = theta[nodes.part[c] + x]
@@ -175,11 +175,11 @@ def read_labels(problem, i, theta, delta, y, sums):
 def improve_nodes(problem, i, theta, y, sums):
     """Give every node its best label given those of its neighbours, until none changes (Besag 1986)."""
     nodes = problem.nodes
-    lo = nodes.offsets[i]
-    out = problem.arcs.out[2 * problem.edges.offsets[i] :]
+    lo = nodes.starts[i]
+    out = problem.arcs.out[2 * problem.edges.starts[i] :]
     for _ in range(MOST_VISITS):
         has_changed = False
-        for c in range(lo, nodes.offsets[i + 1]):
+        for c in range(lo, nodes.starts[i + 1]):
             size = nodes.n_parts[nodes.kind[c]]
             for x in range(size):
                 sums[x] = theta[nodes.part[c] + x]

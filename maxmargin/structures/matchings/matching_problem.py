@@ -35,11 +35,11 @@ from maxmargin.structures.matchings.assignment import (
 
 
 class MatchingProblem(NamedTuple):
-    """Pairs of example i in the rows pair_offsets[i]:pair_offsets[i + 1], left node by left node."""
+    """Pairs of example i in the rows pair_starts[i]:pair_starts[i + 1], left node by left node."""
 
     features: Any
-    pair_offsets: np.ndarray  # (n + 1,) int64
-    left_offsets: np.ndarray  # (n + 1,) int64
+    pair_starts: np.ndarray  # (n + 1,) int64
+    left_starts: np.ndarray  # (n + 1,) int64
     n_right: np.ndarray  # (n,) int64
     matches: np.ndarray  # (sum of left nodes,) int32, the true ones
     costs: np.ndarray  # (sum of parts,) the cost of each part, example by example
@@ -58,12 +58,12 @@ class MatchingWork(NamedTuple):
 @helper
 def shape_of(problem, i):
     """The numbers of left and right nodes of example i."""
-    return problem.left_offsets[i + 1] - problem.left_offsets[i], problem.n_right[i]
+    return problem.left_starts[i + 1] - problem.left_starts[i], problem.n_right[i]
 
 
 @implements(generics.true_outputs, MatchingProblem)
 def true_matchings(problem):
-    return Blocks(problem.matches, problem.left_offsets)
+    return Blocks(problem.matches, problem.left_starts)
 
 
 @implements(generics.new_weights, MatchingProblem)
@@ -73,19 +73,19 @@ def new_matching_weights(problem):
 
 @implements(generics.part_sizes, MatchingProblem)
 def matching_part_sizes(problem):
-    return np.diff(problem.pair_offsets) + np.diff(problem.left_offsets)
+    return np.diff(problem.pair_starts) + np.diff(problem.left_starts)
 
 
 @implements(generics.oracle_work, MatchingProblem)
 def matching_work(problem):
-    n_left = np.diff(problem.left_offsets)
+    n_left = np.diff(problem.left_starts)
     shorter, longer = np.minimum(n_left, problem.n_right), np.maximum(n_left, problem.n_right)
     return 3 * (shorter**2 * longer).mean() / matching_part_sizes(problem).mean()  # add, compare, keep the least
 
 
 @implements(generics.workspace, MatchingProblem)
 def matching_workspace(problem, n_best):
-    n_left, n_pairs = np.diff(problem.left_offsets).max(), np.diff(problem.pair_offsets).max()
+    n_left, n_pairs = np.diff(problem.left_starts).max(), np.diff(problem.pair_starts).max()
     return MatchingWork(
         assignment=assignment_work(n_left, problem.n_right.max(), n_pairs, n_best),
         match=aligned((n_left,), np.int32),
@@ -96,25 +96,25 @@ def matching_workspace(problem, n_best):
 @implements(generics.scores, MatchingProblem)
 def matching_scores(problem, w, i, theta):
     n_left, n_right = shape_of(problem, i)
-    score_parts(problem.features, w, problem.pair_offsets[i], problem.pair_offsets[i + 1], theta)
+    score_parts(problem.features, w, problem.pair_starts[i], problem.pair_starts[i + 1], theta)
     for v in range(n_left):
         theta[n_left * n_right + v] = problem.threshold
 
 
 @implements(generics.spread, MatchingProblem)
 def spread_matching(problem, w, i, delta, scale):
-    spread_parts(problem.features, w, problem.pair_offsets[i], problem.pair_offsets[i + 1], delta, scale)
+    spread_parts(problem.features, w, problem.pair_starts[i], problem.pair_starts[i + 1], delta, scale)
 
 
 @implements(generics.squared_norm, MatchingProblem)
 def matching_squared_norm(problem, i, delta, work):
-    lo, hi = problem.pair_offsets[i], problem.pair_offsets[i + 1]
+    lo, hi = problem.pair_starts[i], problem.pair_starts[i + 1]
     return squared_norm_parts(problem.features, lo, hi, delta, work.spread)
 
 
 @implements(generics.augment, MatchingProblem)
 def augment_matching(problem, i, theta):
-    start = problem.pair_offsets[i] + problem.left_offsets[i]
+    start = problem.pair_starts[i] + problem.left_starts[i]
     for p in range(theta.size):
         theta[p] += problem.costs[start + p]
 

@@ -33,7 +33,7 @@ def spring(row, edges, u, v):
 @helper
 def pass_message(problem, i, edges, e, towards_parent, values, message, source, work):
     """Message = the best of all types of edge e, by the cell of the receiving joint; from `values` of the other."""
-    n_cells = problem.offsets[i + 1] - problem.offsets[i]
+    n_cells = problem.starts[i + 1] - problem.starts[i]
     n_types = problem.anchor.shape[1]
     width = problem.width[i]
     sign = 1.0 if towards_parent else -1.0  # the way from parent to child, seen from the other end

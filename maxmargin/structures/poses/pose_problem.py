@@ -38,10 +38,10 @@ N_STATISTICS = 5  # of an edge and type: u^2, u, v^2, v, 1
 
 
 class DeformableProblem(NamedTuple):
-    """Images stored one after the other; the cells of example i are the rows offsets[i]:offsets[i + 1], by rows."""
+    """Images stored one after the other; the cells of example i are the rows starts[i]:starts[i + 1], by rows."""
 
     features: Any
-    offsets: np.ndarray  # (n + 1,) int64
+    starts: np.ndarray  # (n + 1,) int64
     width: np.ndarray  # (n,) int64
     outputs: np.ndarray  # (n, J + E) int32, the true cells and types
     joint_cost: np.ndarray  # (n, J) weight of each joint's cost
@@ -75,7 +75,7 @@ class DeformableWork(NamedTuple):
 def cells_and_edges(problem, i, parts):
     """The parts of cells, (cells, J), and of edges and types, (E K, 5), as views."""
     n_joints = problem.joint_cost.shape[1]
-    n_cells = problem.offsets[i + 1] - problem.offsets[i]
+    n_cells = problem.starts[i + 1] - problem.starts[i]
     n_kinds = problem.anchor.shape[0] * problem.anchor.shape[1]
     return matrix(parts, 0, n_cells, n_joints), matrix(parts, n_cells * n_joints, n_kinds, N_STATISTICS)
 
@@ -104,13 +104,13 @@ def new_deformable_weights(problem):
 @implements(generics.part_sizes, DeformableProblem)
 def deformable_part_sizes(problem):
     n_edges, n_types, _ = problem.anchor.shape
-    return np.diff(problem.offsets) * problem.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
+    return np.diff(problem.starts) * problem.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
 
 
 @implements(generics.workspace, DeformableProblem)
 def deformable_workspace(problem, n_best):
     n_edges, n_joints, dtype = problem.parent.size, problem.joint_cost.shape[1], problem.joint_cost.dtype
-    n_cells = np.diff(problem.offsets)
+    n_cells = np.diff(problem.starts)
     longest = max(problem.width.max(), (n_cells // problem.width).max())
     largest = n_cells.max()
     return DeformableWork(
@@ -131,7 +131,7 @@ def deformable_workspace(problem, n_best):
 def deformable_scores(problem, w, i, theta):
     cell_weights, edge_weights = cell_and_edge_weights(problem, w)
     cells, edges = cells_and_edges(problem, i, theta)
-    score_rows(problem.features, cell_weights, problem.offsets[i], problem.offsets[i + 1], cells)
+    score_rows(problem.features, cell_weights, problem.starts[i], problem.starts[i + 1], cells)
     for row in range(edges.shape[0]):
         for k in range(4):
             edges[row, k] = -edge_weights[row, k]
@@ -143,7 +143,7 @@ def spread_cells(problem, weights, i, cells, scale):
     """Add the features of all cells, times the direction: a few cells only, unless it is a mixture of many outputs."""
     for t in range(cells.shape[0]):
         if not row_is_zero(cells, t):
-            at = problem.offsets[i] + t
+            at = problem.starts[i] + t
             spread_rows(problem.features, weights, at, at + 1, cells[t : t + 1], scale)
 
 

@@ -35,16 +35,16 @@ from maxmargin.structures.trees.tree_dp import Forest
 
 
 class TreeProblem(NamedTuple):
-    """Forests stored one after the other: example i has the nodes offsets[i]:offsets[i + 1].
+    """Forests stored one after the other: example i has the nodes starts[i]:starts[i + 1].
 
-    The features of its kinds of edges are the rows kind_offsets[i]:kind_offsets[i + 1]. Nodes and kinds are counted
+    The features of its kinds of edges are the rows kind_starts[i]:kind_starts[i + 1]. Nodes and kinds are counted
     from 0 in each example.
     """
 
     features: Any
     edge_features: Any
-    offsets: np.ndarray  # (n + 1,) int64
-    kind_offsets: np.ndarray  # (n + 1,) int64
+    starts: np.ndarray  # (n + 1,) int64
+    kind_starts: np.ndarray  # (n + 1,) int64
     parent: np.ndarray  # (N,) int32, -1 for roots
     kind: np.ndarray  # (N,) int32, of the edge to the parent, -1 for roots
     order: np.ndarray  # (N,) int32, the nodes of each example, each after its children
@@ -81,8 +81,8 @@ def node_and_edge_weights(problem, w):
 def nodes_and_kinds(problem, i, parts):
     """The T x L node parts of example i and the parts of its kinds of edges, a row of L^2 each, as views."""
     n_labels = problem.penalty.shape[1]
-    length = problem.offsets[i + 1] - problem.offsets[i]
-    n_kinds = problem.kind_offsets[i + 1] - problem.kind_offsets[i]
+    length = problem.starts[i + 1] - problem.starts[i]
+    n_kinds = problem.kind_starts[i + 1] - problem.kind_starts[i]
     return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_kinds, n_labels * n_labels)
 
 
@@ -90,8 +90,8 @@ def nodes_and_kinds(problem, i, parts):
 def nodes_and_pairs(problem, i, parts):
     """As `nodes_and_kinds`, with the parts of edges in one flat array."""
     n_labels = problem.penalty.shape[1]
-    length = problem.offsets[i + 1] - problem.offsets[i]
-    n_kinds = problem.kind_offsets[i + 1] - problem.kind_offsets[i]
+    length = problem.starts[i + 1] - problem.starts[i]
+    n_kinds = problem.kind_starts[i + 1] - problem.kind_starts[i]
     first = length * n_labels
     return matrix(parts, 0, length, n_labels), parts[first : first + n_kinds * n_labels * n_labels]
 
@@ -99,14 +99,14 @@ def nodes_and_pairs(problem, i, parts):
 @helper
 def forest_of(problem, i):
     """The edges of example i."""
-    lo = problem.offsets[i]
-    hi = problem.offsets[i + 1]
+    lo = problem.starts[i]
+    hi = problem.starts[i + 1]
     return Forest(problem.parent[lo:hi], problem.kind[lo:hi], problem.order[lo:hi])
 
 
 @implements(generics.true_outputs, TreeProblem)
 def true_tree_labels(problem):
-    return Blocks(problem.labels, problem.offsets)
+    return Blocks(problem.labels, problem.starts)
 
 
 @implements(generics.new_weights, TreeProblem)
@@ -120,27 +120,27 @@ def new_tree_weights(problem):
 @implements(generics.part_sizes, TreeProblem)
 def tree_part_sizes(problem):
     n_labels = problem.penalty.shape[1]
-    return np.diff(problem.offsets) * n_labels + np.diff(problem.kind_offsets) * n_labels * n_labels
+    return np.diff(problem.starts) * n_labels + np.diff(problem.kind_starts) * n_labels * n_labels
 
 
 @implements(generics.squared_diameters, TreeProblem)
 def tree_squared_diameters(problem):
-    n = len(problem.offsets) - 1
-    example = np.repeat(np.arange(n), np.diff(problem.offsets))
+    n = len(problem.starts) - 1
+    example = np.repeat(np.arange(n), np.diff(problem.starts))
     is_edge = problem.parent >= 0
-    kind = (problem.kind_offsets[example] + problem.kind)[is_edge]
+    kind = (problem.kind_starts[example] + problem.kind)[is_edge]
     edges = sp.csr_array(
-        (np.ones(kind.size), (example[is_edge], kind)), shape=(n, int(problem.kind_offsets[-1]))
+        (np.ones(kind.size), (example[is_edge], kind)), shape=(n, int(problem.kind_starts[-1]))
     )  # adds up those of one kind
-    nodes = squared_sums(problem.features, rows_of(problem.offsets))
+    nodes = squared_sums(problem.features, rows_of(problem.starts))
     return 2 * (nodes + squared_sums(problem.edge_features, edges))
 
 
 @implements(generics.workspace, TreeProblem)
 def tree_workspace(problem, n_best):
     n_labels = problem.penalty.shape[1]
-    longest = np.diff(problem.offsets).max()
-    most_kinds = np.diff(problem.kind_offsets).max()
+    longest = np.diff(problem.starts).max()
+    most_kinds = np.diff(problem.kind_starts).max()
     dtype = problem.penalty.dtype
     factors = aligned((most_kinds, 3, n_labels, n_labels), dtype)
     factors[:] = 2 * IMPOSSIBLE  # no pair's potential: nothing is there yet
@@ -159,10 +159,10 @@ def tree_workspace(problem, n_best):
 def tree_scores(problem, w, i, theta):
     node_weights, edge_weights = node_and_edge_weights(problem, w)
     nodes, kinds = nodes_and_kinds(problem, i, theta)
-    lo = problem.offsets[i]
-    score_rows(problem.features, node_weights, lo, problem.offsets[i + 1], nodes)
+    lo = problem.starts[i]
+    score_rows(problem.features, node_weights, lo, problem.starts[i + 1], nodes)
     if kinds.shape[0] > 0:
-        score_rows(problem.edge_features, edge_weights, problem.kind_offsets[i], problem.kind_offsets[i + 1], kinds)
+        score_rows(problem.edge_features, edge_weights, problem.kind_starts[i], problem.kind_starts[i + 1], kinds)
     if problem.penalty.shape[0] > 0:
         for t in range(nodes.shape[0]):
             for label in range(nodes.shape[1]):
@@ -173,26 +173,26 @@ def tree_scores(problem, w, i, theta):
 def spread_tree(problem, w, i, delta, scale):
     node_weights, edge_weights = node_and_edge_weights(problem, w)
     nodes, kinds = nodes_and_kinds(problem, i, delta)
-    lo = problem.kind_offsets[i]
-    spread_rows(problem.features, node_weights, problem.offsets[i], problem.offsets[i + 1], nodes, scale)
-    spread_rows(problem.edge_features, edge_weights, lo, problem.kind_offsets[i + 1], kinds, scale)
+    lo = problem.kind_starts[i]
+    spread_rows(problem.features, node_weights, problem.starts[i], problem.starts[i + 1], nodes, scale)
+    spread_rows(problem.edge_features, edge_weights, lo, problem.kind_starts[i + 1], kinds, scale)
 
 
 @implements(generics.squared_norm, TreeProblem)
 def tree_squared_norm(problem, i, delta, work):
     nodes, kinds = nodes_and_kinds(problem, i, delta)
-    lo = problem.offsets[i]
-    kind_lo = problem.kind_offsets[i]
-    total = squared_norm_rows(problem.features, i, lo, problem.offsets[i + 1], nodes, work.spread)
+    lo = problem.starts[i]
+    kind_lo = problem.kind_starts[i]
+    total = squared_norm_rows(problem.features, i, lo, problem.starts[i + 1], nodes, work.spread)
     return total + squared_norm_rows(
-        problem.edge_features, i, kind_lo, problem.kind_offsets[i + 1], kinds, work.edge_spread
+        problem.edge_features, i, kind_lo, problem.kind_starts[i + 1], kinds, work.edge_spread
     )
 
 
 @implements(generics.augment, TreeProblem)
 def augment_tree(problem, i, theta):
     nodes, _ = nodes_and_kinds(problem, i, theta)
-    lo = problem.offsets[i]
+    lo = problem.starts[i]
     for t in range(nodes.shape[0]):
         true_label = problem.labels[lo + t]
         scale = problem.node_cost[lo + t]
@@ -203,7 +203,7 @@ def augment_tree(problem, i, theta):
 @implements(generics.add_output, TreeProblem)
 def add_labelling(problem, i, y, scale, mu):
     nodes, pairs = nodes_and_pairs(problem, i, mu)
-    lo = problem.offsets[i]
+    lo = problem.starts[i]
     n_labels = nodes.shape[1]
     for t in range(nodes.shape[0]):
         nodes[t, y[t]] += scale
@@ -215,7 +215,7 @@ def add_labelling(problem, i, y, scale, mu):
 @implements(generics.score_output, TreeProblem)
 def score_labelling(problem, i, theta, y):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    lo = problem.offsets[i]
+    lo = problem.starts[i]
     n_labels = nodes.shape[1]
     total = 0.0
     for t in range(nodes.shape[0]):
