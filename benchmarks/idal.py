@@ -50,7 +50,7 @@ def run_task(name: str, seconds: float, n: int | None) -> list[Run]:
 
     folder = os.environ.get("MAXMARGIN_DATA")
     task = load_task(name, Path(folder) if folder else None, n)
-    loss = RelaxedLoss(mu=task.temperature)
+    loss = RelaxedLoss(level=task.temperature)
     reference = solve_reference(task.train, task.C, loss, 4 * seconds)
     optimum, best = reference.certificate.primal, reference.dual.multipliers
     relaxed = Relaxation(Objective(task.train, task.C, loss=loss))

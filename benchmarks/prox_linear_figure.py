@@ -38,8 +38,8 @@ def variants() -> dict[str, dict[str, dict[str, Any]]]:
             "adaptive, mu/k (base)": {},
             "constant, mu": {"schedule": "constant"},
         },
-        "6b: mu, adaptive": {marked("mu", mu, MU): {"mu": mu} for mu in MUS},
-        "6c: mu, constant": {f"mu = {mu}": {"mu": mu, "schedule": "constant"} for mu in MUS},
+        "6b: mu, adaptive": {marked("mu", mu, MU): {"level": mu} for mu in MUS},
+        "6c: mu, constant": {f"mu = {mu}": {"level": mu, "schedule": "constant"} for mu in MUS},
         "7a: eta": {**{marked("eta", eta, ETA): {"eta": eta} for eta in ETAS}, "free (the default)": {"eta": None}},
         "7b: iterations": {marked("iterations", count, N_ITERATIONS): {"iterations": count} for count in ITERATIONS},
         "7c: start": {marked("start", start, STARTS[0]): {"start": start} for start in STARTS},
@@ -68,7 +68,7 @@ def train(options: dict[str, Any], n_words: int, n_passes: float, seed: int) -> 
     words, network = digit_words(), Network().double()
     inputs, tests = ([torch.as_tensor(x[None]).double() for x in X] for X in (words.X_train[:n_words], words.X_test))
     targets = [torch.as_tensor(np.asarray(y))[None].long() for y in words.y_train[:n_words]]
-    options = {"mu": MU, "eta": ETA, "iterations": N_ITERATIONS, "start": STARTS[0], **options}
+    options = {"level": MU, "eta": ETA, "iterations": N_ITERATIONS, "start": STARTS[0], **options}
     inner = Casimir(schedule="constant", warm_start=options.pop("start"))
     budget = options.pop("iterations")
     prox = ProxLinear(solver=inner, inner_passes=budget, inner_tol=1e-12, max_steps=10**6, tol=1e-12, **options)

@@ -50,8 +50,8 @@ def methods(part: str, strength: float) -> dict[str, list[Any]]:
     def published(solver: Any) -> list[Any]:
         is_adaptive = getattr(solver, "schedule", None) == "adaptive"
         options: dict[str, Any] = {"max_k": 5, "kappa": strength} if is_adaptive else {"max_k": 5}
-        if solver.smoothing is not None and solver.mu is None:
-            options["mu"] = 2.0 if is_adaptive else 1.0
+        if solver.smoothing is not None and solver.level is None:
+            options["level"] = 2.0 if is_adaptive else 1.0
         return [dataclasses.replace(solver, smoothness=constant, **options) for constant in SMOOTHNESS]
 
     def both_ways(solvers: dict[str, Any]) -> dict[str, list[Any]]:
@@ -62,7 +62,7 @@ def methods(part: str, strength: float) -> dict[str, list[Any]]:
     if part == "mu":
         return both_ways(
             {
-                f"mu = {mu:g}; {schedule}": Casimir(schedule=schedule, mu=mu)
+                f"mu = {mu:g}; {schedule}": Casimir(schedule=schedule, level=mu)
                 for schedule, mu in itertools.product(SCHEDULES, LEVELS)
             }
         )
@@ -82,7 +82,7 @@ def methods(part: str, strength: float) -> dict[str, list[Any]]:
             }
         )
     if part == "k":
-        same: dict[str, Any] = {"schedule": "constant", "mu": 1.0, "smoothness": 64.0}  # nothing is set by estimates
+        same: dict[str, Any] = {"schedule": "constant", "level": 1.0, "smoothness": 64.0}  # nothing is set by estimates
         return {f"K = {k}": [Casimir(max_k=k, **same)] for k in (2, 5, 10, 40)}
     solvers: dict[str, Any] = {
         "SGD": SGD(gap_every=2),

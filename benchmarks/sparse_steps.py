@@ -21,7 +21,7 @@ def solvers() -> dict[str, Any]:
 
     return {
         "SGD": SGD(gap_every=1000, schedule="decay", step=0.01),
-        "SVRG": SVRG(smoothness=1000.0, mu=1.0),
+        "SVRG": SVRG(smoothness=1000.0, level=1.0),
         "perceptron": Perceptron(gap_every=1000),
     }
 

@@ -34,7 +34,7 @@ def methods(part: str) -> dict[str, Any]:
         }
     if part == "svrg":
         grid = product(LEVELS, CONSTANTS)
-        return {"SVRG": SVRG(), **{f"mu {mu:g}, L {L:g}": SVRG(mu=mu, smoothness=L) for mu, L in grid}}
+        return {"SVRG": SVRG(), **{f"mu {mu:g}, L {L:g}": SVRG(level=mu, smoothness=L) for mu, L in grid}}
     return {
         "BCFW, pairwise, gap": BCFW(steps="pairwise", sampling="gap", gap_every=2),
         "BCFW, average": BCFW(averaging=True, gap_every=2),

@@ -173,7 +173,7 @@ def main() -> None:
     own_scores = {"nodes": (0, np.where(np.eye(len(classes)), np.inf, 0))}
     hinge = {"bounds": own_scores, "max_passes": 10, "random_state": 0}
     hinge_grid = [{"C": C, "solver": BCFW(averaging=averaging)} for C in strengths for averaging in averagings]
-    relaxed = {"loss": RelaxedLoss(mu=0.3), "max_passes": 40, "random_state": 0}
+    relaxed = {"loss": RelaxedLoss(level=0.3), "max_passes": 40, "random_state": 0}
     relaxed_grid = [{"C": C} for C in strengths]
     for name, model, grid, change in (
         ("GraphSVM, no edges", GraphSVM(**hinge), hinge_grid, without_edges),

@@ -2,11 +2,11 @@
 
     loss_i(w) = h {score_i(y) + margin * cost_i(y) over all y} - score_i(y_i)
 
-where h is the maximum, or the maximum smoothed at the level (temperature) mu:
+where h is the maximum, or the maximum smoothed at the level (temperature):
 
     hinge          h = max, with the margin                             structural SVMs
-    smooth hinge   h smoothed by l2 or by entropy, with the margin      tends to the hinge loss as mu -> 0
-    log            h smoothed by entropy at mu = 1, without margin      conditional random fields
+    smooth hinge   h smoothed by l2 or by entropy, with the margin      tends to the hinge loss as the level -> 0
+    log            h smoothed by entropy at the level 1, without margin  conditional random fields
 
 and half of the square of the hinge loss, that is, squared slacks. As l^2 / 2 = max over a >= 0 of {a l - a^2 / 2}, it
 is attained at mean parts s_i(y_i) + l {s_i(y) - s_i(y_i)}, with the "entropy" -l^2 / 2: its dual points are mixtures
@@ -27,7 +27,7 @@ import numpy as np
 from maxmargin.arrays.vectors import add_scaled, clear, inner
 from maxmargin.arrays.views import matrix
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
-from maxmargin.persist.registry import register
+from maxmargin.persist.registry import register, renaming
 from maxmargin.problem import (
     IMPOSSIBLE,
     add_output,
@@ -47,7 +47,7 @@ from maxmargin.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sor
 __all__ = ["Loss", "RelaxedLoss", "SquaredLoss", "find_loss"]
 
 ENTROPIES = ("gini", "oriented_trees")
-LEAST_TEMPERATURE = 1e-9  # of entropy: potentials are divided by it, and are to stay far from those of impossible parts
+LEAST_LEVEL = 1e-9  # of entropy: potentials are divided by it, and are to stay far from those of impossible parts
 
 
 @generic(interface=LOSS)
@@ -66,7 +66,7 @@ class Loss:
     Parameters
     ----------
     smoothing : None for the maximum, "l2" (by the top-K oracle) or "entropy" (by the exp oracle)
-    mu : level of smoothing, the temperature
+    level : level of smoothing, the temperature
     margin : whether outputs must win by their cost
     max_k : the most outputs that l2 smoothing mixes: the smoothed maximum is exact where these are enough
 
@@ -74,20 +74,20 @@ class Loss:
     --------
     >>> from maxmargin import LBFGS, Loss
     >>> from maxmargin.testing import toy_chains
-    >>> softened = Loss("entropy", mu=0.1)
+    >>> softened = Loss("entropy", level=0.1)
     >>> LBFGS().solve(toy_chains(), loss=softened).status.name
     'OPTIMAL'
     """
 
     smoothing: str | None = None
-    mu: float = 1.0
+    level: float = 1.0
     margin: bool = True
     max_k: int = 40
 
     oracle: ClassVar[str]  # the name of the oracle it needs
 
     def __init_subclass__(cls) -> None:
-        register(cls)  # saved by its fields
+        register(cls, make=renaming(cls, {"mu": "level"}))  # saved by its fields
 
     def __new__(cls, smoothing: str | None = None, *args: Any, **options: Any) -> Loss:
         """The class of a loss says how it is attained."""
@@ -99,11 +99,11 @@ class Loss:
             raise ValueError("smoothing cannot be replaced: make a new Loss.")
         if not isinstance(self.margin, (bool, np.bool_)):
             raise ValueError(f"margin must be True or False, not {self.margin!r}.")
-        check_positive("mu", self.mu)
-        least = LEAST_TEMPERATURE if self.smoothing == "entropy" else 1e-30
-        if not least <= self.mu <= 1e30:
-            raise ValueError(f"mu must be between {least:g} and 1e+30, not {self.mu:g}.")
-        object.__setattr__(self, "mu", float(self.mu))
+        check_positive("level", self.level)
+        least = LEAST_LEVEL if self.smoothing == "entropy" else 1e-30
+        if not least <= self.level <= 1e30:
+            raise ValueError(f"level must be between {least:g} and 1e+30, not {self.level:g}.")
+        object.__setattr__(self, "level", float(self.level))
         check_count("max_k", self.max_k)
 
     @property
@@ -123,9 +123,9 @@ class Loss:
         """How many outputs it may ask of the top-K oracle."""
         return 1
 
-    def at(self, mu: float) -> Loss:
+    def at(self, level: float) -> Loss:
         """The same loss at another level."""
-        return replace(self, mu=mu)
+        return replace(self, level=level)
 
 
 class MaxLoss(Loss):
@@ -184,7 +184,7 @@ class RelaxedLoss(Loss):
 
     Parameters
     ----------
-    mu : the temperature, the weight of the entropy: as it tends to 0, the loss tends to the relaxed hinge loss
+    level : the temperature, the weight of the entropy: as it tends to 0, the loss tends to the relaxed hinge loss
     margin : whether outputs must win by their cost
     entropy : "gini", or "oriented_trees" for the mean of Gini's entropy over oriented spanning trees, which is nearer
         to that of the graph
@@ -196,7 +196,7 @@ class RelaxedLoss(Loss):
     Examples
     --------
     >>> from maxmargin import RelaxedLoss
-    >>> RelaxedLoss(mu=0.1).name
+    >>> RelaxedLoss(level=0.1).name
     'relaxed'
     """
 
@@ -304,12 +304,12 @@ def square(problem, i, theta, y, score, bound, means):
 def attain_topk(loss, problem, i, theta, means, scratch):
     outputs = matrix(scratch.outputs, 0, loss.max_k + 1, true_output(problem, i).size)
     values = scratch.values[: loss.max_k + 1]
-    found = topk_oracle(problem, i, theta, outputs, values, loss.mu, scratch.work)
+    found = topk_oracle(problem, i, theta, outputs, values, loss.level, scratch.work)
     count = min(found, loss.max_k)
-    h = smooth_sorted(values, count, loss.mu, scratch.shares)
+    h = smooth_sorted(values, count, loss.level, scratch.shares)
     # Proposition 4: the outputs that were not asked for have no weight if the last one has none.
-    is_exact = found == count or not has_weight(values, count, loss.mu)
-    slack = 0.0 if is_exact else max(bound_sorted(values, count, loss.mu) - h, 0.0)
+    is_exact = found == count or not has_weight(values, count, loss.level)
+    slack = 0.0 if is_exact else max(bound_sorted(values, count, loss.level) - h, 0.0)
     clear(means)
     mean = 0.0
     for k in range(count):
@@ -321,11 +321,11 @@ def attain_topk(loss, problem, i, theta, means, scratch):
 
 @implements(attain, ExpLoss)
 def attain_exp(loss, problem, i, theta, means, scratch):
-    if loss.mu != 1:
-        combine(theta, 1 / loss.mu, theta, 0.0)
-    h = loss.mu * exp_oracle(problem, i, theta, means, scratch.work)
-    if loss.mu != 1:
-        combine(theta, loss.mu, theta, 0.0)
+    if loss.level != 1:
+        combine(theta, 1 / loss.level, theta, 0.0)
+    h = loss.level * exp_oracle(problem, i, theta, means, scratch.work)
+    if loss.level != 1:
+        combine(theta, loss.level, theta, 0.0)
     return h, h, inner(theta, means), 0.0
 
 

@@ -1,12 +1,12 @@
 """Smoothing of the maximum (*Smoother*, section 2): values, gradients, and when K terms are enough.
 
-The smoothed maximum of m scores z is h(z) = max over the simplex of <z, u> - mu omega(u), and its gradient is the
+The smoothed maximum of m scores z is h(z) = max over the simplex of <z, u> - level omega(u), and its gradient is the
 maximiser u:
 
-    entropy   h(z) = mu log sum_k exp(z_k / mu)                   u = softmax(z / mu)
-    l2        h(z) = <z, u> - (mu/2) (||u||^2 - 1)                u = the projection of z / mu to the simplex
+    entropy   h(z) = level log sum_k exp(z_k / level)          u = softmax(z / level)
+    l2        h(z) = <z, u> - (level/2) (||u||^2 - 1)          u = the projection of z / level to the simplex
 
-Both lie above the maximum, by at most mu log m and mu/2. The l2 maximiser is sparse: it is found from the largest
+Both lie above the maximum, by at most level log m and level/2. The l2 maximiser is sparse: it is found from the largest
 scores alone as soon as the smallest of these has no weight (Proposition 4), whatever the others are.
 """
 
@@ -44,75 +44,76 @@ def project_to_simplex(v: Any) -> np.ndarray:
     return projected
 
 
-def smooth_max(z: Any, mu: float, smoothing: str = "l2") -> tuple[float, np.ndarray]:
+def smooth_max(z: Any, level: float, smoothing: str = "l2") -> tuple[float, np.ndarray]:
     """The smoothed maximum of scores and its gradient.
 
     Parameters
     ----------
     z : (m,) scores
-    mu : the level of smoothing, positive
+    level : how much to smooth, positive
     smoothing : "l2" or "entropy"
 
     Examples
     --------
     >>> from maxmargin.smoothing import smooth_max
-    >>> smooth_max([2.0, 1.5, -9.0], mu=1.0)
+    >>> smooth_max([2.0, 1.5, -9.0], level=1.0)
     (2.0625, array([0.75, 0.25, 0.  ]))
     """
-    check_positive("mu", mu)
+    check_positive("level", level)
     check_choice("smoothing", smoothing, SMOOTHINGS)
     z = np.asarray(z, np.float64)
     if smoothing == "l2":
-        u = project_to_simplex(z / mu)
-        return float(np.dot(z, u) - mu / 2 * (np.dot(u, u) - 1)), u
+        u = project_to_simplex(z / level)
+        return float(np.dot(z, u) - level / 2 * (np.dot(u, u) - 1)), u
     top = z.max()
-    p = np.exp((z - top) / mu)
-    return float(top + mu * np.log(p.sum())), p / p.sum()
+    p = np.exp((z - top) / level)
+    return float(top + level * np.log(p.sum())), p / p.sum()
 
 
 @helper
-def has_weight(values, k, mu):
+def has_weight(values, k, level):
     """Whether values[k] has a weight in the maximum, smoothed by l2, of values sorted best first (Proposition 4)."""
     value = np.float64(values[k])
     below = 0.0
     for j in range(k):
         below += values[j] - value
-    return below < mu
+    return below < level
 
 
 @helper
-def smooth_sorted(values, count, mu, weights):
+def smooth_sorted(values, count, level, weights):
     """Smooth the maximum of values[:count], sorted best first, by l2; fill their weights and return its value.
 
-    The support is the longest prefix with sum_{i <= k} (z_i - z_k) < mu (Proposition 3). Differences to the best value
-    are exact where the values themselves are large.
+    The support is the longest prefix with sum_{i <= k} (z_i - z_k) < level (Proposition 3). Differences to the best
+    value are exact where the values themselves are large.
     """
     top = np.float64(values[0])
     below = 0.0  # sum over the support of (top - z_i)
     size = 1
-    while size < count and size * (top - values[size]) - below < mu:
+    while size < count and size * (top - values[size]) - below < level:
         below += top - values[size]
         size += 1
-    tau = (1 + below / mu) / size
-    h = top + mu / 2
+    tau = (1 + below / level) / size
+    h = top + level / 2
     for k in range(count):
         weights[k] = 0
         if k < size:
-            u = max(tau - (top - values[k]) / mu, 0.0)
+            u = max(tau - (top - values[k]) / level, 0.0)
             weights[k] = u
-            h -= u * (top - values[k]) + mu / 2 * u * u
+            h -= u * (top - values[k]) + level / 2 * u * u
     return h
 
 
 @helper
-def bound_sorted(values, last, mu):
+def bound_sorted(values, last, level):
     """At least the maximum, smoothed by l2, of values[:last] and of any number of values up to values[last].
 
     These can share a weight among so many that it costs nothing: each value above them has the weight z_k - z_last over
-    mu, and the rest of the weight has the value z_last. That the sum of these is less than 1 is what `has_weight` says.
+    level, and the rest of the weight has the value z_last. That the sum of these is less than 1 is what `has_weight`
+    says.
     """
     least = np.float64(values[last])
-    h = least + mu / 2
+    h = least + level / 2
     for k in range(last):
-        h += (values[k] - least) * ((values[k] - least) / (2 * mu))
+        h += (values[k] - least) * ((values[k] - least) / (2 * level))
     return h

@@ -103,10 +103,10 @@ def test_estimators_are_those_of_scikit_learn_once_it_is_loaded():
 
 
 def test_parameters_of_solvers_and_losses():
-    model = GraphSVM(solver=BCFW(), loss=Loss("l2", mu=2.0))
-    assert (model.get_params()["solver__steps"], model.get_params()["loss__mu"]) == ("fw", 2.0)
-    model.set_params(solver__steps="pairwise", loss__mu=0.5)
-    assert (model.solver, model.loss) == (BCFW(steps="pairwise"), Loss("l2", mu=0.5))
+    model = GraphSVM(solver=BCFW(), loss=Loss("l2", level=2.0))
+    assert (model.get_params()["solver__steps"], model.get_params()["loss__level"]) == ("fw", 2.0)
+    model.set_params(solver__steps="pairwise", loss__level=0.5)
+    assert (model.solver, model.loss) == (BCFW(steps="pairwise"), Loss("l2", level=0.5))
     with pytest.raises(
         ValueError, match=r"Invalid parameter 'stepz' of solver, which is BCFW.*: it has steps, sampling"
     ):

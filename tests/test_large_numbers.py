@@ -97,10 +97,10 @@ def test_strengths_at_the_limits(kind, C):
     assert fitted.certificate_.dual <= fitted.certificate_.primal
 
 
-@pytest.mark.parametrize("mu", [1e-300, 1e300])
-def test_levels_of_smoothing_have_limits(mu):
-    with pytest.raises(ValueError, match="mu must be between 1e-09 and"):
-        Loss("entropy", mu=mu)
+@pytest.mark.parametrize("level", [1e-300, 1e300])
+def test_levels_of_smoothing_have_limits(level):
+    with pytest.raises(ValueError, match="level must be between 1e-09 and"):
+        Loss("entropy", level=level)
 
 
 class Growing(Candidates):

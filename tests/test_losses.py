@@ -19,10 +19,10 @@ from tests.toy import LabelsByArgmax, label_data, random_candidates
 
 LOSSES = [
     Loss(),
-    Loss("l2", mu=0.7, max_k=200),
-    Loss("entropy", mu=0.7),
+    Loss("l2", level=0.7, max_k=200),
+    Loss("entropy", level=0.7),
     Loss("entropy", margin=False),
-    Loss("l2", mu=30.0, max_k=300),
+    Loss("l2", level=30.0, max_k=300),
 ]
 
 
@@ -35,7 +35,7 @@ def naive_value(w, blocks, C, loss, weight):
     n, losses = len(blocks), []
     for psi, costs in blocks:
         z = loss.margin * costs - psi @ w
-        losses.append(z.max() if loss.smoothing is None else smooth_max(z, loss.mu, loss.smoothing)[0])
+        losses.append(z.max() if loss.smoothing is None else smooth_max(z, loss.level, loss.smoothing)[0])
     return np.dot(w, w) / (2 * n * C) + np.dot(weight, losses) / n
 
 
@@ -57,15 +57,15 @@ def test_value_gradient_and_dual_point(problem, loss):
     assert np.isclose(found.value - dual, np.dot(gradient, gradient) / (2 * objective.regularization))
 
 
-@pytest.mark.parametrize("mu", [0.5, 30.0])
-def test_too_few_outputs_are_noticed_and_give_bounds(problem, mu):
+@pytest.mark.parametrize("level", [0.5, 30.0])
+def test_too_few_outputs_are_noticed_and_give_bounds(problem, level):
     w = np.random.default_rng(0).normal(scale=0.01, size=21)
-    few = Objective(problem, loss=Loss("l2", mu=mu, max_k=2)).evaluate(w)
-    full = Objective(problem, loss=Loss("l2", mu=mu, max_k=200)).evaluate(w)
+    few = Objective(problem, loss=Loss("l2", level=level, max_k=2)).evaluate(w)
+    full = Objective(problem, loss=Loss("l2", level=level, max_k=200)).evaluate(w)
     assert few.n_inexact > 0
     assert few.hard <= full.value < few.value
     assert few.entropy < full.entropy
-    result = LBFGS().solve(problem, loss=Loss("l2", mu=30.0, max_k=2), max_passes=5, tol=1e-12)
+    result = LBFGS().solve(problem, loss=Loss("l2", level=30.0, max_k=2), max_passes=5, tol=1e-12)
     assert "raise max_k" in result.trace.notes[-1]
 
 
@@ -79,7 +79,7 @@ def test_a_smoothed_maximum_is_one_call_and_mixes_at_most_max_k_outputs(max_k):
         return topk_oracle(i, theta, outputs, values, level, work)
 
     toy.topk_oracle = counting
-    objective = Objective(toy, loss=Loss("l2", mu=50.0, max_k=max_k))
+    objective = Objective(toy, loss=Loss("l2", level=50.0, max_k=max_k))
     means = objective.gold_means()
     found = objective.evaluate(np.zeros(objective.n_weights), means=means)
     assert calls == list(range(5))
@@ -99,23 +99,25 @@ def test_models_are_asked_for_more_outputs_only_where_they_have_a_weight():
             asked.append(k)
             return super().k_best(x, w, k, y_true)
 
-    for mu, expected in ((1e-3, [6] * len(X)), (1e3, [6, 12] * len(X))):
+    for level, expected in ((1e-3, [6] * len(X)), (1e3, [6, 12] * len(X))):
         asked.clear()
         problem = CustomProblem(Counting(), X, y)
-        Objective(problem, loss=Loss("l2", mu=mu)).evaluate(np.arange(12.0)[: problem.n_features])
+        Objective(problem, loss=Loss("l2", level=level)).evaluate(np.arange(12.0)[: problem.n_features])
         assert asked == expected
 
 
 def test_temperature_joins_hinge_and_log_loss(problem):
     w = np.random.default_rng(1).normal(size=21)
     hinge = Objective(problem).evaluate(w).value
-    gaps = [Objective(problem, loss=Loss("entropy", mu=mu)).evaluate(w).value - hinge for mu in (1.0, 0.1, 0.01)]
+    gaps = [
+        Objective(problem, loss=Loss("entropy", level=level)).evaluate(w).value - hinge for level in (1.0, 0.1, 0.01)
+    ]
     assert gaps[0] > gaps[1] > gaps[2] > 0
     assert gaps[2] < 0.01 * np.log(3**4)
-    assert find_loss("log") == Loss("entropy", mu=1.0, margin=False)
+    assert find_loss("log") == Loss("entropy", level=1.0, margin=False)
 
 
-@pytest.mark.parametrize("loss", [Loss("l2", mu=0.5, max_k=200), Loss("entropy", mu=0.5)])
+@pytest.mark.parametrize("loss", [Loss("l2", level=0.5, max_k=200), Loss("entropy", level=0.5)])
 def test_lbfgs_minimises_smooth_hinges_with_and_without_bounds(problem, loss):
     for lower in (None, 0.0):
         result = LBFGS().solve(problem, 1.0, loss=loss, tol=1e-7, lower=lower)
@@ -140,8 +142,8 @@ def test_threads_and_kept_means_do_not_matter(problem):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"smoothing": "l2", "mu": 0.0}, "mu must be a positive number, not 0.0"),
-        ({"smoothing": "l2", "mu": -1}, "mu must be a positive number, not -1"),
+        ({"smoothing": "l2", "level": 0.0}, "level must be a positive number, not 0.0"),
+        ({"smoothing": "l2", "level": -1}, "level must be a positive number, not -1"),
         ({"max_k": 0}, "max_k must be an integer, at least 1, not 0"),
         ({"smoothing": "l3"}, "smoothing must be one of None, l2, entropy, not 'l3'"),
     ],
@@ -163,8 +165,8 @@ def test_odd_losses_are_refused():
         replace(Loss("l2"), smoothing=None)
     with pytest.raises(ValueError, match="margin must be True or False, not None"):
         Loss(margin=None)
-    assert replace(Loss("l2"), mu=2).mu == 2.0
-    assert pickle.loads(pickle.dumps(Loss("entropy", mu=0.3))) == Loss("entropy", mu=0.3)
+    assert replace(Loss("l2"), level=2).level == 2.0
+    assert pickle.loads(pickle.dumps(Loss("entropy", level=0.3))) == Loss("entropy", level=0.3)
 
 
 def test_sgd_without_margin_stays_where_nothing_is_lost(problem):

@@ -22,13 +22,13 @@ def test_projection(v):
 
 
 @given(scores, levels, st.sampled_from(["l2", "entropy"]), st.integers(0, 2**32 - 1))
-def test_smooth_max_is_the_maximum_over_the_simplex(z, mu, smoothing, seed):
-    value, u = smooth_max(z, mu, smoothing)
+def test_smooth_max_is_the_maximum_over_the_simplex(z, level, smoothing, seed):
+    value, u = smooth_max(z, level, smoothing)
     others = np.random.default_rng(seed).dirichlet(np.full(len(z), 0.5), size=50)
     if smoothing == "l2":
-        penalty = [mu / 2 * (p @ p - 1) for p in (u, *others)]
+        penalty = [level / 2 * (p @ p - 1) for p in (u, *others)]
     else:
-        penalty = [mu * np.sum(p[p > 0] * np.log(p[p > 0])) for p in (u, *others)]
+        penalty = [level * np.sum(p[p > 0] * np.log(p[p > 0])) for p in (u, *others)]
     attained = np.array([p @ z for p in (u, *others)]) - penalty
     assert np.isclose(attained[0], value)
     assert attained.max() <= value + 1e-9
@@ -37,7 +37,7 @@ def test_smooth_max_is_the_maximum_over_the_simplex(z, mu, smoothing, seed):
 @given(scores, st.sampled_from(["l2", "entropy"]))
 def test_bounds_of_proposition_2(z, smoothing):
     width = 0.5 if smoothing == "l2" else np.log(len(z))
-    values = [z.max(), *(smooth_max(z, mu, smoothing)[0] for mu in (0.1, 0.5, 2.0))]
+    values = [z.max(), *(smooth_max(z, level, smoothing)[0] for level in (0.1, 0.5, 2.0))]
     for (low, mu_low), (high, mu_high) in zip(
         zip(values, (0, 0.1, 0.5), strict=False), zip(values[1:], (0.1, 0.5, 2.0), strict=True), strict=False
     ):
@@ -52,18 +52,18 @@ def test_gradient_by_finite_differences(smoothing):
 
 
 @given(scores, levels)
-def test_top_k_is_exact_just_when_proposition_4_says_so(z, mu):
+def test_top_k_is_exact_just_when_proposition_4_says_so(z, level):
     z = np.sort(z)[::-1]
-    full, _ = smooth_max(z, mu)
+    full, _ = smooth_max(z, level)
     for k in range(1, len(z)):
         weights = np.empty(k + 1)
-        smooth_sorted(z, k + 1, mu, weights)
-        says_exact = mu <= np.sum(z[:k] - z[k])
-        assert (weights[k] == 0) == says_exact == (not has_weight(z, k, mu))
+        smooth_sorted(z, k + 1, level, weights)
+        says_exact = level <= np.sum(z[:k] - z[k])
+        assert (weights[k] == 0) == says_exact == (not has_weight(z, k, level))
         if says_exact:
-            assert np.isclose(smooth_sorted(z, k, mu, weights), full)
+            assert np.isclose(smooth_sorted(z, k, level, weights), full)
         else:
-            assert smooth_sorted(z, k, mu, weights) <= full + 1e-9 <= bound_sorted(z, k, mu) + 2e-9
+            assert smooth_sorted(z, k, level, weights) <= full + 1e-9 <= bound_sorted(z, k, level) + 2e-9
 
 
 def test_large_scores_do_not_cancel():
@@ -73,7 +73,7 @@ def test_large_scores_do_not_cancel():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="mu must be a positive number, not 0"):
+    with pytest.raises(ValueError, match="level must be a positive number, not 0"):
         smooth_max([1.0], 0)
     with pytest.raises(ValueError, match="smoothing must be one of l2, entropy, not 'l1'"):
         smooth_max([1.0], 1.0, "l1")

@@ -147,7 +147,7 @@ class ProblemModel(SVM, WithMaxMarginals, WithMarginals, OwnStructure):
     )
     loss: Any = parameter(
         '{"hinge", "squared_hinge", "smooth_hinge", "log"} or Loss',
-        'The hinge loss of SVMs, a smoothed one such as ``Loss("l2", mu=0.1)``, or the log loss of CRFs.',
+        'The hinge loss of SVMs, a smoothed one such as ``Loss("l2", level=0.1)``, or the log loss of CRFs.',
         default="hinge",
     )
 

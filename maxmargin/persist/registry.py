@@ -112,6 +112,16 @@ def register(
     return cls
 
 
+def renaming(cls: Callable[..., Any], names: Mapping[str, str | None]) -> Callable[..., Any]:
+    """A `make` for files of earlier versions: the names that their arguments have now, None for those that are gone."""
+
+    def make(**given: Any) -> Any:
+        renamed = {names.get(name, name): value for name, value in given.items()}
+        return cls(**{name: value for name, value in renamed.items() if name is not None})
+
+    return make
+
+
 def register_state(cls: Class) -> Class:
     """Let objects of a class be part of checkpoints, with all their attributes; a decorator."""
     get, make = (arguments_of, cls) if issubclass(cls, tuple) else (_attributes_of, partial(_restore, cls))

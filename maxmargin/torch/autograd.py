@@ -154,7 +154,7 @@ class Bent(Function):
             return torch.zeros_like(flat), for_scale
         fine = batch.in_double()
         args = fine.array(flat), np.ascontiguousarray(direction, fine.dtype), _float64(scale), loss, *fine.segments
-        step = STEPS[fine.dtype] * (1.0 if loss.smoothing == "l2" else loss.mu)
+        step = STEPS[fine.dtype] * (1.0 if loss.smoothing == "l2" else loss.level)
         found = fine.gather(loops.mean_derivatives, flat.numel(), *args, fine.runner.part_sizes, step)
         return torch.as_tensor(found).to(flat), for_scale
 

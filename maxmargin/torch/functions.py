@@ -62,7 +62,7 @@ def structured_loss(
     >>> from maxmargin import Loss
     >>> from maxmargin.torch import Candidates, structured_loss
     >>> scores = torch.zeros(1, 4, requires_grad=True)
-    >>> structured_loss(Candidates(scores), torch.tensor([0]), Loss("entropy", mu=0.5)).backward()
+    >>> structured_loss(Candidates(scores), torch.tensor([0]), Loss("entropy", level=0.5)).backward()
     >>> scores.grad[0, 0] < 0 < scores.grad[0, 1]
     tensor(True)
     """
@@ -98,7 +98,7 @@ def smooth_hinge_loss(
     potentials: Potentials,
     y: Any = None,
     *,
-    mu: float = 1.0,
+    level: float = 1.0,
     k: int = 40,
     smoothing: str = "l2",
     cost: Any = None,
@@ -109,7 +109,7 @@ def smooth_hinge_loss(
 
     Parameters
     ----------
-    mu : the level of smoothing
+    level : how much the loss is smoothed
     k : the most outputs that l2 smoothing mixes; where these are not enough, the value is an upper bound
     smoothing : "l2", by the top-K oracle, or "entropy", by sums over all outputs
 
@@ -117,10 +117,10 @@ def smooth_hinge_loss(
     --------
     >>> import torch
     >>> from maxmargin.torch import Candidates, smooth_hinge_loss
-    >>> smooth_hinge_loss(Candidates(torch.tensor([[0.0, 0.0, -9.0]])), torch.tensor([2]), mu=1.0).item()
+    >>> smooth_hinge_loss(Candidates(torch.tensor([[0.0, 0.0, -9.0]])), torch.tensor([2]), level=1.0).item()
     10.25
     """
-    loss = Loss(smoothing, mu=mu, max_k=k)
+    loss = Loss(smoothing, level=level, max_k=k)
     if not loss.is_smooth:
         raise ValueError('smoothing must be "l2" or "entropy": hinge_loss has none.')
     return structured_loss(potentials, y, loss, cost=cost, reduction=reduction, n_jobs=n_jobs)

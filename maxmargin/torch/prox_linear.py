@@ -67,11 +67,11 @@ class ProxLinear:
         shorter after others. Infinite for linear networks, whose model is the objective
     first_eta : where a free eta starts
     solver : of the convex problems: by default `Casimir` with a constant level; of those that smooth the hinge loss,
-        `mu` and `smoothness` follow `schedule`, and other options are their own
+        `level` and `smoothness` follow `schedule`, and other options are their own
     inner_passes : the most passes over the examples of each convex problem
     inner_tol : the relative duality gap at which they stop before that
-    schedule : of the smoothing in step k: "adaptive", mu/k with the smoothness k L, or "constant"
-    mu : the level of smoothing; by default that of the solver, or a tenth of the objective at the start
+    schedule : of the smoothing in step k: "adaptive", level/k with the smoothness k L, or "constant"
+    level : how much the loss is smoothed; by default that of the solver, or a tenth of the objective at the start
     smoothness : L; by default that of the solver, or estimated
     max_steps : stop after this many steps
     tol : stop where the bound of the stationarity falls below this, at the parameters of which it is proven
@@ -101,14 +101,14 @@ class ProxLinear:
     inner_passes: float = 10
     inner_tol: float = 1e-4
     schedule: str = "adaptive"
-    mu: float | None = None
+    level: float | None = None
     smoothness: float | None = None
     max_steps: int = 20
     tol: float = 1e-4
     max_bytes: float = 2**31
 
     def __post_init__(self) -> None:
-        for name in ("eta", "mu", "smoothness"):
+        for name in ("eta", "level", "smoothness"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name), allow_infinite=name == "eta")
         for name in ("first_eta", "inner_passes", "inner_tol", "tol", "max_bytes"):
@@ -176,8 +176,11 @@ class _Models:
     def __init__(self, prox: ProxLinear, run: _Training, seeds: np.random.Generator) -> None:
         self.prox, self.run, self.seeds = prox, run, seeds
         self.solver = find_solver(prox.solver or Casimir(schedule="constant"), run.loss)
-        own = getattr(self.solver, "mu", None), getattr(self.solver, "smoothness", None)
-        self.mu, self.smoothness = prox.mu or own[0] or LEVEL_SHARE * (run.value or 1.0), prox.smoothness or own[1]
+        own = getattr(self.solver, "level", None), getattr(self.solver, "smoothness", None)
+        self.level, self.smoothness = (
+            prox.level or own[0] or LEVEL_SHARE * (run.value or 1.0),
+            prox.smoothness or own[1],
+        )
         # Offsets come with the costs; where the loss has none, a problem without costs makes it.
         self.loss = replace(run.loss, margin=True) if run.loss.is_smooth else run.loss
         if not run.loss.margin and run.loss.is_smooth:
@@ -218,7 +221,7 @@ class _Models:
             return self.solver
         factor = k if self.prox.schedule == "adaptive" else 1
         smoothness = None if self.smoothness is None else self.smoothness * factor
-        return replace(self.solver, mu=self.mu / factor, smoothness=smoothness)
+        return replace(self.solver, level=self.level / factor, smoothness=smoothness)
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def test_relaxed_losses(squares):
     X, y = squares
     svm = GraphSVM(loss="relaxed", C=0.1, tol=0.05, random_state=0).fit(X, y)
     crf = GraphCRF(loss="relaxed", C=0.1, tol=0.05, random_state=0).fit(X, y)
-    own = GraphSVM(loss=RelaxedLoss(mu=0.5), solver=IDAL(rho=0.5), C=0.1, tol=0.05, random_state=0).fit(X, y)
+    own = GraphSVM(loss=RelaxedLoss(level=0.5), solver=IDAL(rho=0.5), C=0.1, tol=0.05, random_state=0).fit(X, y)
     for model in (svm, crf, own):
         assert model.status_ is Status.OPTIMAL
         assert model.certificate_.gap <= 0.05 * model.certificate_.primal

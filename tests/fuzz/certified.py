@@ -74,10 +74,10 @@ def objective(w, blocks, C, weight, loss, l1_ratio=0.0):
     for (psi, costs), scale in zip(blocks, weight, strict=True):
         z = loss.margin * costs - psi @ w
         if loss.smoothing == "l2":
-            u = naive.project_to_simplex((z - z.max()) / loss.mu)
-            h = z.max() + u @ (z - z.max()) - loss.mu / 2 * (u @ u - 1)
+            u = naive.project_to_simplex((z - z.max()) / loss.level)
+            h = z.max() + u @ (z - z.max()) - loss.level / 2 * (u @ u - 1)
         elif loss.smoothing == "entropy":
-            h = z.max() + loss.mu * np.log(np.exp((z - z.max()) / loss.mu).sum())
+            h = z.max() + loss.level * np.log(np.exp((z - z.max()) / loss.level).sum())
         else:
             h = z.max() ** 2 / 2 if loss.name == "squared_hinge" else z.max()
         total += scale * h / n
@@ -96,7 +96,7 @@ def objective_of_chains(problem, w, C, loss):
             generics.augment(problem, i, theta)
         n_labels = len(problem.penalty)
         nodes, pairs = np.split(theta.reshape(-1, n_labels), [size // n_labels - n_labels])
-        total += (naive.value_of_chain(nodes, pairs, loss.mu * loss.is_smooth) - score) / n
+        total += (naive.value_of_chain(nodes, pairs, loss.level * loss.is_smooth) - score) / n
     return total + w @ w / (2 * n * C)
 
 
@@ -148,7 +148,7 @@ def most_of_relaxed(w, problem, C, weight, loss):
         found = linprog(-theta / scale, A_eq=A, b_eq=right, bounds=(0, 1))
         n_cliques = np.count_nonzero(right) + (problem.edges.starts[i + 1] - problem.edges.starts[i])
         most = n_cliques * (1.0 if loss.entropy == "gini" else float(problem.nodes.n_parts.max()) ** 2)
-        total += weight[i] * (loss.mu * most - found.fun * scale - score) / len(weight)
+        total += weight[i] * (loss.level * most - found.fun * scale - score) / len(weight)
     return total + w @ w / (2 * len(weight) * C)
 
 
@@ -195,7 +195,7 @@ def false_certificate(model, X, y, sample_weight, reference, **data):
     w = own.astype(float)
     primal, dual = model.certificate_
     with np.errstate(over="ignore"):
-        costs = np.array([costs.max() for _, costs in blocks]) + loss.mu * loss.is_smooth
+        costs = np.array([costs.max() for _, costs in blocks]) + loss.level * loss.is_smooth
         scores = np.array([size_of_scores(problem, i, own, psi) for i, (psi, _) in enumerate(blocks)])
         size = weight @ (costs + scores) / n + abs(primal)
         slack = 1e-9 * size  # of this check; what is certified allows for its own rounding

@@ -22,10 +22,23 @@ from tests.small import CASES
 SCALES = [1e-300, 1e-30, 1e-8, 1e-3, 1e3, 1e6, 1e8, 1e10, 2e11, 1e13, 1e39, 1e300]
 ODD_NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e-300, 1e-30, 1e-8, 1e8, 1e30, 1e300, 10**400, "1", None, 1j, True]
 STRENGTHS = [1e-30, 1e-12, 1e-3, 0.1, 10.0, 1e3, 1e6, 1e12, 1e30, np.inf, Fraction(1, 3), 5e-324, 1e300, -1.0, np.nan]
-LOSSES = ["hinge", "smooth_hinge", "log", Loss("entropy", mu=0.1), Loss("l2", mu=1e-3), Loss("entropy", mu=1e-9)]
-LOSSES += [Loss("l2", mu=1e30), Loss(margin=False), "squared_hinge"]
-RELAXED = ["relaxed", RelaxedLoss(mu=1e-3), RelaxedLoss(mu=1e-9), RelaxedLoss(mu=1e30), RelaxedLoss(margin=False)]
-RELAXED += [RelaxedLoss(mu=0.1, entropy="oriented_trees"), RelaxedLoss(margin=False, entropy="oriented_trees")]
+LOSSES = [
+    "hinge",
+    "smooth_hinge",
+    "log",
+    Loss("entropy", level=0.1),
+    Loss("l2", level=1e-3),
+    Loss("entropy", level=1e-9),
+]
+LOSSES += [Loss("l2", level=1e30), Loss(margin=False), "squared_hinge"]
+RELAXED = [
+    "relaxed",
+    RelaxedLoss(level=1e-3),
+    RelaxedLoss(level=1e-9),
+    RelaxedLoss(level=1e30),
+    RelaxedLoss(margin=False),
+]
+RELAXED += [RelaxedLoss(level=0.1, entropy="oriented_trees"), RelaxedLoss(margin=False, entropy="oriented_trees")]
 RELAXED += [RelaxedLoss(entropy="oriented_trees", epsilon=0.5)]
 SOLVERS = [*all_solvers(), BCFW(steps="pairwise", sampling="gap", cache=5), BCFW(steps="away", exact_gaps=False)]
 SOLVERS += [ExponentiatedGradient(batch=True), ExponentiatedGradient(sampling="gap"), ExcessiveGap(adaptive=False)]

@@ -94,14 +94,19 @@ def test_arguments_of_all_kinds_come_back(path):
     cost = np.array([[0, 1, 1], [2, 0, 1], [1, 1, 0]])
     models = [
         ChainSVM(
-            solver=BCFW(averaging=True), loss=Loss("l2", mu=0.1), bounds=bounds, cost=cost, dtype=np.float64, C=np.inf
+            solver=BCFW(averaging=True),
+            loss=Loss("l2", level=0.1),
+            bounds=bounds,
+            cost=cost,
+            dtype=np.float64,
+            C=np.inf,
         ),
         ChainSVM(
             allowed_transitions={("a", "b"), ("b", "c")}, class_weight={"a": 2.0, "b": np.float32(0.1)}, n_jobs=-1
         ),
         ChainCRF(solver=LBFGS(memory=7), random_state=np.int64(3), scoring="entity_f1", constraints="bio"),
         DeformableSVM(edges=[(0, 1)], reference=(0, 1)),
-        GraphSVM(loss=RelaxedLoss(mu=0.5, trees=np.ones((2, 2)))),
+        GraphSVM(loss=RelaxedLoss(level=0.5, trees=np.ones((2, 2)))),
         MulticlassSVM(class_weight={1: 2, (2, "b"): 3, "x": float("nan")}),
     ]
     for model in models:

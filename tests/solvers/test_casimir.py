@@ -24,7 +24,7 @@ def follow(monkeypatch, solver, problem, C, max_passes):
     steps, latest = [], {}
 
     def certificate(self):
-        latest.update(w=self.point, mu=self.mu)
+        latest.update(w=self.point, level=self.level)
         return certify(self)
 
     def extrapolate_and_record(alpha, kappa, next_kappa, strength):
@@ -44,7 +44,7 @@ def follow(monkeypatch, solver, problem, C, max_passes):
 def test_theorem_16_holds_along_the_run(monkeypatch, problem, schedule, C):
     blocks = blocks_of(problem)
     smoothness = max(np.sum(psi**2, axis=1).max() for psi, _ in blocks) / 0.1
-    solver = Casimir(mu=1.0, kappa=0.5, smoothness=smoothness, schedule=schedule, stop="gradient")
+    solver = Casimir(level=1.0, kappa=0.5, smoothness=smoothness, schedule=schedule, stop="gradient")
     strength = 0.0 if np.isinf(C) else 1 / (6 * C)
     finite = 1e4 if np.isinf(C) else C  # without regularization some minimiser may be far away, but none is needed
     best, _ = naive.solve(blocks, finite, max_steps=20_000)
@@ -54,21 +54,21 @@ def test_theorem_16_holds_along_the_run(monkeypatch, problem, schedule, C):
         return strength / 2 * np.dot(w, w) + np.mean(hinges)
 
     steps = follow(monkeypatch, solver, problem, C, max_passes=2000)
-    steps = [step for step in steps if step["mu"] >= 0.1]  # the smoothness given covers no lower level
+    steps = [step for step in steps if step["level"] >= 0.1]  # the smoothness given covers no lower level
     assert len(steps) >= 4
     q = strength / (strength + 0.5)
     first = steps[0]
     alpha0 = first["before"]
     excess = objective(np.zeros(21)) - objective(best)  # the theorem holds with any point in place of the minimiser
     distance = ((0.5 + strength) * alpha0**2 - strength * alpha0) / (2 * (1 - alpha0)) * np.dot(best, best)
-    bound, previous_mu = excess + distance, 2 * first["mu"]
+    bound, previous_level = excess + distance, 2 * first["level"]
     for k, step in enumerate(steps, 1):
         delta = np.sqrt(q) / (2 - np.sqrt(q)) if strength else 1 / (k + 1) ** 2
-        slack = (previous_mu - (1 - delta) * step["mu"]) * RANGE
+        slack = (previous_level - (1 - delta) * step["level"]) * RANGE
         bound = ((1 - step["before"]) * bound + slack) / (1 - delta)
-        previous_mu = step["mu"]
+        previous_level = step["level"]
         value = objective(step["w"]) - objective(best)
-        assert value <= bound + step["mu"] * RANGE + 1e-9, (k, value, bound)
+        assert value <= bound + step["level"] * RANGE + 1e-9, (k, value, bound)
 
 
 def test_extrapolation_solves_its_equation():
@@ -103,9 +103,11 @@ def test_momentum_that_leads_astray_falls_back_on_the_last_solution(monkeypatch,
 
 
 def test_a_constant_level_falls_once_it_is_solved_unless_given(monkeypatch, problem):
-    levels = [step["mu"] for step in follow(monkeypatch, Casimir(schedule="constant"), problem, 0.5, max_passes=2000)]
+    levels = [
+        step["level"] for step in follow(monkeypatch, Casimir(schedule="constant"), problem, 0.5, max_passes=2000)
+    ]
     assert len(set(levels)) < len(levels) / 4  # it stays for many steps
     assert sorted(levels, reverse=True) == levels
     assert levels[-1] < levels[0] / 4
-    given = Casimir(schedule="constant", mu=0.5)
-    assert {step["mu"] for step in follow(monkeypatch, given, problem, 0.5, max_passes=100)} == {0.5}
+    given = Casimir(schedule="constant", level=0.5)
+    assert {step["level"] for step in follow(monkeypatch, given, problem, 0.5, max_passes=100)} == {0.5}

@@ -14,7 +14,7 @@ from tests import naive, small
 from tests.fuzz import certified
 from tests.toy import Candidates, LabelsByArgmax, LabelsWithoutCosts, label_data, random_candidates
 
-LOSSES = [*NAMED.values(), Loss(margin=False), Loss("entropy", mu=0.3), Loss("l2", margin=False)]
+LOSSES = [*NAMED.values(), Loss(margin=False), Loss("entropy", level=0.3), Loss("l2", margin=False)]
 SOLVERS = {name: solver for name, solver in all_solvers().items() if solver.default_loss.oracle}
 PAIRS = [
     pytest.param(solver, loss, id=f"{name}-{k}") for name, solver in SOLVERS.items() for k, loss in enumerate(LOSSES)
@@ -35,7 +35,7 @@ def value_of(toy, w, C, loss):
     losses = []
     for phi, costs in zip(toy.phi, toy.costs, strict=True):
         z = phi @ w - phi[0] @ w + loss.margin * costs
-        h = smooth_max(z, loss.mu, loss.smoothing)[0] if loss.smoothing else z.max()
+        h = smooth_max(z, loss.level, loss.smoothing)[0] if loss.smoothing else z.max()
         losses.append(h**2 / 2 if loss.name == "squared_hinge" else h)
     return np.dot(w, w) / (2 * len(losses) * C) + np.mean(losses)
 
@@ -134,8 +134,8 @@ def test_certificates_of_chains_hold_in_float32(solver, C):
 @pytest.mark.parametrize(
     ("name", "scale", "options"),
     [
-        ("ChainSVM", 1e3, {"loss": Loss("entropy", mu=1e-9), "solver": "sgd", "dtype": "float64"}),
-        ("StructuredSVM", 1, {"loss": Loss("entropy", mu=1e-9), "solver": "svrg"}),
+        ("ChainSVM", 1e3, {"loss": Loss("entropy", level=1e-9), "solver": "sgd", "dtype": "float64"}),
+        ("StructuredSVM", 1, {"loss": Loss("entropy", level=1e-9), "solver": "svrg"}),
         ("DeformableSVM", 2e11, {"loss": "smooth_hinge"}),
     ],
 )

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.usefixtures("interpreted_loops")
 WEIGHT = np.array([1.0, 2.0, 0.5, 0.0, 1.5, 1.0])
 
 
-def smoothed_value(w, blocks, weight, strength, mu):
+def smoothed_value(w, blocks, weight, strength, level):
     """J_mu(w), from its definition."""
-    losses = [mu * (np.logaddexp.reduce((costs - psi @ w) / mu) - np.log(len(costs))) for psi, costs in blocks]
+    losses = [level * (np.logaddexp.reduce((costs - psi @ w) / level) - np.log(len(costs))) for psi, costs in blocks]
     return strength / 2 * w @ w + weight @ losses / len(blocks)
 
 
@@ -59,11 +59,11 @@ def test_the_gap_is_excessive_at_every_step(chains, monkeypatch, adaptive, C):
     blocks, strength, n = blocks_of(chains), 1 / (6 * C), 6
     assert len(points) > 20
     for point in points:
-        value = smoothed_value(point.w, blocks, WEIGHT, strength, point.mu)
+        value = smoothed_value(point.w, blocks, WEIGHT, strength, point.level)
         dual = point.alpha.cost - strength / 2 * point.alpha.v @ point.alpha.v
         assert value <= dual + 1e-9 * (1 + abs(value))
         spread = WEIGHT @ [np.log(len(costs)) for _, costs in blocks] / n
-        assert naive.primal(point.w, blocks, C, WEIGHT) - dual <= point.mu * spread * (1 + 1e-9)
+        assert naive.primal(point.w, blocks, C, WEIGHT) - dual <= point.level * spread * (1 + 1e-9)
     assert np.isclose(naive.primal(result.w, blocks, C, WEIGHT), result.certificate.primal)
     assert (result.trace.dual <= naive.solve(blocks, C, WEIGHT, tol=1e-6)[1] * (1 + 1e-6)).all()
 
@@ -78,7 +78,7 @@ def test_the_rate_of_the_paper(chains, monkeypatch, C):
     ours = np.mean(squared_diameters(chains)) / 4
     assert ours < largest
     for k, point in enumerate(points, start=1):
-        assert point.mu <= 6 * ours / strength / ((k + 1) * (k + 2)) * (1 + 1e-9)
+        assert point.level <= 6 * ours / strength / ((k + 1) * (k + 2)) * (1 + 1e-9)
         dual = point.alpha.cost - strength / 2 * point.alpha.v @ point.alpha.v
         gap = naive.primal(point.w, blocks, C) - dual
         assert gap <= 6 * spread * largest / strength / ((k + 1) * (k + 2))

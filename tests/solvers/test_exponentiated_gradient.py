@@ -20,7 +20,7 @@ SOLVERS = [
     ExponentiatedGradient(sampling="gap", gap_every=2),
     ExponentiatedGradient(batch=True),
 ]
-LOSSES = ["log", Loss("entropy", mu=0.3), "hinge"]
+LOSSES = ["log", Loss("entropy", level=0.3), "hinge"]
 WEIGHT = np.array([1.0, 2.0, 0.5, 0.0, 1.5, 1.0])
 
 

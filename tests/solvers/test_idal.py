@@ -250,7 +250,7 @@ def test_equals_an_independent_qp(case, method):
         problem,
         0.5,
         case["weight"],
-        loss=RelaxedLoss(mu=case["temperature"], margin=case["margin"], **entropy),
+        loss=RelaxedLoss(level=case["temperature"], margin=case["margin"], **entropy),
         tol=1e-6,
         max_passes=1e4,
         random_state=0,
@@ -275,7 +275,7 @@ def test_soft_constraints_equal_an_independent_qp(case, method):
     case = {"entropy": "gini", **case}
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
     dual = Dual(problem, 0.5, case["temperature"], entropy=case["entropy"])
-    loss = RelaxedLoss(mu=case["temperature"], entropy=case["entropy"])
+    loss = RelaxedLoss(level=case["temperature"], entropy=case["entropy"])
     result = method(rho=case["rho"]).solve(problem, 0.5, loss=loss, tol=1e-3, max_passes=1e4, random_state=0)
     assert result.status is Status.SURROGATE
     start = Relaxation(Objective(problem, loss=RelaxedLoss())).uniform()
@@ -294,8 +294,8 @@ def test_soft_constraints_equal_an_independent_qp(case, method):
 def test_certificates_are_of_the_weights_returned(method):
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
     start = Relaxation(Objective(problem, loss=RelaxedLoss())).uniform()
-    for loss in (RelaxedLoss(mu=0.3), RelaxedLoss(margin=False), RelaxedLoss(mu=0.1, entropy="oriented_trees")):
-        dual = Dual(problem, 2.0, loss.mu, loss.margin, entropy=loss.entropy)
+    for loss in (RelaxedLoss(level=0.3), RelaxedLoss(margin=False), RelaxedLoss(level=0.1, entropy="oriented_trees")):
+        dual = Dual(problem, 2.0, loss.level, loss.margin, entropy=loss.entropy)
         optimum = dual.best(start)
         for max_passes in (1, 30):
             result = method().solve(problem, 2.0, loss=loss, tol=1e-3, max_passes=max_passes, random_state=0)
@@ -307,7 +307,7 @@ def test_values_by_definition():
     """D_rho, P_rho and the bounds after a few passes, far from the optimum."""
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
     rho, temperature = 0.7, 0.4
-    result = IDAL(rho=rho).solve(problem, 0.5, loss=RelaxedLoss(mu=temperature), max_passes=2, random_state=0)
+    result = IDAL(rho=rho).solve(problem, 0.5, loss=RelaxedLoss(level=temperature), max_passes=2, random_state=0)
     dual, point = Dual(problem, 0.5, temperature), result.dual
     residual = dual.A @ point.means
     last = {name: column[-1] for name, column in result.trace.extras.items()}
@@ -349,7 +349,7 @@ def test_a_tree_is_exact():
         method="SLSQP",
         options={"ftol": 1e-14},
     )
-    result = IDAL().solve(problem, loss=RelaxedLoss(mu=0.5), tol=1e-7, max_passes=1e4, random_state=0)
+    result = IDAL().solve(problem, loss=RelaxedLoss(level=0.5), tol=1e-7, max_passes=1e4, random_state=0)
     assert np.isclose(result.trace.primal[-1], -exact.fun, rtol=1e-6)
 
 
@@ -619,7 +619,7 @@ def test_the_heaviest_forest_equals_enumeration():
 def test_tighter_trees(epsilon):
     """The objective falls with every step, and is that of an independent QP with the same trees."""
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
-    loss, optima = RelaxedLoss(mu=0.3, entropy="oriented_trees", epsilon=epsilon), []
+    loss, optima = RelaxedLoss(level=0.3, entropy="oriented_trees", epsilon=epsilon), []
     for t in range(1, 5):
         objective = Objective(problem, 0.5, loss=loss)
         result = IDAL().solve(problem, 0.5, loss=loss, tol=1e-7, max_passes=1e4, random_state=0)
@@ -669,7 +669,7 @@ def test_large_numbers_are_projected_to_the_simplex():
 def test_relaxed_objectives_of_large_potentials(scale):
     model, X, y, _ = small.make("GraphSVM")
     X = [(scale * x, edges) for x, edges in X]
-    for loss in (RelaxedLoss(mu=1e-9), RelaxedLoss(margin=False)):
+    for loss in (RelaxedLoss(level=1e-9), RelaxedLoss(margin=False)):
         model.set_params(loss=loss, max_passes=10)
         if scale == 1e11:
             with pytest.raises(ValueError, match="The objective is not finite"):
@@ -710,7 +710,7 @@ def test_bad_problems_losses_and_starts():
     with pytest.raises(ValueError, match="IDAL minimises the relaxed loss, not the log loss"):
         IDAL().solve(problem, loss="log")
     with pytest.raises(ValueError, match="mu must be a positive number"):
-        RelaxedLoss(mu=0.0)
+        RelaxedLoss(level=0.0)
     with pytest.raises(ValueError, match="entropy must be one of gini, oriented_trees"):
         RelaxedLoss(entropy="shannon")
     with pytest.raises(ValueError, match="epsilon must be a number from 0 to 1"):

@@ -9,7 +9,7 @@ from maxmargin.solvers.objective.evaluation import Objective
 from tests.fuzz.certified import objective_of_chains
 from tests.fuzz.long_chains import KINDS, long_chains
 
-HINGE, LOG, SMOOTH = Loss(), find_loss("log"), Loss("l2", mu=0.5)
+HINGE, LOG, SMOOTH = Loss(), find_loss("log"), Loss("l2", level=0.5)
 
 
 @pytest.mark.parametrize("solver", [BCFW(), Casimir()], ids=["BCFW", "Casimir"])

@@ -70,7 +70,7 @@ def test_sgd_needs_no_tuning(loss):
 
 
 @pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir()], ids=str)
-@pytest.mark.parametrize("loss", ["log", Loss("l2", mu=0.5, max_k=200), Loss("entropy", mu=0.5)], ids=str)
+@pytest.mark.parametrize("loss", ["log", Loss("l2", level=0.5, max_k=200), Loss("entropy", level=0.5)], ids=str)
 def test_smooth_losses(problem, solver, loss):
     optimum = LBFGS().solve(problem, 0.3, loss=loss, tol=1e-10).trace.primal[-1]
     check_solver(solver, problem, optimum, C=0.3, tol=1e-2 if isinstance(solver, SGD) else 1e-4, loss=loss)
@@ -88,7 +88,9 @@ def test_bounds_are_kept_and_certified(problem, solver):
     assert (result.trace.dual <= optimum + 1e-9).all()
 
 
-@pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir(), Casimir(schedule="constant", mu=0.1), LBFGS()], ids=str)
+@pytest.mark.parametrize(
+    "solver", [SGD(), SVRG(), Casimir(), Casimir(schedule="constant", level=0.1), LBFGS()], ids=str
+)
 def test_no_regularization(problem, solver):
     loss = "smooth_hinge" if isinstance(solver, LBFGS) else "hinge"
     result = solver.solve(problem, np.inf, loss=loss, max_passes=60, random_state=0)
@@ -192,10 +194,13 @@ def test_a_non_finite_objective_stops_the_run_with_the_last_good_weights(solver)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SVRG(mu=0.0), "mu must be a positive number, not 0.0"),
+        (lambda: SVRG(level=0.0), "level must be a positive number, not 0.0"),
         (lambda: Casimir(max_k=0), "max_k must be an integer, at least 1, not 0"),
         (lambda: Casimir(smoothing="l1"), "smoothing must be one of None, l2, entropy, not 'l1'"),
-        (lambda: SVRG(smoothing=None, mu=1.0), "mu is a level of smoothing, of which smoothing=None has none, not 1.0"),
+        (
+            lambda: SVRG(smoothing=None, level=1.0),
+            "level is a level of smoothing, of which smoothing=None has none, not 1.0",
+        ),
         (lambda: Casimir(schedule="fixed"), "schedule must be one of adaptive, constant, not 'fixed'"),
         (lambda: Casimir(kappa=-1.0), "kappa must be a positive number, not -1.0"),
         (lambda: Casimir(stop="now"), "stop must be one of budget, gradient, not 'now'"),
@@ -272,9 +277,9 @@ def test_sgd_goes_on_from_a_rough_solution(problem):
 
 @pytest.mark.parametrize("solver", [SGD(), SVRG(), Casimir(), LBFGS()], ids=str)
 def test_smoothed_maxima_of_too_few_outputs_are_inexact(solver):
-    result = solver.solve(toy_chains(n=4, n_labels=5, max_length=6), 0.1, loss=Loss("l2", mu=50.0, max_k=5), tol=0.1)
+    result = solver.solve(toy_chains(n=4, n_labels=5, max_length=6), 0.1, loss=Loss("l2", level=50.0, max_k=5), tol=0.1)
     assert result.status is Status.INEXACT
-    assert "raise max_k or lower mu" in result.trace.notes[-1]
+    assert "raise max_k or lower the level" in result.trace.notes[-1]
 
 
 def test_bad_starts_and_strengths(problem):

@@ -22,7 +22,7 @@ def begins_with_single_steps(monkeypatch):
 
 
 @pytest.mark.parametrize("C", [0.05, 20.0])
-@pytest.mark.parametrize("loss", ["log", Loss("entropy", mu=0.5)], ids=str)
+@pytest.mark.parametrize("loss", ["log", Loss("entropy", level=0.5)], ids=str)
 def test_the_optimum_of_lbfgs(C, loss, begins_with_single_steps, interpreted_loops):
     problem = toy_chains(n=6, n_labels=3)
     optimum = LBFGS().solve(problem, C, WEIGHT, loss=loss, tol=1e-9).certificate.primal

@@ -285,7 +285,7 @@ def test_over_generating_training_minimises_the_relaxed_loss(frustrated, solver)
     base = PairwiseProblem(*exact[:5])
     result = solver.solve(with_oracles(base, relaxed=True), 0.3, tol=1e-2, max_passes=400, random_state=0)
     temperature, n_cliques = 1e-3, 15
-    relaxed = IDAL().solve(base, 0.3, loss=RelaxedLoss(mu=temperature), tol=1e-2, max_passes=5000, random_state=0)
+    relaxed = IDAL().solve(base, 0.3, loss=RelaxedLoss(level=temperature), tol=1e-2, max_passes=5000, random_state=0)
     assert result.certificate.dual <= relaxed.certificate.primal
     assert result.certificate.primal >= relaxed.certificate.dual - temperature * n_cliques
     assert result.certificate.primal >= optimum.dual

@@ -95,10 +95,10 @@ def descend(head, y, inputs, C, loss):
 
 
 def test_gradients_of_hinge_losses_lead_to_the_optimum_of_the_library(case):
-    """Smoothed less and less: the hinge loss is at most mu/2 below the smoothed one."""
+    """Smoothed less and less: the hinge loss is at most level/2 below the smoothed one."""
     head, y, inputs = case
-    for mu in (1.0, 0.1, 0.01, 1e-3, 1e-4):
-        descend(head, y, inputs, 0.5, Loss("l2", mu=mu))
+    for level in (1.0, 0.1, 0.01, 1e-3, 1e-4):
+        descend(head, y, inputs, 0.5, Loss("l2", level=level))
     found = head.certificate(y, *inputs, C=0.5)
     result = head.solve(y, *inputs, C=0.5, tol=1e-7, random_state=0)
     assert result.certificate.dual <= found.primal <= result.certificate.primal * (1 + 1e-4)
@@ -122,7 +122,7 @@ def test_a_head_is_the_model_of_the_library(loss, model):
     X, y = features(4, 5, 3), labels(2, 4, 5)
     fitted = model(C=0.5, tol=1e-7, random_state=0, dtype="float64").fit([*X.numpy()], [*y.numpy()])
     head = ChainHead(3, 2).double()
-    for smoothed in (Loss("l2", mu=mu) for mu in (1.0, 0.1, 0.01, 1e-3, 1e-4)) if loss == "hinge" else ["log"]:
+    for smoothed in (Loss("l2", level=level) for level in (1.0, 0.1, 0.01, 1e-3, 1e-4)) if loss == "hinge" else ["log"]:
         descend(head, y, (X,), 0.5, smoothed)
     primal = head.certificate(y, X, C=0.5, loss=loss).primal
     assert primal == pytest.approx(fitted.certificate_.primal, rel=1e-4)

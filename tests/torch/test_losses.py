@@ -36,7 +36,7 @@ LENGTHS = [3, 1, 2]
 PARENTS = [[-1, 0, 0], [-1, 9, 9], [1, -1, 9]]  # what is beyond a length may be anything
 EDGES = [(0, 1), (1, 2), (0, 2)]
 PACKED_EDGES = [EDGES, [], EDGES[:1]]
-HINGE, SMOOTH, ENTROPY, LOG = Loss(), Loss("l2", mu=0.7), Loss("entropy", mu=0.5), Loss("entropy", margin=False)
+HINGE, SMOOTH, ENTROPY, LOG = Loss(), Loss("l2", level=0.7), Loss("entropy", level=0.5), Loss("entropy", margin=False)
 
 
 def random(*shape, seed=0):
@@ -218,7 +218,7 @@ def test_losses_are_those_of_all_outputs(case, loss):
     for i in range(3):
         _, scores, costs, truth = case.table(i)
         z = (scores + loss.margin * costs).detach().numpy()
-        h = z.max() if not loss.is_smooth else smooth_max(z, loss.mu, loss.smoothing)[0]
+        h = z.max() if not loss.is_smooth else smooth_max(z, loss.level, loss.smoothing)[0]
         expected.append(h - scores[truth].item())
     found = structured_loss(case.potentials, true_outputs(case), loss, reduction="none")
     np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-9, atol=1e-9)
@@ -379,7 +379,7 @@ def test_nodes_and_cuts_of_graphs_that_are_ruled_out():
         assert torch.isinf(found[len(best) :]).all()
         z = scores + (every != truth).sum(axis=1)
         value = score(potentials, torch.tensor(truth[None])).item()
-        losses = hinge_loss, lambda *args: smooth_hinge_loss(*args, mu=0.5)
+        losses = hinge_loss, lambda *args: smooth_hinge_loss(*args, level=0.5)
         for loss, h in zip(losses, (z.max(), smooth_max(z[np.isfinite(z)], 0.5, "l2")[0]), strict=True):
             reached = loss(potentials, torch.tensor(truth[None]))
             assert reached.item() == pytest.approx(h - value, abs=1e-9)
@@ -433,7 +433,7 @@ def nan_at(i):
         (lambda: hinge_loss(chain()), "y must be the true outputs"),
         (lambda: hinge_loss(chain(), torch.zeros(2, 3, dtype=int), cost=torch.ones(2, 2)), "zeros on its diagonal"),
         (lambda: hinge_loss(chain(), torch.zeros(2, 3, dtype=int), reduction="max"), "reduction must be one of"),
-        (lambda: smooth_hinge_loss(chain(), torch.zeros(2, 3, dtype=int), mu=0), "mu must be a positive number"),
+        (lambda: smooth_hinge_loss(chain(), torch.zeros(2, 3, dtype=int), level=0), "level must be a positive number"),
         (lambda: smooth_hinge_loss(chain(), torch.zeros(2, 3, dtype=int), k=0), "max_k must be"),
         (lambda: smooth_hinge_loss(chain(), torch.zeros(2, 3, dtype=int), smoothing=None), "hinge_loss has none"),
         (lambda: topk(chain(), 0), "k must be an integer, at least 1"),

@@ -189,7 +189,7 @@ def test_rows_have_the_same_derivatives():
 def test_both_schedules_and_the_rival():
     costs = [torch.rand(len(x[0])).double() * (torch.arange(len(x[0])) != t) for x, t in zip(LISTS, BEST, strict=True)]
     for schedule in ("adaptive", "constant"):
-        trained = ProxLinear(schedule=schedule, mu=0.5, smoothness=2.0, max_steps=4).solve(
+        trained = ProxLinear(schedule=schedule, level=0.5, smoothness=2.0, max_steps=4).solve(
             Network(CandidateHead(3)), LISTS, BEST, C=5.0, cost=costs, is_rowwise=True, random_state=0
         )
         assert trained.trace.primal[-1] < trained.trace.primal[0]
@@ -207,11 +207,11 @@ def test_solvers_that_smooth_follow_the_schedule():
         network = Network(CandidateHead(3))
         return ProxLinear(smoothness=2.0, max_steps=3, **options).solve(network, LISTS, BEST, C=5.0, random_state=0).w
 
-    expected = weights(mu=0.5)
-    np.testing.assert_array_equal(weights(mu=0.5, solver=Casimir(schedule="constant")), expected)
-    np.testing.assert_array_equal(weights(solver=Casimir(schedule="constant", mu=0.5)), expected)
-    assert not np.array_equal(weights(mu=0.5, solver=Casimir(schedule="constant", warm_start="previous")), expected)
-    assert not np.array_equal(weights(mu=0.5, schedule="constant"), expected)
+    expected = weights(level=0.5)
+    np.testing.assert_array_equal(weights(level=0.5, solver=Casimir(schedule="constant")), expected)
+    np.testing.assert_array_equal(weights(solver=Casimir(schedule="constant", level=0.5)), expected)
+    assert not np.array_equal(weights(level=0.5, solver=Casimir(schedule="constant", warm_start="previous")), expected)
+    assert not np.array_equal(weights(level=0.5, schedule="constant"), expected)
 
 
 def test_a_callback_stops():

@@ -154,7 +154,7 @@ class SVM:
     loss: Any = parameter(
         '{"hinge", "squared_hinge", "smooth_hinge"} or Loss',
         "The hinge loss above, half of its square or, for solvers that need it smooth, a smoothed one such as "
-        '``Loss("l2", mu=0.1)``.',
+        '``Loss("l2", level=0.1)``.',
         default="hinge",
     )
 

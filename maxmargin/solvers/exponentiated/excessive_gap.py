@@ -1,35 +1,35 @@
 """Excessive gap reduction (*EGR*, Algorithms 1 and 2): the plain hinge loss at the rate 1/k^2.
 
-J_mu is the objective smoothed by entropy, relative to the uniform distributions alpha_0: with d(alpha) = (1/n) sum_i
+J_level is the objective smoothed by entropy, relative to the uniform distributions alpha_0: with d(alpha) = (1/n) sum_i
 weight_i KL(alpha_i || uniform), whose largest value is R = (1/n) sum_i weight_i log |Y_i|,
 
-    J_mu(w) = (lambda/2) ||w||^2 + max over alpha of {(1/n) sum_i weight_i <theta_i, alpha_i> - mu d(alpha)},
+    J_level(w) = (lambda/2) ||w||^2 + max over alpha of {(1/n) sum_i weight_i <theta_i, alpha_i> - level d(alpha)},
 
-attained at alpha_mu(w) ~ exp(theta(w) / mu), with the potentials theta(w) = B'w + cost. Weights w_k and dual points
-alpha_k are kept such that J_mu(w_k) <= D(alpha_k), the excessive gap, while mu falls: as F <= J_mu + mu R, the duality
-gap is then at most mu R. A step with a share tau is
+attained at alpha_level(w) ~ exp(theta(w) / level), with the potentials theta(w) = B'w + cost. Weights w_k and dual
+points alpha_k are kept such that J_level(w_k) <= D(alpha_k), the excessive gap, while level falls: as F <= J_level +
+level R, the duality gap is then at most level R. A step with a share tau is
 
-    alpha^ = (1 - tau) alpha_k + tau beta_k                beta_k = alpha_mu(w_k)
-    w_k+1 = (1 - tau) w_k + tau w(alpha^)                  mu_k+1 = (1 - tau) mu_k
-    alpha_k+1 = (1 - tau) alpha_k + tau alpha~             alpha~ ~ beta_k exp(tau / mu_k+1 theta(w(alpha^))).
+    alpha^ = (1 - tau) alpha_k + tau beta_k                beta_k = alpha_level(w_k)
+    w_k+1 = (1 - tau) w_k + tau w(alpha^)                  level_k+1 = (1 - tau) level_k
+    alpha_k+1 = (1 - tau) alpha_k + tau alpha~             alpha~ ~ beta_k exp(tau / level_k+1 theta(w(alpha^))).
 
-The Bregman projection alpha~ has the potentials theta(w_k) / mu_k + tau / mu_k+1 theta(w(alpha^)), which are, as theta
-is affine in w, theta(w_k+1) / mu_k+1: alpha~ is the beta_k+1 that the next step needs. So a step takes one pass of the
-exp oracle, which tells J_mu at the new weights, too. Of dual points it needs w(.) and the costs only, which are linear:
-nothing is kept per example, though the mixtures alpha_k are no Gibbs distributions.
+The Bregman projection alpha~ has the potentials theta(w_k) / level_k + tau / level_k+1 theta(w(alpha^)), which are, as
+theta is affine in w, theta(w_k+1) / level_k+1: alpha~ is the beta_k+1 that the next step needs. So a step takes one
+pass of the exp oracle, which tells J_level at the new weights, too. Of dual points it needs w(.) and the costs only,
+which are linear: nothing is kept per example, though the mixtures alpha_k are no Gibbs distributions.
 
-Theorem 2 holds as long as tau^2 L <= (1 - tau) mu, where L bounds how the dual bends beside KL, which is 1-strongly
+Theorem 2 holds as long as tau^2 L <= (1 - tau) level, where L bounds how the dual bends beside KL, which is 1-strongly
 convex in the 1-norm of each alpha_i:
 
     (lambda/2) ||w(delta)||^2 <= (L/2) (1/n) sum_i weight_i ||delta_i||_1^2,    L = 1/(lambda n) sum_i weight_i r_i^2,
 
 if 2 r_i >= ||B_i (s_i(y) - s_i(y'))|| for all outputs y and y'; at most the paper's (1/lambda) max ||psi_i(y)||^2. The
-largest such tau makes mu fall at least as fast as the paper's 2/(k + 3), so that mu_k <= 6 L / ((k + 1) (k + 2)) where
-mu_1 = L. But where a run comes by the dual bends far less: the adaptive variant tries smaller L, and takes steps back
-that lose the excessive gap.
+largest such tau makes level fall at least as fast as the paper's 2/(k + 3), so that level_k <= 6 L / ((k + 1) (k + 2))
+where level_1 = L. But where a run comes by the dual bends far less: the adaptive variant tries smaller L, and takes
+steps back that lose the excessive gap.
 
-Other weights to start from are of use where J_mu is not above the best dual value on the line from the true outputs to
-alpha_mu(w), at some level: then the run begins there. Else it begins at w(alpha_0), where it is so at mu = L.
+Other weights to start from are of use where J_level is not above the best dual value on the line from the true outputs
+to alpha_level(w), at some level: then the run begins there. Else it begins at w(alpha_0), where it is so at level = L.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import LEAST_TEMPERATURE, Loss
+from maxmargin.losses import LEAST_LEVEL, Loss
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import REACH, squared_diameters
 from maxmargin.runtime.dispatch import supports
@@ -116,12 +116,12 @@ class ExcessiveGap(Solver):
         first = state.first.primal / smoothed.range if smoothed.range > 0 else HIGHEST
         level = min(first, most) if self.adaptive else most
         state.point = smoothed.start(state.first.w.astype(float), level, most)
-        state.L = state.point.mu if self.adaptive else most
-        state.least = max(LEAST_TEMPERATURE, DIGITS_LOST * float(np.finfo(run.w.dtype).eps) * first)
+        state.L = state.point.level if self.adaptive else most
+        state.least = max(LEAST_LEVEL, DIGITS_LOST * float(np.finfo(run.w.dtype).eps) * first)
 
     def _step(self, run: Run, state: State, most: float) -> None:
         """A step that keeps the excessive gap; unless the level is too low for that, or the run is to end."""
-        if state.point.mu <= state.least and not run.must_stop:
+        if state.point.level <= state.least and not run.must_stop:
             run.verdict = Status.STALLED
         while not run.must_stop:
             tried = state.smoothed.step(state.point, state.L)
@@ -155,13 +155,13 @@ class Means(NamedTuple):
 
 @register_state
 class Point(NamedTuple):
-    """Weights and a dual point, with an excessive gap at the level mu."""
+    """Weights and a dual point, with an excessive gap at a level."""
 
-    mu: float
+    level: float
     w: np.ndarray
     alpha: Means
-    beta: Means  # alpha_mu(w)
-    is_excessive: bool  # whether J_mu(w) <= D(alpha), but for rounding
+    beta: Means  # alpha_level(w)
+    is_excessive: bool  # whether J_level(w) <= D(alpha), but for rounding
 
 
 @register_state
@@ -181,28 +181,28 @@ class Smoothed:
         self.uniform, value, _ = self._attain(np.zeros(run.w.size), HIGHEST)
         self.range = value / HIGHEST
 
-    def _attain(self, w: np.ndarray, mu: float) -> tuple[Means, float, float]:
-        """alpha_mu(w), J_mu(w), and what its comparison with a dual value may be rounded by."""
-        found = self.run.evaluate(w, self.objective.with_loss(Loss("entropy", mu)))
+    def _attain(self, w: np.ndarray, level: float) -> tuple[Means, float, float]:
+        """alpha_level(w), J_level(w), and what its comparison with a dual value may be rounded by."""
+        found = self.run.evaluate(w, self.objective.with_loss(Loss("entropy", level)))
         self.run.n_steps += self.objective.n
         self.exponents = max(self.exponents, found.size)
         beta = Means(found.gradient / -self.strength, found.cost)
-        rounding = found.rounding + 10 * float(np.finfo(self.run.w.dtype).eps) * mu * self.range
-        return beta, found.value - found.rounding - mu * self.range, rounding
+        rounding = found.rounding + 10 * float(np.finfo(self.run.w.dtype).eps) * level * self.range
+        return beta, found.value - found.rounding - level * self.range, rounding
 
     def dual_value(self, alpha: Means) -> float:
         """D(alpha)."""
         return self.objective.dual_value(alpha.cost, alpha.v)
 
-    def start(self, w: np.ndarray, mu: float, most: float) -> Point:
-        """The first point: at the given weights, or at those of the uniform distributions, from the level mu on.
+    def start(self, w: np.ndarray, first: float, most: float) -> Point:
+        """The first point: at the given weights, or at those of the uniform distributions, from the first level on.
 
-        J_mu falls as mu rises, to a limit that tells whether there is a level for the given weights.
+        J_level falls as level rises, to a limit that tells whether there is a level for the given weights.
         """
         center = self.uniform.v
         limit = self.dual_value(self.uniform) + self.strength / 2 * self.objective.squared_length(w - center)
         for at in [w, center] if limit < 0 else [center]:
-            level = mu
+            level = first
             while True:
                 beta, value, rounding = self._attain(at, level)
                 square = self.strength * self.objective.inner(beta.v, beta.v)
@@ -217,10 +217,10 @@ class Smoothed:
         return point
 
     def step(self, point: Point, L: float) -> Point:
-        """A step with the largest share tau for which tau^2 L <= (1 - tau) mu."""
-        tau = 2 / (1 + np.sqrt(1 + 4 * L / point.mu))
-        mu = max((1 - tau) * point.mu, LEAST_TEMPERATURE)
+        """A step with the largest share tau for which tau^2 L <= (1 - tau) level."""
+        tau = 2 / (1 + np.sqrt(1 + 4 * L / point.level))
+        level = max((1 - tau) * point.level, LEAST_LEVEL)
         w = (1 - tau) * point.w + tau * point.alpha.mixed(point.beta, tau).v
-        beta, value, rounding = self._attain(w, mu)
+        beta, value, rounding = self._attain(w, level)
         alpha = point.alpha.mixed(beta, tau)
-        return Point(mu, w, alpha, beta, value <= self.dual_value(alpha) + rounding)
+        return Point(level, w, alpha, beta, value <= self.dual_value(alpha) + rounding)

@@ -113,7 +113,7 @@ class ExponentiatedGradient(Solver):
 
 def temperature_of(loss: Loss) -> float:
     """That of the entropy in the dual."""
-    return loss.mu if loss.is_smooth else 0.0
+    return loss.level if loss.is_smooth else 0.0
 
 
 @register_state

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import LEAST_TEMPERATURE, Loss
+from maxmargin.losses import LEAST_LEVEL, Loss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.evaluation import Certificate
@@ -35,7 +35,7 @@ class Gibbs(NamedTuple):
 def attain_gibbs(run: Run, W: np.ndarray, c: float) -> Gibbs:
     """The point of these potentials, by one pass; c is without a meaning, and 1, for losses without a margin."""
     objective = run.objective
-    c = min(c, 1 / LEAST_TEMPERATURE)
+    c = min(c, 1 / LEAST_LEVEL)
     found = run.evaluate(W / c, objective.with_loss(Loss("entropy", 1 / c, objective.loss.margin)))
     run.n_steps += objective.n
     loss = found.value - found.rounding - objective.primal(W / c, 0.0)
@@ -46,7 +46,7 @@ def attain_gibbs(run: Run, W: np.ndarray, c: float) -> Gibbs:
 def first_temperature(run: Run, certificate: Certificate) -> float:
     """That of the loss or, for the hinge loss, one to go on at from weights whose certificate is given."""
     loss = run.objective.loss
-    return loss.mu if loss.is_smooth else max(WARM_SHARE * certificate.primal, LEAST_TEMPERATURE)
+    return loss.level if loss.is_smooth else max(WARM_SHARE * certificate.primal, LEAST_LEVEL)
 
 
 def first_gibbs(run: Run, certificate: Certificate) -> Gibbs:

@@ -103,7 +103,7 @@ class Observer:
         elif run.n_inexact:
             run.notes.append(
                 f"The smoothed maximum of {run.n_inexact} examples took max_k outputs and is only bounded: raise max_k "
-                "or lower mu."
+                "or lower the level."
             )
         if self.verbose:
             ending = [] if self.held_out is None else [self.held_out.summary]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,7 @@ from maxmargin.checks import check_positive, shown
 from maxmargin.execution.clock import BrokenOff
 from maxmargin.execution.threads import one_blas_thread
 from maxmargin.losses import NAMED, Loss, RelaxedLoss, SquaredLoss, find_loss
-from maxmargin.persist.registry import register
+from maxmargin.persist.registry import register, renaming
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.runtime.dispatch import supports
@@ -46,9 +46,10 @@ class Solver:
     default_passes: ClassVar[int] = 1000  # after which to stop unless told otherwise
     resumes: ClassVar[bool] = False  # goes on from the state of a run, see `Run.take_up`, as a checkpoint needs
     keeps_dual: ClassVar[bool] = False  # starts from and returns a dual point, as a path needs
+    renamed: ClassVar[Mapping[str, str | None]] = {}  # options that files of earlier versions have by another name
 
     def __init_subclass__(cls) -> None:
-        register(cls)  # saved by its fields
+        register(cls, make=renaming(cls, cls.renamed))  # saved by its fields
 
     @property
     def default_loss(self) -> Loss:

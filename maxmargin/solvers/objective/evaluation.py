@@ -295,7 +295,7 @@ class Objective:
             for blocks, kind in ((means, dtype), (outputs, np.int32), (at and at.means, dtype))
         )
         eps = float(np.finfo(dtype).eps)
-        unit = loss.mu if isinstance(loss, ExpLoss) and eps > FINE else 0.0
+        unit = loss.level if isinstance(loss, ExpLoss) and eps > FINE else 0.0
         return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, unit, isinstance(loss, MIXED), values
 
 

@@ -132,8 +132,8 @@ class Relaxation:
             incident=ends_at[:-1][order],
             stiffness=np.concatenate([_stiffness(nodes), _stiffness(edges)]),
             cost=np.where(loss.margin, problem.cost, 0).astype(np.float64),
-            node_entropy=loss.mu * node_entropy,
-            edge_entropy=loss.mu * edge_entropy,
+            node_entropy=loss.level * node_entropy,
+            edge_entropy=loss.level * edge_entropy,
         )
         self.n_parts = int(start[-1])
         self.n_nodes, self.n_cliques = len(problem.labels), len(problem.labels) + len(problem.ends)

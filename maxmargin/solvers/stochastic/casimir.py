@@ -1,12 +1,12 @@
 """Casimir-SVRG (*Smoother*, Algorithm 4): acceleration by proximal points on smoothed objectives.
 
 Outer step k minimises F_k(w) + (kappa_k/2) ||w - z_{k-1}||^2 by epochs of SVRG, where F_k is the objective smoothed at
-the level mu_k, and extrapolates, z_k = w_k + beta_k (w_k - w_{k-1}). With q = lambda/(lambda + kappa) and D, the range
+level_k, and extrapolates, z_k = w_k + beta_k (w_k - w_{k-1}). With q = lambda/(lambda + kappa) and D, the range
 of the smoothing,
 
-    schedule   regularized (Corollaries 17, 18)              not regularized (Corollaries 19, 20)
-    constant   mu = eps/(10 D), kappa = L/n - lambda         mu = eps/(20 D), kappa = L/(n + 1)
-    adaptive   mu_k = mu eta^(k/2), eta = 1 - sqrt(q)/2      mu_k = mu/k, kappa_k = k kappa
+    schedule   regularized (Corollaries 17, 18)                 not regularized (Corollaries 19, 20)
+    constant   level = eps/(10 D), kappa = L/n - lambda            level = eps/(20 D), kappa = L/(n + 1)
+    adaptive   level_k = level eta^(k/2), eta = 1 - sqrt(q)/2      level_k = level/k, kappa_k = k kappa
 
 and delta_k = sqrt(q)/(2 - sqrt(q)), or 1/(k + 1)^2, is the relative accuracy of the subproblems.
 
@@ -49,7 +49,8 @@ class Casimir(SmoothingSolver):
     ----------
     smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run
         on the hinge loss as it is, which nothing proves to converge
-    mu : the level of smoothing, the first one of the adaptive schedule; by default set from the objective at the start.
+    level : how much it is smoothed, the first one of the adaptive schedule; by default set from the objective at the
+    start.
         A constant level that is given bounds the accuracy; the default falls whenever the smoothed objective is solved
     max_k : the most outputs that l2 smoothing mixes
     smoothness : the constant L of the losses, for step sizes; estimated by default
@@ -128,7 +129,7 @@ class Casimir(SmoothingSolver):
             state.last_z, state.z = state.z, project(state.w + beta * (state.w - state.previous), bounds)
             state.previous = state.w
             share = plan.kappa / (plan.kappa + strength)
-        epochs.set_level(plan.mu)
+        epochs.set_level(plan.level)
         start = project(self._start(state.previous, state.z, state.last_z, share), bounds)
         epochs.snapshot(start, state.previous)
         if epochs.point is not start:
@@ -149,22 +150,22 @@ class Casimir(SmoothingSolver):
 
 @register_state
 class Plan:
-    """The schedules of a run: mu, kappa and the accuracy of the current step."""
+    """The schedules of a run: level, kappa and the accuracy of the current step."""
 
     def __init__(self, solver: Casimir, run: Run, epochs: Epochs) -> None:
         self.solver = solver
         self.n, self.strength = run.objective.n, run.objective.regularization
         self.is_constant = solver.schedule == "constant"
         self.k = 1
-        self.mu = epochs.mu
-        self.is_free = solver.mu is None and epochs.is_smoothed  # to choose levels
+        self.level = epochs.level
+        self.is_free = solver.level is None and epochs.is_smoothed  # to choose levels
         if self.is_constant and self.is_free:
-            self.mu = epochs.level_of(CONSTANT_SHARE * (epochs.primal or 1.0))
+            self.level = epochs.level_of(CONSTANT_SHARE * (epochs.primal or 1.0))
 
     def begin(self, smoothness: float) -> None:
         """Set kappa from the smoothness of the losses."""
         self.first_kappa = self.kappa = self.solver.kappa or self._kappa(smoothness)
-        self.first_mu = self.mu
+        self.first_level = self.level
         self.first_alpha = np.sqrt(self._q) if self.strength > 0 else (np.sqrt(5) - 1) / 2
 
     @property
@@ -194,19 +195,19 @@ class Plan:
         if self.is_constant:
             if self.is_free and self.strength > 0 and epochs.lower_level():
                 if self.solver.kappa is None:
-                    self.kappa *= self.mu / epochs.mu  # the losses bend more
-                self.mu = epochs.mu
+                    self.kappa *= self.level / epochs.level  # the losses bend more
+                self.level = epochs.level
             return
         if self.strength == 0:
-            self.mu = self.first_mu / self.k
+            self.level = self.first_level / self.k
             self.kappa = self.first_kappa * self.k
             return
         if epochs.is_hard and not epochs.is_smoothed:
             return
-        if self.is_free and epochs.primal - epochs.bound.value > LAG * epochs.range * self.mu:
+        if self.is_free and epochs.primal - epochs.bound.value > LAG * epochs.range * self.level:
             return  # the level is ahead of the solution, as with few examples, where an epoch is short
         fall = np.sqrt(1 - np.sqrt(self._q) / 2)
-        self.mu *= fall
+        self.level *= fall
         if self.solver.kappa is None:
             self.kappa = max(self.kappa, self._kappa(smoothness / fall))
 

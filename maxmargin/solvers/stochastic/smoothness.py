@@ -58,8 +58,8 @@ def look_at_some(run: Run, objective: Objective, w: np.ndarray, searches: bool =
     weight = objective.weight[order]
     smoothness, squared_norm, value = found.T
     # Where many outputs tie, top-K smoothing has jumps, and no L is large enough. An exactly smoothed maximum bends by
-    # at most the largest ||B_i (s(y) - s(y'))||^2 / mu.
-    most = squared_norm / (objective.loss.mu if objective.loss.smoothing else 1.0)
+    # at most the largest ||B_i (s(y) - s(y'))||^2 / level.
+    most = squared_norm / (objective.loss.level if objective.loss.smoothing else 1.0)
     return Look(
         smoothness=float(np.mean(weight * (np.minimum(smoothness, most) if searches else most))),
         squared_norm=float(np.mean(weight**2 * squared_norm)),

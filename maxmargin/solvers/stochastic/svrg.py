@@ -19,7 +19,7 @@ certificates hold as they always do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ import numpy as np
 
 from maxmargin.arrays.vectors import add_scaled, inner
 from maxmargin.checks import check_choice, check_count, check_positive
-from maxmargin.losses import LEAST_TEMPERATURE, Loss, attain
+from maxmargin.losses import LEAST_LEVEL, Loss, attain
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import n_examples
 from maxmargin.runtime.dispatch import loop
@@ -57,35 +57,36 @@ class SmoothingSolver(Solver):
     ----------
     smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run
         on the hinge loss as it is, which nothing proves to converge
-    mu : the level of smoothing
+    level : how much it is smoothed
     max_k : the most outputs that l2 smoothing mixes
     smoothness : the constant L of the losses, for step sizes; estimated by default
     """
 
     smoothing: str | None = "l2"
-    mu: float | None = None
+    level: float | None = None
     max_k: int = 40
     smoothness: float | None = None
 
     resumes: ClassVar[bool] = True
     takes_smooth: ClassVar[bool] = True
     needs_regularization: ClassVar[bool] = False
+    renamed: ClassVar[Mapping[str, str | None]] = {"mu": "level"}
 
     def __post_init__(self) -> None:
         check_choice("smoothing", self.smoothing, (None, *SMOOTHINGS))
-        if self.smoothing is None and self.mu is not None:
-            raise ValueError(f"mu is a level of smoothing, of which smoothing=None has none, not {self.mu!r}.")
+        if self.smoothing is None and self.level is not None:
+            raise ValueError(f"level is a level of smoothing, of which smoothing=None has none, not {self.level!r}.")
         check_count("max_k", self.max_k)
-        for name in ("mu", "smoothness"):
+        for name in ("level", "smoothness"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
 
     def oracles(self, loss: Loss) -> set[str]:
         return {loss.oracle, self.smooth(loss, 1.0).oracle}
 
-    def smooth(self, loss: Loss, mu: float) -> Loss:
+    def smooth(self, loss: Loss, level: float) -> Loss:
         """The loss to minimise in place of a hinge loss that is to be smoothed; other losses are smooth themselves."""
-        return loss if loss.smoothing or not self.smoothing else Loss(self.smoothing, mu, loss.margin, self.max_k)
+        return loss if loss.smoothing or not self.smoothing else Loss(self.smoothing, level, loss.margin, self.max_k)
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class SVRG(SmoothingSolver):
     ----------
     smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run
         on the hinge loss as it is, which nothing proves to converge
-    mu : the level of smoothing; by default it falls whenever the smoothed objective is solved
+    level : how much it is smoothed; by default it falls whenever the smoothed objective is solved
     max_k : the most outputs that l2 smoothing mixes
     smoothness : the constant L of a step size 1/(L + lambda); estimated by default
 
@@ -111,7 +112,7 @@ class SVRG(SmoothingSolver):
             w = epochs.point
             if epochs.has_snapshot:
                 w = epochs.run_epoch()
-                if self.mu is None:
+                if self.level is None:
                     epochs.lower_level()
             epochs.snapshot(w)
             yield epochs.certificate()
@@ -139,10 +140,10 @@ class Epochs:
         self.objective = run.objective
         self.point, self.value = self._start(), np.inf
         self.primal = run.objective.primal(self.point, look_at_some(run, run.objective, self.point).loss)
-        self.first_mu = solver.mu or self.level_of(FIRST_SHARE * (self.primal or 1.0))
+        self.first_level = solver.level or self.level_of(FIRST_SHARE * (self.primal or 1.0))
         self.n_epochs = 0
         self.has_snapshot = False
-        self.set_level(self.first_mu)
+        self.set_level(self.first_level)
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the smoothed objective, which its level tells."""
@@ -171,13 +172,13 @@ class Epochs:
         return max(look_at_some(self.run, counts, np.zeros(self.run.w.size)).loss, np.log(2) * mean_weight)
 
     @property
-    def least_mu(self) -> float:
+    def least_level(self) -> float:
         """The level below which nothing is gained: the tolerance is met, or marginals lose their digits."""
         enough = self.level_of(SMALLEST_SHARE * self.run.target(self.primal))
         if self.solver.smoothing != "entropy":
             return enough
         digits = DIGITS_LOST * float(np.finfo(self.run.w.dtype).eps)
-        return max(enough, digits * self.first_mu / FIRST_SHARE, LEAST_TEMPERATURE)
+        return max(enough, digits * self.first_level / FIRST_SHARE, LEAST_LEVEL)
 
     @property
     def is_rough(self) -> bool:
@@ -188,14 +189,14 @@ class Epochs:
         """The level that adds at most this much to the objective."""
         return rise / (self.range or 0.5)
 
-    def set_level(self, mu: float) -> None:
-        """Smooth at the level mu from now on, or at the smallest one that is of use."""
-        self.mu = mu if self.solver.mu else max(mu, self.least_mu)
+    def set_level(self, level: float) -> None:
+        """Smooth at a level from now on, or at the smallest one that is of use."""
+        self.level = level if self.solver.level else max(level, self.least_level)
         self._smooth()
 
     def _smooth(self) -> None:
         if self.is_smoothed:
-            self.objective = self.objective.with_loss(self.solver.smooth(self.run.objective.loss, self.mu))
+            self.objective = self.objective.with_loss(self.solver.smooth(self.run.objective.loss, self.level))
 
     def snapshot(self, *candidates: np.ndarray) -> None:
         """Evaluate the smooth objective, keep the mean parts there, and set the step size of the next epoch.
@@ -250,14 +251,14 @@ class Epochs:
 
         Without regularization there is no telling, and the level falls as that of Casimir does. Tells whether it fell.
         """
-        objective, found, before = self.objective, self.evaluation, self.mu
+        objective, found, before = self.objective, self.evaluation, self.level
         if objective.regularization == 0:
-            self.set_level(self.first_mu / self.n_epochs)
-            return self.mu < before
+            self.set_level(self.first_level / self.n_epochs)
+            return self.level < before
         v = -found.gradient / objective.regularization
-        if found.value - objective.dual_value(found.cost + found.entropy, v) <= self.range * self.mu:
-            self.set_level(self.mu / FALL)
-        return self.mu < before
+        if found.value - objective.dual_value(found.cost + found.entropy, v) <= self.range * self.level:
+            self.set_level(self.level / FALL)
+        return self.level < before
 
     def run_epoch(self, kappa: float = 0.0, center: np.ndarray | None = None, is_saga: bool = False) -> np.ndarray:
         """One step per example from the snapshot on the objective + (kappa/2) ||w - center||^2.
