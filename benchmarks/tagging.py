@@ -99,7 +99,7 @@ def train_command(source: str, model: str) -> dict[str, Any]:
 def tag_command(name: str, model: str, output: str) -> dict[str, Any]:
     import maxmargin
     from maxmargin.text import read_document
-    from maxmargin.text.line_files import write_lines
+    from maxmargin.text.sentence_files.line_files import write_lines
 
     tagger = maxmargin.load(model)
     tagger.predict([["a"] if name == "wnut" else [("a", "b")]])  # loads the loops

@@ -16,9 +16,9 @@ from maxmargin.paths.regularization import regularization_path
 from maxmargin.paths.solutions import Path
 from maxmargin.persist import register, save
 from maxmargin.sklearn_contract import Estimator, check_is_fitted, unfitted
-from maxmargin.text.documents import Layout
 from maxmargin.text.mending import Mended, mend_tags, spells_entities
-from maxmargin.text.windows import WindowFeatures
+from maxmargin.text.sentence_files.documents import Layout
+from maxmargin.text.token_features.windows import WindowFeatures
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # values of C to try, as long as it pays
 ENOUGH = 2  # of them in a row that are no better than a smaller one

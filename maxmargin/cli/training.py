@@ -90,7 +90,7 @@ class Choices(NamedTuple):
 
 
 def _names(path: str) -> list[str]:
-    from maxmargin.text.line_files import Lines
+    from maxmargin.text.sentence_files.line_files import Lines
 
     return [line.strip() for _, line in Lines(Path(path), "utf-8") if line and not line.isspace()]
 

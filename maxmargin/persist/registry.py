@@ -22,9 +22,9 @@ Class = TypeVar("Class", bound=type)
 HOMES = {
     "FrequentCRF": "maxmargin.crfsuite.algorithms",
     "FrequentSVM": "maxmargin.crfsuite.algorithms",
-    "Layout": "maxmargin.text.documents",
+    "Layout": "maxmargin.text.sentence_files.documents",
     "Pipeline": "maxmargin.persist.pipelines",
-    "WindowFeatures": "maxmargin.text.windows",
+    "WindowFeatures": "maxmargin.text.token_features.windows",
     "crfsuite.CRF": "maxmargin.crfsuite.crf",
 }
 

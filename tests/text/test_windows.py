@@ -64,10 +64,10 @@ def test_blocks_of_words_have_the_features_of_single_ones(monkeypatch):
     sentences = deque([["He", "ran", "home"], ("ran", "Rome"), [("x",), ["ran"]], iter(["He"])])
     names = [["He", "ran", "home"], ["ran", "Rome"], ["x", "ran"], ["He"]]
     known = Columns({name for rows in WindowFeatures().transform(names[:2]) for row in rows for name in row})
-    monkeypatch.setattr("maxmargin.text.windows.BLOCK", 2)
-    monkeypatch.setattr("maxmargin.text.memo.MOST_KEPT", 2)
-    coded = [*WindowFeatures().transform(sentences).coded(known)]
-    assert coded == [[[known[name] for name in row] for row in rows] for rows in WindowFeatures().transform(names)]
+    monkeypatch.setattr("maxmargin.text.token_features.windows.BLOCK", 2)
+    monkeypatch.setattr("maxmargin.text.token_features.remembered.MOST_KEPT", 2)
+    found = [*WindowFeatures().transform(sentences).look_up(known)]
+    assert found == [[[known[name] for name in row] for row in rows] for rows in WindowFeatures().transform(names)]
 
 
 def test_in_a_pipeline(interpreted_loops):

@@ -21,6 +21,7 @@ from maxmargin.encode.inputs.example_checks import check_examples
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.garbage import no_garbage_collection
 from maxmargin.persist.registry import register
+from maxmargin.text.token_features.named_features import NamedFeatures
 
 LISTS = (list, tuple, set, frozenset)
 MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
@@ -43,13 +44,15 @@ class Columns(dict):
             raise TypeError
         return self.setdefault(name, len(self)) if self.grows else NOWHERE
 
-    def codes(self, names: list[str]) -> list[int]:
+    def find(self, names: Sequence[str]) -> list[int]:
         """The columns of names that are known to be strings."""
         return [*(map(self.__getitem__, names) if self.grows else map(self.get, names, repeat(NOWHERE)))]
 
 
 class HashedColumns(dict):
     """Columns that names are hashed onto, of those that have been looked up; when there are too many, none is kept."""
+
+    grows = False
 
     def __init__(self, n_columns: int) -> None:
         from sklearn.utils import murmurhash3_32  # slow to import
@@ -65,7 +68,7 @@ class HashedColumns(dict):
         column = self[name] = self.hash(encoded, positive=True) % self.n_columns
         return column
 
-    def codes(self, names: list[str]) -> list[int]:
+    def find(self, names: Sequence[str]) -> list[int]:
         """The columns of names."""
         return [*map(self.__getitem__, names)]
 
@@ -182,7 +185,7 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
 
 def have_names(X: Any) -> tuple[bool, Any]:
     """Whether features have names, judged by the first item, and X again: iterators as lists, unless they have."""
-    if hasattr(X, "coded"):
+    if isinstance(X, NamedFeatures):
         return True, X
     if isinstance(X, Iterator):
         first = [*islice(X, 1)]
@@ -276,9 +279,9 @@ def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, 
     """One pass over sequences of items: codes of their features, where those of each item end, and each sequence."""
     columns = codes.columns
     entries, ends, starts = array("i"), array("q", [0]), [0]
-    if hasattr(X, "coded"):  # it looks the columns up itself
+    if isinstance(X, NamedFeatures):
         with no_garbage_collection:
-            for rows in X.coded(columns):
+            for rows in X.look_up(columns):
                 entries.extend(chain.from_iterable(rows))
                 ends.extend(accumulate(map(len, rows), initial=ends.pop()))
                 starts.append(len(ends) - 1)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, field, fields
-from textwrap import fill, indent
 from typing import Any, TypedDict, TypeVar, dataclass_transform
+
+from maxmargin.sklearn_contract import has_parameters, parameter
+
+__all__ = ["ATTRIBUTES", "FIT", "FitOptions", "documents_fit", "estimator", "parameter"]
 
 Class = TypeVar("Class", bound=type)
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -47,11 +49,6 @@ class FitOptions(TypedDict, total=False):
     checkpoint: Any
 
 
-def parameter(kind: str, doc: str, *, default: Any = MISSING, kw_only: bool = True) -> Any:
-    """A constructor argument: its type in words, what it is for, and its default."""
-    return field(default=default, kw_only=kw_only, metadata={"kind": kind, "doc": doc})
-
-
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
 def estimator(cls: Class) -> Class:
     """Make a class with `parameter` fields an estimator: give it a constructor, and complete its docstring.
@@ -59,13 +56,7 @@ def estimator(cls: Class) -> Class:
     Arguments are documented in the order in which the classes it inherits from declare them, its own first. A subclass
     may change the default of an inherited argument, whose documentation is kept.
     """
-    dataclass(kw_only=True, eq=False, repr=False)(cls)
-    start, header, rest = inspect.cleandoc(cls.__doc__ or "").partition("Attributes\n----------\n")
-    if header:
-        own, blank, end = rest.partition("\n\n")
-        described = "".join(map(_describe, _documented(cls)))
-        cls.__doc__ = f"{start}Parameters\n----------\n{described}\n{header}{own}\n{ATTRIBUTES}{blank[1:]}{end}"
-    return cls
+    return has_parameters(cls, ATTRIBUTES)
 
 
 def documents_fit(method: Method) -> Method:
@@ -77,23 +68,3 @@ def documents_fit(method: Method) -> Method:
     options = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
     method.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     return method
-
-
-def _documented(cls: type) -> list[tuple[Field, Any]]:
-    """The fields of a class with their documentation, those of more special classes first."""
-    origin: dict[str, tuple[int, Any]] = {}
-    for depth, base in enumerate(cls.__mro__):
-        for name in inspect.get_annotations(base):
-            declared = base.__dict__.get("__dataclass_fields__", {}).get(name)
-            if declared is not None and declared.metadata:
-                origin[name] = depth, origin.get(name, (depth, declared.metadata))[1]
-    found = sorted((origin[f.name][0], k, f) for k, f in enumerate(fields(cls)) if f.init)
-    return [(f, origin[f.name][1]) for _, _, f in found]
-
-
-def _describe(documented: tuple[Field, Any]) -> str:
-    """The entry of one argument in a docstring."""
-    argument, doc = documented
-    default = f'"{argument.default}"' if isinstance(argument.default, str) else repr(argument.default)
-    ending = "" if argument.default is MISSING else f", default={default}"
-    return f"{argument.name} : {doc['kind']}{ending}\n{indent(fill(doc['doc'], 112), '    ')}\n"

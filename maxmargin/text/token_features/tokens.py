@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from maxmargin.checks import shown
 
+Name = tuple[str, ...]  # its words, in lower case
+Titles = Mapping[Name, Sequence[str]]  # of the lists that a name is in
 
-def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[str, ...]]]:
-    """The words of a sentence and its columns of tags."""
+
+class Tokens(NamedTuple):
+    """The tokens of a sentence: its words, its columns of tags, and titles of names in place of those of gazetteers."""
+
+    words: list[str]
+    tags: list[tuple[str, ...]]
+    titles: Titles | None = None
+
+
+def split_tokens(sentence: Any, i: int, titles: Titles | None = None) -> Tokens:
+    """The tokens of sentence i, which are checked."""
     if isinstance(sentence, str) or not isinstance(sentence, Iterable):
         raise TypeError(f"X[{i}] must be a list of tokens, not {shown(sentence)}.")
     tokens = [*sentence]
     kinds = {*map(type, tokens)}
     if kinds == {str}:
-        return tokens, []
+        return Tokens(tokens, [], titles)
     if kinds != {tuple} or len({*map(len, tokens)}) > 1 or not are_strings(tokens):
         tokens = [check_token(token, t, i) for t, token in enumerate(tokens)]
         for t, token in enumerate(tokens):
@@ -25,7 +36,7 @@ def split_tokens(sentence: Any, i: int) -> tuple[list[str], list[tuple[str, ...]
                     f"X[{i}] has {len(token)} strings at position {t}, but {len(tokens[0])} at position 0."
                 )
     words, *columns = zip(*tokens, strict=True) if tokens else ((),)
-    return [*words], columns
+    return Tokens([*words], columns, titles)
 
 
 def are_strings(tokens: list[tuple[Any, ...]]) -> bool:

@@ -11,11 +11,11 @@ from typing import Any
 
 from maxmargin.checks import check_choice, counted, shown
 from maxmargin.persist.registry import register
-from maxmargin.text.columns import parse_columns
-from maxmargin.text.conllu import Word, parse_conllu
-from maxmargin.text.json_lines import dump_record, parse_json_lines
-from maxmargin.text.line_files import Lines, Parsed, check_encoding
 from maxmargin.text.schemes import scheme_named
+from maxmargin.text.sentence_files.columns import parse_columns
+from maxmargin.text.sentence_files.conllu import Word, parse_conllu
+from maxmargin.text.sentence_files.json_lines import dump_record, parse_json_lines
+from maxmargin.text.sentence_files.line_files import Lines, Parsed, check_encoding
 
 SUFFIXES = {".conllu": "conllu", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 DEFAULTS: dict[str, tuple[Any, Any]] = {"columns": (None, -1), "conllu": ("form", "upos"), "json": ("tokens", "tags")}

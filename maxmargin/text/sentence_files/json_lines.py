@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from maxmargin.checks import shown
-from maxmargin.text.line_files import Lines, write_lines
+from maxmargin.text.sentence_files.line_files import Lines, write_lines
 
 SURROGATES = re.compile("[\ud800-\udfff]")
 

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple, Self
 
 from maxmargin.checks import counted
-from maxmargin.text.line_files import Lines, write_lines
+from maxmargin.text.sentence_files.line_files import Lines, write_lines
 
 
 class Word(NamedTuple):

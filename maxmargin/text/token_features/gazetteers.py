@@ -9,9 +9,7 @@ from typing import Any
 
 from maxmargin.text.mending import mend_tags
 from maxmargin.text.schemes import find_entities
-
-Name = tuple[str, ...]  # its words, in lower case
-Titles = Mapping[Name, Sequence[str]]
+from maxmargin.text.token_features.tokens import Name, Titles
 
 FOLDS = 10  # parts of the training data, each of which knows lists made of it by what the others have
 LEAST = 20  # names of a list that can be told to be made of training data
@@ -30,7 +28,7 @@ class Gazetteers:
     def __init__(self, lists: Any) -> None:
         if not isinstance(lists, Mapping):
             raise TypeError(f"gazetteers must be a dict with lists of names, not a {type(lists).__name__}.")
-        self.titles: dict[tuple[str, ...], list[str]] = {}
+        self.titles: dict[Name, list[str]] = {}
         for title, names in lists.items():
             names = [] if isinstance(names, str) or not isinstance(names, Iterable) else [*names]
             if not names or not all(isinstance(name, str) and name.strip() for name in names):

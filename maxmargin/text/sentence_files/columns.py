@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from maxmargin.checks import counted, shown
-from maxmargin.text.line_files import Lines, Parsed, write_lines
+from maxmargin.text.sentence_files.line_files import Lines, Parsed, write_lines
 
 MOST_KEPT = 1_000_000  # strings and tokens that are remembered
 DOCUMENT = "-DOCSTART-"  # a line that begins with it begins a document

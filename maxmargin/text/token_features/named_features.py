@@ -1,0 +1,36 @@
+"""How features with names get columns without a list of names for each item: a protocol for transformers.
+
+What a transformer returns is a list of sequences of items, an item being a list of names, and this is all that models
+need. Where names come again and again, as those of words do, most of the time goes into making and looking up the same
+strings. A transformer whose result is one of `NamedFeatures` is asked for columns instead, and may remember them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+
+class FeatureColumns(Protocol):
+    """The columns of the names that a model knows, or comes to know."""
+
+    grows: bool
+    """Whether new names get columns, as they do while a model is trained: then what is remembered of other names, or
+    in another order, changes the order of columns."""
+
+    def find(self, names: Sequence[str]) -> list[int]:
+        """The column of each name, -1 for those that the model does not know."""
+
+
+@runtime_checkable
+class NamedFeatures(Protocol):
+    """Sequences of items that look up the columns of their names themselves.
+
+    Besides, they are what they would be without: a sequence with the lists of names of each item, all of value 1.
+    """
+
+    def look_up(self, columns: FeatureColumns) -> Iterator[Sequence[Sequence[int]]]:
+        """For each sequence the columns of each item's names, in their order: what `columns.find` returns for them.
+
+        Names that are found anew while `columns.grows` must be those of an item, and be found in the order of items.
+        """

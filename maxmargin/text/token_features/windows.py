@@ -1,0 +1,276 @@
+"""Features of tokens: of words, their parts and neighbours, of parts of speech, and of lists of names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from itertools import count, islice, repeat
+from typing import Any, ClassVar, Self, overload
+
+from maxmargin.checks import check_count
+from maxmargin.persist.registry import register
+from maxmargin.sklearn_contract import Estimator, has_parameters, parameter
+from maxmargin.text.token_features.gazetteers import Gazetteers
+from maxmargin.text.token_features.named_features import FeatureColumns
+from maxmargin.text.token_features.sources import (
+    Code,
+    ListedNames,
+    Rows,
+    Source,
+    TagNgrams,
+    WordNgrams,
+    Words,
+)
+from maxmargin.text.token_features.tokens import Titles, split_tokens
+
+BLOCK = 2_000  # sentences whose words are looked up at once
+MOST_TOKENS = 100  # of a window, and characters of an affix
+
+
+@register
+@has_parameters
+class WindowFeatures(Estimator):
+    """Features of the tokens of sentences, by name, for `ChainCRF`, `ChainSVM` and others.
+
+    A token is a word, or a tuple of a word and tags such as its part of speech. The defaults suit named entities and
+    chunks.
+
+    Attributes
+    ----------
+    gazetteers_ : the gazetteers, indexed
+    cross_fit_ : list of the titles of those that `fit_transform` has found to be made of the entities in y
+
+    Examples
+    --------
+    >>> from maxmargin.text import WindowFeatures
+    >>> windows = WindowFeatures(window=1, affixes=2, word_ngrams=1, gazetteers={"city": ["New York"]})
+    >>> rows = windows.transform([["in", "New", "York"]])
+    >>> rows[0][1]  # doctest: +NORMALIZE_WHITESPACE
+    ['word=New', 'lower=new', 'shape=Aa', 'prefix=N', 'suffix=w', 'prefix=Ne', 'suffix=ew', 'lower[-1]=in',
+     'shape[-1]=a', 'lower[+1]=york', 'shape[+1]=Aa', 'city=begin']
+
+    In a pipeline:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from maxmargin import ChainCRF
+    >>> tagger = make_pipeline(WindowFeatures(), ChainCRF())
+    >>> _ = tagger.fit([["the", "dog"], ["dogs", "bark"]], [["DET", "NOUN"], ["NOUN", "VERB"]])
+    >>> tagger.predict([["the", "dogs"]])[0].tolist()
+    ['DET', 'NOUN']
+    """
+
+    # Each is an option of the command line, too: `help` is what that says in place of the documentation here, `least`
+    # the smallest value, `flag` the name there, if it is another one.
+    window: int = parameter(
+        "int",
+        "The number of tokens on either side whose lower-cased words, shapes and tags are features.",
+        default=2,
+        least=0,
+        help="Words on either side that are features.",
+    )
+    affixes: int = parameter("int", "The length of the longest prefix and suffix.", default=3, least=0)
+    shapes: bool = parameter(
+        "bool",
+        "Shapes of words, in which letters and digits stand for their class, repeated ones once: McCoy-33 is AaAa-0.",
+        default=True,
+        help="Shapes of words: that of McCoy-33 is AaAa-0.",
+    )
+    word_ngrams: int = parameter(
+        "int",
+        "The length of the longest sequence of words that a token is part of.",
+        default=2,
+        least=1,
+        help="Length of the longest sequence of words.",
+    )
+    tag_ngrams: int = parameter(
+        "int",
+        "The length of the longest sequence of tags within the window.",
+        default=3,
+        least=1,
+        help="Length of the longest sequence of tags in tokens.",
+    )
+    gazetteers: Mapping[str, Iterable[str]] | None = parameter(
+        "dict",
+        "Lists of names, each a string of one or more words: tokens that are part of one have a feature for its list, "
+        "and whether they begin the name or go on with it. Case does not matter; the longest name counts. Lists made "
+        "of the entities in y are cross-fit by `fit_transform`, which pipelines and `Tagger` call: see there.",
+        default=None,
+        flag="--gazetteer",
+        help="A list of names, one per line, and its title; may be repeated.",
+    )
+
+    sources: ClassVar[tuple[type[Source], ...]] = (Words, WordNgrams, TagNgrams, ListedNames)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import TransformerTags
+
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags()
+        tags.requires_fit = False
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the arguments and index the gazetteers; there is nothing to learn, and `transform` works without.
+
+        Parameters
+        ----------
+        X, y : ignored
+        """
+        self._check_options()
+        self.gazetteers_ = Gazetteers(self.gazetteers or {})
+        return self
+
+    def _check_options(self) -> None:
+        for argument in fields(self):
+            if "least" in argument.metadata:
+                value, least = getattr(self, argument.name), argument.metadata["least"]
+                check_count(argument.name, value, least, MOST_TOKENS)
+
+    def fit_transform(self, X: Any, y: Any = None) -> Windows:
+        """The features of the tokens to train on, in which lists that are made of their entities are cross-fit.
+
+        A list knows all entities of the sentences that it was made of, but not those of others, so that a model would
+        learn to trust it too much. Of a list whose names are entities in y, a name therefore counts in a sentence only
+        if it is an entity elsewhere, in another tenth of the sentences. Other features are those of `transform`.
+
+        Parameters
+        ----------
+        X : as in `transform`
+        y : list of sequences of tags
+
+        Returns
+        -------
+        as `transform`
+        """
+        rows = self.fit(X, y).transform(X)
+        self.cross_fit_: list[str] = []
+        if y is None or not self.gazetteers:
+            return rows
+        self.cross_fit_, titles = self.gazetteers_.cross_fit(split_words(rows.sentences), y)
+        return Windows(rows.extractor, rows.sentences, titles if self.cross_fit_ else None)
+
+    def leaks(self, X: Any, y: Any, X_dev: Any, y_dev: Any) -> list[str]:
+        """What there is to say of lists that know far more entities of y than of held-out sentences."""
+        if not self.gazetteers:
+            return []
+        messages = self.gazetteers_.leaks((split_words(X), y), (split_words(X_dev), y_dev))
+        return [message for title, message in messages.items() if title not in self.cross_fit_]
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Do nothing, as pipelines ask all their steps to: features of tokens are no table, whatever is asked for.
+
+        Parameters
+        ----------
+        transform : ignored
+        """
+        return self
+
+    def transform(self, X: Any) -> Windows:
+        """The features of the tokens.
+
+        Parameters
+        ----------
+        X : list of sentences, lists of words or of tuples of a word and tags
+
+        Returns
+        -------
+        sequence of lists with a list of names for each token; they are made when they are asked for
+        """
+        if isinstance(X, str) or not isinstance(X, Iterable):
+            raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
+        options, extractor = self.get_params(), getattr(self, "_extractor", None)
+        if extractor is None or extractor.options != options:
+            self._check_options()
+            gazetteers = self.gazetteers_ if hasattr(self, "gazetteers_") else Gazetteers(self.gazetteers or {})
+            extractor = self._extractor = Extractor(self.sources, options, gazetteers)
+        return Windows(extractor, X if isinstance(X, Sequence) else [*X])  # with what it remembers of words
+
+
+def split_words(sentences: Iterable[Any]) -> list[list[str]]:
+    """The words of sentences, without their tags."""
+    return [split_tokens(sentence, i).words for i, sentence in enumerate(sentences)]
+
+
+class Windows(Sequence):
+    """The features of sentences, made when they are asked for, so that they are never all in memory."""
+
+    def __init__(self, extractor: Extractor, sentences: Sequence[Any], titles: Sequence[Titles] | None = None) -> None:
+        self.extractor, self.sentences = extractor, sentences
+        self.titles = titles  # of names, for each sentence, in place of those of the gazetteers
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @overload
+    def __getitem__(self, i: int) -> Rows: ...
+    @overload
+    def __getitem__(self, i: slice) -> Windows: ...
+    def __getitem__(self, i: int | slice) -> Rows | Windows:
+        if isinstance(i, slice):
+            return Windows(self.extractor, self.sentences[i], None if self.titles is None else self.titles[i])
+        return self.extractor(self.sentences[i], i, None if self.titles is None else self.titles[i])
+
+    def __iter__(self) -> Iterator[Rows]:
+        return map(self.extractor, self.sentences, count(), self.titles or repeat(None))
+
+    def look_up(self, columns: FeatureColumns) -> Iterator[Rows]:
+        """The same with the columns of the names in their place; faster, as most words and tags come again."""
+        extractor = self.extractor.with_columns(columns)
+        sentences, numbers, titles = iter(self.sentences), count(), iter(self.titles or repeat(None))
+        while block := [*islice(sentences, BLOCK)]:
+            extractor.meet(block)
+            yield from map(extractor, block, numbers, titles)
+
+
+class Extractor:
+    """Makes the features of the tokens of a sentence.
+
+    Parameters
+    ----------
+    sources : what they are made of
+    options : the arguments of `WindowFeatures`
+    gazetteers : indexed
+    columns : what to put in place of names, if they are not to be names
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[type[Source]],
+        options: dict[str, Any],
+        gazetteers: Gazetteers,
+        columns: FeatureColumns | None = None,
+    ) -> None:
+        code: Code = list if columns is None else columns.find
+        self.arguments, self.options, self.columns = (sources, options, gazetteers), options, columns
+        self.sources = [source(options | {"gazetteers": gazetteers}, code) for source in sources]
+        self._with_columns: Extractor | None = None
+
+    def with_columns(self, columns: FeatureColumns) -> Extractor:
+        """The same with columns in place of names; it is remembered, unless the columns are those of a training."""
+        if columns.grows:
+            return Extractor(*self.arguments, columns)
+        if self._with_columns is None or self._with_columns.columns is not columns:
+            self._with_columns = Extractor(*self.arguments, columns)
+        return self._with_columns
+
+    def meet(self, sentences: Iterable[Any]) -> None:
+        """Look up the words of sentences at once; not while columns are added, as words are not in all places."""
+        if self.columns is None or self.columns.grows:
+            return
+        tokens = (token for sentence in sentences if isinstance(sentence, (list, tuple)) for token in sentence)
+        first = (token[0] if type(token) is tuple and token else token for token in tokens)
+        words = {word for word in first if type(word) is str}
+        for source in self.sources:
+            source.meet(words)
+
+    def __reduce__(self) -> Any:
+        return Extractor, (*self.arguments, self.columns)
+
+    def __call__(self, sentence: Any, i: int, titles: Titles | None = None) -> Rows:
+        tokens = split_tokens(sentence, i, titles)
+        rows: Rows = [[] for _ in tokens.words]
+        for source in self.sources:
+            source.add(rows, tokens)
+        return rows
