@@ -38,6 +38,17 @@ from maxmargin.smoothing import EVERY
 NONE = -1  # what a loop returns when it is through, in place of an example whose scores are beyond reach
 
 
+class BeyondReach(ValueError):
+    """Raised where the scores of an example are too large, or not numbers; `example` is its index."""
+
+    def __init__(self, example: int) -> None:
+        self.example = example
+        super().__init__(
+            f"Scores of X[{example}] are beyond {REACH:g}, or not numbers: its features, or the weights of the model, "
+            "are too large."
+        )
+
+
 class Prediction(NamedTuple):
     """An output and what is known of it.
 
@@ -100,18 +111,31 @@ def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Bloc
     return outputs
 
 
+def scored_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
+    """As `best_outputs`, with their scores."""
+    runner = Runner(problem, n_jobs)
+    outputs = new_blocks(runner.output_sizes, np.int32)
+    reached, bounds = np.zeros((2, runner.n))
+    run(runner, _attain, w, runner.part_sizes, outputs, reached, bounds)
+    return outputs, reached
+
+
 def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None) -> list[tuple[Any, Any]]:
     """For every example the K best outputs, as rows, and their scores: fewer where there are fewer outputs."""
+    outputs, values, counts = best_k_tables(problem, w, k, n_jobs)
+    rows = [block.reshape(k, -1) for block in np.split(outputs.values, outputs.starts[1:-1])]
+    return [(table[:count], scores[:count]) for table, scores, count in zip(rows, values, counts, strict=True)]
+
+
+def best_k_tables(
+    problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None
+) -> tuple[Blocks, np.ndarray, np.ndarray]:
+    """The K best outputs of every example, one after the other in its block, their scores, and how many there are."""
     runner = Runner(problem, n_jobs, n_best=k)
-    n = runner.n
-    outputs = new_blocks(runner.output_sizes * k, np.int32)
-    values = np.zeros((n, k))
-    counts = np.ones(n, np.int64)
+    outputs, values = new_blocks(runner.output_sizes * k, np.int32), np.zeros((runner.n, k))
+    counts = np.ones(runner.n, np.int64)
     run(runner, _decode_k, w, runner.part_sizes, outputs, values, counts)
-    return [
-        (outputs.values[outputs.starts[i] : outputs.starts[i + 1]].reshape(k, -1)[: counts[i]], values[i, : counts[i]])
-        for i in range(n)
-    ]
+    return outputs, values, counts
 
 
 def best_through_parts(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
@@ -189,10 +213,7 @@ def run(runner: Runner, function: Any, w: np.ndarray, *args: Any) -> None:
         function = _where_there_are_outputs(function, runner.output_sizes > 0)
     too_large = [i for i in runner.run(function, np.ascontiguousarray(w, runner.dtype), *args) if i != NONE]
     if too_large:
-        raise ValueError(
-            f"Scores of X[{too_large[0]}] are beyond {REACH:g}, or not numbers: its features, or the weights of the "
-            "model, are too large."
-        )
+        raise BeyondReach(too_large[0])
 
 
 def _where_there_are_outputs(function: Any, is_filled: np.ndarray) -> Any:

@@ -57,7 +57,10 @@ _compiled_types: set[type] = set()  # NamedTuple classes with implementations of
 
 def runs_compiled(target: Any) -> bool:
     """Whether loops run compiled on a problem, features or a loss."""
-    return type(target) in _compiled_types and not is_interpreted.get()
+    if type(target) not in _compiled_types or is_interpreted.get():
+        return False
+    base = getattr(target, "base", None)  # of a problem that is made of another
+    return base is None or runs_compiled(base)
 
 
 def generic(declaration: Callable | None = None, *, interface: Interface | None = None, like: Any = None) -> Callable:
@@ -148,7 +151,10 @@ def helper(function: Callable | None = None, *, interpreted: Callable | None = N
 def supports(function: Callable, target: Any) -> bool:
     """Whether the generic `function` is implemented for `target`."""
     target = target.problem if type(target) is Bound else target
-    return type(target) in function.implementations or hasattr(target, function.__name__)  # type: ignore[attr-defined]
+    implementation = function.implementations.get(type(target))  # type: ignore[attr-defined]
+    if implementation is None:
+        return hasattr(target, function.__name__)
+    return not hasattr(implementation, "asks_base") or supports(function, target.base)
 
 
 def implements(function: Callable, *classes: type, **options: Any) -> Callable[[Callable], Callable]:

@@ -8,7 +8,7 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError('maxmargin.torch needs PyTorch: pip install "maxmargin[torch]"') from error
 
-from maxmargin.torch.choices import Candidates, GraphCuts, Matchings
+from maxmargin.torch.choice_potentials import Candidates, GraphCuts, Matchings
 from maxmargin.torch.functions import (
     crf_loss,
     decode,
@@ -21,7 +21,7 @@ from maxmargin.torch.functions import (
     topk,
 )
 from maxmargin.torch.heads import CandidateHead, ChainHead, GraphCutHead, Head, MatchingHead, TreeHead
-from maxmargin.torch.labellings import Chains, Trees
+from maxmargin.torch.label_potentials import Chains, Trees
 from maxmargin.torch.potentials import Parts, Potentials
 from maxmargin.torch.prox_linear import ProxLinear, StochasticSubgradient, Trained
 

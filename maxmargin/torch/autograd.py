@@ -8,7 +8,8 @@ a direction, taken by central differences of fourth order in float64: exact to a
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -16,13 +17,17 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from maxmargin import inference
 from maxmargin.arrays.blocks import Blocks, new_blocks
 from maxmargin.execution.runner import Runner
 from maxmargin.losses import Loss
-from maxmargin.problem import IMPOSSIBLE, ORACLES, REACH
+from maxmargin.problem import IMPOSSIBLE, ORACLES, REACH, scores
 from maxmargin.runtime.dispatch import supports
-from maxmargin.torch import loops
+from maxmargin.structures.derived.selected import SelectedProblem
+from maxmargin.torch import loss_loops
 from maxmargin.torch.potentials import Potentials, checked
+
+Found = TypeVar("Found")
 
 PARTS_PER_THREAD = 2**14  # fewer are not worth a thread
 STEPS = {np.dtype(np.float64): 2e-4, np.dtype(np.float32): 0.03}  # of central differences
@@ -50,11 +55,13 @@ class Batch:
         dtype: Any = None,
     ) -> None:
         self.args = checked(potentials), y, cost, n_best, n_jobs
-        self.flat, self.segments = potentials.flat, (potentials.starts, potentials.sizes)
+        self.flat = potentials.flat
         if n_jobs is None:
             n_jobs = min(torch.get_num_threads(), 1 + int(potentials.sizes.sum()) // PARTS_PER_THREAD)
-        problem = potentials.problem(y, cost, dtype_of(self.flat) if dtype is None else dtype)
+        base = potentials.problem(y, cost, dtype_of(self.flat) if dtype is None else dtype)
+        problem = SelectedProblem(base, potentials.starts, potentials.sizes, self.flat.numel())
         self.runner = Runner(problem, n_jobs, n_best)
+        self.n_jobs = n_jobs
         self.dtype = self.runner.dtype
 
     def in_double(self) -> Batch:
@@ -70,34 +77,42 @@ class Batch:
         """Flat numbers as loops take them; minus infinity is an impossible part."""
         return np.maximum(flat.detach().cpu().numpy().astype(self.dtype, copy=False), self.dtype.type(IMPOSSIBLE))
 
-    def run(self, function: Any, flat: np.ndarray, *args: Any) -> None:
-        """Call a loop on all examples; raises where one is not sound."""
-        for code in self.runner.run(function, flat, *args):
-            if code != loops.FINE:
-                i, what = divmod(code, loops.PROBLEMS)
-                raise ValueError(self._complaint(i, what, flat))
+    def infer(self, function: Callable[..., Found], *args: Any) -> Found:
+        """What a function of `maxmargin.inference` finds out about all examples."""
+        w = self.array(self.flat)
+        try:
+            return function(self.runner.problem, w, *args, self.n_jobs)
+        except inference.BeyondReach as error:
+            raise self._complaint(error.example, loss_loops.BEYOND_REACH, w) from None
 
-    def _complaint(self, i: int, what: int, flat: np.ndarray) -> str:
-        if what == loops.NO_OUTPUT:
-            return f"Batch entry {i} has no possible output: minus infinity is on the way of all."
-        if what == loops.NO_TRUTH:
-            return f"The true output of batch entry {i} is impossible: it has a potential of minus infinity."
-        pieces = [
-            flat[at : at + size] for at, size in zip(*(table[i] for table in self.segments), strict=True) if at >= 0
-        ]
-        if any(np.isnan(piece).any() for piece in pieces):
-            return f"The potentials of batch entry {i} contain NaN."
-        return f"The potentials of batch entry {i} are too large: they must be within {REACH:g}, or minus infinity."
+    def check_possible(self, best: np.ndarray) -> None:
+        """Raise unless every example has a possible output, given the scores of the best ones."""
+        for i in np.flatnonzero(best < IMPOSSIBLE / 2):
+            raise self._complaint(int(i), loss_loops.NO_OUTPUT, best)
+
+    def _complaint(self, i: int, what: int, flat: np.ndarray) -> ValueError:
+        if what == loss_loops.NO_OUTPUT:
+            return ValueError(f"Batch entry {i} has no possible output: minus infinity is on the way of all.")
+        if what == loss_loops.NO_TRUE_OUTPUT:
+            return ValueError(
+                f"The true output of batch entry {i} is impossible: it has a potential of minus infinity."
+            )
+        theta = np.zeros(self.runner.part_sizes[i], self.dtype)
+        scores(self.runner.problem, flat, i, theta)
+        if np.isnan(theta).any():
+            return ValueError(f"The potentials of batch entry {i} contain NaN.")
+        return ValueError(
+            f"The potentials of batch entry {i} are too large: they must be within {REACH:g}, or minus infinity."
+        )
 
     def attain(self, flat: np.ndarray, loss: Loss, is_relative: bool) -> tuple[np.ndarray, Blocks]:
         """The losses of all examples and the mean parts at which they are attained."""
         means, values = new_blocks(self.runner.part_sizes, self.dtype), np.zeros(self.runner.n)
-        self.run(loops.attain_losses, flat, loss, *self.segments, is_relative, means, values)
+        for code in self.runner.run(loss_loops.attain_losses, flat, loss, is_relative, means, values):
+            if code != loss_loops.FINE:
+                i, what = divmod(code, loss_loops.PROBLEMS)
+                raise self._complaint(i, what, flat)
         return values, means
-
-    def gather(self, function: Any, size: int, *args: Any) -> np.ndarray:
-        """Call a loop that adds to an array of the size of the flat potentials, and return it."""
-        return self.runner.accumulate(function, *args, size=size)
 
 
 class Attained(Function):
@@ -122,8 +137,7 @@ class Spread(Function):
     def forward(ctx: Any, flat: Tensor, scale: Tensor, batch: Batch, loss: Loss, means: Blocks) -> Tensor:
         ctx.save_for_backward(flat, scale)
         ctx.known = batch, loss, means
-        args = means, _float64(scale), *batch.segments
-        return torch.as_tensor(batch.gather(loops.spread_means, flat.numel(), *args)).to(flat)
+        return torch.as_tensor(batch.runner.accumulate(loss_loops.spread_means, means, _float64(scale))).to(flat)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
@@ -148,14 +162,14 @@ class Bent(Function):
     ) -> tuple[Tensor, Tensor]:
         direction, values = gradient.detach().cpu().numpy(), np.zeros(batch.runner.n)
         at = np.ascontiguousarray(direction, batch.dtype)
-        batch.runner.run(loops.products, at, means, *batch.segments, values)
+        batch.runner.run(loss_loops.products, at, means, values)
         for_scale = torch.as_tensor(values).to(scale)
         if not is_wanted or not loss.is_smooth:  # piecewise linear: zero wherever it is defined
             return torch.zeros_like(flat), for_scale
         fine = batch.in_double()
-        args = fine.array(flat), np.ascontiguousarray(direction, fine.dtype), _float64(scale), loss, *fine.segments
+        args = fine.array(flat), np.ascontiguousarray(direction, fine.dtype), _float64(scale), loss
         step = STEPS[fine.dtype] * (1.0 if loss.smoothing == "l2" else loss.level)
-        found = fine.gather(loops.mean_derivatives, flat.numel(), *args, fine.runner.part_sizes, step)
+        found = fine.runner.accumulate(loss_loops.mean_derivatives, *args, fine.runner.part_sizes, step)
         return torch.as_tensor(found).to(flat), for_scale
 
     @staticmethod
@@ -164,22 +178,22 @@ class Bent(Function):
 
 
 class Scored(Function):
-    """The scores of given outputs, (n, K)."""
+    """The scores of outputs, (n, K), of which each example has so many, as functions of flat potentials."""
 
     @staticmethod
-    def forward(ctx: Any, flat: Tensor, batch: Batch, outputs: Blocks, counts: np.ndarray, k: int) -> Tensor:
-        values = np.full((batch.runner.n, k), -np.inf)
-        ctx.known = batch, outputs, counts, flat.numel()
-        args = *batch.segments, batch.runner.part_sizes, outputs, counts, values
-        batch.run(loops.score_outputs, batch.array(flat), *args)
+    def forward(
+        ctx: Any, flat: Tensor, batch: Batch, outputs: Blocks, counts: np.ndarray, values: np.ndarray
+    ) -> Tensor:
+        ctx.known = batch, outputs, counts
         return torch.as_tensor(values).to(flat)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        batch, outputs, counts, size = ctx.known
-        args = outputs, counts, _float64(gradient), *batch.segments, batch.runner.part_sizes
-        return torch.as_tensor(batch.gather(loops.spread_outputs, size, *args)).to(gradient), None, None, None, None
+        batch, outputs, counts = ctx.known
+        args = outputs, counts, _float64(gradient), batch.runner.part_sizes
+        found = batch.runner.accumulate(loss_loops.spread_outputs, *args)
+        return torch.as_tensor(found).to(gradient), None, None, None, None
 
 
 def dtype_of(flat: Tensor) -> Any:

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maxmargin.arrays.blocks import new_blocks
+from maxmargin import inference
 from maxmargin.checks import check_choice, check_count
 from maxmargin.losses import Loss, SquaredLoss, attained_on, find_loss
-from maxmargin.torch import loops
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.torch.autograd import Attained, Batch, Scored, Spread
 from maxmargin.torch.potentials import Parts, Potentials, checked
 from maxmargin.torch.untraced import untraced
@@ -190,8 +190,8 @@ def decode(potentials: Potentials, *, n_jobs: int | None = None) -> Tensor:
     tensor([[0, 0, 0]])
     """
     batch = Batch(potentials, n_jobs=n_jobs)
-    outputs = new_blocks(batch.runner.output_sizes, np.int32)
-    batch.run(loops.best, batch.array(batch.flat), *batch.segments, batch.runner.part_sizes, outputs)
+    outputs, reached = batch.infer(inference.scored_outputs)
+    batch.check_possible(reached)
     return potentials.arranged(np.split(outputs.values, outputs.starts[1:-1])).to(batch.flat.device)
 
 
@@ -216,17 +216,15 @@ def topk(potentials: Potentials, k: int, *, n_jobs: int | None = None) -> tuple[
     check_count("k", k)
     batch = Batch(potentials, n_best=k, n_jobs=n_jobs)
     batch.need("topk", "topk oracle: decode finds the best output.")
-    sizes, n = batch.runner.output_sizes, potentials.n
-    outputs, counts = new_blocks(sizes * k, np.int32), np.zeros(n, np.int64)
-    outputs.values[:] = -1
-    values = np.zeros((n, k))
-    args = *batch.segments, batch.runner.part_sizes, outputs, values, counts
-    batch.run(loops.best_k, batch.array(batch.flat), *args)
+    outputs, values, counts = batch.infer(inference.best_k_tables, k)
+    batch.check_possible(values[:, 0])
+    values[(values < IMPOSSIBLE / 2) | (np.arange(k) >= counts[:, np.newaxis])] = -np.inf
+    counts = np.isfinite(values).sum(axis=1)
     tables = [block.reshape(k, -1) for block in np.split(outputs.values, outputs.starts[1:-1])]
     for table, count in zip(tables, counts, strict=True):
         table[count:] = -1
     rows = torch.stack([potentials.arranged([table[j] for table in tables]) for j in range(k)])
-    return rows.to(batch.flat.device), Scored.apply(batch.flat, batch, outputs, counts, k).T
+    return rows.to(batch.flat.device), Scored.apply(batch.flat, batch, outputs, counts, values).T
 
 
 @untraced
@@ -241,5 +239,6 @@ def score(potentials: Potentials, y: Any, *, n_jobs: int | None = None) -> Tenso
     tensor([2.])
     """
     batch = Batch(potentials, y, n_jobs=n_jobs)
+    values = batch.infer(inference.scores_of)[:, np.newaxis]
     counts = np.ones(potentials.n, np.int64)
-    return Scored.apply(batch.flat, batch, batch.runner.problem.truth, counts, 1)[:, 0]
+    return Scored.apply(batch.flat, batch, batch.runner.problem.truth, counts, values)[:, 0]

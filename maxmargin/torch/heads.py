@@ -20,8 +20,8 @@ from maxmargin.solvers import Result, find_solver
 from maxmargin.solvers.objective.evaluation import Certificate, Objective
 from maxmargin.solvers.objective.lower_bound import LowerBound
 from maxmargin.torch.autograd import dtype_of
-from maxmargin.torch.choices import Candidates, GraphCuts, Matchings
-from maxmargin.torch.labellings import Chains, Trees
+from maxmargin.torch.choice_potentials import Candidates, GraphCuts, Matchings
+from maxmargin.torch.label_potentials import Chains, Trees
 
 
 class Head(nn.Module):
@@ -162,14 +162,14 @@ class ChainHead(Head):
         _check_counts(n_features=n_features, n_labels=n_labels)
         kind = {"device": device, "dtype": dtype}
         self.emissions, self.transitions = nn.Linear(n_features, n_labels, **kind), _new(n_labels, n_labels, **kind)
-        self.start, self.end = _new(n_labels, **kind), _new(n_labels, **kind)
+        self.starts, self.end = _new(n_labels, **kind), _new(n_labels, **kind)
 
     def forward(self, features: Tensor, lengths: Any = None) -> Chains:
         """The potentials of features, (B, T, F) padded or (N, F) packed."""
-        return Chains(self.emissions(features), self.transitions, lengths, self.start, self.end)
+        return Chains(self.emissions(features), self.transitions, lengths, self.starts, self.end)
 
     def weights(self) -> list[Tensor]:
-        return [self.emissions.weight.T, self.emissions.bias, self.start, self.end, self.transitions]
+        return [self.emissions.weight.T, self.emissions.bias, self.starts, self.end, self.transitions]
 
     def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, lengths: Any = None) -> Any:
         rows = append_biases(_matrix(potentials.rows.pack(features), potentials.rows.starts))

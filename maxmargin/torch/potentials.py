@@ -11,7 +11,7 @@ from torch import Tensor
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.problem import part_sizes
-from maxmargin.torch.loops import NOTHING
+from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.torch.untraced import untraced
 
 FLOATS = (torch.float32, torch.float64)
@@ -21,7 +21,7 @@ class Potentials:
     """The potentials of a batch of examples of one structure.
 
     Subclasses hold the tensors that a network makes, `tensors`, and say where in these, flat and one after the other,
-    the potentials of each example lie, `starts` and `sizes` (`maxmargin.torch.loops`).
+    the potentials of each example lie, `starts` and `sizes` (`SelectedProblem`).
     """
 
     n: int  # of examples

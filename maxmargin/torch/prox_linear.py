@@ -27,9 +27,9 @@ from maxmargin.losses import Loss, find_loss
 from maxmargin.solvers import Result, Solver, find_solver
 from maxmargin.solvers.stochastic.casimir import Casimir
 from maxmargin.solvers.stochastic.svrg import SmoothingSolver
-from maxmargin.torch.choices import Candidates
+from maxmargin.torch.choice_potentials import Candidates
 from maxmargin.torch.functions import structured_loss
-from maxmargin.torch.linearize import ScoreMap
+from maxmargin.torch.score_map import ScoreMap
 from maxmargin.trace import Trace
 
 SCHEDULES = ("adaptive", "constant")

@@ -6,8 +6,8 @@ import textwrap
 
 import numpy as np
 
-from maxmargin.garbage import no_garbage_collection
 from maxmargin.execution.threads import Ranges, aligned, count_threads, split_evenly
+from maxmargin.garbage import no_garbage_collection
 
 
 def test_ranges_cover_all_examples_once():

@@ -17,7 +17,7 @@ from maxmargin.torch import (
     TreeHead,
     structured_loss,
 )
-from maxmargin.torch.linearize import ScoreMap
+from maxmargin.torch.score_map import ScoreMap
 from tests.naive import labellings, matchings
 
 rng = np.random.default_rng(0)

@@ -16,8 +16,8 @@ from maxmargin.estimators.foundation.arrangement import Arrangement
 from maxmargin.estimators.foundation.convergence import warn_unless_solved
 from maxmargin.estimators.foundation.fitted import FittedModel, as_list
 from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
-from maxmargin.garbage import give_back
 from maxmargin.execution.threads import count_threads
+from maxmargin.garbage import give_back
 from maxmargin.losses import Loss, find_loss
 from maxmargin.metrics.scoring import find_metric
 from maxmargin.persist import register

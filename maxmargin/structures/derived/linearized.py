@@ -16,18 +16,9 @@ from maxmargin import problem as generics
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.execution.threads import aligned
 from maxmargin.features import DenseFeatures, Gram, score_parts, spread_parts, squared_norm_parts
-from maxmargin.problem import (
-    add_output,
-    augment,
-    exp_oracle,
-    max_oracle,
-    part_sizes,
-    score_output,
-    topk_oracle,
-    true_outputs,
-    workspace,
-)
-from maxmargin.runtime.dispatch import implements, supports
+from maxmargin.problem import augment, part_sizes
+from maxmargin.runtime.dispatch import implements
+from maxmargin.structures.derived.delegated import base_workspace, delegate
 
 
 class LinearizedProblem(NamedTuple):
@@ -40,30 +31,12 @@ class LinearizedProblem(NamedTuple):
     n_weights: int
 
 
-class LinearizedSumProblem(NamedTuple):
-    """The same, of base problems that have an exp oracle."""
-
-    base: Any
-    features: Any
-    starts: np.ndarray
-    offset: np.ndarray
-    n_weights: int
-
-
-BOTH = LinearizedProblem, LinearizedSumProblem
-
-
 def linearized(base: Any, derivatives: np.ndarray, offset: np.ndarray) -> Any:
     """A problem of the parts of `base`, given the derivatives of their potentials, (sum of parts, d), and offsets."""
     starts = starts_of(part_sizes(base))
-    kind = LinearizedSumProblem if supports(exp_oracle, base) else LinearizedProblem
     no_grams = Gram(np.empty(0), np.zeros(len(starts) - 1, np.int64))
     rows = DenseFeatures(np.require(derivatives, offset.dtype, ["C", "W"]), no_grams)
-    return kind(base, rows, starts, np.ascontiguousarray(offset), derivatives.shape[1])
-
-
-class NoWork(NamedTuple):
-    """The workspace of a base problem that needs none."""
+    return LinearizedProblem(base, rows, starts, np.ascontiguousarray(offset), derivatives.shape[1])
 
 
 class LinearizedWork(NamedTuple):
@@ -73,71 +46,37 @@ class LinearizedWork(NamedTuple):
     spread: np.ndarray  # (d,)
 
 
-@implements(generics.true_outputs, *BOTH)
-def true_linearized(problem):
-    return true_outputs(problem.base)
+delegate(LinearizedProblem)
 
 
-@implements(generics.new_weights, *BOTH)
+@implements(generics.new_weights, LinearizedProblem)
 def new_linearized_weights(problem):
     return np.zeros(problem.n_weights, problem.offset.dtype)
 
 
-@implements(generics.part_sizes, *BOTH)
-def linearized_part_sizes(problem):
-    return part_sizes(problem.base)
-
-
-@implements(generics.workspace, *BOTH)
+@implements(generics.workspace, LinearizedProblem)
 def linearized_workspace(problem, n_best):
-    base = workspace(problem.base, n_best)
-    spread = aligned((problem.n_weights,), problem.offset.dtype)
-    return LinearizedWork(NoWork() if base is None else base, spread)
+    return LinearizedWork(base_workspace(problem, n_best), aligned((problem.n_weights,), problem.offset.dtype))
 
 
-@implements(generics.scores, *BOTH)
+@implements(generics.scores, LinearizedProblem)
 def linearized_scores(problem, w, i, theta):
     score_parts(problem.features, w, problem.starts[i], problem.starts[i + 1], theta)
 
 
-@implements(generics.spread, *BOTH)
+@implements(generics.spread, LinearizedProblem)
 def spread_linearized(problem, w, i, delta, scale):
     spread_parts(problem.features, w, problem.starts[i], problem.starts[i + 1], delta, scale)
 
 
-@implements(generics.squared_norm, *BOTH)
+@implements(generics.squared_norm, LinearizedProblem)
 def linearized_squared_norm(problem, i, delta, work):
     return squared_norm_parts(problem.features, problem.starts[i], problem.starts[i + 1], delta, work.spread)
 
 
-@implements(generics.augment, *BOTH)
+@implements(generics.augment, LinearizedProblem)
 def augment_linearized(problem, i, theta):
     augment(problem.base, i, theta)
     lo = problem.starts[i]
     for p in range(theta.size):
         theta[p] += problem.offset[lo + p]
-
-
-@implements(generics.add_output, *BOTH)
-def add_linearized_output(problem, i, y, scale, mu):
-    add_output(problem.base, i, y, scale, mu)
-
-
-@implements(generics.score_output, *BOTH)
-def score_linearized_output(problem, i, theta, y):
-    return score_output(problem.base, i, theta, y)
-
-
-@implements(generics.max_oracle, *BOTH)
-def max_linearized(problem, i, theta, y, work):
-    return max_oracle(problem.base, i, theta, y, work.base)
-
-
-@implements(generics.topk_oracle, *BOTH)
-def topk_linearized(problem, i, theta, outputs, values, level, work):
-    return topk_oracle(problem.base, i, theta, outputs, values, level, work.base)
-
-
-@implements(generics.exp_oracle, LinearizedSumProblem)
-def exp_linearized(problem, i, theta, mu, work):
-    return exp_oracle(problem.base, i, theta, mu, work.base)

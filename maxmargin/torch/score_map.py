@@ -17,14 +17,14 @@ from torch.nn.functional import pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from maxmargin.arrays.blocks import starts_of
-from maxmargin.execution.runner import Runner
+from maxmargin.inference import scores_of
 from maxmargin.losses import Loss
-from maxmargin.problem import all_true_outputs, part_sizes
+from maxmargin.problem import part_sizes
 from maxmargin.structures.derived.linearized import linearized
-from maxmargin.torch.choices import Candidates, Matchings
+from maxmargin.torch.autograd import Batch
+from maxmargin.torch.choice_potentials import Candidates, Matchings
 from maxmargin.torch.functions import structured_loss
-from maxmargin.torch.labellings import Chains, Labellings, Trees
-from maxmargin.torch.loops import score_outputs
+from maxmargin.torch.label_potentials import Chains, Labellings, Trees
 from maxmargin.torch.potentials import NOTHING, Parts, Potentials
 
 
@@ -131,18 +131,11 @@ class ScoreMap:
 
         The offset of the true output is taken off all outputs alike, so that it has none.
         """
-        scores, runner = np.zeros((self.n, 1)), Runner(self.problem)
-        sizes = np.diff(self.starts)[:, np.newaxis]
-        args = (
-            np.ascontiguousarray(self.starts[:-1])[:, np.newaxis],
-            sizes,
-            runner.part_sizes,
-            all_true_outputs(self.problem),
-        )
-        runner.run(score_outputs, potentials.astype(self.dtype), *args, np.ones(self.n, np.int64), scores)
+        parts = Parts(self.problem, torch.as_tensor(potentials.astype(self.dtype)))
+        scores = Batch(parts, n_jobs=1).infer(scores_of)
         offset = potentials.astype(np.float64)
         for i, (n_parts, n_held) in enumerate(self.counted):
-            offset[self.starts[i] : self.starts[i] + n_parts] -= scores[i, 0] / n_held
+            offset[self.starts[i] : self.starts[i] + n_parts] -= scores[i] / n_held
         return linearized(self.problem, derivatives, offset.astype(self.dtype))
 
 

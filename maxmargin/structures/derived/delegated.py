@@ -1,0 +1,84 @@
+"""What problems made of another one, their `base`, leave to it: outputs, parts, and the oracles that it has.
+
+Their workspace has that of the base in its field `base`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from maxmargin import problem as generics
+from maxmargin.problem import (
+    add_output,
+    bound_oracle,
+    exp_oracle,
+    max_oracle,
+    part_sizes,
+    score_output,
+    topk_oracle,
+    true_outputs,
+    workspace,
+)
+from maxmargin.runtime.dispatch import implements
+
+
+class NoWork(NamedTuple):
+    """The workspace of a base problem that needs none."""
+
+
+def base_workspace(problem: Any, n_best: int) -> Any:
+    """The workspace of the base, which is never None."""
+    work = workspace(problem.base, n_best)
+    return NoWork() if work is None else work
+
+
+def delegate(cls: type) -> None:
+    """Let problems of a class have the outputs, the parts and the oracles of their base."""
+    for function, implementation in _OF_BASE.items():
+        implementation.asks_base = True  # type: ignore[attr-defined]  # so that `supports` does, too
+        implements(function, cls)(implementation)
+
+
+def true_outputs_of_base(problem):
+    return true_outputs(problem.base)
+
+
+def part_sizes_of_base(problem):
+    return part_sizes(problem.base)
+
+
+def add_output_of_base(problem, i, y, scale, mu):
+    add_output(problem.base, i, y, scale, mu)
+
+
+def score_output_of_base(problem, i, theta, y):
+    return score_output(problem.base, i, theta, y)
+
+
+def max_of_base(problem, i, theta, y, work):
+    return max_oracle(problem.base, i, theta, y, work.base)
+
+
+def bound_of_base(problem, i, theta, y, work):
+    return bound_oracle(problem.base, i, theta, y, work.base)
+
+
+def topk_of_base(problem, i, theta, outputs, values, level, work):
+    return topk_oracle(problem.base, i, theta, outputs, values, level, work.base)
+
+
+def exp_of_base(problem, i, theta, mu, work):
+    return exp_oracle(problem.base, i, theta, mu, work.base)
+
+
+_OF_BASE: dict[Callable, Callable] = {
+    generics.true_outputs: true_outputs_of_base,
+    generics.part_sizes: part_sizes_of_base,
+    generics.add_output: add_output_of_base,
+    generics.score_output: score_output_of_base,
+    generics.max_oracle: max_of_base,
+    generics.bound_oracle: bound_of_base,
+    generics.topk_oracle: topk_of_base,
+    generics.exp_oracle: exp_of_base,
+}
