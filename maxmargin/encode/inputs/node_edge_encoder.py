@@ -1,4 +1,4 @@
-"""What chains and trees share: weights of nodes and edges, all or only those of observed pairs, and names of features."""
+"""What chains and trees share: weights of nodes and edges, all or those of observed pairs, and names of features."""
 
 from __future__ import annotations
 
