@@ -13,7 +13,8 @@ names, without the first argument.
 from __future__ import annotations
 
 # mypy: disable-error-code="empty-body"
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -48,6 +49,23 @@ def is_beyond_reach(theta):
     for p in range(theta.size):
         n_within += abs(theta[p] - impossible) <= rounding
     return n_within < theta.size
+
+
+class OwnProblem(Protocol):
+    """A problem written in Python: what every one has as methods; what some have is declared below."""
+
+    def true_outputs(self) -> Sequence[np.ndarray] | Blocks: ...
+    def new_weights(self) -> np.ndarray: ...
+    def part_sizes(self) -> np.ndarray: ...
+    def workspace(self, n_best: int, /) -> object: ...
+    def scores(self, w: np.ndarray, i: int, theta: np.ndarray, /) -> None: ...
+    def spread(self, w: np.ndarray, i: int, delta: np.ndarray, scale: float, /) -> None: ...
+    def augment(self, i: int, theta: np.ndarray, /) -> None: ...
+    def add_output(self, i: int, y: np.ndarray, scale: float, mu: np.ndarray, /) -> None: ...
+    def score_output(self, i: int, theta: np.ndarray, y: np.ndarray, /) -> float: ...
+
+
+AnyProblem = tuple[Any, ...] | OwnProblem | Bound  # a NamedTuple with implementations, a class in Python, or made ready
 
 
 # --- sizes and true outputs, called from Python only ----------------------------------------------------------------

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
+from torch.autograd.function import FunctionCtx, once_differentiable
 
 from maxmargin import inference
 from maxmargin.arrays.blocks import Blocks, new_blocks
@@ -25,7 +26,7 @@ from maxmargin.problem import IMPOSSIBLE, ORACLES, REACH, scores
 from maxmargin.runtime.dispatch import supports
 from maxmargin.structures.derived.selected import SelectedProblem
 from maxmargin.torch import loss_loops
-from maxmargin.torch.potentials import Potentials, checked
+from maxmargin.torch.potentials import Costs, Numbers, Potentials, check_potentials
 
 Found = TypeVar("Found")
 
@@ -48,13 +49,13 @@ class Batch:
     def __init__(
         self,
         potentials: Potentials,
-        y: Any = None,
-        cost: Any = None,
+        y: Numbers | None = None,
+        cost: Costs | None = None,
         n_best: int = 1,
         n_jobs: int | None = None,
-        dtype: Any = None,
+        dtype: npt.DTypeLike | None = None,
     ) -> None:
-        self.args = checked(potentials), y, cost, n_best, n_jobs
+        self.args = check_potentials(potentials), y, cost, n_best, n_jobs
         self.flat = potentials.flat
         if n_jobs is None:
             n_jobs = min(torch.get_num_threads(), 1 + int(potentials.sizes.sum()) // PARTS_PER_THREAD)
@@ -119,14 +120,14 @@ class Attained(Function):
     """The losses of all examples, from flat potentials."""
 
     @staticmethod
-    def forward(ctx: Any, flat: Tensor, batch: Batch, loss: Loss, is_relative: bool) -> Tensor:
+    def forward(ctx: FunctionCtx, flat: Tensor, batch: Batch, loss: Loss, is_relative: bool) -> Tensor:
         values, means = batch.attain(batch.array(flat), loss, is_relative)
         ctx.save_for_backward(flat)
         ctx.known = batch, loss, means
         return torch.as_tensor(values).to(flat)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         return Spread.apply(*ctx.saved_tensors, gradient, *ctx.known), None, None, None
 
 
@@ -134,13 +135,13 @@ class Spread(Function):
     """The sum of the mean parts of all examples, times a number each, where their potentials lie."""
 
     @staticmethod
-    def forward(ctx: Any, flat: Tensor, scale: Tensor, batch: Batch, loss: Loss, means: Blocks) -> Tensor:
+    def forward(ctx: FunctionCtx, flat: Tensor, scale: Tensor, batch: Batch, loss: Loss, means: Blocks) -> Tensor:
         ctx.save_for_backward(flat, scale)
         ctx.known = batch, loss, means
         return torch.as_tensor(batch.runner.accumulate(loss_loops.spread_means, means, _float64(scale))).to(flat)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         batch, loss, means = ctx.known
         for_flat, for_scale = Bent.apply(*ctx.saved_tensors, gradient, batch, loss, means, ctx.needs_input_grad[0])
         return for_flat, for_scale, None, None, None
@@ -151,7 +152,7 @@ class Bent(Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
+        ctx: FunctionCtx,
         flat: Tensor,
         scale: Tensor,
         gradient: Tensor,
@@ -173,7 +174,7 @@ class Bent(Function):
         return torch.as_tensor(found).to(flat), for_scale
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         raise NotImplementedError("Losses of maxmargin.torch have two derivatives, marginals one: no more are known.")
 
 
@@ -182,21 +183,21 @@ class Scored(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, flat: Tensor, batch: Batch, outputs: Blocks, counts: np.ndarray, values: np.ndarray
+        ctx: FunctionCtx, flat: Tensor, batch: Batch, outputs: Blocks, counts: np.ndarray, values: np.ndarray
     ) -> Tensor:
         ctx.known = batch, outputs, counts
         return torch.as_tensor(values).to(flat)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         batch, outputs, counts = ctx.known
         args = outputs, counts, _float64(gradient), batch.runner.part_sizes
         found = batch.runner.accumulate(loss_loops.spread_outputs, *args)
         return torch.as_tensor(found).to(gradient), None, None, None, None
 
 
-def dtype_of(flat: Tensor) -> Any:
+def dtype_of(flat: Tensor) -> npt.DTypeLike:
     """The dtype of NumPy in which loops take potentials."""
     return np.float32 if flat.dtype == torch.float32 else np.float64
 

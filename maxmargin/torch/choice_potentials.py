@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -15,8 +14,18 @@ from maxmargin.features import ConstantFeatures
 from maxmargin.structures.choices.candidate_problem import CandidateProblem
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
+from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.structures.matchings.matching_problem import MatchingProblem
-from maxmargin.torch.potentials import NOTHING, Potentials, Rows, as_integers, check_labels, check_tensors, segments
+from maxmargin.torch.potentials import (
+    Costs,
+    Numbers,
+    Potentials,
+    Rows,
+    as_integers,
+    check_labels,
+    check_tensors,
+    segments,
+)
 
 
 class Candidates(Potentials):
@@ -38,7 +47,7 @@ class Candidates(Potentials):
     tensor([0.5000, 2.0000])
     """
 
-    def __init__(self, scores: Tensor, lengths: Any = None) -> None:
+    def __init__(self, scores: Tensor, lengths: Numbers | None = None) -> None:
         check_tensors(scores=scores)
         self.rows, self.tensors = Rows("scores", scores, lengths, 0), (scores,)
         self.n = self.rows.n
@@ -55,7 +64,7 @@ class Candidates(Potentials):
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         return torch.as_tensor(np.concatenate(rows).astype(np.int64))
 
-    def problem(self, y: Any, cost: Any, dtype: Any) -> CandidateProblem:
+    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> CandidateProblem:
         starts, n = self.rows.starts, self.n
         labels = np.zeros(n, np.int64) if y is None else as_integers("y", y, (n,))
         is_missing = (labels < 0) | (labels >= self.rows.lengths)
@@ -84,7 +93,7 @@ class Candidates(Potentials):
         )
 
 
-def _costs(name: str, values: Any, rows: Rows, shape: tuple[int, ...]) -> np.ndarray:
+def _costs(name: str, values: Costs, rows: Rows, shape: tuple[int, ...]) -> np.ndarray:
     """Costs of all rows, one after the other, not negative."""
     array = as_numbers(name, values.detach().cpu().numpy() if isinstance(values, Tensor) else values)
     if array.shape != shape:
@@ -120,7 +129,12 @@ class GraphCuts(Potentials):
     """
 
     def __init__(
-        self, nodes: Tensor, edges: Any, penalties: Tensor, lengths: Any = None, edge_lengths: Any = None
+        self,
+        nodes: Tensor,
+        edges: Numbers,
+        penalties: Tensor,
+        lengths: Numbers | None = None,
+        edge_lengths: Numbers | None = None,
     ) -> None:
         check_tensors(nodes=nodes, penalties=penalties)
         self.rows, self.edges = Rows("nodes", nodes, lengths, 0), edges
@@ -184,7 +198,7 @@ class GraphCuts(Potentials):
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         return self.rows.arrange(rows)
 
-    def problem(self, y: Any, cost: Any, dtype: Any) -> GraphCutProblem:
+    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> GraphCutProblem:
         starts = self.rows.starts
         labels = np.zeros(starts[-1], np.int64) if y is None else self.rows.pick("y", y)
         check_labels(labels, 2, starts)
@@ -225,7 +239,7 @@ class Matchings(Potentials):
     tensor([[ 1,  0, -1]])
     """
 
-    def __init__(self, scores: Tensor, sizes: Any = None, unmatched: Tensor | None = None) -> None:
+    def __init__(self, scores: Tensor, sizes: Numbers | None = None, unmatched: Tensor | None = None) -> None:
         check_tensors(scores=scores, unmatched=unmatched)
         if scores.ndim != 3 or not scores.numel():
             raise ValueError(f"scores must have the shape (B, n, m), not {tuple(scores.shape)}.")
@@ -259,7 +273,7 @@ class Matchings(Potentials):
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         return self.rows.arrange(rows)
 
-    def problem(self, y: Any, cost: Any, dtype: Any) -> MatchingProblem:
+    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> MatchingProblem:
         if cost is not None:
             raise ValueError("cost must be None for matchings: a wrong link costs 1, a missing one, too.")
         lefts, rights = self.sides.T

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -13,20 +11,23 @@ from maxmargin.checks import check_choice, check_count
 from maxmargin.losses import Loss, SquaredLoss, attained_on, find_loss
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.torch.autograd import Attained, Batch, Scored, Spread
-from maxmargin.torch.potentials import Parts, Potentials, checked
+from maxmargin.torch.potentials import Costs, Numbers, Parts, Potentials, Some, check_potentials
 from maxmargin.torch.untraced import untraced
 
 REDUCTIONS = ("mean", "sum", "none")
 
-Some = TypeVar("Some", bound=Potentials)
-
 
 @untraced
 def _attained(
-    potentials: Potentials, y: Any, loss: Loss, cost: Any, n_jobs: int | None, is_relative: bool = True
+    potentials: Potentials,
+    y: Numbers | None,
+    loss: Loss,
+    cost: Costs | None,
+    n_jobs: int | None,
+    is_relative: bool = True,
 ) -> Tensor:
     """The losses of all examples, (n,)."""
-    if is_relative and y is None and not isinstance(checked(potentials), Parts):
+    if is_relative and y is None and not isinstance(check_potentials(potentials), Parts):
         raise ValueError("y must be the true outputs.")
     batch = Batch(potentials, y, cost, loss.n_best, n_jobs)
     others = "hinge_loss and smooth_hinge_loss" if loss.oracle == "exp" else "hinge_loss"
@@ -36,10 +37,10 @@ def _attained(
 
 def structured_loss(
     potentials: Potentials,
-    y: Any = None,
+    y: Numbers | None = None,
     loss: Loss | str = "hinge",
     *,
-    cost: Any = None,
+    cost: Costs | None = None,
     reduction: str = "mean",
     n_jobs: int | None = None,
 ) -> Tensor:
@@ -76,7 +77,12 @@ def structured_loss(
 
 
 def hinge_loss(
-    potentials: Potentials, y: Any = None, *, cost: Any = None, reduction: str = "mean", n_jobs: int | None = None
+    potentials: Potentials,
+    y: Numbers | None = None,
+    *,
+    cost: Costs | None = None,
+    reduction: str = "mean",
+    n_jobs: int | None = None,
 ) -> Tensor:
     """The structural hinge loss, max_y {score(y) + cost(y)} - score of the true output: `structured_loss` has the rest.
 
@@ -96,12 +102,12 @@ def hinge_loss(
 
 def smooth_hinge_loss(
     potentials: Potentials,
-    y: Any = None,
+    y: Numbers | None = None,
     *,
     level: float = 1.0,
     k: int = 40,
     smoothing: str = "l2",
-    cost: Any = None,
+    cost: Costs | None = None,
     reduction: str = "mean",
     n_jobs: int | None = None,
 ) -> Tensor:
@@ -126,7 +132,9 @@ def smooth_hinge_loss(
     return structured_loss(potentials, y, loss, cost=cost, reduction=reduction, n_jobs=n_jobs)
 
 
-def crf_loss(potentials: Potentials, y: Any = None, *, reduction: str = "mean", n_jobs: int | None = None) -> Tensor:
+def crf_loss(
+    potentials: Potentials, y: Numbers | None = None, *, reduction: str = "mean", n_jobs: int | None = None
+) -> Tensor:
     """Minus the log-likelihood of the true outputs, log sum_y exp score(y) - score: `structured_loss` has the rest.
 
     Examples
@@ -167,7 +175,7 @@ def marginals(potentials: Some, *, n_jobs: int | None = None) -> Some:
     >>> means.emissions[0, 0], means.transitions[1].sum().round()
     (tensor([0.2500, 0.2500, 0.2500, 0.2500]), tensor(4.))
     """
-    own = checked(potentials).unshared()
+    own = check_potentials(potentials).unshared()
     batch, loss = Batch(own, n_jobs=n_jobs), find_loss("log")
     batch.need("exp", "marginals: a sum over all outputs is out of reach.")
     _, means = batch.attain(batch.array(batch.flat), loss, is_relative=False)
@@ -228,7 +236,7 @@ def topk(potentials: Potentials, k: int, *, n_jobs: int | None = None) -> tuple[
 
 
 @untraced
-def score(potentials: Potentials, y: Any, *, n_jobs: int | None = None) -> Tensor:
+def score(potentials: Potentials, y: Numbers, *, n_jobs: int | None = None) -> Tensor:
     """The scores of outputs y, (B,).
 
     Examples

@@ -6,22 +6,28 @@ optimum can be found, and how far any weights are from it can be proven.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import check_count
 from maxmargin.encode.chain_encoder import append_biases
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features
 from maxmargin.losses import Loss, find_loss
-from maxmargin.solvers import Result, find_solver
+from maxmargin.problem import AnyProblem
+from maxmargin.solvers import Result, Solver, find_solver
 from maxmargin.solvers.objective.evaluation import Certificate, Objective
 from maxmargin.solvers.objective.lower_bound import LowerBound
 from maxmargin.torch.autograd import dtype_of
 from maxmargin.torch.choice_potentials import Candidates, GraphCuts, Matchings
 from maxmargin.torch.label_potentials import Chains, Trees
+from maxmargin.torch.potentials import Costs, Numbers
+
+Device: TypeAlias = torch.device | str | int | None
 
 
 class Head(nn.Module):
@@ -31,22 +37,25 @@ class Head(nn.Module):
         """The parameters in the order and orientation of the weights of the library, as views."""
         raise NotImplementedError
 
-    def problem(self, y: Any, *inputs: Any, cost: Any = None, dtype: Any = None) -> Any:
+    def problem(
+        self, y: Numbers, *inputs: Numbers | None, cost: Costs | None = None, dtype: npt.DTypeLike | None = None
+    ) -> AnyProblem:
         """The library's problem of this layer, with the features that `forward` is given as they are."""
         with torch.no_grad():
             potentials = self(*inputs)
         dtype = dtype_of(potentials.flat) if dtype is None else dtype
-        return self._with_features(potentials, potentials.problem(y, cost, dtype), dtype, *inputs)
+        return potentials.problem(y, cost, dtype)._replace(**self._features(potentials, dtype, *inputs))
 
-    def _with_features(self, potentials: Any, problem: Any, dtype: Any, *inputs: Any) -> Any:
+    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
+        """The fields of the problem that hold features."""
         raise NotImplementedError
 
-    def bounds(self, size: int) -> Any:
+    def bounds(self, size: int) -> np.ndarray | None:
         """Lower bounds of the weights, or None."""
         return None
 
     def certificate(
-        self, y: Any, *inputs: Any, C: float = 1.0, loss: Loss | str = "hinge", cost: Any = None
+        self, y: Numbers, *inputs: Numbers | None, C: float = 1.0, loss: Loss | str = "hinge", cost: Costs | None = None
     ) -> Certificate:
         """The objective of the library at the weights of this layer, and a lower bound of its optimum.
 
@@ -69,12 +78,12 @@ class Head(nn.Module):
 
     def solve(
         self,
-        y: Any,
-        *inputs: Any,
+        y: Numbers,
+        *inputs: Numbers | None,
         C: float = 1.0,
         loss: Loss | str = "hinge",
-        solver: Any = None,
-        cost: Any = None,
+        solver: Solver | str | None = None,
+        cost: Costs | None = None,
         **options: Any,
     ) -> Result:
         """Train this layer alone to its optimum by a solver of the library, and take the weights over.
@@ -111,24 +120,19 @@ def _matrix(tensor: Tensor, starts: np.ndarray) -> Rows:
     return Rows(tensor.detach().cpu().double().reshape(starts[-1], -1).numpy(), starts)
 
 
-def _with_rows(problem: Any, rows: Rows, dtype: Any, **options: Any) -> Any:
-    """A problem with these rows of features."""
-    return problem._replace(features=row_features(rows, dtype, **options), n_features=rows.matrix.shape[1])
+def _of_rows(rows: Rows, dtype: npt.DTypeLike, with_grams: bool = True) -> dict[str, Any]:
+    return {"features": row_features(rows, dtype, with_grams=with_grams), "n_features": rows.matrix.shape[1]}
 
 
-def _check_counts(**counts: Any) -> None:
+def _check_counts(**counts: int) -> None:
     for name, count in counts.items():
         check_count(name, count)
-
-
-def _new(*shape: int, **kind: Any) -> nn.Parameter:
-    return nn.Parameter(torch.zeros(*shape, **kind))
 
 
 class ScoreHead(Head):
     """Base of heads that give each row a score."""
 
-    def __init__(self, n_features: int, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, n_features: int, device: Device = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         _check_counts(n_features=n_features)
         self.scores = nn.Linear(n_features, 1, bias=False, device=device, dtype=dtype)
@@ -157,23 +161,28 @@ class ChainHead(Head):
     torch.Size([2, 5])
     """
 
-    def __init__(self, n_features: int, n_labels: int, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, n_features: int, n_labels: int, device: Device = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         _check_counts(n_features=n_features, n_labels=n_labels)
-        kind = {"device": device, "dtype": dtype}
-        self.emissions, self.transitions = nn.Linear(n_features, n_labels, **kind), _new(n_labels, n_labels, **kind)
-        self.starts, self.end = _new(n_labels, **kind), _new(n_labels, **kind)
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.emissions, self.transitions = (
+            nn.Linear(n_features, n_labels, **options),
+            nn.Parameter(torch.zeros(n_labels, n_labels, **options)),
+        )
+        self.start, self.end = (
+            nn.Parameter(torch.zeros(n_labels, **options)),
+            nn.Parameter(torch.zeros(n_labels, **options)),
+        )
 
-    def forward(self, features: Tensor, lengths: Any = None) -> Chains:
+    def forward(self, features: Tensor, lengths: Numbers | None = None) -> Chains:
         """The potentials of features, (B, T, F) padded or (N, F) packed."""
-        return Chains(self.emissions(features), self.transitions, lengths, self.starts, self.end)
+        return Chains(self.emissions(features), self.transitions, lengths, self.start, self.end)
 
     def weights(self) -> list[Tensor]:
-        return [self.emissions.weight.T, self.emissions.bias, self.starts, self.end, self.transitions]
+        return [self.emissions.weight.T, self.emissions.bias, self.start, self.end, self.transitions]
 
-    def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, lengths: Any = None) -> Any:
-        rows = append_biases(_matrix(potentials.rows.pack(features), potentials.rows.starts))
-        return _with_rows(problem, rows, dtype, with_grams=True)
+    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
+        return _of_rows(append_biases(_matrix(potentials.rows.pack(features), potentials.rows.starts)), dtype)
 
 
 class TreeHead(Head):
@@ -195,24 +204,24 @@ class TreeHead(Head):
     torch.Size([2, 2])
     """
 
-    def __init__(self, n_features: int, n_labels: int, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, n_features: int, n_labels: int, device: Device = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         _check_counts(n_features=n_features, n_labels=n_labels)
-        kind = {"device": device, "dtype": dtype}
-        self.nodes, self.pairs = nn.Linear(n_features, n_labels, **kind), _new(n_labels, n_labels, **kind)
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.nodes, self.pairs = (
+            nn.Linear(n_features, n_labels, **options),
+            nn.Parameter(torch.zeros(n_labels, n_labels, **options)),
+        )
 
-    def forward(self, features: Tensor, parents: Any, lengths: Any = None) -> Trees:
+    def forward(self, features: Tensor, parents: Numbers, lengths: Numbers | None = None) -> Trees:
         """The potentials of features, (B, T, F) padded or (N, F) packed, of the nodes of trees."""
         return Trees(self.nodes(features), parents, self.pairs, lengths)
 
     def weights(self) -> list[Tensor]:
         return [self.nodes.weight.T, self.nodes.bias, self.pairs.T]
 
-    def _with_features(
-        self, potentials: Any, problem: Any, dtype: Any, features: Tensor, parents: Any, lengths: Any = None
-    ) -> Any:
-        rows = append_constant(_matrix(potentials.rows.pack(features), potentials.rows.starts))
-        return _with_rows(problem, rows, dtype, with_grams=True)
+    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
+        return _of_rows(append_constant(_matrix(potentials.rows.pack(features), potentials.rows.starts)), dtype)
 
 
 class CandidateHead(ScoreHead):
@@ -231,13 +240,12 @@ class CandidateHead(ScoreHead):
     torch.Size([2])
     """
 
-    def forward(self, features: Tensor, lengths: Any = None) -> Candidates:
+    def forward(self, features: Tensor, lengths: Numbers | None = None) -> Candidates:
         """The potentials of features, (B, K, F) padded or (N, F) packed."""
         return Candidates(self.scores(features).squeeze(-1), lengths)
 
-    def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, lengths: Any = None) -> Any:
-        rows = _matrix(potentials.rows.pack(features), potentials.rows.starts)
-        return _with_rows(problem, rows, dtype)
+    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
+        return _of_rows(_matrix(potentials.rows.pack(features), potentials.rows.starts), dtype, with_grams=False)
 
 
 class GraphCutHead(Head):
@@ -259,7 +267,9 @@ class GraphCutHead(Head):
     torch.Size([2, 4])
     """
 
-    def __init__(self, n_features: int, n_edge_features: int = 1, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, n_features: int, n_edge_features: int = 1, device: Device = None, dtype: torch.dtype | None = None
+    ) -> None:
         super().__init__()
         _check_counts(n_features=n_features, n_edge_features=n_edge_features)
         self.nodes = nn.Linear(n_features, 1, device=device, dtype=dtype)
@@ -268,10 +278,10 @@ class GraphCutHead(Head):
     def forward(
         self,
         features: Tensor,
-        edges: Any,
+        edges: Numbers,
         edge_features: Tensor | None = None,
-        lengths: Any = None,
-        edge_lengths: Any = None,
+        lengths: Numbers | None = None,
+        edge_lengths: Numbers | None = None,
     ) -> GraphCuts:
         """The potentials of features, (B, V, F) or packed (N, F), edges as in `GraphCuts`, and their features."""
         if edge_features is None:
@@ -294,25 +304,16 @@ class GraphCutHead(Head):
         lower[-len(self.edges) :] = 0
         return lower
 
-    def _with_features(
-        self,
-        potentials: Any,
-        problem: Any,
-        dtype: Any,
-        features: Tensor,
-        edges: Any,
-        edge_features: Any = None,
-        *_: Any,
-    ) -> Any:
+    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
+        edges, edge_features, *_ = *others, None
         if edge_features is None:
             edge_features = features.new_ones(len(edges), 1)
         of_edges = -edge_features
         if potentials.rows.is_padded and edge_features.ndim == 2:  # shared by all graphs
             of_edges = of_edges.repeat(potentials.n, 1)
-        nodes = append_constant(_matrix(potentials.rows.pack(features), problem.starts))
-        by_edge = row_features(_matrix(of_edges, problem.edge_starts), dtype, with_grams=True)
-        problem = problem._replace(edge_features=by_edge, n_edge_features=len(self.edges))
-        return _with_rows(problem, nodes, dtype, with_grams=True)
+        by_edge = row_features(_matrix(of_edges, potentials.edge_starts), dtype, with_grams=True)
+        nodes = append_constant(_matrix(potentials.rows.pack(features), potentials.rows.starts))
+        return {**_of_rows(nodes, dtype), "edge_features": by_edge, "n_edge_features": len(self.edges)}
 
 
 class MatchingHead(ScoreHead):
@@ -331,11 +332,11 @@ class MatchingHead(ScoreHead):
     torch.Size([2, 4])
     """
 
-    def forward(self, features: Tensor, sizes: Any = None) -> Matchings:
+    def forward(self, features: Tensor, sizes: Numbers | None = None) -> Matchings:
         """The potentials of features, (B, n, m, F), of the pairs of left and right nodes."""
         return Matchings(self.scores(features).squeeze(-1), sizes)
 
-    def _with_features(self, potentials: Any, problem: Any, dtype: Any, features: Tensor, sizes: Any = None) -> Any:
+    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
         pieces = [x[:n, :m].reshape(n * m, -1) for x, (n, m) in zip(features, potentials.sides.tolist(), strict=True)]
-        rows = _matrix(torch.cat(pieces), problem.pair_starts)
-        return _with_rows(problem, rows, dtype)
+        starts = starts_of(potentials.sides.prod(axis=1))
+        return _of_rows(_matrix(torch.cat(pieces), starts), dtype, with_grams=False)

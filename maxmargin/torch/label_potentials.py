@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -13,9 +12,10 @@ from maxmargin.costs import labelling_costs
 from maxmargin.encode.inputs.edges import children_first
 from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.features import ConstantFeatures
+from maxmargin.problem import AnyProblem
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.trees.tree_problem import TreeProblem
-from maxmargin.torch.potentials import Potentials, Rows, check_labels, check_tensors, segments
+from maxmargin.torch.potentials import Costs, Numbers, Potentials, Rows, check_labels, check_tensors, segments
 
 
 class Labellings(Potentials):
@@ -59,7 +59,9 @@ class Labellings(Potentials):
     def _unshared_tables(self, tables: Tensor) -> Tensor:
         return tables.expand(self.n, *tables.shape) if tables.ndim == 2 else tables
 
-    def _labels_and_costs(self, y: Any, cost: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _labels_and_costs(
+        self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """True labels, costs of rows and the matrix of costs; zeros where there are none."""
         lengths, starts = self.rows.lengths, self.rows.starts
         labels = np.zeros(starts[-1], np.int64) if y is None else self.rows.pick("y", y)
@@ -104,7 +106,7 @@ class Chains(Labellings):
         self,
         emissions: Tensor,
         transitions: Tensor,
-        lengths: Any = None,
+        lengths: Numbers | None = None,
         start: Tensor | None = None,
         end: Tensor | None = None,
     ) -> None:
@@ -134,7 +136,7 @@ class Chains(Labellings):
         emissions, transitions = tensors
         return Chains(emissions, transitions, self.rows.lengths)
 
-    def problem(self, y: Any, cost: Any, dtype: Any) -> Any:
+    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
         labels, scales, matrix = self._labels_and_costs(y, cost, dtype)
         if self.has_steps:
             starts, steps = self.rows.starts, self.rows.lengths - 1
@@ -181,7 +183,7 @@ class Trees(Labellings):
     tensor([[1., 1., 1.]])
     """
 
-    def __init__(self, nodes: Tensor, parents: Any, pairs: Tensor, lengths: Any = None) -> None:
+    def __init__(self, nodes: Tensor, parents: Numbers, pairs: Tensor, lengths: Numbers | None = None) -> None:
         check_tensors(nodes=nodes, pairs=pairs)
         self.rows = Rows("nodes", nodes, lengths, 1)
         self.parents, starts = parents, self.rows.starts
@@ -221,7 +223,7 @@ class Trees(Labellings):
         nodes, pairs = tensors
         return Trees(nodes, self.parents, pairs.transpose(-1, -2), self.rows.lengths)
 
-    def problem(self, y: Any, cost: Any, dtype: Any) -> TreeProblem:
+    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> TreeProblem:
         costs = self._labels_and_costs(y, cost, dtype)
         return make_trees(self.rows.starts, self.kind_starts, self.parent, self.kind, self.order, *costs)
 

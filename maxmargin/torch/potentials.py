@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.inputs.example_checks import locate
-from maxmargin.problem import part_sizes
-from maxmargin.structures.derived.selected import NOTHING
+from maxmargin.problem import AnyProblem, part_sizes
 from maxmargin.torch.untraced import untraced
 
 FLOATS = (torch.float32, torch.float64)
+
+Numbers: TypeAlias = Tensor | np.ndarray | Sequence[Any]  # of users: lengths, labels, edges
+Costs: TypeAlias = Tensor | np.ndarray | Sequence[Any] | str
 
 
 class Potentials:
@@ -33,7 +37,7 @@ class Potentials:
         if "__init__" in vars(cls):
             cls.__init__ = untraced(cls.__init__)  # type: ignore[method-assign]
 
-    def problem(self, y: Any, cost: Any, dtype: Any) -> Any:
+    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
         """The problem of the library with these examples; true outputs and costs are left out where y is None."""
         raise NotImplementedError
 
@@ -57,8 +61,11 @@ class Potentials:
         return flat if flat.dtype in FLOATS else flat.float()
 
 
-def checked(potentials: Any) -> Any:
-    """Raise unless these are potentials."""
+Some = TypeVar("Some", bound=Potentials)
+
+
+def check_potentials(potentials: Some) -> Some:
+    """The same; raises unless these are potentials."""
     if not isinstance(potentials, Potentials):
         raise TypeError(
             "potentials must be Chains, Trees, Candidates, GraphCuts, Matchings or Parts, "
@@ -67,7 +74,7 @@ def checked(potentials: Any) -> Any:
     return potentials
 
 
-def check_tensors(**tensors: Any) -> None:
+def check_tensors(**tensors: Tensor | None) -> None:
     """Raise unless all are tensors of real numbers on one device; those that are None are left out."""
     given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     first, *_ = given
@@ -80,7 +87,7 @@ def check_tensors(**tensors: Any) -> None:
             raise ValueError(f"{name} is on {tensor.device}, but {first} on {given[first].device}: use one device.")
 
 
-def as_integers(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+def as_integers(name: str, values: Numbers, shape: tuple[int, ...]) -> np.ndarray:
     """Integers of a shape, from a tensor, an array or lists."""
     array = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
     if array.dtype.kind not in "iu" and array.size:
@@ -99,7 +106,7 @@ def check_labels(labels: np.ndarray, n_labels: int, starts: np.ndarray) -> None:
         raise ValueError(f"y holds {labels[at]} at position {place} of batch entry {i}, beyond 0 to {n_labels - 1}.")
 
 
-def lengths_of(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
+def lengths_of(mask: Tensor | np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The lengths that a boolean mask of padded rows stands for."""
     array = mask.detach().cpu().numpy() if isinstance(mask, Tensor) else mask
     if array.shape != shape:
@@ -124,7 +131,7 @@ class Rows:
     n_axes : of a row
     """
 
-    def __init__(self, name: str, tensor: Tensor, lengths: Any, n_axes: int) -> None:
+    def __init__(self, name: str, tensor: Tensor, lengths: Numbers | None, n_axes: int) -> None:
         shape = tuple(tensor.shape)
         self.is_padded = tensor.ndim == 2 + n_axes
         if not self.is_padded and tensor.ndim != 1 + n_axes:
@@ -162,7 +169,7 @@ class Rows:
         """All rows of all examples, in the flat tensor."""
         return np.arange(self.starts[-1]) + np.repeat(self.first - self.starts[:-1], self.lengths)
 
-    def pick(self, name: str, values: Any) -> np.ndarray:
+    def pick(self, name: str, values: Numbers) -> np.ndarray:
         """Integers of all rows of all examples, one after the other; of padding they may be anything."""
         if not self.is_padded:
             return as_integers(name, values, (int(self.starts[-1]),))
@@ -183,7 +190,7 @@ class Rows:
         return torch.as_tensor(out)
 
 
-def segments(*pairs: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+def segments(*pairs: tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[np.ndarray, np.ndarray]:
     """Starts and sizes of segments, (n, S), from one pair of them per segment."""
     starts, sizes = (np.stack(np.broadcast_arrays(*column), axis=1) for column in zip(*pairs, strict=True))
     return np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(sizes, np.int64)
@@ -203,7 +210,7 @@ class Parts(Potentials):
     Examples
     --------
     >>> import torch
-    >>> from maxmargin.problem import part_sizes
+    >>> from maxmargin.problem import AnyProblem, part_sizes
     >>> from maxmargin.testing import toy_chains
     >>> from maxmargin.torch import Parts, hinge_loss
     >>> problem = toy_chains()
@@ -212,7 +219,7 @@ class Parts(Potentials):
     True
     """
 
-    def __init__(self, problem: Any, potentials: Tensor) -> None:
+    def __init__(self, problem: AnyProblem, potentials: Tensor) -> None:
         check_tensors(potentials=potentials)
         lengths = part_sizes(problem)
         if potentials.numel() != lengths.sum():
@@ -220,7 +227,7 @@ class Parts(Potentials):
         self.given, self.tensors, self.n = problem, (potentials,), len(lengths)
         self.starts, self.sizes = segments((np.cumsum(lengths) - lengths, lengths))
 
-    def problem(self, y: Any, cost: Any, dtype: Any) -> Any:
+    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
         if y is not None or cost is not None:
             raise ValueError("Parts take true outputs and costs from their problem: leave out y and cost.")
         return self.given
@@ -230,16 +237,3 @@ class Parts(Potentials):
 
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         return torch.as_tensor(np.concatenate(rows).astype(np.int64))
-
-
-__all__ = [
-    "NOTHING",
-    "Parts",
-    "Potentials",
-    "Rows",
-    "as_integers",
-    "check_labels",
-    "check_tensors",
-    "checked",
-    "segments",
-]

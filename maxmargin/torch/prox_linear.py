@@ -29,6 +29,7 @@ from maxmargin.solvers.stochastic.casimir import Casimir
 from maxmargin.solvers.stochastic.svrg import SmoothingSolver
 from maxmargin.torch.choice_potentials import Candidates
 from maxmargin.torch.functions import structured_loss
+from maxmargin.torch.potentials import Costs
 from maxmargin.torch.score_map import ScoreMap
 from maxmargin.trace import Trace
 
@@ -124,9 +125,9 @@ class ProxLinear:
         C: float = 1.0,
         *,
         loss: Loss | str = "hinge",
-        cost: Any = None,
+        cost: Costs | None = None,
         is_rowwise: bool = False,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
         verbose: int = 0,
         callback: Callable[[Trace], bool | None] | None = None,
     ) -> Trained:
@@ -261,8 +262,8 @@ class StochasticSubgradient:
         C: float = 1.0,
         *,
         loss: Loss | str = "hinge",
-        cost: Any = None,
-        random_state: Any = None,
+        cost: Costs | None = None,
+        random_state: int | np.random.Generator | None = None,
         verbose: int = 0,
         callback: Callable[[Trace], bool | None] | None = None,
     ) -> Trained:

@@ -21,11 +21,12 @@ from maxmargin.inference import scores_of
 from maxmargin.losses import Loss
 from maxmargin.problem import part_sizes
 from maxmargin.structures.derived.linearized import linearized
+from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.torch.autograd import Batch
 from maxmargin.torch.choice_potentials import Candidates, Matchings
 from maxmargin.torch.functions import structured_loss
 from maxmargin.torch.label_potentials import Chains, Labellings, Trees
-from maxmargin.torch.potentials import NOTHING, Parts, Potentials
+from maxmargin.torch.potentials import Costs, Parts, Potentials
 
 
 class ScoreMap:
@@ -40,7 +41,9 @@ class ScoreMap:
     is_rowwise : whether each row of an input makes potentials of its own, so that derivatives are found row by row
     """
 
-    def __init__(self, module: nn.Module, inputs: Sequence[Any], y: Sequence[Any], cost: Any, is_rowwise: bool) -> None:
+    def __init__(
+        self, module: nn.Module, inputs: Sequence[Any], y: Sequence[Any], cost: Costs | None, is_rowwise: bool
+    ) -> None:
         self.module, self.is_rowwise = module, is_rowwise
         self.inputs = [x if isinstance(x, tuple) else (x,) for x in inputs]
         self.parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
@@ -163,7 +166,7 @@ def _counted(example: Any) -> tuple[int, int]:
     return int(example.sizes.sum()), int(example.sides[0, 0])
 
 
-def join(examples: list[Any], y: Sequence[Any], cost: Any) -> tuple[Any, Any, Any]:
+def join(examples: list[Any], y: Sequence[Any], cost: Costs | None) -> tuple[Any, Any, Any]:
     """Batches of one as one batch: potentials, true outputs and costs."""
     outputs = [torch.as_tensor(np.asarray(output)) for output in y]
     first = examples[0]
