@@ -113,11 +113,10 @@ def oracle_work(problem):
 
 
 @generic
-def places(problem):
-    """Where solvers have each weight of a model, or None if in the model's own order.
+def layout(problem):
+    """How weights lie, a `maxmargin.features.layout.WeightLayout`: some are solved faster in another order.
 
-    Some problems are solved faster with weights in another order, and perhaps more of them, which stay zero. Where it
-    is not implemented, nobody asks for it.
+    Where it is not implemented, solvers have the weights of a model as they are, with the ordinary inner product.
     """
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maxmargin.features import kernel_of
+from maxmargin.features import layout_of
 from maxmargin.losses import NAMED
 from maxmargin.problem import ORACLES
 from maxmargin.runtime import supports
@@ -35,8 +35,8 @@ def all_structures():
     for name in CASES:
         model, X, y, _ = make(name)
         task = model.set_params(solver="sgd")._encode(X[:4], y[:4])
-        has_kernel = kernel_of(task.problem) is not None
-        tasks.setdefault((type(task.problem), has_kernel), (task, []))[1].append(f"`{name}`")
+        is_explicit = layout_of(task.problem).is_explicit
+        tasks.setdefault((type(task.problem), is_explicit), (task, []))[1].append(f"`{name}`")
     return {", ".join(names): task for task, names in tasks.values()}
 
 
@@ -55,7 +55,7 @@ def structures():
 def can_run(solver, loss, task):
     has_oracles = all(supports(ORACLES[name], task.problem) for name in solver.oracles(loss))
     takes_kernel = solver.takes_kernels and loss.smoothing != "l2"  # "auto" is a solver of the dual then
-    takes_features = kernel_of(task.problem) is None or takes_kernel
+    takes_features = layout_of(task.problem).is_explicit or takes_kernel
     return has_oracles and takes_features and (solver.takes_bounds or task.lower is None)
 
 

@@ -14,18 +14,11 @@ from maxmargin.checks import LARGEST, check_cost, check_count, check_positive, s
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.features import as_matrix
-from maxmargin.features.kernel_features import (
-    KINDS,
-    RBF,
-    Kernel,
-    KnownScores,
-    Shape,
-    kernel_features,
-    whole_gram_features,
-)
+from maxmargin.features.kernel_features import KnownScores, kernel_features, whole_gram_features
+from maxmargin.features.kernels import RBF, SHAPES, Kernel, Shape
 from maxmargin.structures.chains.chain_problem import ChainProblem
 
-KERNELS = (*KINDS, "precomputed")
+KERNELS = (*SHAPES, "precomputed")
 NOT_POSITIVE = 1e-5  # of the largest entry: more negative eigenvalues than that are not rounding
 NOT_SYMMETRIC = 1e-5
 MOST_DEGREE = 1000
@@ -178,7 +171,7 @@ def is_shape(shape: Any) -> bool:
     return (
         isinstance(shape, Shape)
         and all(isinstance(number, (int, float)) for number in shape)
-        and shape.kind in KINDS.values()
+        and shape.kind in SHAPES.values()
         and 1 <= shape.degree <= MOST_DEGREE
         and 0 < shape.gamma < np.inf
         and 0 <= shape.coef0 < np.inf
@@ -203,7 +196,7 @@ def make_kernel(kernel: Any, rows: Any, gamma: Any, degree: int, coef0: float) -
         spread = float(rows.mean() * -rows.mean() + rows.multiply(rows).mean()) if sp.issparse(rows) else rows.var()
         spread = float(spread) if gamma == "scale" else 1.0
         gamma = 1.0 / (rows.shape[1] * spread) if spread > 0 else 1.0
-    return Kernel(Shape(KINDS[kernel], float(gamma), float(coef0), int(degree)))
+    return Kernel(Shape(SHAPES[kernel], float(gamma), float(coef0), int(degree)))
 
 
 def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, cache_size: Any) -> None:

@@ -2,7 +2,8 @@
 
 from maxmargin.features.constant import ConstantFeatures
 from maxmargin.features.dense import DenseFeatures
-from maxmargin.features.kernel_features import KernelFeatures, KnownScores, kernel_of
+from maxmargin.features.kernel_features import KernelFeatures, KnownScores
+from maxmargin.features.layout import WeightLayout, join_layouts, layout_of, layout_of_rows
 from maxmargin.features.linear_map import (
     Gram,
     as_matrix,
@@ -31,8 +32,11 @@ __all__ = [
     "Pairs",
     "SparseFeatures",
     "SplitFeatures",
+    "WeightLayout",
     "as_matrix",
-    "kernel_of",
+    "join_layouts",
+    "layout_of",
+    "layout_of_rows",
     "norm_buffer",
     "observed_features",
     "rows_of",

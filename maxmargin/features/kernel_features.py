@@ -13,15 +13,14 @@ features, such as biases, stand beside the kernel: K = k(x, x') + <extra, extra'
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.arrays.views import multiply
+from maxmargin.features.kernels import LINEAR, Kernel, Shape, apply_kernel, squared_lengths
+from maxmargin.features.layout import WeightLayout, keep_complete, lay_out
 from maxmargin.features.linear_map import (
     Gram,
     folded,
@@ -34,72 +33,9 @@ from maxmargin.features.linear_map import (
     squared_sums,
     weight_shape,
 )
-from maxmargin.persist.registry import register
-from maxmargin.runtime.dispatch import helper, implements, loop
+from maxmargin.runtime.dispatch import helper, implements
 
-LINEAR, POLY, RBF = 0, 1, 2
-KINDS = {"linear": LINEAR, "poly": POLY, "rbf": RBF}
 CHUNK = 256  # rows of a Gram matrix that are multiplied at once
-
-
-@register
-class Shape(NamedTuple):
-    """A kernel that is a function of inner products: of <x, x'>, or of distances for `RBF`."""
-
-    kind: int
-    gamma: float
-    coef0: float
-    degree: int
-
-
-@helper
-def apply_kernel(row, square, squares, shape):
-    """Turn the inner products of a row with others into values of the kernel, given their squared norms."""
-    gamma = row.dtype.type(shape.gamma)
-    if shape.kind == RBF:
-        for u in range(row.size):
-            distance = max(square + squares[u] - 2 * row[u], row.dtype.type(0))
-            row[u] = np.exp(-gamma * distance)
-    elif shape.kind == POLY:
-        coef0 = row.dtype.type(shape.coef0)
-        for u in range(row.size):
-            base = gamma * row[u] + coef0
-            power = base
-            for _ in range(shape.degree - 1):
-                power *= base
-            row[u] = power
-
-
-@loop
-def apply_to_rows(products, squares, others, shape):
-    """As `apply_kernel`, for all rows of a matrix."""
-    for t in range(products.shape[0]):
-        apply_kernel(products[t], squares[t], others, shape)
-
-
-@register
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel: a `Shape`, or a function of two matrices that returns the values of all pairs of their rows."""
-
-    shape: Shape | None = None
-    function: Callable[[Any, Any], Any] | None = None
-
-    def __call__(self, rows: Any, others: Any) -> np.ndarray:
-        """The values of all pairs of rows, in the dtype of the rows."""
-        if self.shape is None:
-            assert self.function is not None
-            return np.asarray(self.function(rows, others))
-        products = rows @ others.T
-        products = np.ascontiguousarray(products.toarray() if sp.issparse(products) else products)
-        apply_to_rows(products, squared_lengths(rows), squared_lengths(others), self.shape)
-        return products
-
-
-def squared_lengths(rows: Any) -> np.ndarray:
-    """The squared norm of each row."""
-    squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
-    return np.ascontiguousarray(squares.sum(axis=1), rows.dtype)
 
 
 class KernelFeatures(NamedTuple):
@@ -177,13 +113,7 @@ def gram_of(blocks: list[np.ndarray]) -> Gram:
     return Gram(np.concatenate([folded(block.astype(np.float64)) for block in blocks]), np.cumsum(sizes) - sizes)
 
 
-def kernel_of(problem: Any) -> KernelFeatures | None:
-    """The features of a problem, whose weights come first, if they are those of a kernel."""
-    features = getattr(problem, "features", None)
-    return features if isinstance(features, KernelFeatures) else None
-
-
-# --- in kernels -----------------------------------------------------------------------------------------------------
+# --- in loops -------------------------------------------------------------------------------------------------------
 
 
 @implements(weight_shape, KernelFeatures)
@@ -309,19 +239,38 @@ def _release(features: KernelFeatures, unused: np.ndarray) -> None:
     features.slot[unused] = -1
 
 
-def inner_product(features: KernelFeatures, a: np.ndarray, b: np.ndarray) -> float:
-    """<W, W'> of two weights, in float64."""
-    cut = 2 * features.n_labels * len(features.slot)
-    coefficients, scores = tables(features, a)[0], tables(features, b)[1]
-    linear = np.dot(a[cut:].astype(np.float64), b[cut:].astype(np.float64))
-    return float(np.einsum("lt,lt->", coefficients, scores, dtype=np.float64) + linear)
+class KernelLayout(WeightLayout):
+    """Coefficients, which are the weights of a model, and then the scores that they give to the training rows."""
+
+    is_explicit = False
+
+    def __init__(self, features: KernelFeatures) -> None:
+        n_coefficients = features.n_labels * len(features.slot)
+        super().__init__(2 * n_coefficients, np.arange(n_coefficients, dtype=np.uint32))
+        self.features = features
+
+    def complete(self, w: np.ndarray) -> None:
+        complete(self.features, w)
+
+    def inner(self, a: np.ndarray, b: np.ndarray) -> float:
+        coefficients, scores = tables(self.features, a)[0], tables(self.features, b)[1]
+        return float(np.einsum("lt,lt->", coefficients, scores, dtype=np.float64))
+
+    def squared_length(self, w: np.ndarray) -> float:
+        """As that of other weights, rounded up by what the scores may be rounded by."""
+        coefficients, scores = tables(self.features, w)
+        rounding = float(np.finfo(w.dtype).eps) * float(np.einsum("lt,lt->", np.abs(coefficients), np.abs(scores)))
+        return max(self.inner(w, w), 0.0) + rounding
 
 
-def squared_length(features: KernelFeatures, w: np.ndarray) -> float:
-    """||W||^2 in float64, rounded up by what the scores may be rounded by."""
-    coefficients, scores = tables(features, w)
-    rounding = float(np.finfo(w.dtype).eps) * float(np.einsum("lt,lt->", np.abs(coefficients), np.abs(scores)))
-    return max(inner_product(features, w, w), 0.0) + rounding
+@implements(lay_out, KernelFeatures)
+def lay_out_kernel(features, n_features, n_labels):
+    return KernelLayout(features)
+
+
+@implements(keep_complete, KernelFeatures)
+def follow_coefficients(features):
+    return features._replace(follows=True)
 
 
 class KnownScores(NamedTuple):

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from maxmargin.arrays.blocks import places_in, starts_of
 from maxmargin.arrays.lanes import BLOCK, LANES, as_precise, fetch, fma, store, times, without_first
 from maxmargin.arrays.views import matrix
+from maxmargin.features.layout import WeightLayout, lay_out
 from maxmargin.features.linear_map import (
     Gram,
     as_matrix,
@@ -112,6 +113,11 @@ def table_and_column(features, n_features, n_labels):
 
 
 implements(squared_sums, SplitFeatures)(squared_sums_of_rows)
+
+
+@implements(lay_out, SplitFeatures)
+def lay_out_pairs(features, n_features, n_labels):
+    return WeightLayout(features.is_observed.size + features.labels.size, features.place)
 
 
 @implements(as_matrix, SplitFeatures)

@@ -15,7 +15,6 @@ from maxmargin import (
     KernelChainSVM,
     regularization_path,
 )
-from maxmargin.features import kernel_of
 from maxmargin.losses import NAMED
 from maxmargin.solvers import all_solvers
 from tests import naive
@@ -263,5 +262,5 @@ def test_bad_data(tiny):
 
 def test_every_value_of_the_gram_matrix_is_in_the_dtype(tiny):
     for dtype in ("float32", "float64"):
-        features = kernel_of(KernelChainSVM(dtype=dtype)._encode(*tiny).problem)
+        features = KernelChainSVM(dtype=dtype)._encode(*tiny).problem.features
         assert features.kept.dtype == features.rows.dtype == features.room.dtype == dtype

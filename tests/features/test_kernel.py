@@ -6,17 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
-from maxmargin.features.kernel_features import (
-    KINDS,
-    Kernel,
-    Shape,
-    complete,
-    inner_product,
-    kernel_features,
-    squared_length,
-    tables,
-    whole_gram_features,
-)
+from maxmargin.features import WeightLayout, join_layouts, layout_of_rows
+from maxmargin.features.kernel_features import complete, kernel_features, tables, whole_gram_features
+from maxmargin.features.kernels import SHAPES, Kernel, Shape
 from maxmargin.features.linear_map import rows_of, score_rows, spread_rows, squared_norm_rows, squared_sums
 from maxmargin.runtime import loop
 
@@ -38,7 +30,7 @@ def small(name="rbf", n_kept=12, n_extra=2, dtype=np.float64):
     """Features of twelve rows in four examples, and their whole Gram matrix."""
     rng = np.random.default_rng(0)
     rows, extra = rng.normal(size=(12, 3)).astype(dtype), rng.integers(0, 2, (12, n_extra)).astype(dtype)
-    features = kernel_features(rows, extra, OFFSETS, 2, Shape(KINDS[name], 0.5, 1.5, 3), n_kept)
+    features = kernel_features(rows, extra, OFFSETS, 2, Shape(SHAPES[name], 0.5, 1.5, 3), n_kept)
     return features, NAMED[name](rows.astype(float), rows.astype(float)) + extra @ extra.T
 
 
@@ -47,7 +39,7 @@ def small(name="rbf", n_kept=12, n_extra=2, dtype=np.float64):
 def test_values_are_those_of_scikit_learn(name, dtype):
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(4, 3)).astype(dtype), rng.normal(size=(5, 3)).astype(dtype)
-    values = Kernel(Shape(KINDS[name], 0.5, 1.5, 3))(x, z)
+    values = Kernel(Shape(SHAPES[name], 0.5, 1.5, 3))(x, z)
     assert values.dtype == dtype
     assert np.allclose(values, NAMED[name](x, z), rtol=1e-4 if dtype == np.float32 else 1e-12)
 
@@ -102,11 +94,18 @@ def test_inner_products_and_norms():
     features, gram = small()
     rng = np.random.default_rng(2)
     a, b = rng.normal(size=(2, 52))
-    complete(features, a)
-    complete(features, b)
+    layout = join_layouts(layout_of_rows(features, 12, 2), WeightLayout(4))
+    layout.complete(a)
+    layout.complete(b)
     expected = np.sum(tables(features, a)[0] @ gram * tables(features, b)[0]) + a[48:] @ b[48:]
-    assert np.isclose(inner_product(features, a, b), expected)
-    assert 0 <= squared_length(features, a) - inner_product(features, a, a) < 1e-12
+    assert np.isclose(layout.inner(a, b), expected)
+    assert 0 <= layout.squared_length(a) - layout.inner(a, a) < 1e-12
+    model = layout.to_model(a)
+    assert np.array_equal(model, np.append(a[:24], a[48:]))
+    again = layout.to_solver(model)
+    layout.complete(again)
+    assert np.array_equal(again, a)
+    assert not layout.is_explicit
     delta = rng.normal(size=(4, 2))
     norm = squared_norm_rows(features, 2, 4, 8, delta, np.zeros(0))
     assert np.isclose(norm, np.sum(gram[4:8, 4:8] * (delta @ delta.T)))

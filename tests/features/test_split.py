@@ -5,11 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import ChainCRF, ChainSVM, regularization_path
-from maxmargin.features import SplitFeatures, observed, split, with_gram
+from maxmargin.features import SplitFeatures, layout_of, observed, split, with_gram
 from maxmargin.problem import (
     new_weights,
     part_sizes,
-    places,
     scores,
     spread,
     squared_diameters,
@@ -40,14 +39,17 @@ def test_the_same_map(n_labels, binary, dtype, monkeypatch):
     monkeypatch.setattr(observed, "ROWS", 25)
     monkeypatch.setattr(split, "ENTRIES", 40)
     other = model._encode(*data).problem
-    assert places(problem) is None
+    assert layout_of(problem).place is None
     assert isinstance(other.features, SplitFeatures)
-    place = places(other)
+    layout = layout_of(other)
+    place = layout.place
     assert len(np.unique(place)) == len(place) == new_weights(problem).size
     rng = np.random.default_rng(1)
     w = rng.normal(size=len(place)).astype(dtype)
-    moved = np.zeros_like(new_weights(other))
-    moved[place] = w
+    moved = layout.to_solver(w)
+    assert moved.dtype == new_weights(other).dtype
+    assert moved.shape == new_weights(other).shape
+    assert np.array_equal(layout.to_model(moved), w)
     eps = np.finfo(dtype).eps
     callers = Caller(problem), Caller(other)
     spreads = np.zeros_like(w), np.zeros_like(moved)

@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import in_precision
-from maxmargin.features import DenseFeatures, kernel_of
+from maxmargin.features import DenseFeatures, layout_of
 from maxmargin.features.kernel_features import complete, tables
 from maxmargin.features.linear_map import Gram
 from maxmargin.problem import IMPOSSIBLE, n_examples, new_weights, part_sizes
@@ -154,9 +154,9 @@ def most_of_relaxed(w, problem, C, weight, loss):
 
 def explicit(problem, *models):
     """A problem of linear features and the weights of models that were trained on it; kernels are factored."""
-    features = kernel_of(problem)
-    if features is None:
+    if layout_of(problem).is_explicit:
         return problem, [model._w for model in models]
+    features = problem.features
     n, n_labels = len(features.slot), features.n_labels
     values, vectors = np.linalg.eigh(whole_gram(features))
     rows = vectors * np.sqrt(np.maximum(values, 0))

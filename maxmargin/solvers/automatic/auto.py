@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin.features.kernel_features import kernel_of
+from maxmargin.features.layout import layout_of
 from maxmargin.losses import Loss, SquaredLoss, find_loss
 from maxmargin.problem import block_oracle, oracle_work
 from maxmargin.runtime.dispatch import supports
@@ -62,7 +62,7 @@ class Auto(Solver):
         if isinstance(loss, SquaredLoss):
             return OneSlack().solve(problem, C, sample_weight, **options)
         if loss.is_smooth:
-            solver = SmoothAuto() if kernel_of(problem) is None else ExponentiatedGradient()
+            solver = SmoothAuto() if layout_of(problem).is_explicit else ExponentiatedGradient()
             return solver.solve(problem, C, sample_weight, **options)
         return super().solve(problem, C, sample_weight, **options)
 

@@ -51,7 +51,7 @@ class FrankWolfe(Solver):
         objective, found = run.objective, state.found
         vertex = -found.gradient / objective.regularization
         direction = vertex - objective.at(run.dual.means)[0]
-        curvature = objective.regularization * objective.inner(direction, direction)
+        curvature = objective.regularization * objective.layout.inner(direction, direction)
         slope = max(float(found.gaps.sum()), 0.0)
         gamma = slope / curvature if slope < curvature else 1.0
         objective.runner.run(mix, run.dual.means, state.outputs, gamma)

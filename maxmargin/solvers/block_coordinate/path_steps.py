@@ -208,7 +208,7 @@ class PathFollower:
     ) -> Breakpoint:
         """A breakpoint, with the dual value of its dual point."""
         v, dual = self.at(regularization).at(point)
-        norm = regularization / 2 * self.objective.squared_length(w)
+        norm = regularization / 2 * self.objective.layout.squared_length(w)
         seconds = time.perf_counter() - began
         return Breakpoint(regularization, w, primal, dual, norm, passes, oracle_calls, seconds, status, point, v)
 

@@ -200,12 +200,12 @@ class Smoothed:
         J_level falls as level rises, to a limit that tells whether there is a level for the given weights.
         """
         center = self.uniform.v
-        limit = self.dual_value(self.uniform) + self.strength / 2 * self.objective.squared_length(w - center)
+        limit = self.dual_value(self.uniform) + self.strength / 2 * self.objective.layout.squared_length(w - center)
         for at in [w, center] if limit < 0 else [center]:
             level = first
             while True:
                 beta, value, rounding = self._attain(at, level)
-                square = self.strength * self.objective.inner(beta.v, beta.v)
+                square = self.strength * self.objective.layout.inner(beta.v, beta.v)
                 share = min(1.0, beta.cost / square) if square > 0 else 1.0
                 alpha = Means(share * beta.v, share * beta.cost)
                 point = Point(level, at, alpha, beta, value <= self.dual_value(alpha) + rounding)

@@ -143,8 +143,8 @@ class BatchState:
             eta = self.eta
             tried = attain_gibbs(run, (1 - eta * t) * point.W + eta * point.v, (1 - eta * t) * point.c + eta)
             change, cost = tried.v - point.v, tried.cost - point.cost
-            a = (1 - t * point.c) * cost - strength * self.objective.inner(point.v - t * point.W, change)
-            bend = t * a + strength * self.objective.inner(change, change) / eta
+            a = (1 - t * point.c) * cost - strength * self.objective.layout.inner(point.v - t * point.W, change)
+            bend = t * a + strength * self.objective.layout.inner(change, change) / eta
             best = a / bend if bend > 0 else 2 * eta
             if self._value(tried) >= self._value(point):
                 self.point, self.eta = tried, min(max(RELAXED * best, eta / 2), 2 * eta)
@@ -207,7 +207,7 @@ class BlockState:
         """
         self.objective.runner.run(place, self.point, self.objective.loss, self.w, scale, pull)
         v, dual, _ = self.rebuild()
-        norm = 0.5 * self.objective.regularization * self.objective.squared_length(v)
+        norm = 0.5 * self.objective.regularization * self.objective.layout.squared_length(v)
         return dual + norm, norm
 
     def make_pass(self, solver: ExponentiatedGradient) -> None:
@@ -245,7 +245,7 @@ class BlockState:
         costs, entropies = np.zeros((2, objective.n))
         arguments = self.point.potentials, objective.weight, objective.regularization, costs, entropies
         v = objective.runner.accumulate(assemble_gibbs, *arguments)
-        objective.complete(v)
+        objective.layout.complete(v)
         self.run.count(calls=objective.n)
         self.w[:] = v
         gain = float(costs.sum()) * objective.loss.margin + self.t * float(objective.weight @ entropies)

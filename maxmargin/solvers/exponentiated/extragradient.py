@@ -114,7 +114,7 @@ class Saddle:
     def step(self) -> None:
         """The first step that is short enough, halved from the last one on."""
         shortest = SHORTEST * self.eta
-        inner, length = self.run.objective.inner, self.run.objective.squared_length
+        inner, length = self.run.objective.layout.inner, self.run.objective.layout.squared_length
         while not self.run.must_stop:
             middle, u = self._moved(self.w, self.alpha.v)
             w, alpha = self._moved(middle, u.v)
@@ -136,7 +136,7 @@ class Saddle:
 
     def _divergence(self, p: Gibbs, q: Gibbs) -> float:
         """KL(p || q)."""
-        rise = (p.c - q.c) * p.cost - self.strength * self.run.objective.inner(p.W - q.W, p.v)
+        rise = (p.c - q.c) * p.cost - self.strength * self.run.objective.layout.inner(p.W - q.W, p.v)
         return max(rise - p.log_z + q.log_z, 0.0)
 
     def average(self) -> tuple[np.ndarray, float, float]:

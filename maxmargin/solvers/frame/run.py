@@ -317,7 +317,7 @@ class Run:
         if start.shape != self.w.shape or not np.isfinite(start).all():
             raise ValueError(f"start must hold {self.w.size} finite weights, or be a dual point of this problem.")
         start = project(start, self.objective.bounds)
-        self.objective.complete(start)  # of a model of other features, the scores would be false
+        self.objective.layout.complete(start)  # of a model of other features, the scores would be false
         return start
 
     def status(self, is_optimal: bool) -> Status:

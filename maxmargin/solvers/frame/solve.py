@@ -203,7 +203,7 @@ class Solver:
             raise ValueError(f"{name} needs regularization: C must be finite.")
         if not self.takes_bounds and objective.bounds.which.size:
             raise ValueError(f"{name} takes no bounds of the weights.")
-        if objective.kernel is not None and not self.takes_kernels:
+        if not objective.layout.is_explicit and not self.takes_kernels:
             raise ValueError(
                 f"{name} takes no kernels: use BCFW, ExcessiveGap or another solver of the dual, such as "
                 "ExponentiatedGradient for the log loss."

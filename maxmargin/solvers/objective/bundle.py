@@ -48,7 +48,7 @@ class Bundle:
         if len(self.points) > self.limit:
             self._merge()
         self.points.append(gradient / -self.strength)
-        row = self.strength * np.array([self.objective.inner(v, self.points[-1]) for v in self.points])
+        row = self.strength * np.array([self.objective.layout.inner(v, self.points[-1]) for v in self.points])
         self.H = np.block([[self.H, row[:-1, None]], [row]])
         self.largest = max(self.largest, float(row[-1]))
         self.gain, self.alpha = np.append(self.gain, gain), np.append(self.alpha, 0.0)

@@ -33,7 +33,7 @@ import numpy as np
 from maxmargin.arrays.blocks import Blocks, new_blocks
 from maxmargin.checks import as_sample_weight, check_positive, check_share
 from maxmargin.execution.runner import Runner
-from maxmargin.features.kernel_features import complete, inner_product, kernel_of, squared_length
+from maxmargin.features.layout import layout_of, with_complete_steps
 from maxmargin.losses import NAMED, BoundedLoss, ExpLoss, Loss, SquaredLoss, TopKLoss, attained_on
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import new_weights, prepared
@@ -120,12 +120,11 @@ class Objective:
         self.n_jobs = n_jobs
         self.runner = Runner(problem, n_jobs, loss.n_best)
         self.problem = self.runner.problem  # for steps on single examples
-        self.kernel = kernel_of(self.problem.problem)
-        if self.kernel is not None:
-            followed = self.problem.problem._replace(features=self.kernel._replace(follows=True))
-            self.problem = self.problem.sibling(followed)
+        self.layout = layout_of(self.problem.problem)
+        if not self.layout.is_explicit:
+            self.problem = self.problem.sibling(with_complete_steps(self.problem.problem))
         self.n = self.runner.n
-        self.n_weights = new_weights(problem).size
+        self.n_weights = self.layout.n_solved
         self.regularization = (1 - l1_ratio) / (self.n * C)
         self.l1 = l1_ratio / (self.n * C)  # a term of its own, in solvers that know of it
         self.bounds = make_bounds(lower, upper, new_weights(problem))
@@ -185,39 +184,24 @@ class Objective:
         costs, (means, sets, _) = np.zeros(self.n), as_point(point)
         arguments = means, sets, self.runner.part_sizes, self.weight, self.regularization, costs
         v = self.runner.accumulate(assemble, *arguments)
-        self.complete(v)
+        self.layout.complete(v)
         return v, float(costs.sum()) / self.n
-
-    def complete(self, v: np.ndarray) -> None:
-        """Fill in what sums over examples leave out of weights, where features are those of a kernel."""
-        if self.kernel is not None:
-            complete(self.kernel, v)
-
-    def inner(self, a: np.ndarray, b: np.ndarray) -> float:
-        """The inner product of two weights in float64."""
-        return float(np.dot(a, b)) if self.kernel is None else inner_product(self.kernel, a, b)
-
-    def squared_length(self, w: np.ndarray) -> float:
-        """||w||^2 in float64; rounded up, where features are those of a kernel."""
-        if self.kernel is None:
-            return float(np.sum(np.square(w, dtype=np.float64)))
-        return squared_length(self.kernel, w)
 
     def in_dtype(self, w: np.ndarray) -> np.ndarray:
         """Weights in the dtype of the problem."""
         rounded = w.astype(self.runner.dtype, copy=False)
         if rounded is not w:
-            self.complete(rounded)  # by what the coefficients have become
+            self.layout.complete(rounded)  # by what the coefficients have become
         return rounded
 
     def primal(self, w: np.ndarray, loss: float) -> float:
         """F(w), given its loss term."""
-        return 0.5 * self.regularization * self.squared_length(w) + float(loss)
+        return 0.5 * self.regularization * self.layout.squared_length(w) + float(loss)
 
     def dual_value(self, gain: float, v: np.ndarray) -> float:
         """D(mu), given w(mu) before its projection and the mean of <cost, mu> + entropy(mu)."""
         w = project(v, self.bounds)
-        return gain - self.regularization * (0.5 * self.squared_length(w) + dual_term(v, self.bounds))
+        return gain - self.regularization * (0.5 * self.layout.squared_length(w) + dual_term(v, self.bounds))
 
     def evaluate(
         self,
@@ -247,7 +231,7 @@ class Objective:
         size = self.n_weights if with_gradient else 0
         gradient = self.runner.accumulate(loss_pass, *arguments, size=size)
         if with_gradient:
-            self.complete(gradient)
+            self.layout.complete(gradient)
         averages = self.weight @ values[:, :IS_WRONG] / self.n
         n_inexact, n_wrong, n_beyond_reach = np.count_nonzero(values[:, SLACK:], axis=0)
         if n_beyond_reach:
@@ -255,8 +239,8 @@ class Objective:
         *_, eps, unit, _, _ = arguments
         rounding = eps * self._root_sum_of_squares(values[:, SIZE] + unit * values[:, N_FACTORS]) / self.n
         shift = rounding
-        if with_gradient and w.dtype == np.float32 and self.kernel is None and not n_beyond_reach:
-            precise = self.inner(w, gradient) + averages[COST] + averages[ENTROPY] + averages[SLACK]
+        if with_gradient and w.dtype == np.float32 and self.layout.is_explicit and not n_beyond_reach:
+            precise = self.layout.inner(w, gradient) + averages[COST] + averages[ENTROPY] + averages[SLACK]
             shift += max(precise, 0.0) - averages[LOSS]
         return Evaluation(
             value=self.primal(w, averages[LOSS] + shift),

@@ -21,7 +21,8 @@ from maxmargin.arrays.vectors import copy_into
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import (
-    SplitFeatures,
+    join_layouts,
+    layout_of_rows,
     norm_buffer,
     rows_of,
     score_rows,
@@ -114,14 +115,11 @@ def chain_squared_diameters(problem):
     return 2 * (emissions + squared_sums(problem.transitions, n_transitions))
 
 
-@implements(generics.places, ChainProblem)
-def chain_places(problem):
-    if not isinstance(problem.features, SplitFeatures):
-        return None
+@implements(generics.layout, ChainProblem)
+def chain_layout(problem):
     n_labels = problem.penalty.shape[0]
-    n_transitions = math.prod(weight_shape(problem.transitions, 1, n_labels**2))
-    after, _ = weight_shape(problem.features, problem.n_features, n_labels)
-    return np.concatenate([problem.features.place, after + np.arange(n_transitions, dtype=np.uint32)])
+    emissions = layout_of_rows(problem.features, problem.n_features, n_labels)
+    return join_layouts(emissions, layout_of_rows(problem.transitions, 1, n_labels**2))
 
 
 @implements(generics.prepared, ChainProblem)

@@ -20,11 +20,11 @@ from maxmargin.arrays.blocks import places_in
 from maxmargin.arrays.vectors import copy_into
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
+from maxmargin.features import layout_of
 from maxmargin.problem import (
     add_output,
     new_weights,
     part_sizes,
-    places,
     score_output,
     scores,
     spread,
@@ -32,7 +32,7 @@ from maxmargin.problem import (
     true_outputs,
     workspace,
 )
-from maxmargin.runtime.dispatch import helper, implements, supports
+from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.derived.counted_dp import CountTables, best_product, count_scores, decode_count
 from maxmargin.structures.trees.tree_dp import Forest
@@ -148,9 +148,9 @@ def rescaled_part_sizes(problem):
     return part_sizes(problem.base) + 1
 
 
-@implements(generics.places, RescaledProblem)
-def rescaled_places(problem):
-    return places(problem.base) if supports(places, problem.base) else None
+@implements(generics.layout, RescaledProblem)
+def rescaled_layout(problem):
+    return layout_of(problem.base)
 
 
 def highest_costs(problem):
