@@ -212,7 +212,7 @@ def measure_speed(n: int, side: int, ties: str, n_updates: float) -> dict[str, f
 
     problem = potts_grids(n, side, 0, ties)
     relaxed = Relaxation(Objective(problem, 0.1, loss=RelaxedLoss()))
-    sets = find_neighborhoods(problem)
+    sets = find_neighborhoods(problem.graphs)
     passes = max(1, round(n_updates / relaxed.n_cliques))
     rng, rho = np.random.default_rng(0), 1.0
     mu, xi = relaxed.uniform(), np.zeros(relaxed.n_multipliers)
@@ -220,10 +220,10 @@ def measure_speed(n: int, side: int, ties: str, n_updates: float) -> dict[str, f
     best = np.inf
     for count in (1, passes, passes, passes):  # the first compiles
         visits = np.concatenate([rng.permutation(len(sets.starts) - 1) for _ in range(count)])
-        fixed = sets, relaxed.strength, rho, relaxed.curvature(rho), PROX, 1, relaxed.scratch
+        fixed = sets, relaxed.n_lambda, rho, relaxed.curvature(rho), relaxed.scratch, PROX, 1
         arguments = *fixed, visits, np.full(visits.size, 2), found.w, mu, xi - found.residual / rho, xi
         began = time.process_time()
-        ascend(relaxed.problem, relaxed.layout, *arguments)
+        ascend(relaxed.problem, relaxed.terms, *arguments)
         best = min(best, (time.process_time() - began) / count) if count == passes else best
         found = relaxed.report(mu, xi, rho)
     IDAL().solve(problem, 0.1, max_passes=1)
@@ -251,11 +251,11 @@ def compare_entropies(n_states: int, C: float) -> list[list[Any]]:
         result = IDAL().solve(train, C, loss=loss, tol=0.01, max_passes=1000, random_state=0)
         took = time.process_time() - began
         means, _ = known_marginals(loopy, result.w)
-        at = test.nodes.part + np.repeat(means.starts[:-1], np.diff(test.nodes.starts))
+        at = test.graphs.nodes.part + np.repeat(means.starts[:-1], np.diff(test.graphs.nodes.starts))
         marginals = means.values[at[:, np.newaxis] + np.arange(n_states)]
         found = best_outputs(loopy, result.w).values, marginals.argmax(axis=1)
-        accuracies = [f"{np.mean(labels == test.labels):.1%}" for labels in found]
-        brier = np.mean(np.sum((marginals - np.eye(n_states)[test.labels]) ** 2, axis=1))
+        accuracies = [f"{np.mean(labels == test.graphs.labels):.1%}" for labels in found]
+        brier = np.mean(np.sum((marginals - np.eye(n_states)[test.graphs.labels]) ** 2, axis=1))
         rows.append([f"{entropy}, C = {C:g}", result.trace.passes[-1], took, *accuracies, brier])
     return rows
 

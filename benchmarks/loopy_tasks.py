@@ -11,7 +11,7 @@ from maxmargin.datasets import load_emotions, load_mulan, load_scene
 from maxmargin.features import DenseFeatures
 from maxmargin.features.linear_map import Gram
 from maxmargin.structures.graphs.cliques import Cliques, EdgeType
-from maxmargin.structures.graphs.graph_problem import PairwiseProblem, make_pairwise
+from maxmargin.structures.graphs.graph_problem import GraphProblem, make_graph_problem
 from maxmargin.vision import grid_edges, superpixel_graph
 
 N_STATES, SIDE = 5, 10
@@ -24,8 +24,8 @@ ROUNDS = 20  # of the messages of a prediction
 class Task(NamedTuple):
     """Graphs to train and to test on, and the constants of the paper: lambda is 1 / C, gamma the temperature."""
 
-    train: PairwiseProblem
-    test: PairwiseProblem
+    train: GraphProblem
+    test: GraphProblem
     C: float
     rho: float
     temperature: float
@@ -48,7 +48,7 @@ def dense(rows: np.ndarray) -> DenseFeatures:
     return DenseFeatures(np.ascontiguousarray(rows, float), Gram(np.zeros(0), np.zeros(1, np.int64)))
 
 
-def potts_grids(n: int, side: int, seed: int, ties: str = "full", n_states: int = N_STATES) -> PairwiseProblem:
+def potts_grids(n: int, side: int, seed: int, ties: str = "full", n_states: int = N_STATES) -> GraphProblem:
     """Labels of a Potts model by Gibbs sampling, and for each x and x^2 of a Gaussian around its centre."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(n_states, size=(n, side, side))
@@ -60,7 +60,7 @@ def potts_grids(n: int, side: int, seed: int, ties: str = "full", n_states: int 
         labels = np.where(is_even == (sweep % 2 == 0), drawn, labels)
     x = (labels - n_states / 2 + rng.normal(size=labels.shape)).ravel()
     edges = grid_edges(side, side)
-    return make_pairwise(
+    return make_graph_problem(
         dense(np.stack([x, x**2], axis=1)),
         dense(np.ones((1, 1))),
         (2, 1),
@@ -75,7 +75,7 @@ def potts_grids(n: int, side: int, seed: int, ties: str = "full", n_states: int 
     )
 
 
-def superpixels(folder: Path, half: int, n: int) -> PairwiseProblem:
+def superpixels(folder: Path, half: int, n: int) -> GraphProblem:
     """Every second image of MSRC, from the first or the second: superpixels that are not all void."""
     from skimage.io import imread
 
@@ -93,7 +93,7 @@ def superpixels(folder: Path, half: int, n: int) -> PairwiseProblem:
         nodes = np.hstack([graph.nodes[kept], np.ones((len(labels), 1))])
         graphs.append((nodes, place[graph.edges[inside]], graph.edge_features[inside][:, :2], labels))
     rows, ends, edge_rows, labels = zip(*graphs, strict=True)
-    return make_pairwise(
+    return make_graph_problem(
         dense(np.concatenate(rows)),
         dense(np.concatenate(edge_rows)),
         (rows[0].shape[1], edge_rows[0].shape[1]),
@@ -110,11 +110,11 @@ def starts_of(blocks: Any) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
 
 
-def label_sets(X: np.ndarray, Y: np.ndarray) -> PairwiseProblem:
+def label_sets(X: np.ndarray, Y: np.ndarray) -> GraphProblem:
     """A node of two states for each label and an edge for each pair, each with weights of its own."""
     n, size = Y.shape
     pairs = np.stack(np.triu_indices(size, 1), axis=1)
-    return make_pairwise(
+    return make_graph_problem(
         dense(np.hstack([X, np.ones((n, 1))])),
         dense(np.ones((1, 1))),
         (X.shape[1] + 1, 1),
@@ -132,12 +132,12 @@ def label_sets(X: np.ndarray, Y: np.ndarray) -> PairwiseProblem:
     )
 
 
-def accuracy(problem: PairwiseProblem, w: np.ndarray) -> float:
+def accuracy(problem: GraphProblem, w: np.ndarray) -> float:
     """The share of right labels by messages of max-product, all nodes of which have as many states."""
-    k = int(problem.nodes.n_parts[0])
-    nodes, tables = scores_of(problem.nodes, w), scores_of(problem.edges, w).reshape(-1, k, k)
-    graph = np.repeat(problem.nodes.starts[:-1], np.diff(problem.edges.starts))
-    first, second = (problem.ends + graph[:, np.newaxis]).T
+    k = int(problem.graphs.nodes.n_parts[0])
+    nodes, tables = scores_of(problem.graphs.nodes, w), scores_of(problem.graphs.edges, w).reshape(-1, k, k)
+    graph = np.repeat(problem.graphs.nodes.starts[:-1], np.diff(problem.graphs.edges.starts))
+    first, second = (problem.graphs.ends + graph[:, np.newaxis]).T
     to_first, to_second = np.zeros((2, len(first), k))
     for _ in range(ROUNDS):
         beliefs = nodes.copy()
@@ -151,15 +151,15 @@ def accuracy(problem: PairwiseProblem, w: np.ndarray) -> float:
             0.5 * old + 0.5 * (found - found.max(axis=1, keepdims=True))
             for old, found in zip((to_first, to_second), new, strict=True)
         )
-    return float(np.mean(beliefs.argmax(axis=1) == problem.labels))
+    return float(np.mean(beliefs.argmax(axis=1) == problem.graphs.labels))
 
 
 def scores_of(cliques: Cliques, w: np.ndarray) -> np.ndarray:
     """The scores of the parts of all cliques, all of which have as many."""
-    scores = np.zeros((len(cliques.kind), int(cliques.n_parts[0])))
+    scores = np.zeros((len(cliques.type), int(cliques.n_parts[0])))
     width = cliques.n_features
     for kind, size in enumerate(cliques.n_parts):
-        mine = cliques.kind == kind
+        mine = cliques.type == kind
         column = cliques.column[cliques.first[kind] : cliques.first[kind] + size]
         weights = w[cliques.weight[kind] : cliques.weight[kind + 1]].reshape(-1, width)
         found = cliques.features.rows[cliques.row[mine]] @ weights.T

@@ -1,4 +1,4 @@
-"""Graphs with features to a `PairwiseProblem`. Every check of the user's graphs is here."""
+"""Graphs with features to a problem of `structures.graphs`. Every check of the user's graphs is here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from maxmargin.encode.inputs.example_checks import (
 )
 from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
-from maxmargin.structures.graphs.graph_problem import make_pairwise
+from maxmargin.structures.graphs.graph_problem import make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
 
 
@@ -155,8 +155,9 @@ class GraphEncoder(LabellingEncoder):
         problem = self.assemble(typed, np.zeros(nodes.starts[-1], int), weights)
         if y is None:
             return problem
-        codes = self.truth(y, nodes, "graph")
-        return problem._replace(labels=np.where(codes < 0, -1, self.state[problem.nodes.kind, codes]).astype(np.int32))
+        codes, graphs = self.truth(y, nodes, "graph"), problem.graphs
+        labels = np.where(codes < 0, -1, self.state[graphs.nodes.type, codes]).astype(np.int32)
+        return problem._replace(graphs=graphs._replace(labels=labels))
 
     def assemble(self, typed: Typed, labels: np.ndarray, cost: np.ndarray) -> Any:
         """Put checked graphs, states of all nodes and costs of their wrong ones together."""
@@ -170,7 +171,7 @@ class GraphEncoder(LabellingEncoder):
         rows = edges._replace(matrix=edges.matrix if self.n_edge_features_in else np.ones((1, 1)))
         if self.has_bias and self.n_edge_features_in:
             rows = append_constant(rows)
-        problem = make_pairwise(
+        problem = make_graph_problem(
             row_features(nodes, self.dtype),
             row_features(rows, self.dtype),
             (nodes.matrix.shape[1], rows.matrix.shape[1]),
@@ -210,8 +211,8 @@ class GraphEncoder(LabellingEncoder):
         return numbers
 
     def layout(self, problem: Any) -> tuple[Any, ...]:
-        nodes, edges = problem.nodes, problem.edges
-        return nodes.starts, nodes.kind, edges.starts, edges.kind, problem.ends
+        nodes, edges = problem.graphs.nodes, problem.graphs.edges
+        return nodes.starts, nodes.type, edges.starts, edges.type, problem.graphs.ends
 
     def names(self, w: np.ndarray) -> Bunch:
         counts = (self.state.max(axis=1) + 1).tolist()
@@ -235,27 +236,27 @@ class GraphEncoder(LabellingEncoder):
         return named
 
     def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return outputs.values == problem.labels, np.diff(problem.nodes.starts)
+        return outputs.values == problem.graphs.labels, np.diff(problem.graphs.nodes.starts)
 
     def importance(self, problem: Any) -> np.ndarray:
-        return problem.cost.astype(np.float64)
+        return problem.graphs.cost.astype(np.float64)
 
     def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
-        kinds = problem.nodes.kind[problem.nodes.starts[i] : problem.nodes.starts[i + 1]]
-        return self._labels(kinds, rows)
+        nodes = problem.graphs.nodes
+        return self._labels(nodes.type[nodes.starts[i] : nodes.starts[i + 1]], rows)
 
     def decode_all(self, problem: Any, outputs: Blocks) -> list[np.ndarray]:
-        return np.split(self._labels(problem.nodes.kind, outputs.values), outputs.starts[1:-1])
+        return np.split(self._labels(problem.graphs.nodes.type, outputs.values), outputs.starts[1:-1])
 
-    def _labels(self, kinds: np.ndarray, states: np.ndarray) -> np.ndarray:
+    def _labels(self, node_types: np.ndarray, states: np.ndarray) -> np.ndarray:
         """The labels of states of nodes of some types: the classes that a type has are sorted as its states are."""
         order = np.argsort(self.state < 0, axis=1, kind="stable")
-        return self.classes[order[kinds, states]]
+        return self.classes[order[node_types, states]]
 
     def arrange(self, problem: Any, parts: Blocks, missing: float = 0.0) -> list[np.ndarray]:
         """Tables (V_i, L) of numbers of nodes and labels, with `missing` for labels that a type does not have."""
-        nodes = problem.nodes
-        state = self.state[nodes.kind]
+        nodes = problem.graphs.nodes
+        state = self.state[nodes.type]
         at = nodes.part + np.repeat(parts.starts[:-1], np.diff(nodes.starts))
         table = np.where(state < 0, missing, parts.values[at[:, np.newaxis] + np.maximum(state, 0)])
         return np.split(table, nodes.starts[1:-1])

@@ -1,4 +1,4 @@
-"""Rows of features with several labels each to a pairwise problem: a node per label, all examples in the same graph."""
+"""Rows of features with several labels each to graphs: a node per label, all examples in the same graph."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from maxmargin.encode.inputs.example_checks import check_array, check_truths
 from maxmargin.encode.inputs.label_graphs import edges_of, price_of, warn_of_price
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.losses import Loss
+from maxmargin.problem import true_outputs
 from maxmargin.structures.graphs.cliques import EdgeType
-from maxmargin.structures.graphs.graph_problem import make_pairwise
+from maxmargin.structures.graphs.graph_problem import make_graph_problem
 from maxmargin.structures.graphs.independent import IndependentProblem
 from maxmargin.structures.graphs.loopy import with_oracles
 
@@ -96,7 +97,7 @@ class MultiLabelEncoder(RowEncoder):
         if self.is_wide:
             return self._assemble_wide(rows, labels, costs)
         n, n_edges = len(labels), len(self.edges)
-        problem = make_pairwise(
+        problem = make_graph_problem(
             row_features(rows, self.dtype),
             row_features(ONE, self.dtype),
             widths=(rows.matrix.shape[1], 1),
@@ -128,7 +129,7 @@ class MultiLabelEncoder(RowEncoder):
         )
 
     def layout(self, problem: Any) -> tuple[Any, ...]:
-        return (len(problem.labels),)
+        return (len(true_outputs(problem).values),)
 
     def attributes(self, w: np.ndarray) -> dict[str, Any]:
         of_nodes, of_edges = np.split(w, [w.size - 4 * len(self.edges)])
@@ -157,7 +158,7 @@ class MultiLabelEncoder(RowEncoder):
         return parts.values.reshape(n, -1)[:, : 2 * self.n_labels].reshape(n, -1, 2)
 
     def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return (outputs.values == problem.labels).reshape(-1, self.n_labels).all(axis=1), 1
+        return (outputs.values == true_outputs(problem).values).reshape(-1, self.n_labels).all(axis=1), 1
 
 
 INDICATORS = "a matrix of 0 and 1, a row per example and a column per label, as MultiLabelBinarizer makes it"

@@ -9,8 +9,7 @@ from maxmargin import MultiLabelCRF, MultiLabelSVM
 from maxmargin.encode.inputs import label_graphs
 from maxmargin.encode.inputs.label_graphs import ENTRIES_PER_LABEL, edges_of, most_informative, price_of
 from maxmargin.structures.graphs.elimination_plan import NONE, count_entries
-from maxmargin.structures.graphs.graph_problem import EliminationProblem
-from maxmargin.structures.graphs.loopy import LoopyProblem
+from maxmargin.structures.graphs.graph_problem import EliminationProblem, LoopyProblem
 
 
 def correlated(n_labels, n=200, seed=0):

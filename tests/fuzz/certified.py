@@ -26,8 +26,8 @@ def all_outputs(problem, i):
     if kind == "TreeProblem":
         return naive.labellings(problem.starts[i + 1] - problem.starts[i], problem.penalty.shape[1])
     if kind == "EliminationProblem":
-        nodes = problem.nodes
-        sizes = nodes.n_parts[nodes.kind[nodes.starts[i] : nodes.starts[i + 1]]]
+        nodes = problem.graphs.nodes
+        sizes = nodes.n_parts[nodes.type[nodes.starts[i] : nodes.starts[i + 1]]]
         return (np.array(y, np.int32) for y in itertools.product(*map(range, sizes)))
     if kind == "GraphCutProblem":
         return naive.labellings(problem.starts[i + 1] - problem.starts[i], 2)
@@ -109,9 +109,9 @@ def size_of_scores(problem, i, w, psi):
 
 def local_polytope(problem, i):
     """The rows A of A mu = f: parts of nodes and of edges sum up to 1, those of edges to those of their nodes."""
-    nodes, edges = problem.nodes, problem.edges
-    sizes = nodes.n_parts[nodes.kind[nodes.starts[i] : nodes.starts[i + 1]]]
-    ends = problem.ends[edges.starts[i] : edges.starts[i + 1]]
+    nodes, edges = problem.graphs.nodes, problem.graphs.edges
+    sizes = nodes.n_parts[nodes.type[nodes.starts[i] : nodes.starts[i + 1]]]
+    ends = problem.graphs.ends[edges.starts[i] : edges.starts[i + 1]]
     starts = np.cumsum([0, *sizes, *(sizes[a] * sizes[b] for a, b in ends)])
     rows, right = [], []
     for lo, hi in itertools.pairwise(starts[: len(sizes) + 1]):
@@ -146,8 +146,8 @@ def most_of_relaxed(w, problem, C, weight, loss):
         A, right = local_polytope(problem, i)
         scale = float(np.abs(theta).max()) or 1.0
         found = linprog(-theta / scale, A_eq=A, b_eq=right, bounds=(0, 1))
-        n_cliques = np.count_nonzero(right) + (problem.edges.starts[i + 1] - problem.edges.starts[i])
-        most = n_cliques * (1.0 if loss.entropy == "gini" else float(problem.nodes.n_parts.max()) ** 2)
+        n_cliques = np.count_nonzero(right) + (problem.graphs.edges.starts[i + 1] - problem.graphs.edges.starts[i])
+        most = n_cliques * (1.0 if loss.entropy == "gini" else float(problem.graphs.nodes.n_parts.max()) ** 2)
         total += weight[i] * (loss.level * most - found.fun * scale - score) / len(weight)
     return total + w @ w / (2 * len(weight) * C)
 

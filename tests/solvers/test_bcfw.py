@@ -16,7 +16,8 @@ from maxmargin.solvers.automatic.auto import EXPENSIVE, USUAL, work_of
 from maxmargin.solvers.block_coordinate import sum_tree
 from maxmargin.solvers.objective.active_sets import StoredLoss
 from maxmargin.solvers.objective.evaluation import Objective
-from maxmargin.structures.graphs.graph_problem import make_pairwise, with_elimination
+from maxmargin.structures.graphs.elimination import with_elimination
+from maxmargin.structures.graphs.graph_problem import make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
@@ -206,7 +207,7 @@ def pairwise_of(n_nodes, pairs):
     nodes, edges = (DenseFeatures(rng.normal(size=(size, 1)), none) for size in (n_nodes, len(pairs)))
     starts = (np.array([0, size]) for size in (n_nodes, len(pairs)))
     labels = rng.integers(2, size=n_nodes)
-    return make_pairwise(nodes, edges, (1, 1), *starts, np.array(pairs), labels, np.ones(n_nodes), n_states=[2])
+    return make_graph_problem(nodes, edges, (1, 1), *starts, np.array(pairs), labels, np.ones(n_nodes), n_states=[2])
 
 
 @pytest.mark.parametrize(("n_labels", "cache"), [(4, 0), (12, 50)])

@@ -23,8 +23,8 @@ from maxmargin.solvers.relaxed.relaxed_passes import correct
 from maxmargin.solvers.relaxed.soft import SoftBCFW, SoftSDCA
 from maxmargin.solvers.relaxed.tighter_trees import tighten
 from maxmargin.structures.graphs.cliques import EdgeType
-from maxmargin.structures.graphs.graph_problem import with_elimination
-from maxmargin.structures.graphs.margins import project
+from maxmargin.structures.graphs.elimination import with_elimination
+from maxmargin.structures.graphs.local_polytope import project
 from maxmargin.testing import toy_chains
 from tests import naive, small
 from tests.fuzz import certified
@@ -37,7 +37,7 @@ GRAPHS = [(np.zeros(3, int), TRIANGLE), (np.zeros(5, int), SQUARE)]  # with a no
 
 def joint_features(problem, i):
     """For each part of graph i its features; only for dense features and one type of full edges."""
-    nodes, edges, k = problem.nodes, problem.edges, problem.nodes.n_parts[0]
+    nodes, edges, k = problem.graphs.nodes, problem.graphs.edges, problem.graphs.nodes.n_parts[0]
     columns = []
     for c in range(nodes.starts[i], nodes.starts[i + 1]):
         for x in range(k):
@@ -53,10 +53,10 @@ def joint_features(problem, i):
 
 def polytope(problem, i):
     """A mu = 0 and sums of 1, as the rows of E mu = f, and the parts of the true output."""
-    k = problem.nodes.n_parts[0]
-    n_nodes = int(np.diff(problem.nodes.starts)[i])
-    ends = problem.ends[problem.edges.starts[i] : problem.edges.starts[i + 1]]
-    labels = problem.labels[problem.nodes.starts[i] : problem.nodes.starts[i + 1]]
+    k = problem.graphs.nodes.n_parts[0]
+    n_nodes = int(np.diff(problem.graphs.nodes.starts)[i])
+    ends = problem.graphs.ends[problem.graphs.edges.starts[i] : problem.graphs.edges.starts[i + 1]]
+    labels = problem.graphs.labels[problem.graphs.nodes.starts[i] : problem.graphs.nodes.starts[i + 1]]
     size = n_nodes * k + len(ends) * k * k
     truth, sums, margins = np.zeros(size), [], []
     for v in range(n_nodes):
@@ -78,7 +78,11 @@ def polytope(problem, i):
 
 
 def graphs_of(problem):
-    return zip(np.diff(problem.nodes.starts), np.split(problem.ends, problem.edges.starts[1:-1]), strict=True)
+    return zip(
+        np.diff(problem.graphs.nodes.starts),
+        np.split(problem.graphs.ends, problem.graphs.edges.starts[1:-1]),
+        strict=True,
+    )
 
 
 def gini(graph):
@@ -125,7 +129,7 @@ class Dual:
     """D(mu) of all graphs, by definition, in sums over examples; mu are those of all graphs, one after the other."""
 
     def __init__(self, problem, C, temperature, margin=True, weight=None, entropy="gini", trees=None, epsilon=1.0):
-        n = len(problem.nodes.starts) - 1
+        n = len(problem.graphs.nodes.starts) - 1
         self.n, self.C, self.temperature = n, C, temperature
         weight = np.ones(n) if weight is None else np.asarray(weight)
         pieces = [polytope(problem, i) for i in range(n)]
@@ -136,15 +140,17 @@ class Dual:
         self.truth = np.concatenate([truth for _, _, truth in pieces])
         self.weight = np.repeat(weight, sizes)
         self.B = np.concatenate([joint_features(problem, i) for i in range(n)], axis=1) * self.weight
-        k = problem.nodes.n_parts[0]
+        k = problem.graphs.nodes.n_parts[0]
         costs = []
-        for (_, _, truth), lo, hi in zip(pieces, problem.nodes.starts[:-1], problem.nodes.starts[1:], strict=True):
+        for (_, _, truth), lo, hi in zip(
+            pieces, problem.graphs.nodes.starts[:-1], problem.graphs.nodes.starts[1:], strict=True
+        ):
             cost = np.zeros(truth.size)
-            cost[: (hi - lo) * k] = np.repeat(problem.cost[lo:hi], k) * (1 - truth[: (hi - lo) * k])
+            cost[: (hi - lo) * k] = np.repeat(problem.graphs.cost[lo:hi], k) * (1 - truth[: (hi - lo) * k])
             costs.append(margin * cost)
         self.cost = np.concatenate(costs)
         # The entropy is top - mu' H mu.
-        children = [None] * n if trees is None else np.split(trees, problem.edges.starts[1:-1])
+        children = [None] * n if trees is None else np.split(trees, problem.graphs.edges.starts[1:-1])
         coefficients = [
             gini(graph) if entropy == "gini" else tree_gini(graph, k, child, epsilon)
             for graph, child in zip(graphs_of(problem), children, strict=True)
@@ -414,7 +420,7 @@ def test_stops_on_both_residuals():
 
 def test_the_greedy_method_keeps_mean_parts_sparse():
     problem = make_problem(np.random.default_rng(0), GRAPHS, (5,))
-    truth = Relaxation(Objective(problem, loss=RelaxedLoss())).truth()
+    truth = Relaxation(Objective(problem, loss=RelaxedLoss())).true_means()
     assert np.array_equal(truth, Dual(problem, 1.0, 1.0).truth)
     means = GDMM().solve(problem, max_passes=1, tol=1e-9, random_state=0).dual.means
     assert np.count_nonzero(truth) < np.count_nonzero(means) <= 2 * np.count_nonzero(truth)
@@ -424,9 +430,11 @@ def test_factors_become_active_one_by_one():
     """In each pass one more node or edge of each graph; the others stay at the truth."""
     problem = make_problem(np.random.default_rng(0), GRAPHS, (3,))
     relaxed = Relaxation(Objective(problem, loss=RelaxedLoss()))
-    truth = relaxed.truth()
-    cliques = [np.arange(lo, lo + size) for at, sizes in relaxed.places() for lo, size in zip(at, sizes, strict=True)]
-    graph = np.concatenate([np.repeat(np.arange(2), np.diff(c.starts)) for c in (problem.nodes, problem.edges)])
+    truth = relaxed.true_means()
+    cliques = [np.arange(lo, lo + size) for lo, size in zip(relaxed.terms.at, relaxed.sizes, strict=True)]
+    graph = np.concatenate(
+        [np.repeat(np.arange(2), np.diff(c.starts)) for c in (problem.graphs.nodes, problem.graphs.edges)]
+    )
     for n_passes in (1, 2, 3):
         means = GDMM(active="factors").solve(problem, max_passes=n_passes, tol=1e-9, random_state=0).dual.means
         moved = [not np.array_equal(means[at], truth[at]) for at in cliques]
@@ -435,7 +443,7 @@ def test_factors_become_active_one_by_one():
 
 def test_every_set_of_a_graph():
     problem = make_problem(np.random.default_rng(0), GRAPHS)
-    single, whole = single_cliques(problem), whole_graphs(problem)
+    single, whole = single_cliques(problem.graphs), whole_graphs(problem.graphs)
     assert np.diff(single.starts).tolist() == [1] * 15
     assert whole.starts.tolist() == [0, 6, 15]
     assert whole.cliques.tolist() == [0, 1, 2, 8, 9, 10, 3, 4, 5, 6, 7, 11, 12, 13, 14]
@@ -505,9 +513,11 @@ def test_sets_of_neighbours():
     ]
     graphs = [(np.zeros(1, int), []), (np.zeros(side * side, int), grid), *GRAPHS, (np.zeros(40, int), [])]
     problem = make_problem(rng, graphs)
-    sets = find_neighborhoods(problem)
-    assert np.array_equal(np.sort(sets.cliques), np.arange(len(problem.labels) + len(problem.ends)))
-    owner = np.concatenate([np.repeat(np.arange(5), np.diff(c.starts)) for c in (problem.nodes, problem.edges)])
+    sets = find_neighborhoods(problem.graphs)
+    assert np.array_equal(np.sort(sets.cliques), np.arange(len(problem.graphs.labels) + len(problem.graphs.ends)))
+    owner = np.concatenate(
+        [np.repeat(np.arange(5), np.diff(c.starts)) for c in (problem.graphs.nodes, problem.graphs.edges)]
+    )
     for mine in np.split(owner[sets.cliques], sets.starts[1:-1]):
         assert 0 < len(mine) <= 64
         assert len(set(mine)) == 1
@@ -586,11 +596,11 @@ def test_corrected_points_are_feasible():
         mu, feasible = np.zeros((2, relaxed.n_parts))
         for at in places:
             mu[at] = rng.dirichlet(np.full(at.size, 1 / sharpness))
-        correct(relaxed.problem, relaxed.layout, relaxed.scratch, mu, feasible, 0, 2)
+        correct(relaxed.problem, relaxed.terms, relaxed.scratch, mu, feasible, 0, 2)
         assert (feasible >= 0).all()
         assert np.allclose(dual.A @ feasible, 0, atol=1e-12)
         assert np.allclose(dual.S @ feasible, 1)
-        correct(relaxed.problem, relaxed.layout, relaxed.scratch, feasible, mu, 0, 2)
+        correct(relaxed.problem, relaxed.terms, relaxed.scratch, feasible, mu, 0, 2)
         assert np.allclose(mu, feasible)  # a feasible point stays
 
 
@@ -705,7 +715,7 @@ def test_bad_rho(method, rho):
 
 def test_bad_problems_losses_and_starts():
     problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
-    with pytest.raises(TypeError, match="IDAL needs a PairwiseProblem, not a ChainProblem"):
+    with pytest.raises(TypeError, match="IDAL needs a GraphProblem, not a ChainProblem"):
         IDAL().solve(toy_chains())
     with pytest.raises(ValueError, match="IDAL minimises the relaxed loss, not the log loss"):
         IDAL().solve(problem, loss="log")

@@ -28,10 +28,11 @@ from maxmargin.runtime import interpreted
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.relaxed.idal import IDAL
 from maxmargin.structures.graphs.cliques import EdgeType
+from maxmargin.structures.graphs.elimination import with_elimination
 from maxmargin.structures.graphs.elimination_plan import NONE
 from maxmargin.structures.graphs.fractional import UNITS
-from maxmargin.structures.graphs.graph_problem import EliminationProblem, PairwiseProblem, with_elimination
-from maxmargin.structures.graphs.loopy import LoopyProblem, with_oracles
+from maxmargin.structures.graphs.graph_problem import EliminationProblem, GraphProblem, LoopyProblem
+from maxmargin.structures.graphs.loopy import with_oracles
 from maxmargin.testing import Caller, check_structure, toy_chains
 from maxmargin.trace import Status
 from tests.structures.test_pairwise import ONE_TYPE, TRIANGLE, all_labellings, grid, make_problem, random_graph
@@ -103,13 +104,13 @@ def test_labels_and_bounds_of_random_graphs(seed, sizes, n_states, ties, integer
 
 def assert_local(problem, i, mu):
     """Mean parts are not negative, those of a node add up to 1, those of an edge to the ones of its nodes."""
-    nodes, edges = problem.nodes, problem.edges
+    nodes, edges = problem.graphs.nodes, problem.graphs.edges
     lo = nodes.starts[i]
-    means = [mu[nodes.part[c] :][: nodes.n_parts[nodes.kind[c]]] for c in range(lo, nodes.starts[i + 1])]
+    means = [mu[nodes.part[c] :][: nodes.n_parts[nodes.type[c]]] for c in range(lo, nodes.starts[i + 1])]
     assert mu.min() >= 0
     assert np.allclose([mean.sum() for mean in means], 1)
     for e in range(edges.starts[i], edges.starts[i + 1]):
-        first, second = (means[end] for end in problem.ends[e])
+        first, second = (means[end] for end in problem.graphs.ends[e])
         table = mu[edges.part[e] :][: first.size * second.size].reshape(first.size, second.size)
         assert np.allclose(table.sum(axis=1), first)
         assert np.allclose(table.sum(axis=0), second)
@@ -176,7 +177,7 @@ def frustrated():
 def objective(problem, w, C):
     """By definition."""
     total = 0.0
-    n = len(problem.nodes.starts) - 1
+    n = len(problem.graphs.nodes.starts) - 1
     for i in range(n):
         theta = potentials(problem, None, i, w)
         truth = score_output(problem, i, theta, true_output(problem, i))
@@ -274,15 +275,15 @@ def test_fractional_outputs_are_consistent_to_the_unit(seed, n_states, ties):
 
 
 def node_parts(problem, i):
-    nodes = problem.nodes
-    return [(nodes.part[c], nodes.n_parts[nodes.kind[c]]) for c in range(nodes.starts[i], nodes.starts[i + 1])]
+    nodes = problem.graphs.nodes
+    return [(nodes.part[c], nodes.n_parts[nodes.type[c]]) for c in range(nodes.starts[i], nodes.starts[i + 1])]
 
 
 @pytest.mark.parametrize("solver", [BCFW(steps="pairwise", sampling="gap"), NSlack(), OneSlack()], ids=str)
 def test_over_generating_training_minimises_the_relaxed_loss(frustrated, solver):
     """Which is that of IDAL as the temperature tends to zero: entropies of c nodes and edges are at most c."""
     exact, _, optimum = frustrated
-    base = PairwiseProblem(*exact[:5])
+    base = GraphProblem(exact.graphs)
     result = solver.solve(with_oracles(base, relaxed=True), 0.3, tol=1e-2, max_passes=400, random_state=0)
     temperature, n_cliques = 1e-3, 15
     relaxed = IDAL().solve(base, 0.3, loss=RelaxedLoss(level=temperature), tol=1e-2, max_passes=5000, random_state=0)

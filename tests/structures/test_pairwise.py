@@ -11,8 +11,9 @@ from maxmargin.encode.inputs.rows import Rows, row_features
 from maxmargin.problem import IMPOSSIBLE, max_marginals, max_oracle, new_weights, part_sizes, scores, workspace
 from maxmargin.structures.graphs import elimination
 from maxmargin.structures.graphs.cliques import EdgeType
+from maxmargin.structures.graphs.elimination import with_elimination
 from maxmargin.structures.graphs.elimination_plan import TreewidthError
-from maxmargin.structures.graphs.graph_problem import make_pairwise, with_elimination
+from maxmargin.structures.graphs.graph_problem import make_graph_problem
 from maxmargin.testing import Caller, check_solver, check_structure, toy_chains
 from tests import naive
 
@@ -37,7 +38,7 @@ def make_problem(rng, graphs, n_states=(3,), edge_types=ONE_TYPE, dtype="float64
     if sparse:
         rows, edge_rows = sp.csr_array(rows * (rng.random(rows.shape) < 0.5)), sp.csr_array(edge_rows)
     labels = rng.integers(0, np.array(n_states)[node_type])
-    return make_pairwise(
+    return make_graph_problem(
         store(rows, dtype),
         store(edge_rows, dtype),
         (2, 2),
@@ -62,21 +63,21 @@ def random_graph(rng, size, n_types=1):
 
 
 def all_labellings(problem):
-    n_states = np.split(problem.nodes.n_parts[problem.nodes.kind], problem.nodes.starts[1:-1])
+    n_states = np.split(problem.graphs.nodes.n_parts[problem.graphs.nodes.type], problem.graphs.nodes.starts[1:-1])
     return lambda i: itertools.product(*map(range, n_states[i]))
 
 
 def naive_features(problem, i, y, column_of):
     """The joint features of dense graphs, by definition: `column_of` gives the weights of a pair, or None."""
     phi = np.zeros(new_weights(problem).size)
-    nodes, edges = problem.nodes, problem.edges
+    nodes, edges = problem.graphs.nodes, problem.graphs.edges
     for c, label in zip(range(nodes.starts[i], nodes.starts[i + 1]), y, strict=True):
-        at = nodes.weight[nodes.kind[c]] + 2 * label
+        at = nodes.weight[nodes.type[c]] + 2 * label
         phi[at : at + 2] += nodes.features.rows[c]
     for e in range(edges.starts[i], edges.starts[i + 1]):
-        column = column_of(*(y[v] for v in problem.ends[e]))
+        column = column_of(*(y[v] for v in problem.graphs.ends[e]))
         if column is not None:
-            at = edges.weight[edges.kind[e]] + 2 * column
+            at = edges.weight[edges.type[e]] + 2 * column
             phi[at : at + 2] += edges.features.rows[edges.row[e]]
     return phi
 
@@ -99,7 +100,7 @@ def test_edges_lie_by_their_nodes_with_their_types_and_features():
     rng = np.random.default_rng(0)
     edges = np.array([(3, 2), (0, 3), (0, 1), (2, 1), (1, 3)])
     kinds, features = np.array([0, 1, 0, 1, 0]), store(rng.normal(size=(10, 1)), "float64")
-    problem = make_pairwise(
+    problem = make_graph_problem(
         features,
         features,
         (1, 1),
@@ -112,12 +113,12 @@ def test_edges_lie_by_their_nodes_with_their_types_and_features():
         [EdgeType(), EdgeType()],
         edge_type=np.concatenate([kinds, kinds[::-1]]),
     )
-    later = problem.ends.max(axis=1)
+    later = problem.graphs.ends.max(axis=1)
     assert later.tolist() == [1, 2, 3, 3, 3] * 2
-    given = np.where(problem.edges.row < 5, problem.edges.row, 9 - problem.edges.row)
-    assert np.array_equal(problem.ends, edges[given])
-    assert np.array_equal(problem.edges.kind, kinds[given])
-    assert np.array_equal(np.diff(problem.edges.part.reshape(2, 5), axis=1), np.full((2, 4), 4))
+    given = np.where(problem.graphs.edges.row < 5, problem.graphs.edges.row, 9 - problem.graphs.edges.row)
+    assert np.array_equal(problem.graphs.ends, edges[given])
+    assert np.array_equal(problem.graphs.edges.type, kinds[given])
+    assert np.array_equal(np.diff(problem.graphs.edges.part.reshape(2, 5), axis=1), np.full((2, 4), 4))
 
 
 @given(
@@ -158,7 +159,7 @@ def test_features_by_definition(ties, n_columns, column_of):
     for i in range(2):
         theta = np.zeros(part_sizes(problem)[i])
         scores(problem, w, i, theta)
-        y = np.zeros(np.diff(problem.nodes.starts)[i], np.int32)
+        y = np.zeros(np.diff(problem.graphs.nodes.starts)[i], np.int32)
         best = max_oracle(exact, i, theta, y, workspace(exact, 1))
         every = [w @ naive_features(problem, i, y, column_of) for y in all_labellings(problem)(i)]
         assert np.isclose(best, max(every))
@@ -183,13 +184,13 @@ def test_max_marginals_equal_enumeration(is_compiled):
 
 
 def mark_parts(problem, i, y, mu):
-    nodes, edges = problem.nodes, problem.edges
+    nodes, edges = problem.graphs.nodes, problem.graphs.edges
     lo = nodes.starts[i]
     for c, label in enumerate(y):
         mu[nodes.part[lo + c] + label] = 1
     for e in range(edges.starts[i], edges.starts[i + 1]):
-        a, b = problem.ends[e]
-        mu[edges.part[e] + y[a] * nodes.n_parts[nodes.kind[lo + b]] + y[b]] = 1
+        a, b = problem.graphs.ends[e]
+        mu[edges.part[e] + y[a] * nodes.n_parts[nodes.type[lo + b]] + y[b]] = 1
 
 
 def chain_as_graph(chains):
@@ -198,7 +199,7 @@ def chain_as_graph(chains):
     inner = np.setdiff1d(np.arange(chains.starts[-1]), chains.starts[1:] - 1)
     first = chains.starts[np.searchsorted(chains.starts, inner, side="right") - 1]
     lengths = np.diff(chains.starts)
-    return make_pairwise(
+    return make_graph_problem(
         chains.features,
         store(np.ones((1, 1)), chains.cost_matrix.dtype),
         (chains.n_features, 1),
@@ -227,8 +228,8 @@ def test_a_solver_reaches_the_optimum_on_loops():
     problem = make_problem(rng, [(np.zeros(3, int), TRIANGLE), (np.zeros(4, int), [*TRIANGLE, (0, 3), (3, 2)])], (2,))
     blocks = []
     for i in range(2):
-        gold = np.split(problem.labels, problem.nodes.starts[1:-1])[i]
-        cost = np.split(problem.cost, problem.nodes.starts[1:-1])[i]
+        gold = np.split(problem.graphs.labels, problem.graphs.nodes.starts[1:-1])[i]
+        cost = np.split(problem.graphs.cost, problem.graphs.nodes.starts[1:-1])[i]
         every = [*all_labellings(problem)(i)]
         truth = naive_features(problem, i, gold, lambda a, b: 2 * a + b)
         psi = np.array([truth - naive_features(problem, i, y, lambda a, b: 2 * a + b) for y in every])
@@ -298,4 +299,4 @@ def test_bad_input(change, message):
         "n_states": (3, 2),
     }
     with pytest.raises(ValueError, match=message):
-        make_pairwise(**{**arguments, **change})
+        make_graph_problem(**{**arguments, **change})

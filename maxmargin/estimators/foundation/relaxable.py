@@ -14,7 +14,7 @@ from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.estimators.foundation.families import SVM, CostedCRF, WithMarginals, WithMaxMarginals
 from maxmargin.estimators.foundation.parameters import estimator, parameter
 from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
-from maxmargin.problem import exp_oracle
+from maxmargin.problem import exp_oracle, true_outputs
 from maxmargin.runtime import supports
 from maxmargin.solvers import Solver, all_solvers, find_solver
 from maxmargin.structures.graphs.elimination_plan import NONE, TreewidthError
@@ -130,8 +130,9 @@ class RelaxableCRF(CostedCRF, RelaxableModel):
         """
         problem = self._problem_with_truth(X, y)
         check_treewidths(problem, "log_likelihood")
-        if (problem.labels < 0).any():
-            example, place = locate(np.flatnonzero(problem.labels < 0)[0], problem.nodes.starts)
+        labels, starts = true_outputs(problem)
+        if (labels < 0).any():
+            example, place = locate(np.flatnonzero(labels < 0)[0], starts)
             raise ValueError(f"y[{example}] contains a label that was not seen in fit, at node {place}.")
         return inference.log_likelihoods(problem, self._w, self.n_jobs)
 

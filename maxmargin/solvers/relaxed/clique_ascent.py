@@ -17,7 +17,7 @@ from maxmargin.solvers.objective.evaluation import Certificate
 from maxmargin.solvers.relaxed.clique_steps import PROX, ascend
 from maxmargin.solvers.relaxed.neighborhoods import Neighborhoods, find_neighborhoods
 from maxmargin.solvers.relaxed.relaxed_objective import Relaxation, Report
-from maxmargin.structures.graphs.graph_problem import PairwiseProblem
+from maxmargin.structures.graphs.graph_problem import LabelledGraphs
 from maxmargin.trace import Status
 
 
@@ -47,7 +47,7 @@ class CliqueAscent(Solver):
     The trace has D_rho, P_rho, ``inner gap``, which is their difference, ``violation``, which is ||A mu||^2, and rho.
     """
 
-    rho: Any = 1.0
+    rho: float | None = 1.0
     gap_every: int = 10
     eps: float = 0.0
 
@@ -80,8 +80,8 @@ class CliqueAscent(Solver):
         return set()
 
     def _check_oracles(self, problem: Any, loss: Loss) -> None:
-        if getattr(problem, "_fields", ())[:5] != PairwiseProblem._fields:  # it may have oracles besides
-            raise TypeError(f"{self.known_as} needs a PairwiseProblem, not a {type(problem).__name__}.")
+        if not isinstance(getattr(problem, "graphs", None), LabelledGraphs):  # it may have oracles besides
+            raise TypeError(f"{self.known_as} needs a GraphProblem, not a {type(problem).__name__}.")
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         relaxed = Relaxation(run.objective)
@@ -102,7 +102,7 @@ class CliqueAscent(Solver):
         run.dual = RelaxedPoint(*self._start(run, relaxed))
         return State(pace=self.first_pace(relaxed), n_visits=0, found=None)
 
-    def _ascend(self, run: Run, state: State, relaxed: Relaxation, sets: Any) -> None:
+    def _ascend(self, run: Run, state: State, relaxed: Relaxation, sets: Neighborhoods) -> None:
         """Passes over all cliques, up to the next certificate."""
         found, n_sets = state.found, len(sets.starts) - 1
         state.pace = pace = self.adapt(state.pace, found, relaxed)
@@ -112,16 +112,16 @@ class CliqueAscent(Solver):
         n_more = int(np.ceil(min(self.gap_every * n_sets, run.max_passes * n_sets - state.n_visits)))
         visits = self.draw(run.rng, n_sets, n_more)
         often = self.multiplier_steps(pace.inner, np.arange(state.n_visits, state.n_visits + n_more), n_sets)
+        fixed = relaxed.problem, relaxed.terms, sets, relaxed.n_lambda, pace.rho, curvature, relaxed.scratch
         for lo, hi in run.slices(n_more):
-            point = found.w, mu, delta, xi
-            self.visit(relaxed, sets, pace.rho, curvature, visits[lo:hi], often[lo:hi], state, *point)
+            self.visit(state, fixed, visits[lo:hi], often[lo:hi], found.w, mu, delta, xi)
             run.count(calls=int(np.diff(sets.starts)[visits[lo:hi]].sum()))
             state.n_visits += hi - lo
         run.n_steps = -(-state.n_visits * relaxed.n // n_sets)
 
     def first_pace(self, relaxed: Relaxation) -> Pace:
         """The pace until the second certificate."""
-        return Pace(self.rho, 1.0)
+        return Pace(self.rho or relaxed.balanced_rho(), 1.0)
 
     def adapt(self, pace: Pace, found: Report, relaxed: Relaxation) -> Pace:
         """The pace until the next certificate."""
@@ -129,26 +129,17 @@ class CliqueAscent(Solver):
 
     def sets(self, relaxed: Relaxation) -> Neighborhoods:
         """The sets of cliques to visit."""
-        return find_neighborhoods(relaxed.problem)
+        return find_neighborhoods(relaxed.graphs)
 
     def draw(self, rng: np.random.Generator, n_sets: int, n_more: int) -> np.ndarray:
         """Which sets to visit next."""
         return np.concatenate([rng.permutation(n_sets) for _ in range(-(-n_more // n_sets))])[:n_more]
 
     def visit(
-        self,
-        relaxed: Relaxation,
-        sets: Neighborhoods,
-        rho: float,
-        curvature: np.ndarray,
-        visits: np.ndarray,
-        often: np.ndarray,
-        state: State,
-        *point: np.ndarray,
+        self, state: State, fixed: tuple[object, ...], visits: np.ndarray, often: np.ndarray, *point: np.ndarray
     ) -> None:
         """Move the cliques of these sets, and step multipliers as `multiplier_steps` has it."""
-        fixed = relaxed.strength, rho, curvature, *self.rule, relaxed.scratch
-        ascend(relaxed.problem, relaxed.layout, sets, *fixed, visits, often, *point)
+        ascend(*fixed, *self.rule, visits, often, *point)
 
     def multiplier_steps(self, inner: float, visits: np.ndarray, n_sets: int) -> np.ndarray:
         """How often to step the multipliers of a set in these visits, counted from the first of all."""

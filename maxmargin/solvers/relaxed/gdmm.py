@@ -16,7 +16,7 @@ from maxmargin.solvers.relaxed.relaxed_objective import Relaxation
 
 @dataclass(frozen=True)
 class GDMM(CliqueAscent):
-    """Greedy direction method of multipliers, for pairwise problems on graphs with cycles.
+    """Greedy direction method of multipliers, for problems on graphs with cycles.
 
     It minimises the `RelaxedLoss` as `IDAL` does, with its trace and certificates, but starts
     from the true outputs and keeps the mean parts sparse: a step on a node or edge activates its part of the largest
@@ -54,10 +54,10 @@ class GDMM(CliqueAscent):
         return GREEDY, 1
 
     def first_means(self, relaxed: Relaxation) -> np.ndarray:
-        return relaxed.truth()
+        return relaxed.true_means()
 
     def sets(self, relaxed: Relaxation) -> Neighborhoods:
-        return whole_graphs(relaxed.problem) if self.active == "factors" else super().sets(relaxed)
+        return whole_graphs(relaxed.graphs) if self.active == "factors" else super().sets(relaxed)
 
     def begin(self, run: Run, relaxed: Relaxation) -> State:
         state = super().begin(run, relaxed)
@@ -65,18 +65,9 @@ class GDMM(CliqueAscent):
         return state
 
     def visit(
-        self,
-        relaxed: Relaxation,
-        sets: Neighborhoods,
-        rho: float,
-        curvature: np.ndarray,
-        visits: np.ndarray,
-        often: np.ndarray,
-        state: State,
-        *point: np.ndarray,
+        self, state: State, fixed: tuple[object, ...], visits: np.ndarray, often: np.ndarray, *point: np.ndarray
     ) -> None:
         if self.active == "parts":
-            super().visit(relaxed, sets, rho, curvature, visits, often, state, *point)
+            super().visit(state, fixed, visits, often, *point)
         else:
-            fixed = relaxed.strength, rho, curvature, relaxed.scratch
-            ascend_active(relaxed.problem, relaxed.layout, sets, *fixed, visits, state.is_active, *point)
+            ascend_active(*fixed, visits, state.is_active, *point)

@@ -22,7 +22,7 @@ TINY = np.finfo(float).tiny
 
 @dataclass(frozen=True)
 class IDAL(CliqueAscent):
-    """Inexact dual augmented Lagrangian method, for pairwise problems on graphs with cycles.
+    """Inexact dual augmented Lagrangian method, for problems on graphs with cycles.
 
     It minimises the `RelaxedLoss`, whose maximum is over the local polytope of each graph. No inference is made: a step
     moves the mean parts of one node or edge, at a cost that depends on its features, states and neighbours alone. The
@@ -56,11 +56,11 @@ class IDAL(CliqueAscent):
     >>> from maxmargin.features import DenseFeatures
     >>> from maxmargin.features.linear_map import Gram
     >>> from maxmargin.solvers.relaxed.idal import IDAL
-    >>> from maxmargin.structures.graphs.graph_problem import make_pairwise
+    >>> from maxmargin.structures.graphs.graph_problem import make_graph_problem
     >>> none = Gram(np.zeros(0), np.zeros(1, np.int64))
     >>> nodes, edges = DenseFeatures(np.eye(3), none), DenseFeatures(np.ones((3, 1)), none)
     >>> ends = np.array([(0, 1), (1, 2), (2, 0)])  # a triangle
-    >>> problem = make_pairwise(nodes, edges, (3, 1), np.array([0, 3]), np.array([0, 3]), ends, np.arange(3) % 2,
+    >>> problem = make_graph_problem(nodes, edges, (3, 1), np.array([0, 3]), np.array([0, 3]), ends, np.arange(3) % 2,
     ...                         np.ones(3), n_states=[2])
     >>> IDAL().solve(problem, random_state=0).status.name
     'OPTIMAL'
@@ -91,7 +91,7 @@ class IDAL(CliqueAscent):
         return STEPS[self.steps]
 
     def sets(self, relaxed: Relaxation) -> Neighborhoods:
-        return single_cliques(relaxed.problem) if self.order == "uniform" else super().sets(relaxed)
+        return single_cliques(relaxed.graphs) if self.order == "uniform" else super().sets(relaxed)
 
     def draw(self, rng: np.random.Generator, n_sets: int, n_more: int) -> np.ndarray:
         return rng.integers(n_sets, size=n_more) if self.order == "uniform" else super().draw(rng, n_sets, n_more)

@@ -50,13 +50,14 @@ import numpy as np
 
 from maxmargin.arrays.blocks import places_in, starts_of
 from maxmargin.execution.threads import aligned
+from maxmargin.losses import RelaxedLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import REACH, add_output, part_sizes
 from maxmargin.solvers.objective.evaluation import Objective
-from maxmargin.solvers.relaxed.entropies import gini, global_ends, oriented_trees
+from maxmargin.solvers.relaxed.entropies import gini, oriented_trees
 from maxmargin.solvers.relaxed.relaxed_passes import (
     ROUNDING,
-    Layout,
+    CliqueTerms,
     bound_losses,
     correct,
     residuals,
@@ -64,7 +65,8 @@ from maxmargin.solvers.relaxed.relaxed_passes import (
     weigh,
 )
 from maxmargin.structures.graphs.cliques import Cliques
-from maxmargin.structures.graphs.graph_problem import PairwiseProblem
+from maxmargin.structures.graphs.graph_problem import GraphProblem, LabelledGraphs, ends_in_all
+from maxmargin.structures.graphs.local_polytope import make_constraints
 
 
 @register_state
@@ -96,7 +98,7 @@ class Report(NamedTuple):
 
 
 class Relaxation:
-    """The relaxed objective of a pairwise problem.
+    """The relaxed objective of graphs.
 
     Parameters
     ----------
@@ -104,87 +106,75 @@ class Relaxation:
     """
 
     def __init__(self, objective: Objective) -> None:
-        self.problem = problem = PairwiseProblem(*objective.problem.problem[:5])
-        loss: Any = objective.loss
+        self.problem = GraphProblem(objective.problem.problem.graphs)
+        self.graphs = graphs = self.problem.graphs
+        loss = objective.loss
+        assert isinstance(loss, RelaxedLoss)
         self.n = objective.n
-        self.strength = objective.regularization * objective.n
+        self.n_lambda = objective.regularization * objective.n
         self.n_weights, self.dtype = objective.n_weights, objective.runner.dtype
-        nodes, edges = problem.nodes, problem.edges
-        start = starts_of(part_sizes(problem))
-        n_nodes, n_edges = np.diff(nodes.starts), np.diff(edges.starts)
-        ends = global_ends(problem)
-        ends_at = starts_of(nodes.n_parts[nodes.kind[ends]])
-        order = np.argsort(ends.ravel(), kind="stable")
-        self.ends_at = ends_at[:-1].reshape(-1, 2)
-        self.n_multipliers = int(ends_at[-1])
-        self.degree = np.bincount(ends.ravel(), minlength=len(problem.labels))
-        _check_trees(loss.trees, problem)
+        starts = starts_of(part_sizes(self.problem))
+        _check_trees(loss.trees, graphs)
         is_gini = loss.entropy == "gini"
-        node_entropy, edge_entropy = gini(problem) if is_gini else oriented_trees(problem, loss.trees, loss.epsilon)
-        self.layout = Layout(
-            starts=start,
-            node_at=nodes.part + np.repeat(start[:-1], n_nodes),
-            edge_at=edges.part + np.repeat(start[:-1], n_edges),
-            node_weight=np.repeat(objective.weight, n_nodes),
-            edge_weight=np.repeat(objective.weight, n_edges),
-            ends_at=self.ends_at,
-            first=starts_of(self.degree),
-            incident=ends_at[:-1][order],
-            stiffness=np.concatenate([_stiffness(nodes), _stiffness(edges)]),
-            cost=np.where(loss.margin, problem.cost, 0).astype(np.float64),
-            node_entropy=loss.level * node_entropy,
-            edge_entropy=loss.level * edge_entropy,
+        of_nodes, of_edges = gini(graphs) if is_gini else oriented_trees(graphs, loss.trees, loss.epsilon)
+        both = graphs.nodes, graphs.edges
+        self.sizes = np.concatenate([cliques.n_parts[cliques.type] for cliques in both])
+        owner = np.concatenate([np.repeat(np.arange(self.n), np.diff(cliques.starts)) for cliques in both])
+        self.terms = CliqueTerms(
+            constraints=make_constraints(graphs.nodes, ends_in_all(graphs)),
+            starts=starts,
+            at=np.concatenate([cliques.part for cliques in both]) + starts[owner],
+            weight=objective.weight[owner],
+            stiffness=np.concatenate([_stiffness(cliques) for cliques in both]),
+            entropy=loss.level * np.concatenate([of_nodes, of_edges[:, 0]]),
+            margin_entropy=np.ascontiguousarray(loss.level * of_edges[:, 1:]),
+            cost=np.where(loss.margin, graphs.cost, 0).astype(np.float64),
         )
-        self.n_parts = int(start[-1])
-        self.n_nodes, self.n_cliques = len(problem.labels), len(problem.labels) + len(problem.ends)
+        self.n_parts, self.n_cliques = int(starts[-1]), len(self.sizes)
+        self.n_multipliers = int(self.terms.constraints.starts[-1])
         self.ranges = objective.runner.ranges
-        sizes = [1, *nodes.n_parts, *edges.n_parts]
-        self._scratches = [aligned((4, max(sizes)), np.float64) for _ in range(len(self.ranges))]
+        self._scratches = [aligned((4, self.sizes.max(initial=1)), np.float64) for _ in range(len(self.ranges))]
         self.scratch = self._scratches[0]
         self._feasible = np.zeros(self.n_parts)
 
     def uniform(self) -> np.ndarray:
         """The mean parts where every clique is uniform."""
         mu = np.zeros(self.n_parts)
-        for at, sizes in self.places():
-            mu[np.repeat(at, sizes) + places_in(sizes)] = np.repeat(1 / sizes, sizes)
+        mu[self.parts()] = np.repeat(1 / self.sizes, self.sizes)
         return mu
 
-    def places(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Where the mean parts of nodes, and of edges, begin, and how many there are."""
-        both = (self.layout.node_at, self.problem.nodes), (self.layout.edge_at, self.problem.edges)
-        return [(at, cliques.n_parts[cliques.kind]) for at, cliques in both]
+    def parts(self) -> np.ndarray:
+        """Where the mean parts of all cliques lie, one clique after the other."""
+        return np.repeat(self.terms.at, self.sizes) + places_in(self.sizes)
 
     def correct(self, mu: np.ndarray) -> np.ndarray:
         """A point of the local polytope near mu, valid until the next call."""
         self._over_graphs(correct, mu, self._feasible)
         return self._feasible
 
-    def truth(self) -> np.ndarray:
+    def true_means(self) -> np.ndarray:
         """The mean parts of the true outputs."""
         mu = np.zeros(self.n_parts)
-        starts = self.layout.starts
-        for i, (lo, hi) in enumerate(itertools.pairwise(self.problem.nodes.starts)):
-            add_output(self.problem, i, self.problem.labels[lo:hi], 1.0, mu[starts[i] : starts[i + 1]])
+        starts = self.terms.starts
+        for i, (lo, hi) in enumerate(itertools.pairwise(self.graphs.nodes.starts)):
+            add_output(self.problem, i, self.graphs.labels[lo:hi], 1.0, mu[starts[i] : starts[i + 1]])
         return mu
 
     def curvature(self, rho: float) -> np.ndarray:
         """Of the smooth part of D_rho within each clique, along directions that add up to zero: those of the margins of
         a table are then orthogonal.
         """
-        layout, edges = self.layout, self.problem.edges
-        n_first = self.ends_at[:, 1] - self.ends_at[:, 0]
-        n_second = edges.n_parts[edges.kind] // n_first
-        across = np.stack([n_second, n_first], axis=1) * (1 / rho - 2 * layout.edge_entropy[:, 1:])
-        coupling = np.concatenate([self.degree / rho, np.maximum(across, 0).max(axis=1)])
-        weight = np.concatenate([layout.node_weight, layout.edge_weight])
-        return weight * layout.stiffness / self.strength + coupling
+        terms = self.terms
+        shapes = np.diff(terms.constraints.starts).reshape(-1, 2)
+        across = shapes[:, ::-1] * (1 / rho - 2 * terms.margin_entropy)
+        coupling = np.concatenate([np.diff(terms.constraints.first) / rho, np.maximum(across, 0).max(axis=1)])
+        return terms.weight * terms.stiffness / self.n_lambda + coupling
 
     def balanced_rho(self) -> float:
         """That at which the marginalization constraints of a typical clique bend D_rho as much as all else does."""
         smooth = self.curvature(np.inf)
         coupling = self.curvature(1.0) - smooth
-        bend = smooth + 2 * np.concatenate([self.layout.node_entropy, self.layout.edge_entropy[:, 0]])
+        bend = smooth + 2 * self.terms.entropy
         return float(np.median((coupling / bend)[coupling > 0])) if coupling.any() else 1.0
 
     def report(self, mu: np.ndarray, xi: np.ndarray, rho: float) -> Report:
@@ -193,13 +183,13 @@ class Relaxation:
         found = self._over_graphs(residuals, mu, xi, residual)
         penalty, linear, violation = np.sum(found, axis=0) / [2 * rho, 1, 1]
         w, gain = self._weigh(mu)
-        smooth = self.strength / 2 * float(np.dot(w, w))
+        smooth = self.n_lambda / 2 * float(np.dot(w, w))
         kept = w.astype(self.dtype).astype(np.float64)  # as the dtype of the problem can keep them
-        primal = self.strength / 2 * float(np.dot(kept, kept))
+        primal = self.n_lambda / 2 * float(np.dot(kept, kept))
         losses, largest = zip(*self._over_graphs(bound_losses, kept, mu, xi - residual / rho), strict=True)
         primal += sum(losses) if max(largest) <= REACH else np.inf
         v, most = self._weigh(self.correct(mu))
-        norm = self.strength * float(np.dot(v, v))
+        norm = self.n_lambda * float(np.dot(v, v))
         share = min(1.0, most / norm) if norm > 0 else 1.0  # of the way from s, where D is 0, to the corrected point
         dual = share * (most - share * norm / 2) - ROUNDING * share * (abs(most) + share * norm)
         return Report(
@@ -216,25 +206,25 @@ class Relaxation:
         """The weights w(mu), and the costs and the entropy of mu."""
         w = np.zeros((len(self.ranges), self.n_weights))
         gains = self.ranges.run(
-            lambda k, lo, hi: weigh(self.problem, self.layout, self._scratches[k], self.strength, mu, w[k], lo, hi)
+            lambda k, lo, hi: weigh(self.problem, self.terms, self._scratches[k], self.n_lambda, mu, w[k], lo, hi)
         )
         return w.sum(axis=0), sum(gains)
 
-    def _over_graphs(self, function: Callable, *arguments: Any) -> list[Any]:
+    def _over_graphs(self, function: Callable, *arguments: np.ndarray) -> list[Any]:
         return self.ranges.run(
-            lambda k, lo, hi: function(self.problem, self.layout, self._scratches[k], *arguments, lo, hi)
+            lambda k, lo, hi: function(self.problem, self.terms, self._scratches[k], *arguments, lo, hi)
         )
 
 
-def _check_trees(trees: np.ndarray | None, problem: PairwiseProblem) -> None:
-    if trees is not None and (np.shape(trees) != problem.ends.shape or not np.all(trees > 0)):
-        raise ValueError(f"trees must hold two positive numbers for each of the {len(problem.ends)} edges.")
+def _check_trees(trees: np.ndarray | None, graphs: LabelledGraphs) -> None:
+    if trees is not None and (np.shape(trees) != graphs.ends.shape or not np.all(trees > 0)):
+        raise ValueError(f"trees must hold two positive numbers for each of the {len(graphs.ends)} edges.")
 
 
 def _stiffness(cliques: Cliques) -> np.ndarray:
     """Directions within a simplex add up to zero, so that those of untied parts are stretched by ||x|| alone."""
-    norms = np.zeros(len(cliques.kind))
+    norms = np.zeros(len(cliques.type))
     squared_norms(cliques.features, cliques.row, np.zeros(cliques.n_features), norms)
     columns = [cliques.column[lo:hi] for lo, hi in zip(cliques.first[:-1], cliques.first[1:], strict=True)]
     ties = np.array([np.bincount(column[column >= 0]).max() for column in columns], np.int64)
-    return norms * ties[cliques.kind]
+    return norms * ties[cliques.type]

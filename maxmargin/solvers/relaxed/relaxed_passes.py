@@ -1,4 +1,4 @@
-"""Passes over the cliques of a relaxed objective (`relaxed`): its values and its bounds."""
+"""Passes over the cliques of a relaxed objective (`relaxed_objective`): its values and its bounds."""
 
 from __future__ import annotations
 
@@ -8,28 +8,34 @@ import numpy as np
 
 from maxmargin.features.linear_map import add_row, clear_row
 from maxmargin.runtime.dispatch import helper, loop
-from maxmargin.structures.graphs.cliques import score_clique, spread_clique
-from maxmargin.structures.graphs.local_polytope import make_consistent, peak
-from maxmargin.structures.graphs.margins import find_margins, project
+from maxmargin.structures.graphs.cliques import score_clique, size_of, spread_clique
+from maxmargin.structures.graphs.graph_problem import part_of_edge
+from maxmargin.structures.graphs.local_polytope import (
+    Constraints,
+    find_margins,
+    find_prox_step,
+    make_consistent,
+    shape_of,
+    tilt_edge,
+    tilt_node,
+    write_residual,
+)
+from maxmargin.structures.graphs.relaxation import peak
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of what potentials are summed up from, relative to the largest
 
 
-class Layout(NamedTuple):
-    """Where the cliques of all graphs have their mean parts and multipliers, one flat array of each."""
+class CliqueTerms(NamedTuple):
+    """The terms of D_rho of each clique, of all nodes and then of all edges; mean parts are one flat array."""
 
-    starts: np.ndarray  # (n + 1,) those of graph i are starts[i]:starts[i + 1]
-    node_at: np.ndarray  # (N,) the first mean part of each node
-    edge_at: np.ndarray  # (M,)
-    node_weight: np.ndarray  # (N,) the weight of its example
-    edge_weight: np.ndarray  # (M,)
-    ends_at: np.ndarray  # (M, 2) the first multiplier of each edge and end
-    first: np.ndarray  # (N + 1,) of each node, the edges incident[first[c]:first[c + 1]]
-    incident: np.ndarray  # (2 M,) the first multiplier of node and edge
+    constraints: Constraints
+    starts: np.ndarray  # (n + 1,) the mean parts of graph i are starts[i]:starts[i + 1]
+    at: np.ndarray  # (N + M,) the first mean part
+    weight: np.ndarray  # (N + M,) of its example
     stiffness: np.ndarray  # (N + M,) the largest ||B_c d||^2 / ||d||^2
+    entropy: np.ndarray  # (N + M,) a of a (1 - ||mu_c||^2), times the temperature
+    margin_entropy: np.ndarray  # (M, 2) b, c of - b (1 - ||A_i mu_e||^2) - c (1 - ||A_j mu_e||^2), likewise
     cost: np.ndarray  # (N,) of a wrong label, zero without margin
-    node_entropy: np.ndarray  # (N,) a of the entropy a (1 - ||mu_i||^2), times the temperature
-    edge_entropy: np.ndarray  # (M, 3) a, b, c of a (1 - ||mu_e||^2) - b (1 - ||A_i mu_e||^2) - c (1 - ||A_j mu_e||^2)
 
 
 @loop
@@ -41,42 +47,24 @@ def squared_norms(features, row, buffer, out):
 
 
 @helper
-def tilt_node(problem, layout, c, w, delta, theta):
+def score_node(problem, terms, c, w, delta, theta):
     """Theta_c = theta_c(w) + cost + (A' delta)_c of node c; return its size."""
-    score_clique(problem.nodes, w, c, theta)
-    size = problem.nodes.n_parts[problem.nodes.kind[c]]
+    size = size_of(problem.graphs.nodes, c)
+    score_clique(problem.graphs.nodes, w, c, theta)
     for x in range(size):
-        theta[x] += layout.cost[c]
-    theta[problem.labels[c]] -= layout.cost[c]
-    for k in range(layout.first[c], layout.first[c + 1]):
-        for x in range(size):
-            theta[x] += delta[layout.incident[k] + x]
+        theta[x] += terms.cost[c]
+    theta[problem.graphs.labels[c]] -= terms.cost[c]
+    tilt_node(terms.constraints, c, size, delta, theta)
     return size
 
 
 @helper
-def shape_of(problem, layout, e):
-    """The numbers of rows and columns of the table of edge e."""
-    n_first = layout.ends_at[e, 1] - layout.ends_at[e, 0]
-    return n_first, problem.edges.n_parts[problem.edges.kind[e]] // n_first
-
-
-@helper
-def tilt_edge(problem, layout, e, w, delta, theta):
+def score_edge(problem, terms, e, w, delta, theta):
     """Theta_e = theta_e(w) + (A' delta)_e of edge e; return its numbers of rows and columns."""
-    score_clique(problem.edges, w, e, theta)
-    n_first, n_second = shape_of(problem, layout, e)
-    for a in range(n_first):
-        for b in range(n_second):
-            theta[a * n_second + b] -= delta[layout.ends_at[e, 0] + a] + delta[layout.ends_at[e, 1] + b]
+    score_clique(problem.graphs.edges, w, e, theta)
+    n_first, n_second = shape_of(terms.constraints, e)
+    tilt_edge(terms.constraints, e, n_first, n_second, delta, theta)
     return n_first, n_second
-
-
-@helper
-def true_pair(problem, i, e, n_second):
-    """The part of edge e of graph i that the true labels have, counted from its first."""
-    lo = problem.nodes.starts[i]
-    return problem.labels[lo + problem.ends[e, 0]] * n_second + problem.labels[lo + problem.ends[e, 1]]
 
 
 @helper
@@ -89,28 +77,35 @@ def dot(a, b, start, size):
 
 
 @helper
-def entropy_of_edge(layout, e, mu, n_first, n_second, rows, columns):
-    """The entropy of edge e, whose margins are given."""
-    at = layout.edge_at[e]
+def entropy_of_edge(terms, e, a, mu, at, n_first, n_second, rows, columns):
+    """The entropy of edge e, whose coefficient is a and whose margins are given."""
     squares = 0.0
     for p in range(at, at + n_first * n_second):
         squares += mu[p] * mu[p]
-    value = layout.edge_entropy[e, 0] * (1 - squares)
-    value -= layout.edge_entropy[e, 1] * (1 - dot(rows, rows, 0, n_first))
-    return value - layout.edge_entropy[e, 2] * (1 - dot(columns, columns, 0, n_second))
+    value = a * (1 - squares)
+    value -= terms.margin_entropy[e, 0] * (1 - dot(rows, rows, 0, n_first))
+    return value - terms.margin_entropy[e, 1] * (1 - dot(columns, columns, 0, n_second))
 
 
 @helper
-def concavity(layout, e, n_first, n_second):
+def concavity(terms, e, a, n_first, n_second):
     """How strongly concave the entropy of edge e is along directions that add up to zero: those of both margins are
     orthogonal then.
     """
-    most = max(layout.edge_entropy[e, 1] * n_second, layout.edge_entropy[e, 2] * n_first)
-    return 2 * (layout.edge_entropy[e, 0] - most)
+    return 2 * (a - max(terms.margin_entropy[e, 0] * n_second, terms.margin_entropy[e, 1] * n_first))
 
 
 @helper
-def bound_edge(layout, e, theta, mu, n_first, n_second, scratch):
+def add_slope_of_margins(terms, e, rows, columns, n_first, n_second, theta):
+    """Add the gradient of the terms of the entropy of edge e in its margins, which are given."""
+    for x in range(n_first):
+        for z in range(n_second):
+            slope = terms.margin_entropy[e, 0] * rows[x] + terms.margin_entropy[e, 1] * columns[z]
+            theta[x * n_second + z] += 2 * slope
+
+
+@helper
+def bound_edge(terms, e, a, theta, mu, at, n_first, n_second, scratch):
     """At least the maximum over the simplex of <theta, u> + entropy(u), and equal to it for Gini or at its maximiser.
 
     This function q is at most q(mu) + <q'(mu), u - mu> - sigma/2 ||u - mu||^2, which has its maximum at a projection.
@@ -118,21 +113,14 @@ def bound_edge(layout, e, theta, mu, n_first, n_second, scratch):
     rows = scratch[1]
     columns = scratch[2]
     u = scratch[3]
-    at = layout.edge_at[e]
     size = n_first * n_second
     find_margins(mu, at, n_first, n_second, rows, columns)
-    value = dot(theta, mu, at, size) + entropy_of_edge(layout, e, mu, n_first, n_second, rows, columns)
-    sigma = concavity(layout, e, n_first, n_second)
-    for a in range(n_first):
-        for b in range(n_second):
-            p = a * n_second + b
-            theta[p] -= 2 * layout.edge_entropy[e, 0] * mu[at + p]
-            theta[p] += 2 * (layout.edge_entropy[e, 1] * rows[a] + layout.edge_entropy[e, 2] * columns[b])
-            u[p] = mu[at + p] + theta[p] / sigma
-    project(u, size)
+    value = dot(theta, mu, at, size) + entropy_of_edge(terms, e, a, mu, at, n_first, n_second, rows, columns)
+    sigma = concavity(terms, e, a, n_first, n_second)
+    add_slope_of_margins(terms, e, rows, columns, n_first, n_second, theta)
+    find_prox_step(theta, mu, at, size, a, sigma, u)
     for p in range(size):
-        step = u[p] - mu[at + p]
-        value += (theta[p] - sigma / 2 * step) * step
+        value += (theta[p] - 2 * a * mu[at + p] - sigma / 2 * u[p]) * u[p]
     return value
 
 
@@ -146,91 +134,99 @@ def largest(theta, size):
 
 
 @loop
-def bound_losses(problem, layout, scratch, w, mu, delta, start, stop):
+def bound_losses(problem, terms, scratch, w, mu, delta, start, stop):
     """At least U(w, delta) without regularization: as A s = 0, delta adds nothing to the true score.
 
     It is rounded up by the size of potentials; return the largest of them, too.
     """
+    graphs = problem.graphs
+    n_nodes = graphs.labels.size
     theta = scratch[0]
     total = 0.0
     most = 0.0
     for i in range(start, stop):
-        for c in range(problem.nodes.starts[i], problem.nodes.starts[i + 1]):
-            size = tilt_node(problem, layout, c, w, delta, theta)
-            truth = theta[problem.labels[c]]
+        labels = graphs.labels[graphs.nodes.starts[i] : graphs.nodes.starts[i + 1]]
+        for c in range(graphs.nodes.starts[i], graphs.nodes.starts[i + 1]):
+            size = score_node(problem, terms, c, w, delta, theta)
+            true_score = theta[graphs.labels[c]]
             reach = largest(theta, size)
-            loss = peak(theta, size, layout.node_entropy[c], scratch[1]) - truth
-            total += layout.node_weight[c] * (max(loss, 0.0) + ROUNDING * reach)
+            bound = peak(theta, size, terms.entropy[c], scratch[1])
+            total += terms.weight[c] * (max(bound - true_score, 0.0) + ROUNDING * reach)
             most = max(most, reach)
-        for e in range(problem.edges.starts[i], problem.edges.starts[i + 1]):
-            n_first, n_second = tilt_edge(problem, layout, e, w, delta, theta)
-            truth = theta[true_pair(problem, i, e, n_second)]
+        for e in range(graphs.edges.starts[i], graphs.edges.starts[i + 1]):
+            c = n_nodes + e
+            n_first, n_second = score_edge(problem, terms, e, w, delta, theta)
+            true_score = theta[part_of_edge(graphs, i, e, labels)]
             reach = largest(theta, n_first * n_second)
-            loss = bound_edge(layout, e, theta, mu, n_first, n_second, scratch) - truth
-            total += layout.edge_weight[e] * (max(loss, 0.0) + ROUNDING * reach)
+            bound = bound_edge(terms, e, terms.entropy[c], theta, mu, terms.at[c], n_first, n_second, scratch)
+            total += terms.weight[c] * (max(bound - true_score, 0.0) + ROUNDING * reach)
             most = max(most, reach)
     return total, most
 
 
 @loop
-def weigh(problem, layout, scratch, strength, mu, w, start, stop):
+def weigh(problem, terms, scratch, n_lambda, mu, w, start, stop):
     """W += w(mu); return <cost, mu> and the entropy of mu, added up."""
+    graphs = problem.graphs
+    n_nodes = graphs.labels.size
     step = scratch[0]
     total = 0.0
     for i in range(start, stop):
-        for c in range(problem.nodes.starts[i], problem.nodes.starts[i + 1]):
-            at = layout.node_at[c]
-            squares = leave(mu, at, problem.nodes.n_parts[problem.nodes.kind[c]], problem.labels[c], step)
-            cost = layout.cost[c] * (1 - mu[at + problem.labels[c]])
-            total += layout.node_weight[c] * (cost + layout.node_entropy[c] * (1 - squares))
-            spread_clique(problem.nodes, w, c, step, layout.node_weight[c] / strength)
-        for e in range(problem.edges.starts[i], problem.edges.starts[i + 1]):
-            n_first, n_second = shape_of(problem, layout, e)
-            find_margins(mu, layout.edge_at[e], n_first, n_second, scratch[1], scratch[2])
-            entropy = entropy_of_edge(layout, e, mu, n_first, n_second, scratch[1], scratch[2])
-            total += layout.edge_weight[e] * entropy
-            leave(mu, layout.edge_at[e], n_first * n_second, true_pair(problem, i, e, n_second), step)
-            spread_clique(problem.edges, w, e, step, layout.edge_weight[e] / strength)
+        labels = graphs.labels[graphs.nodes.starts[i] : graphs.nodes.starts[i + 1]]
+        for c in range(graphs.nodes.starts[i], graphs.nodes.starts[i + 1]):
+            at = terms.at[c]
+            squares = leave(mu, at, size_of(graphs.nodes, c), graphs.labels[c], step)
+            cost = terms.cost[c] * (1 - mu[at + graphs.labels[c]])
+            total += terms.weight[c] * (cost + terms.entropy[c] * (1 - squares))
+            spread_clique(graphs.nodes, w, c, step, terms.weight[c] / n_lambda)
+        for e in range(graphs.edges.starts[i], graphs.edges.starts[i + 1]):
+            c = n_nodes + e
+            n_first, n_second = shape_of(terms.constraints, e)
+            find_margins(mu, terms.at[c], n_first, n_second, scratch[1], scratch[2])
+            total += terms.weight[c] * entropy_of_edge(
+                terms, e, terms.entropy[c], mu, terms.at[c], n_first, n_second, scratch[1], scratch[2]
+            )
+            leave(mu, terms.at[c], n_first * n_second, part_of_edge(graphs, i, e, labels), step)
+            spread_clique(graphs.edges, w, e, step, terms.weight[c] / n_lambda)
     return total
 
 
 @helper
-def leave(mu, at, size, truth, step):
+def leave(mu, at, size, true_part, step):
     """Write s_c - mu_c into `step`; return ||mu_c||^2."""
     squares = 0.0
     for p in range(size):
         step[p] = -mu[at + p]
         squares += mu[at + p] * mu[at + p]
-    step[truth] += 1
+    step[true_part] += 1
     return squares
 
 
 @loop
-def correct(problem, layout, scratch, mu, feasible, start, stop):
+def correct(problem, terms, scratch, mu, feasible, start, stop):
     """Write a point of the local polytope near mu into `feasible`."""
     for i in range(start, stop):
-        lo = layout.starts[i]
-        hi = layout.starts[i + 1]
-        make_consistent(problem, i, mu[lo:hi], feasible[lo:hi], scratch)
+        lo = terms.starts[i]
+        hi = terms.starts[i + 1]
+        make_consistent(problem.graphs, terms.constraints, i, mu[lo:hi], feasible[lo:hi], scratch)
 
 
 @loop
-def residuals(problem, layout, scratch, mu, xi, residual, start, stop):
+def residuals(problem, terms, scratch, mu, xi, residual, start, stop):
     """Write A mu; return, weighted by the examples, ||A mu||^2 and <xi, A mu>, and the plain ||A mu||^2."""
+    edges = problem.graphs.edges
+    multipliers = terms.constraints.starts
     penalty = 0.0
     linear = 0.0
     violation = 0.0
     for i in range(start, stop):
-        for e in range(problem.edges.starts[i], problem.edges.starts[i + 1]):
-            n_first, n_second = shape_of(problem, layout, e)
-            find_margins(mu, layout.edge_at[e], n_first, n_second, scratch[1], scratch[2])
-            for end in range(2):
-                node = layout.node_at[problem.nodes.starts[i] + problem.ends[e, end]]
-                at = layout.ends_at[e, end]
-                for x in range(n_second if end else n_first):
-                    residual[at + x] = mu[node + x] - scratch[1 + end, x]
-                    squared = residual[at + x] * residual[at + x]
-                    linear += layout.edge_weight[e] * xi[at + x] * residual[at + x]
-                    penalty += layout.edge_weight[e] * squared
-                    violation += squared
+        means = mu[terms.starts[i] : terms.starts[i + 1]]
+        for e in range(edges.starts[i], edges.starts[i + 1]):
+            write_residual(problem.graphs, terms.constraints, i, e, means, residual, scratch)
+            weight = terms.weight[problem.graphs.labels.size + e]
+            for x in range(multipliers[2 * e], multipliers[2 * e + 2]):
+                squared = residual[x] * residual[x]
+                linear += weight * xi[x] * residual[x]
+                penalty += weight * squared
+                violation += squared
     return penalty, linear, violation

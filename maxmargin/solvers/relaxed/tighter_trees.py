@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxmargin.arrays.blocks import places_in
+from maxmargin.arrays.blocks import starts_of
 from maxmargin.losses import RelaxedLoss
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.relaxed.entropies import tightest_trees, uniform_trees
@@ -38,11 +38,11 @@ def tighten(objective: Objective, means: np.ndarray, share: float) -> RelaxedLos
     >>> from maxmargin.solvers.objective.evaluation import Objective
     >>> from maxmargin import RelaxedLoss
     >>> from maxmargin.solvers.relaxed.tighter_trees import tighten
-    >>> from maxmargin.structures.graphs.graph_problem import make_pairwise
+    >>> from maxmargin.structures.graphs.graph_problem import make_graph_problem
     >>> none = Gram(np.zeros(0), np.zeros(1, np.int64))
     >>> nodes, edges = DenseFeatures(np.eye(3), none), DenseFeatures(np.ones((3, 1)), none)
     >>> ends = np.array([(0, 1), (1, 2), (2, 0)])  # a triangle
-    >>> problem = make_pairwise(nodes, edges, (3, 1), np.array([0, 3]), np.array([0, 3]), ends, np.arange(3) % 2,
+    >>> problem = make_graph_problem(nodes, edges, (3, 1), np.array([0, 3]), np.array([0, 3]), ends, np.arange(3) % 2,
     ...                         np.ones(3), n_states=[2])
     >>> loss = RelaxedLoss(entropy="oriented_trees")
     >>> result = IDAL().solve(problem, loss=loss, random_state=0)
@@ -57,11 +57,8 @@ def tighten(objective: Objective, means: np.ndarray, share: float) -> RelaxedLos
     """
     relaxed, loss = Relaxation(objective), objective.loss
     assert isinstance(loss, RelaxedLoss)
-    feasible = relaxed.correct(means)
-    node_squares, edge_squares = (
-        np.add.reduceat(feasible[np.repeat(at, sizes) + places_in(sizes)] ** 2, np.cumsum(sizes) - sizes)
-        for at, sizes in relaxed.places()
-    )
-    trees = uniform_trees(relaxed.problem) if loss.trees is None else loss.trees
-    tightest = tightest_trees(relaxed.problem, node_squares, edge_squares, loss.epsilon)
+    squares = np.add.reduceat(relaxed.correct(means)[relaxed.parts()] ** 2, starts_of(relaxed.sizes)[:-1])
+    trees = uniform_trees(relaxed.graphs) if loss.trees is None else loss.trees
+    of_nodes, of_edges = np.split(squares, [len(relaxed.graphs.labels)])
+    tightest = tightest_trees(relaxed.graphs, of_nodes, of_edges, loss.epsilon)
     return replace(loss, trees=trees + share * (tightest - trees))

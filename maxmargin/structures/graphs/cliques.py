@@ -20,7 +20,7 @@ class Cliques(NamedTuple):
     features: Any
     n_features: int
     starts: np.ndarray  # (n + 1,) int64
-    kind: np.ndarray  # (M,) int32, the type of each
+    type: np.ndarray  # (M,) int32, of each
     row: np.ndarray  # (M,) int64, its row of features, which cliques can share
     part: np.ndarray  # (M,) int64, its first part, counted in its graph
     n_parts: np.ndarray  # (types,) int64
@@ -45,7 +45,7 @@ def make_cliques(
     features: Any,
     width: int,
     starts: np.ndarray,
-    kind: np.ndarray,
+    clique_type: np.ndarray,
     row: np.ndarray | None,
     part: np.ndarray,
     columns: list[np.ndarray],
@@ -58,8 +58,8 @@ def make_cliques(
         features=features,
         n_features=width,
         starts=np.ascontiguousarray(starts, np.int64),
-        kind=kind,
-        row=np.arange(len(kind)) if row is None else np.ascontiguousarray(row, np.int64),
+        type=clique_type,
+        row=np.arange(len(clique_type)) if row is None else np.ascontiguousarray(row, np.int64),
         part=part,
         n_parts=np.array(n_parts, np.int64),
         weight=(first_weight + np.cumsum([0, *n_weights])).astype(np.int64),
@@ -84,51 +84,56 @@ def columns_of(n_first: int, n_second: int, ties: str) -> np.ndarray:
 
 def squared_diameters(cliques: Cliques) -> np.ndarray:
     """Upper bounds of how far apart the features of two outputs of each example are, as far as these cliques go."""
-    n, n_kinds = len(cliques.starts) - 1, len(cliques.n_parts)
+    n, n_types = len(cliques.starts) - 1, len(cliques.n_parts)
     if not len(cliques.row):
         return np.zeros(n)
-    group = np.repeat(np.arange(n), np.diff(cliques.starts)) * n_kinds + cliques.kind
-    shape = n * n_kinds, int(cliques.row.max()) + 1
+    group = np.repeat(np.arange(n), np.diff(cliques.starts)) * n_types + cliques.type
+    shape = n * n_types, int(cliques.row.max()) + 1
     counts = sp.csr_array((np.ones(len(group)), (group, cliques.row)), shape)
-    return 2 * squared_sums(cliques.features, counts).reshape(n, n_kinds).sum(axis=1)
+    return 2 * squared_sums(cliques.features, counts).reshape(n, n_types).sum(axis=1)
+
+
+@helper
+def size_of(cliques, c):
+    """The number of parts of clique c."""
+    return cliques.n_parts[cliques.type[c]]
+
+
+@helper
+def weights_at(cliques, c, p):
+    """Where the weights of part p of clique c begin, or -1 if it has none."""
+    clique_type = cliques.type[c]
+    column = cliques.column[cliques.first[clique_type] + p]
+    return cliques.weight[clique_type] + column * cliques.n_features if column >= 0 else -1
 
 
 @helper
 def score_clique(cliques, w, c, theta):
     """Theta, the scores of the parts of clique c."""
-    width = cliques.n_features
-    kind = cliques.kind[c]
-    for p in range(cliques.n_parts[kind]):
-        column = cliques.column[cliques.first[kind] + p]
+    for p in range(size_of(cliques, c)):
+        at = weights_at(cliques, c, p)
         theta[p] = 0
-        if column >= 0:
-            at = cliques.weight[kind] + column * width
-            theta[p] = dot_row(cliques.features, cliques.row[c], w[at : at + width])
+        if at >= 0:
+            theta[p] = dot_row(cliques.features, cliques.row[c], w[at : at + cliques.n_features])
 
 
 @helper
 def spread_clique(cliques, w, c, delta, scale):
     """W += scale * B_c delta, for a direction of the parts of clique c."""
-    width = cliques.n_features
-    kind = cliques.kind[c]
-    for p in range(cliques.n_parts[kind]):
-        column = cliques.column[cliques.first[kind] + p]
-        if column >= 0 and delta[p] != 0:
-            at = cliques.weight[kind] + column * width
-            add_row(cliques.features, cliques.row[c], scale * delta[p], w[at : at + width])
+    for p in range(size_of(cliques, c)):
+        at = weights_at(cliques, c, p)
+        if at >= 0 and delta[p] != 0:
+            add_row(cliques.features, cliques.row[c], scale * delta[p], w[at : at + cliques.n_features])
 
 
 @helper
 def clear_clique(cliques, w, c, delta):
     """Set to zero what `spread_clique` has changed; return the sum of squares of what was there."""
-    width = cliques.n_features
-    kind = cliques.kind[c]
     total = 0.0
-    for p in range(cliques.n_parts[kind]):
-        column = cliques.column[cliques.first[kind] + p]
-        if column >= 0 and delta[p] != 0:
-            at = cliques.weight[kind] + column * width
-            total += clear_row(cliques.features, cliques.row[c], w[at : at + width])
+    for p in range(size_of(cliques, c)):
+        at = weights_at(cliques, c, p)
+        if at >= 0 and delta[p] != 0:
+            total += clear_row(cliques.features, cliques.row[c], w[at : at + cliques.n_features])
     return total
 
 
@@ -136,14 +141,14 @@ def clear_clique(cliques, w, c, delta):
 def score_cliques(cliques, w, i, theta):
     """The scores of the cliques of example i."""
     for c in range(cliques.starts[i], cliques.starts[i + 1]):
-        score_clique(cliques, w, c, theta[cliques.part[c] : cliques.part[c] + cliques.n_parts[cliques.kind[c]]])
+        score_clique(cliques, w, c, theta[cliques.part[c] : cliques.part[c] + size_of(cliques, c)])
 
 
 @helper
 def spread_cliques(cliques, w, i, delta, scale):
     """W += scale * B_i delta, as far as these cliques go."""
     for c in range(cliques.starts[i], cliques.starts[i + 1]):
-        spread_clique(cliques, w, c, delta[cliques.part[c] : cliques.part[c] + cliques.n_parts[cliques.kind[c]]], scale)
+        spread_clique(cliques, w, c, delta[cliques.part[c] : cliques.part[c] + size_of(cliques, c)], scale)
 
 
 @helper
@@ -151,7 +156,5 @@ def clear_cliques(cliques, w, i, delta):
     """As `clear_clique`, for all cliques of example i."""
     total = 0.0
     for c in range(cliques.starts[i], cliques.starts[i + 1]):
-        total += clear_clique(
-            cliques, w, c, delta[cliques.part[c] : cliques.part[c] + cliques.n_parts[cliques.kind[c]]]
-        )
+        total += clear_clique(cliques, w, c, delta[cliques.part[c] : cliques.part[c] + size_of(cliques, c)])
     return total

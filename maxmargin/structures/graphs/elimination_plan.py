@@ -19,7 +19,7 @@ class TreewidthError(ValueError):
     """Raised where exact inference would need too large tables."""
 
 
-class Plan(NamedTuple):
+class EliminationPlan(NamedTuple):
     """The steps of all graphs; graphs of the same edges and numbers of states share theirs."""
 
     which: np.ndarray  # (n,) int64, the plan of each graph, or NONE
@@ -42,7 +42,9 @@ class Plan(NamedTuple):
     stride: np.ndarray  # as many for each factor as there are nodes in the scope
 
 
-def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = False, most: float = math.inf) -> Plan:
+def make_plan(
+    graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = False, most: float = math.inf
+) -> EliminationPlan:
     """Plan the elimination of graphs, each the numbers of states of its nodes and the (E, 2) ends of its edges.
 
     Potentials are those of the nodes, one after the other, then a table for each edge, rows for its first end. Graphs
@@ -73,7 +75,7 @@ def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = Fal
     parent = integers([step.parent for step in steps])
     source = integers([factor.source for factor in factors])
     of_factor = np.repeat(before, [len(step.factors) for step in steps])
-    return Plan(
+    return EliminationPlan(
         which=integers(which),
         first=starts_of([len(plan) for plan in plans]),
         node=integers([step.scope[-1] for step in steps]),
@@ -95,7 +97,7 @@ def make_plan(graphs: Sequence[tuple[np.ndarray, np.ndarray]], skips: bool = Fal
     )
 
 
-def n_operations(plan: Plan) -> np.ndarray:
+def n_operations(plan: EliminationPlan) -> np.ndarray:
     """The terms of all entries of the tables of each graph, (n,); 0 for graphs without a plan."""
     n_states = plan.states[plan.scope_first[1:] - 1]  # of the node itself, the last one of its scope
     terms = plan.n_rows * n_states * np.diff(plan.factor_first)

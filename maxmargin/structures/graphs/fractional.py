@@ -18,26 +18,14 @@ from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import bound_oracle, score_output
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.structures.cuts.max_flow import Arcs
-from maxmargin.structures.graphs.cliques import Cliques
-from maxmargin.structures.graphs.graph_problem import share_generics
-from maxmargin.structures.graphs.local_polytope import make_uniform, maximise, shape_of
+from maxmargin.structures.graphs.cliques import size_of
+from maxmargin.structures.graphs.graph_problem import FractionalProblem, ends_in_all, new_spread
+from maxmargin.structures.graphs.local_polytope import shape_of
 from maxmargin.structures.graphs.messages import copy_potentials
+from maxmargin.structures.graphs.relaxation import make_uniform, maximise
 
 UNITS = 2**30
 RELAXATION_WORK = 300.0  # operations per part: a few, there and back, in some dozen rounds
-
-
-class FractionalProblem(NamedTuple):
-    """A `PairwiseProblem` with what its relaxation needs."""
-
-    nodes: Cliques
-    edges: Cliques
-    ends: np.ndarray
-    labels: np.ndarray
-    cost: np.ndarray
-    arcs: Arcs
-    ends_at: np.ndarray  # as in `LoopyProblem`
 
 
 class FractionalWork(NamedTuple):
@@ -54,27 +42,16 @@ class FractionalWork(NamedTuple):
     scratch: np.ndarray
 
 
-share_generics(
-    FractionalProblem,
-    generics.new_weights,
-    generics.part_sizes,
-    generics.scores,
-    generics.spread,
-    generics.squared_norm,
-    generics.augment,
-)
-
-
 @implements(generics.true_outputs, FractionalProblem)
 def true_points(problem):
-    nodes, edges = problem.nodes, problem.edges
+    graphs = problem.graphs
+    nodes, edges = graphs.nodes, graphs.edges
     starts = starts_of(generics.part_sizes(problem))
-    graph = np.repeat(np.arange(len(starts) - 1), np.diff(edges.starts))
-    ends = problem.ends + nodes.starts[graph][:, np.newaxis]
-    pair = problem.labels[ends[:, 0]] * nodes.n_parts[nodes.kind[ends[:, 1]]] + problem.labels[ends[:, 1]]
+    ends = ends_in_all(graphs)
+    both = graphs.labels[ends[:, 0]] * nodes.n_parts[nodes.type[ends[:, 1]]] + graphs.labels[ends[:, 1]]
     values = np.zeros(starts[-1], np.int32)
-    values[nodes.part + np.repeat(starts[:-1], np.diff(nodes.starts)) + problem.labels] = UNITS
-    values[edges.part + starts[graph] + pair] = UNITS
+    values[nodes.part + np.repeat(starts[:-1], np.diff(nodes.starts)) + graphs.labels] = UNITS
+    values[edges.part + np.repeat(starts[:-1], np.diff(edges.starts)) + both] = UNITS
     return Blocks(values, starts)
 
 
@@ -85,10 +62,10 @@ def fractional_work(problem):
 
 @implements(generics.workspace, FractionalProblem)
 def fractional_workspace(problem, n_best):
-    nodes, edges = problem.nodes, problem.edges
-    sizes, n_multipliers = generics.part_sizes(problem), problem.ends_at.max(initial=0) + nodes.n_parts.max()
+    nodes, edges = problem.graphs.nodes, problem.graphs.edges
+    sizes, n_multipliers = generics.part_sizes(problem), problem.constraints.starts[-1]
     return FractionalWork(
-        spread=aligned((edges.weight[-1],), problem.cost.dtype),
+        spread=new_spread(problem),
         multipliers=aligned((n_multipliers,), np.float64),
         means=aligned((sizes.sum(),), np.float64),
         starts=np.cumsum(sizes) - sizes,
@@ -128,8 +105,8 @@ def fractional_bound(problem, i, theta, y, work):
     means = work.means[work.starts[i] : work.starts[i] + theta.size]
     copy_potentials(theta, exact)
     if not work.is_begun[i]:
-        make_uniform(problem.nodes, i, means)
-        make_uniform(problem.edges, i, means)
+        make_uniform(problem.graphs.nodes, i, means)
+        make_uniform(problem.graphs.edges, i, means)
         work.is_begun[i] = True
     bound = maximise(problem, i, exact, 0.0, means, work.multipliers, work.delta, feasible, work.scratch)
     count_units(problem, i, feasible, y, work.scratch)
@@ -141,27 +118,27 @@ def count_units(problem, i, mu, y, scratch):
     """Write mu in units into y: what rounding leaves of a node goes to its largest part, of an edge where both of its
     ends lack some.
     """
-    nodes = problem.nodes
-    edges = problem.edges
+    nodes = problem.graphs.nodes
+    edges = problem.graphs.edges
     lo = nodes.starts[i]
     for c in range(lo, nodes.starts[i + 1]):
         at = nodes.part[c]
         rest = UNITS
         top = at
-        for p in range(at, at + nodes.n_parts[nodes.kind[c]]):
+        for p in range(at, at + size_of(nodes, c)):
             y[p] = np.int32(mu[p] * UNITS)
             rest -= y[p]
             top = p if mu[p] > mu[top] else top
         y[top] += rest
     for e in range(edges.starts[i], edges.starts[i + 1]):
-        n_first, n_second = shape_of(problem, i, e)
+        n_first, n_second = shape_of(problem.constraints, e)
         at = edges.part[e]
         rows = scratch[0]  # units that are missing in each; floats hold them exactly
         columns = scratch[1]
         for x in range(n_first):
-            rows[x] = y[nodes.part[lo + problem.ends[e, 0]] + x]
+            rows[x] = y[nodes.part[lo + problem.graphs.ends[e, 0]] + x]
         for z in range(n_second):
-            columns[z] = y[nodes.part[lo + problem.ends[e, 1]] + z]
+            columns[z] = y[nodes.part[lo + problem.graphs.ends[e, 1]] + z]
         for x in range(n_first):
             for z in range(n_second):
                 p = at + x * n_second + z

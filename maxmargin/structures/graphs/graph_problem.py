@@ -6,8 +6,8 @@ types. An output of example i is a row of states, one per node. The parts are th
 columns of weights, each with as many weights as features: the score of a part is that of its column, or zero if it has
 none. Parts of nodes have a column each, unless said otherwise; those of edges as their `EdgeType` says.
 
-A `PairwiseProblem` has no oracle: `IDAL` needs none. `with_elimination` makes an `EliminationProblem` of it, where the
-treewidths allow, with all exact oracles; `with_oracles` gives any graphs a max oracle.
+A `GraphProblem` has no oracle: `IDAL` needs none. `with_elimination` makes an `EliminationProblem` of it, where the
+treewidths allow, with all exact oracles; `with_oracles` gives any graphs a max oracle. All hold the same `graphs`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import spread
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.structures.graphs import elimination
+from maxmargin.structures.cuts.max_flow import Arcs
 from maxmargin.structures.graphs.cliques import (
     Cliques,
     EdgeType,
@@ -30,15 +30,16 @@ from maxmargin.structures.graphs.cliques import (
     columns_of,
     make_cliques,
     score_cliques,
+    size_of,
     spread_cliques,
     squared_diameters,
 )
-from maxmargin.structures.graphs.elimination import Tables, new_tables
-from maxmargin.structures.graphs.elimination_plan import Plan, make_plan, n_operations
+from maxmargin.structures.graphs.elimination_plan import EliminationPlan
+from maxmargin.structures.graphs.local_polytope import Constraints
 
 
-class PairwiseProblem(NamedTuple):
-    """Graphs one after the other, without an oracle."""
+class LabelledGraphs(NamedTuple):
+    """Graphs one after the other."""
 
     nodes: Cliques
     edges: Cliques
@@ -47,35 +48,49 @@ class PairwiseProblem(NamedTuple):
     cost: np.ndarray  # (N,) cost of each node's wrong state
 
 
+class GraphProblem(NamedTuple):
+    """Graphs without an oracle."""
+
+    graphs: LabelledGraphs
+
+
 class EliminationProblem(NamedTuple):
-    """The same with a plan of elimination, and so with all oracles."""
+    """Graphs with all oracles, by elimination."""
 
-    nodes: Cliques
-    edges: Cliques
-    ends: np.ndarray
-    labels: np.ndarray
-    cost: np.ndarray
-    plan: Plan
+    graphs: LabelledGraphs
+    plan: EliminationPlan
 
 
-class PairwiseWork(NamedTuple):
+class LoopyProblem(NamedTuple):
+    """Graphs of any treewidth, with the oracles of `loopy`."""
+
+    graphs: LabelledGraphs
+    plan: EliminationPlan  # of the graphs of small treewidth
+    arcs: Arcs
+    constraints: Constraints
+
+
+class FractionalProblem(NamedTuple):
+    """Graphs whose outputs are points of the local polytope, with the oracle of `fractional`."""
+
+    graphs: LabelledGraphs
+    constraints: Constraints
+
+
+WITH_LABELS = GraphProblem, EliminationProblem, LoopyProblem  # as outputs
+ALL = *WITH_LABELS, FractionalProblem
+
+
+class GraphWork(NamedTuple):
     """The buffer of direction norms."""
 
     spread: np.ndarray  # as the weights, zero
 
 
-class EliminationWork(NamedTuple):
-    """As `PairwiseWork`, with the tables of the oracles."""
-
-    spread: np.ndarray
-    tables: Tables
-    branches: np.ndarray  # (K, 3) of the top-K oracle
-
-
 # --- making problems ------------------------------------------------------------------------------------------------
 
 
-def make_pairwise(
+def make_graph_problem(
     features: Any,
     edge_features: Any,
     widths: tuple[int, int],
@@ -91,7 +106,7 @@ def make_pairwise(
     node_row: np.ndarray | None = None,
     edge_row: np.ndarray | None = None,
     node_columns: Sequence[np.ndarray] | None = None,
-) -> PairwiseProblem:
+) -> GraphProblem:
     """Put graphs together whose edges are known to be sound: no loops, none twice, none to a missing node.
 
     The edges of a graph are sorted by the later of their nodes: those of neighbours lie together in memory.
@@ -121,35 +136,31 @@ def make_pairwise(
     edge_row = order if edge_row is None else np.asarray(edge_row)[order]
     node_part, after_nodes = _places(sizes[node_type], starts)
     edge_part, _ = _places(np.prod(sizes[joined], axis=1), edge_starts)
-    columns = [columns_of(sizes[kind.first], sizes[kind.second], kind.ties) for kind in edge_types]
+    columns = [columns_of(sizes[first], sizes[second], ties) for first, second, ties in edge_types]
     own = [*map(np.arange, sizes)] if node_columns is None else [*node_columns]
     nodes = make_cliques(features, widths[0], starts, node_type, node_row, node_part, own, 0)
     edge_part += after_nodes[graph]
-    return PairwiseProblem(
-        nodes=nodes,
-        edges=make_cliques(
-            edge_features, widths[1], edge_starts, edge_type, edge_row, edge_part, columns, int(nodes.weight[-1])
-        ),
-        ends=np.ascontiguousarray(ends, np.int32),
-        labels=np.ascontiguousarray(labels, np.int32),
-        cost=np.ascontiguousarray(cost),
+    edges = make_cliques(
+        edge_features, widths[1], edge_starts, edge_type, edge_row, edge_part, columns, int(nodes.weight[-1])
     )
+    ends, labels = np.ascontiguousarray(ends, np.int32), np.ascontiguousarray(labels, np.int32)
+    return GraphProblem(LabelledGraphs(nodes, edges, ends, labels, np.ascontiguousarray(cost)))
 
 
-def with_elimination(problem: PairwiseProblem) -> EliminationProblem:
-    """The same problem with exact oracles; raises where a graph has too large a treewidth."""
-    return EliminationProblem(*problem, plan=make_plan(graphs_of(problem)))
-
-
-def graphs_of(problem: PairwiseProblem) -> list[tuple[np.ndarray, np.ndarray]]:
+def split_graphs(graphs: LabelledGraphs) -> list[tuple[np.ndarray, np.ndarray]]:
     """The numbers of states and the ends of edges of each graph."""
-    nodes, edges = problem.nodes, problem.edges
-    n_states = np.split(nodes.n_parts[nodes.kind], nodes.starts[1:-1])
-    return [*zip(n_states, np.split(problem.ends, edges.starts[1:-1]), strict=True)]
+    nodes, edges = graphs.nodes, graphs.edges
+    n_states = np.split(nodes.n_parts[nodes.type], nodes.starts[1:-1])
+    return [*zip(n_states, np.split(graphs.ends, edges.starts[1:-1]), strict=True)]
 
 
-def _or_zeros(kinds: np.ndarray | None, count: int) -> np.ndarray:
-    return np.zeros(count, np.int32) if kinds is None else np.ascontiguousarray(kinds, np.int32)
+def ends_in_all(graphs: LabelledGraphs) -> np.ndarray:
+    """The nodes of each edge, counted over all graphs."""
+    return graphs.ends + np.repeat(graphs.nodes.starts[:-1], np.diff(graphs.edges.starts))[:, np.newaxis]
+
+
+def _or_zeros(types: np.ndarray | None, count: int) -> np.ndarray:
+    return np.zeros(count, np.int32) if types is None else np.ascontiguousarray(types, np.int32)
 
 
 def _places(sizes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -162,7 +173,7 @@ def _places(sizes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _check_types(
     joined: np.ndarray, edge_type: np.ndarray, edge_types: Sequence[EdgeType], edge_starts: np.ndarray
 ) -> None:
-    expected = np.array([kind[:2] for kind in edge_types], int).reshape(-1, 2)[edge_type]
+    expected = np.array([edges[:2] for edges in edge_types], int).reshape(-1, 2)[edge_type]
     is_wrong = (joined != expected).any(axis=1)
     if is_wrong.any():
         e = int(np.argmax(is_wrong))
@@ -188,147 +199,94 @@ def _check_labels(labels: np.ndarray, n_states: np.ndarray, starts: np.ndarray) 
         )
 
 
-# --- generics of both problems --------------------------------------------------------------------------------------
-
-BOTH = (PairwiseProblem, EliminationProblem)
+# --- generics of all problems ---------------------------------------------------------------------------------------
 
 
-@implements(generics.true_outputs, *BOTH)
+@implements(generics.true_outputs, *WITH_LABELS)
 def true_states(problem):
-    return Blocks(problem.labels, problem.nodes.starts)
+    return Blocks(problem.graphs.labels, problem.graphs.nodes.starts)
 
 
-@implements(generics.new_weights, *BOTH)
-def new_pairwise_weights(problem):
-    return np.zeros(problem.edges.weight[-1], problem.cost.dtype)
+@implements(generics.new_weights, *ALL)
+def new_graph_weights(problem):
+    return np.zeros(problem.graphs.edges.weight[-1], problem.graphs.cost.dtype)
 
 
-@implements(generics.part_sizes, *BOTH)
-def pairwise_part_sizes(problem):
-    sizes = np.zeros(len(problem.nodes.starts) - 1, np.int64)
-    for cliques in (problem.nodes, problem.edges):
-        ends = starts_of(cliques.n_parts[cliques.kind])
-        sizes += np.diff(ends[cliques.starts])
-    return sizes
+@implements(generics.part_sizes, *ALL)
+def graph_part_sizes(problem):
+    nodes, edges = problem.graphs.nodes, problem.graphs.edges
+    return sum(np.diff(starts_of(cliques.n_parts[cliques.type])[cliques.starts]) for cliques in (nodes, edges))
 
 
-@implements(generics.squared_diameters, *BOTH)
-def pairwise_squared_diameters(problem):
-    return squared_diameters(problem.nodes) + squared_diameters(problem.edges)
+@implements(generics.squared_diameters, GraphProblem, EliminationProblem)
+def graph_squared_diameters(problem):
+    return squared_diameters(problem.graphs.nodes) + squared_diameters(problem.graphs.edges)
 
 
-@implements(generics.workspace, PairwiseProblem)
-def pairwise_workspace(problem, n_best):
-    return PairwiseWork(spread=aligned((problem.edges.weight[-1],), problem.cost.dtype))
+@implements(generics.workspace, GraphProblem)
+def graph_workspace(problem, n_best):
+    return GraphWork(spread=new_spread(problem))
 
 
-@implements(generics.workspace, EliminationProblem)
-def elimination_workspace(problem, n_best):
-    return EliminationWork(
-        spread=aligned((problem.edges.weight[-1],), problem.cost.dtype),
-        tables=new_tables(problem.plan),
-        branches=aligned((n_best, 3), np.int64),
-    )
+def new_spread(problem: Any) -> np.ndarray:
+    """The buffer of direction norms."""
+    return aligned((problem.graphs.edges.weight[-1],), problem.graphs.cost.dtype)
 
 
-@implements(generics.scores, *BOTH)
-def pairwise_scores(problem, w, i, theta):
-    score_cliques(problem.nodes, w, i, theta)
-    score_cliques(problem.edges, w, i, theta)
+@implements(generics.scores, *ALL)
+def graph_scores(problem, w, i, theta):
+    score_cliques(problem.graphs.nodes, w, i, theta)
+    score_cliques(problem.graphs.edges, w, i, theta)
 
 
-@implements(generics.spread, *BOTH)
-def spread_pairwise(problem, w, i, delta, scale):
-    spread_cliques(problem.nodes, w, i, delta, scale)
-    spread_cliques(problem.edges, w, i, delta, scale)
+@implements(generics.spread, *ALL)
+def spread_graphs(problem, w, i, delta, scale):
+    spread_cliques(problem.graphs.nodes, w, i, delta, scale)
+    spread_cliques(problem.graphs.edges, w, i, delta, scale)
 
 
-@implements(generics.squared_norm, *BOTH)
-def pairwise_squared_norm(problem, i, delta, work):
+@implements(generics.squared_norm, *ALL)
+def graph_squared_norm(problem, i, delta, work):
     spread(problem, work.spread, i, delta, 1.0)
-    return clear_cliques(problem.nodes, work.spread, i, delta) + clear_cliques(problem.edges, work.spread, i, delta)
+    total = clear_cliques(problem.graphs.nodes, work.spread, i, delta)
+    return total + clear_cliques(problem.graphs.edges, work.spread, i, delta)
 
 
-@implements(generics.augment, *BOTH)
-def augment_pairwise(problem, i, theta):
-    nodes = problem.nodes
+@implements(generics.augment, *ALL)
+def augment_graphs(problem, i, theta):
+    graphs = problem.graphs
+    nodes = graphs.nodes
     for c in range(nodes.starts[i], nodes.starts[i + 1]):
-        for x in range(nodes.n_parts[nodes.kind[c]]):
-            if x != problem.labels[c]:
-                theta[nodes.part[c] + x] += problem.cost[c]
+        for x in range(size_of(nodes, c)):
+            if x != graphs.labels[c]:
+                theta[nodes.part[c] + x] += graphs.cost[c]
 
 
 @helper
-def edge_part(problem, i, e, y):
-    """The part of edge e, counted over all graphs, that labels of the nodes of graph i have."""
-    a = problem.ends[e, 0]
-    b = problem.ends[e, 1]
-    n_second = problem.nodes.n_parts[problem.nodes.kind[problem.nodes.starts[i] + b]]
-    return problem.edges.part[e] + y[a] * n_second + y[b]
+def part_of_edge(graphs, i, e, y):
+    """The part of edge e, counted from its first, that labels of the nodes of graph i have."""
+    a = graphs.ends[e, 0]
+    b = graphs.ends[e, 1]
+    return y[a] * size_of(graphs.nodes, graphs.nodes.starts[i] + b) + y[b]
 
 
-@implements(generics.add_output, *BOTH)
+@implements(generics.add_output, *WITH_LABELS)
 def add_states(problem, i, y, scale, mu):
-    lo = problem.nodes.starts[i]
-    for c in range(lo, problem.nodes.starts[i + 1]):
-        mu[problem.nodes.part[c] + y[c - lo]] += scale
-    for e in range(problem.edges.starts[i], problem.edges.starts[i + 1]):
-        mu[edge_part(problem, i, e, y)] += scale
+    graphs = problem.graphs
+    lo = graphs.nodes.starts[i]
+    for c in range(lo, graphs.nodes.starts[i + 1]):
+        mu[graphs.nodes.part[c] + y[c - lo]] += scale
+    for e in range(graphs.edges.starts[i], graphs.edges.starts[i + 1]):
+        mu[graphs.edges.part[e] + part_of_edge(graphs, i, e, y)] += scale
 
 
-@implements(generics.score_output, *BOTH)
+@implements(generics.score_output, *WITH_LABELS)
 def score_states(problem, i, theta, y):
-    lo = problem.nodes.starts[i]
+    graphs = problem.graphs
+    lo = graphs.nodes.starts[i]
     total = 0.0
-    for c in range(lo, problem.nodes.starts[i + 1]):
-        total += theta[problem.nodes.part[c] + y[c - lo]]
-    for e in range(problem.edges.starts[i], problem.edges.starts[i + 1]):
-        total += theta[edge_part(problem, i, e, y)]
+    for c in range(lo, graphs.nodes.starts[i + 1]):
+        total += theta[graphs.nodes.part[c] + y[c - lo]]
+    for e in range(graphs.edges.starts[i], graphs.edges.starts[i + 1]):
+        total += theta[graphs.edges.part[e] + part_of_edge(graphs, i, e, y)]
     return total
-
-
-def share_generics(cls: type, *functions: Any) -> None:
-    """Let another kind of problem, with the same first fields, have implementations of a `PairwiseProblem`."""
-    for function in functions:
-        implements(function, cls)(function.implementations[PairwiseProblem])
-
-
-# --- oracles by elimination -----------------------------------------------------------------------------------------
-
-
-@implements(generics.oracle_work, EliminationProblem)
-def elimination_work(problem):
-    return n_operations(problem.plan).mean() / generics.part_sizes(problem).mean()
-
-
-@implements(generics.max_oracle, EliminationProblem)
-def max_states(problem, i, theta, y, work):
-    total = elimination.eliminate(problem.plan, i, theta, work.tables, False)
-    elimination.decode(problem.plan, i, work.tables, y)
-    return total
-
-
-@implements(generics.topk_oracle, EliminationProblem)
-def topk_states(problem, i, theta, outputs, values, level, work):
-    best = elimination.eliminate(problem.plan, i, theta, work.tables, False)
-    return elimination.k_best(problem.plan, i, best, work.tables, outputs, values, level, work.branches)
-
-
-@implements(generics.exp_oracle, EliminationProblem)
-def exp_states(problem, i, theta, mu, work):
-    log_z = elimination.eliminate(problem.plan, i, theta, work.tables, True)
-    elimination.marginals(problem.plan, i, work.tables, mu)
-    return log_z
-
-
-@implements(generics.sample_oracle, EliminationProblem)
-def sample_states(problem, i, theta, draws, outputs, work):
-    elimination.eliminate(problem.plan, i, theta, work.tables, True)
-    for k in range(outputs.shape[0]):
-        elimination.sample(problem.plan, i, work.tables, draws[k], outputs[k])
-
-
-@implements(generics.max_marginals, EliminationProblem)
-def pairwise_max_marginals(problem, i, theta, out, work):
-    total = elimination.eliminate(problem.plan, i, theta, work.tables, False)
-    elimination.max_marginals(problem.plan, i, total, work.tables, out)

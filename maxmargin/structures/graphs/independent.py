@@ -1,4 +1,4 @@
-"""Labels that are on or off, each by itself: pairwise problems without edges, in the layout that scores fastest.
+"""Labels that are on or off, each by itself: graphs without edges, with weights in the order that scores fastest.
 
 An output of example i is a row of 0 and 1, one per label. The parts are the indicators of (label, off), one label after
 the other, then those of (label, on), which alone have weights, of the shape (F, L), flat.

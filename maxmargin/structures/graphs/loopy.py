@@ -23,35 +23,31 @@ from maxmargin.arrays.vectors import copy_into
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import METHODS, bound_oracle, is_tight, score_output
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.structures.cuts.max_flow import Arcs, make_arcs
+from maxmargin.structures.cuts.fusion import FusionWork, expand, fuse, new_fusion
+from maxmargin.structures.cuts.max_flow import make_arcs
 from maxmargin.structures.graphs import elimination
-from maxmargin.structures.graphs.cliques import Cliques
-from maxmargin.structures.graphs.elimination import Tables, new_tables
-from maxmargin.structures.graphs.elimination_plan import NONE, Plan, make_plan, n_operations
-from maxmargin.structures.graphs.fractional import RELAXATION_WORK, FractionalProblem
-from maxmargin.structures.graphs.fusion import FusionWork, expand, fuse, new_fusion
-from maxmargin.structures.graphs.graph_problem import EliminationProblem, PairwiseProblem, graphs_of, share_generics
-from maxmargin.structures.graphs.local_polytope import bound_score, make_uniform, maximise, share_of_integral
+from maxmargin.structures.graphs.cliques import size_of
+from maxmargin.structures.graphs.elimination_plan import NONE, make_plan, n_operations
+from maxmargin.structures.graphs.elimination_tables import Tables, new_tables
+from maxmargin.structures.graphs.fractional import RELAXATION_WORK
+from maxmargin.structures.graphs.graph_problem import (
+    EliminationProblem,
+    FractionalProblem,
+    GraphProblem,
+    LoopyProblem,
+    ends_in_all,
+    new_spread,
+    split_graphs,
+)
+from maxmargin.structures.graphs.local_polytope import make_constraints
 from maxmargin.structures.graphs.messages import copy_potentials, improve_nodes, read_labels, sweep
+from maxmargin.structures.graphs.relaxation import bound_score, make_uniform, maximise, share_of_integral
 
 ELIMINATION, CUT, RELAXATION, EXPANSION = range(len(METHODS))
 CUT_WORK = 20.0  # operations per part
 MOST_EDGES = 4  # per node, of graphs that are likely to have a cut: planar ones have three, those of labels more
 MOST_ROUNDS = 200  # of message passing, there and back
 SETTLED = 1e-3  # of the gap between bound and labels: rounds that close less are the last
-
-
-class LoopyProblem(NamedTuple):
-    """A `PairwiseProblem` with all that its oracle needs."""
-
-    nodes: Cliques
-    edges: Cliques
-    ends: np.ndarray
-    labels: np.ndarray
-    cost: np.ndarray
-    plan: Plan  # of the graphs of small treewidth
-    arcs: Arcs
-    ends_at: np.ndarray  # (M, 2) int64, the first multiplier of each edge and end
 
 
 class LoopyWork(NamedTuple):
@@ -74,7 +70,7 @@ class LoopyWork(NamedTuple):
 
 
 def with_oracles(
-    problem: PairwiseProblem, relaxed: bool = False, most: float = math.inf
+    problem: GraphProblem, relaxed: bool = False, most: float = math.inf
 ) -> EliminationProblem | LoopyProblem | FractionalProblem:
     """The same problem with oracles: all, and exact, where every treewidth allows, else a max oracle with a bound.
 
@@ -91,56 +87,40 @@ def with_oracles(
     >>> from maxmargin.features import DenseFeatures
     >>> from maxmargin.features.linear_map import Gram
     >>> from maxmargin.structures.graphs.loopy import with_oracles
-    >>> from maxmargin.structures.graphs.graph_problem import make_pairwise
+    >>> from maxmargin.structures.graphs.graph_problem import make_graph_problem
     >>> none = Gram(np.zeros(0), np.zeros(1, np.int64))
     >>> nodes, edges = DenseFeatures(np.eye(3), none), DenseFeatures(np.ones((3, 1)), none)
     >>> ends = np.array([(0, 1), (1, 2), (2, 0)])  # a triangle
-    >>> problem = make_pairwise(nodes, edges, (3, 1), np.array([0, 3]), np.array([0, 3]), ends, np.arange(3) % 2,
+    >>> problem = make_graph_problem(nodes, edges, (3, 1), np.array([0, 3]), np.array([0, 3]), ends, np.arange(3) % 2,
     ...                         np.ones(3), n_states=[2])
     >>> BCFW().solve(with_oracles(problem), random_state=0).status.name
     'OPTIMAL'
     """
-    plan = make_plan([] if relaxed else graphs_of(problem), skips=True, most=most)
-    if not relaxed and (plan.which != NONE).all():
-        return EliminationProblem(*problem, plan=plan)
-    nodes, edges = problem.nodes, problem.edges
-    arcs = make_arcs(nodes.starts, edges.starts, problem.ends)
-    graph = np.repeat(np.arange(len(nodes.starts) - 1), np.diff(edges.starts))
-    sizes = nodes.n_parts[nodes.kind[problem.ends + nodes.starts[graph][:, np.newaxis]]]
-    ends_at = np.cumsum(sizes.ravel()).reshape(-1, 2) - sizes
+    graphs = problem.graphs
+    constraints = make_constraints(graphs.nodes, ends_in_all(graphs))
     if relaxed:
-        return FractionalProblem(*problem, arcs=arcs, ends_at=ends_at)
-    return LoopyProblem(*problem, plan=plan, arcs=arcs, ends_at=ends_at)
+        return FractionalProblem(graphs, constraints)
+    plan = make_plan(split_graphs(graphs), skips=True, most=most)
+    if (plan.which != NONE).all():
+        return EliminationProblem(graphs, plan)
+    return LoopyProblem(graphs, plan, make_arcs(graphs.nodes.starts, graphs.edges.starts, graphs.ends), constraints)
 
 
 # --- generics -------------------------------------------------------------------------------------------------------
 
-share_generics(
-    LoopyProblem,
-    generics.true_outputs,
-    generics.new_weights,
-    generics.part_sizes,
-    generics.scores,
-    generics.spread,
-    generics.squared_norm,
-    generics.augment,
-    generics.add_output,
-    generics.score_output,
-)
-
 
 @implements(generics.workspace, LoopyProblem)
 def loopy_workspace(problem, n_best):
-    nodes, edges = problem.nodes, problem.edges
+    nodes, edges = problem.graphs.nodes, problem.graphs.edges
     n, n_nodes, n_edges = len(nodes.starts) - 1, np.diff(nodes.starts).max(), np.diff(edges.starts).max()
-    n_parts, n_multipliers = generics.part_sizes(problem).max(), problem.ends_at.max(initial=0) + nodes.n_parts.max()
+    n_parts, n_multipliers = generics.part_sizes(problem).max(), problem.constraints.starts[-1]
     return LoopyWork(
-        spread=aligned((edges.weight[-1],), problem.cost.dtype),
+        spread=new_spread(problem),
         tables=new_tables(problem.plan),
         fusion=new_fusion(n_nodes, n_edges),
-        flows=aligned((len(problem.ends),), np.float64),
+        flows=aligned((len(edges.row),), np.float64),
         multipliers=aligned((n_multipliers,), np.float64),
-        labels=aligned((len(problem.labels),), np.int32),
+        labels=aligned((len(nodes.row),), np.int32),
         theta=aligned((n_parts,), np.float64),
         y=aligned((n_nodes,), np.int32),
         means=aligned((n_parts,), np.float64),
@@ -154,9 +134,9 @@ def loopy_workspace(problem, n_best):
 
 @implements(generics.oracle_work, LoopyProblem)
 def loopy_work(problem):
-    nodes, sizes = problem.nodes, generics.part_sizes(problem)
-    has_two_states = np.maximum.reduceat(nodes.n_parts[nodes.kind], nodes.starts[:-1]) == 2
-    is_sparse = np.diff(problem.edges.starts) <= MOST_EDGES * np.diff(nodes.starts)
+    nodes, sizes = problem.graphs.nodes, generics.part_sizes(problem)
+    has_two_states = np.maximum.reduceat(nodes.n_parts[nodes.type], nodes.starts[:-1]) == 2
+    is_sparse = np.diff(problem.graphs.edges.starts) <= MOST_EDGES * np.diff(nodes.starts)
     has_cut = has_two_states & is_sparse
     by_search = np.where(has_cut, CUT_WORK, RELAXATION_WORK) * sizes
     return np.where(problem.plan.which == NONE, by_search, n_operations(problem.plan)).mean() / sizes.mean()
@@ -177,7 +157,7 @@ def loopy_bound(problem, i, theta, y, work):
         return score_output(problem, i, theta, y)
     exact = work.theta[: theta.size]
     copy_potentials(theta, exact)
-    flows = work.flows[problem.edges.starts[i] : problem.edges.starts[i + 1]]
+    flows = work.flows[problem.graphs.edges.starts[i] : problem.graphs.edges.starts[i + 1]]
     if has_two_states(problem, i):
         work.method[i] = CUT
         for p in range(y.size):
@@ -193,15 +173,16 @@ def loopy_bound(problem, i, theta, y, work):
         if expand(problem, i, exact, y, flows, work.fusion) > 0:
             work.method[i] = EXPANSION
         improve_nodes(problem, i, exact, y, work.scratch[0])
-    copy_into(work.labels[problem.nodes.starts[i] : problem.nodes.starts[i + 1]], y)
+    copy_into(work.labels[problem.graphs.nodes.starts[i] : problem.graphs.nodes.starts[i + 1]], y)
     return max(bound, score_output(problem, i, theta, y))
 
 
 @helper
 def has_two_states(problem, i):
     """Whether every node of graph i has two."""
-    for c in range(problem.nodes.starts[i], problem.nodes.starts[i + 1]):
-        if problem.nodes.n_parts[problem.nodes.kind[c]] != 2:
+    nodes = problem.graphs.nodes
+    for c in range(nodes.starts[i], nodes.starts[i + 1]):
+        if size_of(nodes, c) != 2:
             return False
     return True
 
@@ -211,7 +192,7 @@ def pass_messages(problem, i, theta, y, work):
     """Write the best labels found on the way into `y`, or the last ones if they are better; return the bound."""
     delta = work.multipliers
     candidate = work.y[: y.size]
-    copy_into(y, work.labels[problem.nodes.starts[i] : problem.nodes.starts[i + 1]])
+    copy_into(y, work.labels[problem.graphs.nodes.starts[i] : problem.graphs.nodes.starts[i + 1]])
     best = score_output(problem, i, theta, y)
     bound = 1e300
     for _ in range(MOST_ROUNDS):
@@ -233,7 +214,7 @@ def pass_messages(problem, i, theta, y, work):
 def loopy_relaxation(problem, i, theta, mu, work):
     """Maximise over the local polytope."""
     bound = relax(problem, i, theta, 0.0, mu, work)
-    work.integrality[i] = share_of_integral(problem, i, mu)
+    work.integrality[i] = share_of_integral(problem.graphs.nodes, i, mu)
     return bound
 
 
@@ -255,8 +236,8 @@ def relax(problem, i, theta, temperature, mu, work):
     means = work.means[: theta.size]
     feasible = work.feasible[: theta.size]
     copy_potentials(theta, exact)
-    make_uniform(problem.nodes, i, means)
-    make_uniform(problem.edges, i, means)
+    make_uniform(problem.graphs.nodes, i, means)
+    make_uniform(problem.graphs.edges, i, means)
     bound = maximise(problem, i, exact, temperature, means, work.multipliers, work.delta, feasible, work.scratch)
     copy_into(mu, feasible)
     return bound

@@ -1,13 +1,10 @@
 """Bounds of the best score of any graph, and labels of a high score: sequential reweighted message passing.
 
-The dual of the local-polytope relaxation. For any multipliers delta_{e,p}, a number for each edge e, end p and state,
-
-    theta'_p = theta_p + sum of delta_{e,p} over the edges e of p,    theta'_e = theta_e - delta_{e,p} - delta_{e,q}
-
-give every output the same score as theta, so that the sum of the maxima of all theta'_p and theta'_e is a bound. A
-sweep visits the nodes in order. Node p takes from each edge behind it all that the edge can give, the largest entries
-of theta'_e for each state of p, and hands equal shares of what it then has to the edges ahead of it, keeping a share
-where there are more edges behind. Neither raises the bound (Kolmogorov 2006, 2015). Sweeps go forth and back.
+The dual of the relaxation to the local polytope (`local_polytope`). For any multipliers delta, all outputs have the
+same score by theta' as by theta, so that the sum of the maxima of all theta'_p and theta'_e is a bound. A sweep visits
+the nodes in order. Node p takes from each edge behind it all that the edge can give, the largest entries of theta'_e
+for each state of p, and hands equal shares of what it then has to the edges ahead of it, keeping a share where there
+are more edges behind. Neither raises the bound (Kolmogorov 2006, 2015). Sweeps go forth and back.
 
 Where sweeps do not lower the bound any more it can still be above that of the relaxation, though seldom by much; in
 trees, and where the relaxation is tight and its solution unique, labels are found that attain it.
@@ -18,6 +15,8 @@ from __future__ import annotations
 from maxmargin.arrays.vectors import first_best
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
+from maxmargin.structures.graphs.cliques import size_of
+from maxmargin.structures.graphs.local_polytope import shape_of
 
 MOST_VISITS = 20  # to each node, when labels are improved one by one
 
@@ -35,18 +34,14 @@ def copy_potentials(theta, out):
 
 @helper
 def give(problem, i, theta, delta, a, out):
-    """Write the largest entries of theta'_e, for each state of p, of the edge e that arc a of p is along; return where
-    the multipliers of p begin.
-    """
-    nodes = problem.nodes
-    e = problem.edges.starts[i] + a // 2
-    n_first = nodes.n_parts[nodes.kind[nodes.starts[i] + problem.ends[e, 0]]]
-    n_second = nodes.n_parts[nodes.kind[nodes.starts[i] + problem.ends[e, 1]]]
-    first_at = problem.ends_at[e, 0]
-    second_at = problem.ends_at[e, 1]
-    at = problem.edges.part[e]
-    first = delta[first_at : first_at + n_first]
-    second = delta[second_at : second_at + n_second]
+    """Write the largest entries of theta'_e, for each state of p, of the edge e that arc a of p is along."""
+    edges = problem.graphs.edges
+    e = edges.starts[i] + a // 2
+    n_first, n_second = shape_of(problem.constraints, e)
+    at = problem.constraints.starts[2 * e]
+    first = delta[at : at + n_first]
+    second = delta[at + n_first : at + n_first + n_second]
+    at = edges.part[e]
     if a % 2 == 0:
         for x in range(n_first):
             row = theta[at + x * n_second : at + (x + 1) * n_second]
@@ -54,7 +49,7 @@ def give(problem, i, theta, delta, a, out):
             for z in range(1, n_second):
                 best = max(best, row[z] - second[z])
             out[x] = best - first[x]
-        return first_at
+        return
     for x in range(n_first):
         row = theta[at + x * n_second : at + (x + 1) * n_second]
         if x == 0:
@@ -65,7 +60,6 @@ def give(problem, i, theta, delta, a, out):
                 out[z] = max(out[z], row[z] - first[x])
     for z in range(n_second):
         out[z] -= second[z]
-    return second_at
 
 
 @helper
@@ -73,74 +67,53 @@ def sweep(problem, i, theta, delta, is_forward, scratch):
     """Visit every node of graph i once."""
     sums = scratch[0]
     given = scratch[1]
-    nodes = problem.nodes
+    nodes = problem.graphs.nodes
     lo = nodes.starts[i]
-    out = problem.arcs.out[2 * problem.edges.starts[i] :]
+    first = problem.constraints.first
     n_nodes = nodes.starts[i + 1] - lo
     for visit in range(n_nodes):
         p = visit if is_forward else n_nodes - 1 - visit
         c = lo + p
-        size = nodes.n_parts[nodes.kind[c]]
+        size = size_of(nodes, c)
         n_behind = 0
         n_ahead = 0
         for x in range(size):
             sums[x] = theta[nodes.part[c] + x]
-        for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-            a = out[k]
+        for k in range(first[c], first[c + 1]):
+            a = problem.arcs.out[k]
+            at = problem.constraints.incident[k]
             if (head(problem, i, a) < p) == is_forward:
                 n_behind += 1
-                at = give(problem, i, theta, delta, a, given)
+                give(problem, i, theta, delta, a, given)
                 for x in range(size):
                     delta[at + x] += given[x]
             else:
                 n_ahead += 1
-                at = multipliers_at(problem, i, a)
             for x in range(size):
                 sums[x] += delta[at + x]
         if n_ahead == 0:
             continue
         share = 1.0 / max(n_behind, n_ahead)
-        for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-            a = out[k]
-            if (head(problem, i, a) < p) != is_forward:
-                at = multipliers_at(problem, i, a)
+        for k in range(first[c], first[c + 1]):
+            if (head(problem, i, problem.arcs.out[k]) < p) != is_forward:
+                at = problem.constraints.incident[k]
                 for x in range(size):
                     delta[at + x] -= share * sums[x]
 
 
 @helper
-def multipliers_at(problem, i, a):
-    """Where the multipliers begin of the edge that arc a is along, at the end that it leaves."""
-    return problem.ends_at[problem.edges.starts[i] + a // 2, a % 2]
-
-
-@helper
 def head(problem, i, a):
     """The node that arc a leads to."""
-    return problem.ends[problem.edges.starts[i] + a // 2, 1 - a % 2]
-
-
-@helper
-def tilt_node(problem, i, theta, delta, c, out):
-    """Write theta'_p of node c, counted over all graphs."""
-    nodes = problem.nodes
-    size = nodes.n_parts[nodes.kind[c]]
-    leaving = problem.arcs.out[2 * problem.edges.starts[i] :]
-    for x in range(size):
-        out[x] = theta[nodes.part[c] + x]
-    for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-        at = multipliers_at(problem, i, leaving[k])
-        for x in range(size):
-            out[x] += delta[at + x]
+    return problem.graphs.ends[problem.graphs.edges.starts[i] + a // 2, 1 - a % 2]
 
 
 @helper
 def add_given(problem, i, theta, a, label, size, sums):
     """Add the scores of the edge along arc a for each state of the node that it leaves, given the label at its head."""
-    nodes = problem.nodes
-    e = problem.edges.starts[i] + a // 2
-    n_second = nodes.n_parts[nodes.kind[nodes.starts[i] + problem.ends[e, 1]]]
-    at = problem.edges.part[e]
+    edges = problem.graphs.edges
+    e = edges.starts[i] + a // 2
+    _, n_second = shape_of(problem.constraints, e)
+    at = edges.part[e]
     if a % 2 == 0:
         for x in range(size):
             sums[x] += theta[at + x * n_second + label]
@@ -152,20 +125,20 @@ def add_given(problem, i, theta, a, label, size, sums):
 @helper
 def read_labels(problem, i, theta, delta, y, sums):
     """Label node after node, given the labels before and the multipliers after it, once a sweep came back."""
-    nodes = problem.nodes
+    nodes = problem.graphs.nodes
     lo = nodes.starts[i]
-    out = problem.arcs.out[2 * problem.edges.starts[i] :]
+    first = problem.constraints.first
     for c in range(lo, nodes.starts[i + 1]):
-        size = nodes.n_parts[nodes.kind[c]]
+        size = size_of(nodes, c)
         for x in range(size):
             sums[x] = theta[nodes.part[c] + x]
-        for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-            a = out[k]
+        for k in range(first[c], first[c + 1]):
+            a = problem.arcs.out[k]
             q = head(problem, i, a)
             if q < c - lo:
                 add_given(problem, i, theta, a, y[q], size, sums)
             else:
-                at = multipliers_at(problem, i, a)
+                at = problem.constraints.incident[k]
                 for x in range(size):
                     sums[x] += delta[at + x]
         y[c - lo] = first_best(sums[:size])
@@ -174,17 +147,17 @@ def read_labels(problem, i, theta, delta, y, sums):
 @helper
 def improve_nodes(problem, i, theta, y, sums):
     """Give every node its best label given those of its neighbours, until none changes (Besag 1986)."""
-    nodes = problem.nodes
+    nodes = problem.graphs.nodes
     lo = nodes.starts[i]
-    out = problem.arcs.out[2 * problem.edges.starts[i] :]
+    first = problem.constraints.first
     for _ in range(MOST_VISITS):
         has_changed = False
         for c in range(lo, nodes.starts[i + 1]):
-            size = nodes.n_parts[nodes.kind[c]]
+            size = size_of(nodes, c)
             for x in range(size):
                 sums[x] = theta[nodes.part[c] + x]
-            for k in range(problem.arcs.first[c + i], problem.arcs.first[c + i + 1]):
-                a = out[k]
+            for k in range(first[c], first[c + 1]):
+                a = problem.arcs.out[k]
                 add_given(problem, i, theta, a, y[head(problem, i, a)], size, sums)
             best = first_best(sums[:size])
             if sums[best] > sums[y[c - lo]]:

@@ -57,14 +57,14 @@ def fuse(problem, i, theta, y, flows, work):
     `flows` has the flow along each edge of the graph from which to start, and in the end the maximum flow.
     """
     scale, neglected = set_capacities(problem, i, theta, y, work)
-    nodes = problem.nodes
+    nodes = problem.graphs.nodes
     lo = nodes.starts[i] + i
-    begin = problem.edges.starts[i]
+    begin = problem.graphs.edges.starts[i]
     n_nodes = nodes.starts[i + 1] - nodes.starts[i]
-    n_edges = problem.edges.starts[i + 1] - begin
+    n_edges = problem.graphs.edges.starts[i + 1] - begin
     first = problem.arcs.first[lo : lo + n_nodes + 1]
     out = problem.arcs.out[2 * begin : 2 * begin + 2 * n_edges]
-    ends = matrix(problem.ends, 2 * begin, 1, 2 * n_edges)[0]
+    ends = matrix(problem.graphs.ends, 2 * begin, 1, 2 * n_edges)[0]
     residual = work.flow.residual
     excess = work.flow.excess
     for p in range(n_nodes):
@@ -91,8 +91,9 @@ def fuse(problem, i, theta, y, flows, work):
 @helper
 def set_capacities(problem, i, theta, y, work):
     """Write gains and capacities; return the power of two that takes them to integers, and the capacities neglected."""
-    nodes = problem.nodes
-    edges = problem.edges
+    graphs = problem.graphs
+    nodes = graphs.nodes
+    edges = graphs.edges
     other = work.other
     lo = nodes.starts[i]
     total = 0.0
@@ -102,9 +103,9 @@ def set_capacities(problem, i, theta, y, work):
         work.gain[p] = theta[nodes.part[c] + other[p]] - theta[nodes.part[c] + y[p]]
         total += abs(work.gain[p])
     for e in range(edges.starts[i], edges.starts[i + 1]):
-        p = problem.ends[e, 0]
-        q = problem.ends[e, 1]
-        n_second = nodes.n_parts[nodes.kind[lo + q]]
+        p = graphs.ends[e, 0]
+        q = graphs.ends[e, 1]
+        n_second = nodes.n_parts[nodes.type[lo + q]]
         keeps = edges.part[e] + y[p] * n_second
         moves = edges.part[e] + other[p] * n_second
         s_00 = theta[keeps + y[q]]
@@ -122,18 +123,18 @@ def set_capacities(problem, i, theta, y, work):
 @helper
 def expand(problem, i, theta, y, flows, work):
     """Expand one state after the other, until none improves the labels; return how often labels have changed."""
-    nodes = problem.nodes
+    nodes = problem.graphs.nodes
     lo = nodes.starts[i]
     n_nodes = nodes.starts[i + 1] - lo
     most = 0
     for c in range(lo, nodes.starts[i + 1]):
-        most = max(most, nodes.n_parts[nodes.kind[c]])
+        most = max(most, nodes.n_parts[nodes.type[c]])
     n_changed = 0
     n_idle = 0
     for move in range(MOST_ROUNDS * most):
         state = move % most
         for p in range(n_nodes):
-            work.other[p] = state if state < nodes.n_parts[nodes.kind[lo + p]] else y[p]
+            work.other[p] = state if state < nodes.n_parts[nodes.type[lo + p]] else y[p]
         n_moved, _ = fuse(problem, i, theta, y, flows, work)
         n_changed += n_moved
         n_idle = 0 if n_moved > 0 else n_idle + 1
