@@ -15,20 +15,20 @@ _LINE = re.compile(r"^from (\S+) import ([A-Za-z]\w*) as \2$", re.MULTILINE)
 
 
 @cache
-def homes() -> dict[str, str]:
-    """The modules in which public names are defined, by name; rooms that are public are in ``maxmargin`` itself."""
-    stub = Path(__file__).with_name("__init__.pyi").read_text(encoding="utf-8")
-    return {name: home for home, name in _LINE.findall(stub)}
+def homes(package: str = "maxmargin") -> dict[str, str]:
+    """The modules in which a package's public names are defined, by name; rooms that are public are in it itself."""
+    stub = Path(__file__).parent.joinpath(*package.split(".")[1:], "__init__.pyi")
+    return {name: home for home, name in _LINE.findall(stub.read_text(encoding="utf-8"))}
 
 
-def names_in(room: str) -> list[str]:
+def names_in(room: str, listed_in: str = "maxmargin") -> list[str]:
     """The public names that are defined in the modules of a room."""
-    return [name for name, home in homes().items() if home.startswith(f"{room}.")]
+    return [name for name, home in homes(listed_in).items() if home.startswith(f"{room}.")]
 
 
-def find(name: str, room: str) -> Any:
+def find(name: str, room: str, listed_in: str = "maxmargin") -> Any:
     """What a public name stands for, asked for as an attribute of a room of the package, or of the package itself."""
-    home = homes().get(name, "")
+    home = homes(listed_in).get(name, "")
     if home == room:  # so that `import maxmargin` is enough
         return importlib.import_module(f"{home}.{name}")
     if not home.startswith(f"{room}."):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from maxmargin.cli import options
 from maxmargin.cli.common import reports_errors
+from maxmargin.cli.options import Choices, with_choices
 from maxmargin.version import __version__
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, rich_markup_mode="markdown")
@@ -34,7 +35,7 @@ def main(
     """
 
 
-def _numbers(text: str | None) -> str | None:
+def check_numbers(text: str | None) -> str | None:
     """Check that a text is one of positive numbers between commas."""
     if text is None:
         return None
@@ -49,26 +50,13 @@ def _numbers(text: str | None) -> str | None:
 
 @app.command()
 @reports_errors
+@with_choices
 def train(
-    file: options.Train,
-    dev: options.Dev = None,
-    model: options.Output = None,
-    format: options.FileFormat = None,
-    columns: options.Columns = None,
-    tags: options.Tags = None,
-    separator: options.Separator = None,
-    comments: options.Comments = None,
-    encoding: options.Encoding = "utf-8",
-    type: options.Type = options.Kind.crf,
+    choices: Choices,
     C: Annotated[
         float | None,
         typer.Option("--C", "-C", help="Inverse strength of the regularization.", show_default="3, SVM: 0.1"),
     ] = None,
-    scheme: options.Scheme = "auto",
-    min_count: options.MinCount = 1,
-    window: options.Window = 2,
-    affixes: options.Affixes = 3,
-    gazetteer: options.Gazetteers = None,
     tol: Annotated[
         float | None, typer.Option(help="Relative gap at which to stop.", show_default="0.001, SVM: 0.02")
     ] = None,
@@ -86,10 +74,6 @@ def train(
             help="File to keep the state of the training in: after a kill, the same command goes on.", metavar="FILE"
         ),
     ] = None,
-    jobs: options.Jobs = 1,
-    seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-    json: options.Json = False,
 ) -> None:
     """Train a tagger on a file of tagged sentences and write it to another: entities, chunks, parts of speech.
 
@@ -99,43 +83,25 @@ def train(
     from maxmargin.cli.training import run_train
 
     given = {"C": C, "tol": tol, "max_passes": max_passes, "time_limit": time_limit, "patience": patience}
-    choices, chosen = _choices(locals()), {name: value for name, value in given.items() if value is not None}
-    run_train(choices, checkpoint, **chosen)
+    run_train(choices, checkpoint, **{name: value for name, value in given.items() if value is not None})
 
 
 @app.command()
 @reports_errors
+@with_choices
 def path(
-    file: options.Train,
-    dev: options.Dev = None,
-    model: options.Output = None,
-    format: options.FileFormat = None,
-    columns: options.Columns = None,
-    tags: options.Tags = None,
-    separator: options.Separator = None,
-    comments: options.Comments = None,
-    encoding: options.Encoding = "utf-8",
-    type: options.Type = options.Kind.crf,
+    choices: Choices,
     C: Annotated[
         str | None,
         typer.Option(
             "--C",
             "-C",
             help="Values of C to try.",
-            callback=_numbers,
+            callback=check_numbers,
             show_default="0.03,0.1,0.3 and so on until scores fall",
         ),
     ] = None,
-    scheme: options.Scheme = "auto",
-    min_count: options.MinCount = 1,
-    window: options.Window = 2,
-    affixes: options.Affixes = 3,
-    gazetteer: options.Gazetteers = None,
     plot: options.Plot = None,
-    jobs: options.Jobs = 1,
-    seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-    json: options.Json = False,
 ) -> None:
     """Find the C that is best on held-out sentences, draw the curve, and write the tagger of that C.
 
@@ -143,16 +109,7 @@ def path(
     """
     from maxmargin.cli.tuning import run_path
 
-    run_path(_choices(locals()), None if C is None else [float(number) for number in C.split(",")], plot)
-
-
-def _choices(given: dict[str, Any]) -> Any:
-    """The options that `train` and `path` share."""
-    from maxmargin.cli.training import Choices
-
-    renamed = {"train": given["file"], "gazetteers": given["gazetteer"] or []}
-    enums = {name: given[name] and given[name].value for name in ("format", "type")}
-    return Choices(**{name: (given | renamed | enums)[name] for name in Choices._fields})
+    run_path(choices, None if C is None else [float(number) for number in C.split(",")], plot)
 
 
 @app.command()
@@ -174,7 +131,7 @@ def predict(
     """
     from maxmargin.cli.tagging import run_predict
 
-    run_predict(model, file, output, format and format.value, encoding, probabilities)
+    run_predict(model, file, output, format, encoding, probabilities)
 
 
 @app.command()
@@ -193,8 +150,7 @@ def evaluate(
     """Score a tagger on a file of tagged sentences: entities as conlleval counts them, tags and sentences."""
     from maxmargin.cli.tagging import run_evaluate
 
-    shown = {"with_confusion": confusion, "calibration": calibration, "as_json": json}
-    run_evaluate(model, file, format and format.value, encoding, **shown)
+    run_evaluate(model, file, format, encoding, with_confusion=confusion, calibration=calibration, as_json=json)
 
 
 @app.command()
@@ -219,15 +175,9 @@ def inspect(
     """Show what a tagger has learned: strongest features of each tag, and transitions; or why words got their tags."""
     from maxmargin.cli.inspecting import run_inspect
 
-    given: dict[str, Any] = {
-        "sentence": sentence,
-        "word": word,
-        "rival": rival,
-        "tag": tag,
-        "top": top,
-        "as_json": json,
-    }
-    run_inspect(model, file, format and format.value, encoding, **given)
+    run_inspect(
+        model, file, format, encoding, sentence=sentence, word=word, rival=rival, tag=tag, top=top, as_json=json
+    )
 
 
 @app.command()

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from enum import Enum
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
@@ -86,10 +87,11 @@ def reports_errors(command: Command) -> Command:
     """A command whose bad input is told in one sentence, and that ends in good order when it is interrupted."""
 
     @wraps(command)
-    def wrapped(*args: Any, **options: Any) -> Any:
+    def wrapped(**options: Any) -> None:
+        options = {name: value.value if isinstance(value, Enum) else value for name, value in options.items()}
         try:
-            with told_warnings(is_quiet=options.get("quiet", False)):
-                command(*args, **options)
+            with warnings_as_messages(is_quiet=options.get("quiet", False)):
+                command(**options)
             sys.stdout.flush()
         except BrokenPipeError:  # whoever read our output has enough of it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -106,7 +108,7 @@ def reports_errors(command: Command) -> Command:
 
 
 @contextmanager
-def told_warnings(*, is_quiet: bool) -> Iterator[None]:
+def warnings_as_messages(*, is_quiet: bool) -> Iterator[None]:
     """Warnings of the library are messages like others."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: None if is_quiet else say(f"Warning: {message}")
@@ -202,7 +204,7 @@ def keep_apart(target: Path, what: str, others: Iterable[Path | None]) -> None:
             raise ValueError(f"The {what} would take the place of {other}: give it another name.")
 
 
-def told(path: Path) -> str:
+def tell_size(path: Path) -> str:
     """A file and its size."""
     size = path.stat().st_size
     return f"{path}, {size / 1e6:.1f} MB" if size >= 1e6 else f"{path}, {size / 1e3:.0f} kB"

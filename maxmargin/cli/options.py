@@ -1,14 +1,22 @@
-"""The options of the commands, each written once."""
+"""The options of the commands, each written once; those of features are the parameters of their transformer."""
 
 from __future__ import annotations
 
+import inspect
 import os
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
+from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
+
+from maxmargin.text.token_features.window_options import WindowOptions
+
+FILES, FEATURES = "Files", "Features"  # parts of what --help prints
 
 
 class Format(StrEnum):
@@ -19,14 +27,14 @@ class Format(StrEnum):
     json = "json"
 
 
-class Kind(StrEnum):
-    """Kinds of models."""
+class ModelType(StrEnum):
+    """Types of models."""
 
     crf = "crf"
     svm = "svm"
 
 
-def split_columns(text: str | None) -> list[Any] | None:
+def split_columns(text: str | None) -> list[int | str] | None:
     """Columns between commas: numbers, or names."""
     if text is None:
         return None
@@ -36,7 +44,14 @@ def split_columns(text: str | None) -> list[Any] | None:
     return [int(part) if part.lstrip("-").isdecimal() else part for part in parts]
 
 
-def _encoding(name: str | None) -> str | None:
+def check_columns(text: str | None) -> str | None:
+    """Check that a text is one of columns."""
+    split_columns(text)
+    return text
+
+
+def check_encoding(name: str | None) -> str | None:
+    """Check that Python knows an encoding."""
     try:
         "".encode(name or "utf-8")
     except LookupError:
@@ -44,21 +59,18 @@ def _encoding(name: str | None) -> str | None:
     return name
 
 
-def _separator(text: str | None) -> str | None:
-    return text and text.replace("\\t", "\t")  # as few shells let users type a tab
+def read_separator(text: str | None) -> str | None:
+    """A separator, in which a backslash and a t are a tab, as few shells let users type one."""
+    return text and text.replace("\\t", "\t")
 
 
-def _checked_columns(text: str | None) -> str | None:
-    split_columns(text)
-    return text
-
-
-def _gazetteers(names: list[str] | None) -> list[str]:
-    for name in names or []:
-        title, _, path = name.partition("=")
+def check_lists(texts: list[str] | None) -> list[str]:
+    """Check that texts are titles and files."""
+    for text in texts or []:
+        title, _, path = text.partition("=")
         if not title or not path:
-            raise typer.BadParameter(f"{name!r} must be a name and a file, such as city=cities.txt.")
-    return names or []
+            raise typer.BadParameter(f"{text!r} must be a name and a file, such as city=cities.txt.")
+    return texts or []
 
 
 def check_plot(path: Path | None) -> Path | None:
@@ -74,121 +86,152 @@ def check_plot(path: Path | None) -> Path | None:
     return path
 
 
-TRAIN = typer.Argument(help="File of tagged sentences; - is standard input.", metavar="FILE", allow_dash=True)
-INPUT = typer.Argument(help="File of sentences; - is standard input.", metavar="FILE", allow_dash=True)
-MODEL = typer.Argument(
-    help="File that `maxmargin train` or `path` has written.", exists=True, dir_okay=False, metavar="MODEL"
-)
+def of_files(*names: str, **more: Any) -> Any:
+    """An option of files."""
+    return typer.Option(*names, rich_help_panel=FILES, **more)
 
-Train = Annotated[Path, TRAIN]
-Input = Annotated[Path, INPUT]
-Model = Annotated[Path, MODEL]
-Dev = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--dev", help="Held-out file, scored while training: the best weights are kept.", metavar="FILE"),
-]
-Output = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option(
-        "--model",
-        "-m",
-        "--output",
-        "-o",
-        help="Where to write the model.",
-        show_default="FILE with .model",
-        metavar="MODEL",
+
+Input = Annotated[Path, typer.Argument(help="File of sentences; - is standard input.", metavar="FILE", allow_dash=True)]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        help="File that `maxmargin train` or `path` has written.", exists=True, dir_okay=False, metavar="MODEL"
     ),
 ]
 FileFormat = Annotated[
-    Optional[Format],  # noqa: UP045
-    typer.Option(
-        "--format", "-f", rich_help_panel="Files", help="Format of the files.", show_default="by the end of the name"
-    ),
-]
-Columns = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--columns",
-        rich_help_panel="Files",
-        callback=_checked_columns,
-        help="Columns of tokens, from 0, or names in CoNLL-U.",
-        show_default="all but the tags",
-    ),
-]
-Tags = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--tags",
-        rich_help_panel="Files",
-        callback=_checked_columns,
-        help="Column or field of tags.",
-        show_default="last column, upos, or tags",
-    ),
-]
-Separator = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--separator",
-        rich_help_panel="Files",
-        callback=_separator,
-        help="What separates columns; \\t is a tab.",
-        show_default="spaces and tabs",
-    ),
-]
-Comments = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--comments",
-        rich_help_panel="Files",
-        help="What lines of comments begin with, in column files.",
-        show_default="there are none",
-    ),
-]
-Encoding = Annotated[
-    str, typer.Option("--encoding", rich_help_panel="Files", help="Encoding of the files.", callback=_encoding)
+    Format | None, of_files("--format", "-f", help="Format of the files.", show_default="by the end of the name")
 ]
 SameEncoding = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
+    str | None,
+    of_files(
         "--encoding",
-        rich_help_panel="Files",
         help="Encoding of the file.",
-        callback=_encoding,
+        callback=check_encoding,
         show_default="that of the file it was trained on",
     ),
 ]
-Type = Annotated[Kind, typer.Option("--type", help="Conditional random field, or structural SVM.")]
-Scheme = Annotated[
-    str,
-    typer.Option("--scheme", help="Scheme to convert tags to, such as bilou; auto finds theirs, none has no rules."),
-]
-MinCount = Annotated[
-    int,
-    typer.Option("--min-count", rich_help_panel="Features", min=1, help="Leave out features that occur less often."),
-]
-Window = Annotated[
-    int, typer.Option("--window", rich_help_panel="Features", min=0, help="Words on either side that are features.")
-]
-Affixes = Annotated[
-    int, typer.Option("--affixes", rich_help_panel="Features", min=0, help="Length of the longest prefix and suffix.")
-]
-Gazetteers = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Option(
-        "--gazetteer",
-        rich_help_panel="Features",
-        callback=_gazetteers,
-        help="A list of names, one per line, and its title; may be repeated.",
-        metavar="TITLE=FILE",
-    ),
-]
 Plot = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option(
-        "--plot", help="PNG file to draw to.", callback=check_plot, metavar="FILE", dir_okay=False, writable=True
-    ),
+    Path | None,
+    typer.Option(help="PNG file to draw to.", callback=check_plot, metavar="FILE", dir_okay=False, writable=True),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of SVMs.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of SVMs.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the commands that train let users choose."""
+
+    file: Annotated[
+        Path, typer.Argument(help="File of tagged sentences; - is standard input.", metavar="FILE", allow_dash=True)
+    ]
+    dev: Annotated[
+        Path | None,
+        typer.Option(help="Held-out file, scored while training: the best weights are kept.", metavar="FILE"),
+    ] = None
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model",
+            "-m",
+            "--output",
+            "-o",
+            help="Where to write the model.",
+            show_default="FILE with .model",
+            metavar="MODEL",
+        ),
+    ] = None
+    format: FileFormat = None
+    columns: Annotated[
+        str | None,
+        of_files(
+            callback=check_columns,
+            help="Columns of tokens, from 0, or names in CoNLL-U.",
+            show_default="all but the tags",
+        ),
+    ] = None
+    tags: Annotated[
+        str | None,
+        of_files(callback=check_columns, help="Column or field of tags.", show_default="last column, upos, or tags"),
+    ] = None
+    separator: Annotated[
+        str | None,
+        of_files(callback=read_separator, help="What separates columns; \\t is a tab.", show_default="spaces and tabs"),
+    ] = None
+    comments: Annotated[
+        str | None,
+        of_files(help="What lines of comments begin with, in column files.", show_default="there are none"),
+    ] = None
+    encoding: Annotated[str, of_files(help="Encoding of the files.", callback=check_encoding)] = "utf-8"
+    type: Annotated[ModelType, typer.Option(help="Conditional random field, or structural SVM.")] = ModelType.crf
+    scheme: Annotated[
+        str, typer.Option(help="Scheme to convert tags to, such as bilou; auto finds theirs, none has no rules.")
+    ] = "auto"
+    min_count: Annotated[
+        int, typer.Option(rich_help_panel=FEATURES, min=1, help="Leave out features that occur less often.")
+    ] = 1
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.")] = 1
+    seed: Seed = 0
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False
+    json: Json = False
+    features: dict[str, Any]  # parameters of the features, options of their own
+    lists: list[Path]  # the files of lists that these name
+
+
+def feature_options(transformer: type[WindowOptions]) -> list[inspect.Parameter]:
+    """The parameters of a transformer as options, with the same defaults; dictionaries of lists are files."""
+    found, types = [], get_type_hints(transformer)
+    for argument in fields(transformer):
+        said, type_ = argument.metadata, types[argument.name]
+        option = {"rich_help_panel": FEATURES, "help": said.get("help", said["doc"]), "min": said.get("least")}
+        if any(get_origin(part) is Mapping for part in (type_, *get_args(type_))):
+            option, type_ = option | {"callback": check_lists, "metavar": "TITLE=FILE"}, list[str] | None
+        names = [said["flag"]] if "flag" in said else []
+        found.append(_option(argument.name, Annotated[type_, typer.Option(*names, **option)], argument.default))
+    return found
+
+
+def read_lists(given: dict[str, Any]) -> tuple[dict[str, Any], list[Path]]:
+    """What was given for parameters, with the names in files in the place of these, and the files."""
+    read, paths = dict(given), list[Path]()
+    for name, texts in given.items():
+        if isinstance(texts, list):
+            files = {title: Path(path) for title, _, path in (text.partition("=") for text in texts)}
+            paths += files.values()
+            read[name] = {title: read_names(path) for title, path in files.items()} or None
+    return read, paths
+
+
+def read_names(path: Path) -> list[str]:
+    """The names in a file, one per line."""
+    from maxmargin.text.sentence_files.line_files import Lines
+
+    return [line.strip() for _, line in Lines(path, "utf-8") if line and not line.isspace()]
+
+
+def with_choices(command: Callable[..., None], transformer: type[WindowOptions] = WindowOptions) -> Callable[..., None]:
+    """A command whose first argument, `Choices`, is made of options; its own stand before those of how to run it."""
+    types, features = get_type_hints(Choices, include_extras=True), feature_options(transformer)
+    shared = [
+        _option(argument.name, types[argument.name], argument.default)
+        for argument in fields(Choices)
+        if get_origin(types[argument.name]) is Annotated
+    ]
+    own = [p.replace(kind=p.KEYWORD_ONLY) for p in [*inspect.signature(command, eval_str=True).parameters.values()][1:]]
+    how = [option.name for option in shared].index("jobs")
+    options = [*shared[:how], *features, *own, *shared[how:]]
+
+    @wraps(command)
+    def wrapped(**given: Any) -> None:
+        chosen, lists = read_lists({option.name: given.pop(option.name) for option in features})
+        held = {option.name: given.pop(option.name) for option in shared}
+        command(Choices(**held, features=chosen, lists=lists), **given)
+
+    wrapped.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {option.name: option.annotation for option in options}
+    return wrapped
+
+
+def _option(name: str, type_: Any, default: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=type_)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from errno import EISDIR
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 
 from maxmargin.checks import counted
-from maxmargin.cli.common import STDIN, Shield, keep_apart, located, print_json, read, say, told
-from maxmargin.cli.options import split_columns
+from maxmargin.cli.common import STDIN, Shield, keep_apart, located, print_json, read, say, tell_size
+from maxmargin.cli.options import Choices, split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.estimators.chain_models import ChainSVM
@@ -21,78 +21,43 @@ from maxmargin.text import Document, Layout, WindowFeatures, find_format
 from maxmargin.trace import Status, Trace
 
 
-class Choices(NamedTuple):
-    """What the commands that train let users choose."""
-
-    train: Path
-    dev: Path | None
-    model: Path | None
-    format: str | None
-    columns: str | None
-    tags: str | None
-    separator: str | None
-    comments: str | None
-    encoding: str
-    type: str
-    scheme: str
-    min_count: int
-    window: int
-    affixes: int
-    gazetteers: list[str]
-    jobs: int
-    seed: int
-    quiet: bool
-    json: bool
-
-    def target(self, *others: Path | None) -> Path:
-        """Where to write the model; raises an error if that cannot be done, or is one of these or of what is read."""
-        if self.model is None and self.train == STDIN:
-            raise typer.BadParameter("standard input has no name to call the model by: say where to write it, --model.")
-        if self.train.is_dir():
-            raise IsADirectoryError(EISDIR, "it is a folder, not a file", str(self.train))
-        target = Path(self.train.name).with_suffix(".model") if self.model is None else self.model
-        keep_apart(check_writable(target), "model", [self.train, self.dev, *map(Path, self.lists.values()), *others])
-        return target
-
-    @property
-    def lists(self) -> dict[str, str]:
-        """The files of lists of names, by title."""
-        return {title: path for title, _, path in (text.partition("=") for text in self.gazetteers)}
-
-    def tagger(self, **options: Any) -> Tagger:
-        """A tagger that is not trained yet, whose model has these options, too."""
-        gazetteers = {title: _names(path) for title, path in self.lists.items()}
-        features = WindowFeatures(window=self.window, affixes=self.affixes, gazetteers=gazetteers or None)
-        options |= {"min_count": self.min_count, "n_jobs": self.jobs, "random_state": self.seed}
-        model = default_model() if self.type == "crf" else ChainSVM(only_observed=True)
-        scheme = None if self.scheme == "none" else self.scheme
-        return Tagger(features=features, model=model.set_params(**options), scheme=scheme)
-
-    def documents(self) -> tuple[Document, Document | None]:
-        """The sentences to train on, and those held out."""
-        layout = Layout(
-            self.format or find_format(self.train),
-            split_columns(self.columns),
-            split_columns(self.tags),
-            separator=self.separator,
-            comments=self.comments,
-            encoding=self.encoding,
-        )
-        train = read(self.train, layout)
-        if not self.quiet:
-            say(f"{train.name}: {describe(train)}")
-        if self.dev is None:
-            return train, None
-        dev = read(self.dev, train.layout, format=self.format)
-        if not self.quiet:
-            say(f"{dev.name}: {describe(dev)}")
-        return train, dev
+def find_target(choices: Choices, *others: Path | None) -> Path:
+    """Where to write the model; raises an error if that cannot be done, or is one of these or of what is read."""
+    source = choices.file
+    if choices.model is None and source == STDIN:
+        raise typer.BadParameter("standard input has no name to call the model by: say where to write it, --model.")
+    if source.is_dir():
+        raise IsADirectoryError(EISDIR, "it is a folder, not a file", str(source))
+    target = Path(source.name).with_suffix(".model") if choices.model is None else choices.model
+    keep_apart(check_writable(target), "model", [source, choices.dev, *choices.lists, *others])
+    return target
 
 
-def _names(path: str) -> list[str]:
-    from maxmargin.text.sentence_files.line_files import Lines
+def make_tagger(choices: Choices, **options: Any) -> Tagger:
+    """A tagger that is not trained yet, whose model has these options, too."""
+    options |= {"min_count": choices.min_count, "n_jobs": choices.jobs, "random_state": choices.seed}
+    model = default_model() if choices.type == "crf" else ChainSVM(only_observed=True)
+    scheme = None if choices.scheme == "none" else choices.scheme
+    return Tagger(features=WindowFeatures(**choices.features), model=model.set_params(**options), scheme=scheme)
 
-    return [line.strip() for _, line in Lines(Path(path), "utf-8") if line and not line.isspace()]
+
+def read_documents(choices: Choices) -> tuple[Document, Document | None]:
+    """The sentences to train on, and those held out."""
+    layout = Layout(
+        choices.format or find_format(choices.file),
+        split_columns(choices.columns),
+        split_columns(choices.tags),
+        separator=choices.separator,
+        comments=choices.comments,
+        encoding=choices.encoding,
+    )
+    train = read(choices.file, layout)
+    dev = None if choices.dev is None else read(choices.dev, train.layout, format=choices.format)
+    if not choices.quiet:
+        for document in (train, dev):
+            if document is not None:
+                say(f"{document.name}: {describe(document)}")
+    return train, dev
 
 
 def describe(document: Document) -> str:
@@ -105,9 +70,9 @@ def describe(document: Document) -> str:
 
 def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None:
     """Train a tagger on a file and write it to another."""
-    target = choices.target(checkpoint)
-    tagger = choices.tagger(**options)
-    train, dev = settle_scheme(tagger, *choices.documents(), is_quiet=choices.quiet)
+    target = find_target(choices, checkpoint)
+    tagger = make_tagger(choices, **options)
+    train, dev = settle_scheme(tagger, *read_documents(choices), is_quiet=choices.quiet)
     score = "F1" if tagger.scheme is not None else "accuracy"
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
     with Shield() as shield:
@@ -126,7 +91,7 @@ def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None
         best = max(tagger.trace_.dev_score.tolist()) if dev is not None else None
         if not choices.quiet:
             held = "" if best is None else f", held-out {score} {100 * best:.2f}"
-            say(f"The tagger is in {told(target)}{held}.")
+            say(f"The tagger is in {tell_size(target)}{held}.")
         if choices.json:
             print_json({**figures(tagger, target), "sentences": len(train.X), "held_out": best})
         shield.end(is_interrupted=tagger.status_ is Status.INTERRUPTED)

@@ -11,11 +11,12 @@ from rich.live import Live
 from rich.table import Table
 
 from maxmargin.checks import counted
-from maxmargin.cli.common import Shield, located, print_json, say, told
+from maxmargin.cli.common import Shield, located, print_json, say, tell_size
+from maxmargin.cli.options import Choices
 from maxmargin.cli.progress import summary
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.cli.terminal import Terminal
-from maxmargin.cli.training import Choices, figures, tell_of_lists
+from maxmargin.cli.training import figures, find_target, make_tagger, read_documents, tell_of_lists
 from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.paths.solutions import Path
 from maxmargin.runtime.cache import COMPILING, before_compiling
@@ -33,9 +34,9 @@ def run_path(choices: Choices, Cs: list[float] | None, plot: File | None) -> Non
 
 
 def _run_path(choices: Choices, Cs: list[float] | None, plot: File | None, shield: Shield) -> None:
-    target = choices.target(plot)
-    tagger = choices.tagger()
-    train, dev = settle_scheme(tagger, *choices.documents(), is_quiet=choices.quiet)
+    target = find_target(choices, plot)
+    tagger = make_tagger(choices)
+    train, dev = settle_scheme(tagger, *read_documents(choices), is_quiet=choices.quiet)
     X, y, X_dev, y_dev = _split(train, dev)
     score = "F1" if tagger.scheme is not None else "accuracy"
     console = Terminal(stderr=True)
@@ -78,7 +79,7 @@ def _run_path(choices: Choices, Cs: list[float] | None, plot: File | None, shiel
         shield.is_up = True
     tagger.save(target)
     if not choices.quiet:
-        say(f"The tagger is in {told(target)}.")
+        say(f"The tagger is in {tell_size(target)}.")
     if plot is not None:
         draw(path, plot)
     if choices.json:

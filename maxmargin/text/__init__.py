@@ -1,37 +1,17 @@
 """What text needs: features of tokens, files of tagged sentences, and schemes of tags."""
 
-from maxmargin.text.mending import Mended, mend_tags
-from maxmargin.text.schemes import Entity, TagError, check_tags, convert_tags, find_entities, find_scheme
-from maxmargin.text.sentence_files.columns import read_columns, write_columns
-from maxmargin.text.sentence_files.conllu import Sentence, Word, read_conllu, write_conllu
-from maxmargin.text.sentence_files.documents import Document, Layout, find_format, read_document, stream_documents
-from maxmargin.text.sentence_files.json_lines import read_json_lines, write_json_lines
-from maxmargin.text.token_features.named_features import FeatureColumns, NamedFeatures
-from maxmargin.text.token_features.windows import WindowFeatures
+from __future__ import annotations
 
-__all__ = [
-    "Document",
-    "Entity",
-    "FeatureColumns",
-    "Layout",
-    "Mended",
-    "NamedFeatures",
-    "Sentence",
-    "TagError",
-    "WindowFeatures",
-    "Word",
-    "check_tags",
-    "convert_tags",
-    "find_entities",
-    "find_format",
-    "find_scheme",
-    "mend_tags",
-    "read_columns",
-    "read_conllu",
-    "read_document",
-    "read_json_lines",
-    "stream_documents",
-    "write_columns",
-    "write_conllu",
-    "write_json_lines",
-]
+from typing import Any
+
+from maxmargin import public_names
+
+__all__ = public_names.names_in(__name__, listed_in=__name__)  # noqa: PLE0605  (see `__init__.pyi`)
+
+
+def __getattr__(name: str) -> Any:
+    return public_names.find(name, __name__, listed_in=__name__)
+
+
+def __dir__() -> list[str]:
+    return __all__

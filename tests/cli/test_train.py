@@ -345,7 +345,9 @@ def start_training(folder):
     """A process that trains for long, with one certificate to show for it."""
     sentences = [[(f"w{(7 * i + 3 * t * t) % 97}", f"t{(i * t) % 5}") for t in range(30)] for i in range(400)]
     (folder / "train.txt").write_text(column_text(sentences))
-    code = "from maxmargin.solvers import interrupt; interrupt.PATIENCE = 1e9; from maxmargin.cli import app; app()"
+    code = (
+        "from maxmargin.solvers.frame import interrupt; interrupt.PATIENCE = 1e9; from maxmargin.cli import app; app()"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", code, "train", "train.txt", "--tol", "1e-12", "-C", "1e6"],
         cwd=folder,

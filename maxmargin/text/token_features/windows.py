@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from itertools import count, islice, repeat
 from typing import Any, ClassVar, Self, overload
 
 from maxmargin.checks import check_count
 from maxmargin.persist.registry import register
-from maxmargin.sklearn_contract import Estimator, has_parameters, parameter
+from maxmargin.sklearn_contract import has_parameters
 from maxmargin.text.token_features.gazetteers import Gazetteers
 from maxmargin.text.token_features.named_features import FeatureColumns
 from maxmargin.text.token_features.sources import (
@@ -22,6 +22,7 @@ from maxmargin.text.token_features.sources import (
     Words,
 )
 from maxmargin.text.token_features.tokens import Titles, split_tokens
+from maxmargin.text.token_features.window_options import WindowOptions
 
 BLOCK = 2_000  # sentences whose words are looked up at once
 MOST_TOKENS = 100  # of a window, and characters of an affix
@@ -29,7 +30,7 @@ MOST_TOKENS = 100  # of a window, and characters of an affix
 
 @register
 @has_parameters
-class WindowFeatures(Estimator):
+class WindowFeatures(WindowOptions):
     """Features of the tokens of sentences, by name, for `ChainCRF`, `ChainSVM` and others.
 
     A token is a word, or a tuple of a word and tags such as its part of speech. The defaults suit named entities and
@@ -58,46 +59,6 @@ class WindowFeatures(Estimator):
     >>> tagger.predict([["the", "dogs"]])[0].tolist()
     ['DET', 'NOUN']
     """
-
-    # Each is an option of the command line, too: `help` is what that says in place of the documentation here, `least`
-    # the smallest value, `flag` the name there, if it is another one.
-    window: int = parameter(
-        "int",
-        "The number of tokens on either side whose lower-cased words, shapes and tags are features.",
-        default=2,
-        least=0,
-        help="Words on either side that are features.",
-    )
-    affixes: int = parameter("int", "The length of the longest prefix and suffix.", default=3, least=0)
-    shapes: bool = parameter(
-        "bool",
-        "Shapes of words, in which letters and digits stand for their class, repeated ones once: McCoy-33 is AaAa-0.",
-        default=True,
-        help="Shapes of words: that of McCoy-33 is AaAa-0.",
-    )
-    word_ngrams: int = parameter(
-        "int",
-        "The length of the longest sequence of words that a token is part of.",
-        default=2,
-        least=1,
-        help="Length of the longest sequence of words.",
-    )
-    tag_ngrams: int = parameter(
-        "int",
-        "The length of the longest sequence of tags within the window.",
-        default=3,
-        least=1,
-        help="Length of the longest sequence of tags in tokens.",
-    )
-    gazetteers: Mapping[str, Iterable[str]] | None = parameter(
-        "dict",
-        "Lists of names, each a string of one or more words: tokens that are part of one have a feature for its list, "
-        "and whether they begin the name or go on with it. Case does not matter; the longest name counts. Lists made "
-        "of the entities in y are cross-fit by `fit_transform`, which pipelines and `Tagger` call: see there.",
-        default=None,
-        flag="--gazetteer",
-        help="A list of names, one per line, and its title; may be repeated.",
-    )
 
     sources: ClassVar[tuple[type[Source], ...]] = (Words, WordNgrams, TagNgrams, ListedNames)
 

@@ -1,0 +1,81 @@
+"""Parameters of features are options of the command line: written once, with their defaults and what they are for."""
+
+import inspect
+from dataclasses import fields
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from maxmargin import load
+from maxmargin.cli.options import Choices, with_choices
+from maxmargin.sklearn_contract import has_parameters, parameter
+from maxmargin.text import WindowFeatures
+from tests.cli.conftest import run, usage_error
+
+
+@has_parameters
+class WithLengths(WindowFeatures):
+    """Features with an option of their own.
+
+    Attributes
+    ----------
+    none : there are none
+    """
+
+    lengths: int = parameter("int", "The length from which on words count as equally long.", default=10, least=1)
+    marks: bool = parameter("bool", "Marks in words.", default=False)
+
+
+@pytest.fixture
+def made():
+    """A command of these features, and what it is called with."""
+    app, found = typer.Typer(), []
+
+    def command(choices: Choices, extra: int = 3) -> None:
+        found.append((choices, extra))
+
+    app.command()(with_choices(command, WithLengths))
+    return lambda *arguments: CliRunner().invoke(app, [*arguments]), found
+
+
+def test_a_new_option_is_in_python_and_on_the_command_line(made):
+    call, found = made
+    assert WithLengths(lengths=4).get_params()["lengths"] == 4
+    assert "lengths : int, default=10\n    The length from which on words count as equally long." in WithLengths.__doc__
+    shown = " ".join(call("--help").stdout.replace("│", "").split())
+    assert "--lengths <int range> [x>=1] The length from which on words count as equally long. [default: 10]" in shown
+    assert call("file").exit_code == call("file", "--lengths", "4", "--marks", "--extra", "5").exit_code == 0
+    (before, _), (after, extra) = found
+    assert repr(WithLengths(**before.features)) == "WithLengths()"
+    assert (repr(WithLengths(**after.features)), extra) == ("WithLengths(lengths=4, marks=True)", 5)
+    assert call("file", "--lengths", "0").exit_code == 2
+
+
+def test_lists_of_names_are_files(made, tmp_path):
+    call, found = made
+    cities = tmp_path / "cities.txt"
+    cities.write_text("New York\n\nRome\n")
+    assert call("file", "--gazetteer", f"city={cities}").exit_code == 0
+    assert found[0][0].features["gazetteers"] == {"city": ["New York", "Rome"]}
+    assert found[0][0].lists == [cities]
+    assert call("file", "--gazetteer", "cities.txt").exit_code == 2
+
+
+def test_all_parameters_are_options(files, tmp_path):
+    shown = run("train", "--help").out
+    for argument in fields(WindowFeatures):
+        assert argument.metadata.get("flag", f"--{argument.name.replace('_', '-')}") in shown
+    target = tmp_path / "any.model"
+    given = ("--window", 1, "--affixes", 0, "--no-shapes", "--word-ngrams", 1, "--tag-ngrams", 2)
+    assert run("train", files / "train.txt", "--model", target, "--tol", 0.5, *given).code == 0
+    assert repr(load(target).features_) == (
+        "WindowFeatures(affixes=0, shapes=False, tag_ngrams=2, window=1, word_ngrams=1)"
+    )
+    assert "Invalid value for '--window'" in usage_error("train", files / "train.txt", "--window", -1)
+
+
+def test_defaults_are_those_of_the_class():
+    options = inspect.signature(with_choices(lambda choices: None)).parameters
+    for name, argument in inspect.signature(WindowFeatures).parameters.items():
+        assert options[name].default == argument.default
