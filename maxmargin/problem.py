@@ -20,6 +20,7 @@ import numpy as np
 
 from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.runtime.dispatch import PROBLEM, Bound, generic, helper
+from maxmargin.runtime.plain import read_from_tuples
 from maxmargin.runtime.tables import Draws, Output, Outputs, Reals, Sums, Work, read_from_tables
 
 # Potentials of impossible parts: finite, so that 0 * IMPOSSIBLE = 0, and below every score that can occur: those of
@@ -293,3 +294,4 @@ def true_output(problem: Any, i: int) -> np.ndarray:
 
 
 read_from_tables(n_examples, true_output)
+read_from_tuples(n_examples, true_output)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import lower_builtin
+from numba.extending import lower_builtin, overload
 
-from maxmargin.runtime.abi import make_array
 from maxmargin.runtime.dispatch import helper
+from maxmargin.runtime.modes import is_plain
+from maxmargin.runtime.numba_private import make_array
 
 
 def matrix(flat: np.ndarray, start: int, n_rows: int, n_columns: int) -> np.ndarray:
@@ -27,9 +28,14 @@ def matrix(flat: np.ndarray, start: int, n_rows: int, n_columns: int) -> np.ndar
 class _Matrix(AbstractTemplate):
     def generic(self, args, kws):
         flat = args[0]
-        if isinstance(flat, types.Array) and flat.layout == "C":
+        if isinstance(flat, types.Array) and flat.layout == "C" and not is_plain():
             return signature(types.Array(flat.dtype, 2, "C"), flat, types.intp, types.intp, types.intp)
         return None
+
+
+@overload(matrix, strict=False)
+def _reshape(flat, start, n_rows, n_columns):
+    return matrix if is_plain() else None
 
 
 @lower_builtin(matrix, types.Array, types.Integer, types.Integer, types.Integer)
@@ -48,10 +54,17 @@ def multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 @infer_global(multiply)
 class _Multiply(AbstractTemplate):
     def generic(self, args, kws):
+        if is_plain():
+            return None
         from numba.np.linalg import ensure_blas  # slow to import, and only needed to compile
 
         ensure_blas()
         return signature(types.none, *args)
+
+
+@overload(multiply, strict=False)
+def _dot(a, b, out):
+    return multiply if is_plain() else None
 
 
 @lower_builtin(multiply, types.Array, types.Array, types.Array)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar
 
@@ -26,11 +25,19 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.datamodel import models
-from numba.core.imputils import lower_getattr_generic
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import NativeValue, register_model, typeof_impl, unbox
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 from numba.np.numpy_support import from_dtype
+
+from maxmargin.runtime.numba_private import make_array
 
 _WORD = ir.IntType(64)
 
@@ -43,12 +50,12 @@ class Stored(types.Type):
 
     owners: ClassVar[dict[str, type]] = {}  # Numba takes types of one name for the same
 
-    def __init__(self, cls: type, names: tuple[str, ...], kinds: tuple[types.Type, ...]) -> None:
+    def __init__(self, cls: type, names: tuple[str, ...], fields: tuple[types.Type, ...]) -> None:
         self.instance_class = cls
         self.names = names
-        self.kinds = kinds
-        fields = [f"{name}:{kind}" for name, kind in zip(names, kinds, strict=True)]
-        digest = hashlib.sha256(f"{cls.__module__}.{cls.__qualname__}({', '.join(fields)})".encode()).hexdigest()[:12]
+        self.fields = fields
+        members = ", ".join(f"{name}:{field}" for name, field in zip(names, fields, strict=True))
+        digest = hashlib.sha256(f"{cls.__module__}.{cls.__qualname__}({members})".encode()).hexdigest()[:12]
         name = f"{cls.__name__}@{digest}"
         while self.owners.setdefault(name, cls) is not cls:  # defined once more, as in a notebook
             name += "'"
@@ -57,7 +64,7 @@ class Stored(types.Type):
     def field(self, name: str) -> tuple[int, types.Type]:
         """The first word and the type of a field."""
         k = self.names.index(name)
-        return sum(map(_n_words, self.kinds[:k])), self.kinds[k]
+        return sum(map(_n_words, self.fields[:k])), self.fields[k]
 
 
 class Opaque(types.Type):
@@ -70,10 +77,10 @@ class Opaque(types.Type):
 OPAQUE = Opaque()
 
 
-def _n_words(kind: types.Type) -> int:
-    if isinstance(kind, Stored):
-        return sum(map(_n_words, kind.kinds))
-    return 1 + kind.ndim if isinstance(kind, types.Array) else 1
+def _n_words(field: types.Type) -> int:
+    if isinstance(field, Stored):
+        return sum(map(_n_words, field.fields))
+    return 1 + field.ndim if isinstance(field, types.Array) else 1
 
 
 # --- from Python to blocks ------------------------------------------------------------------------------------------
@@ -82,12 +89,12 @@ def _n_words(kind: types.Type) -> int:
 class Packed:
     """A NamedTuple with its block, as an argument of compiled code; keeps its arrays alive."""
 
-    __slots__ = ("address", "block", "kind", "value")
+    __slots__ = ("address", "block", "type", "value")
 
     def __init__(self, value: Any) -> None:
         words: list[int] = []
         self.value = value
-        self.kind = _write(value, words, type(value).__name__)
+        self.type = _write(value, words, type(value).__name__)
         self.block = np.array(words, np.int64)
         self.address = self.block.ctypes.data
 
@@ -97,22 +104,22 @@ class Packed:
         return getattr(self.value, name)
 
 
-_kinds: dict[Any, types.Type] = {}
+_types: dict[object, types.Type] = {}  # which are kept: loops are told apart by their ids
 
 
-def array_kind(array: np.ndarray, name: str) -> types.Type:
+def array_type(array: np.ndarray, name: str) -> types.Type:
     """The type of an array, which must be C-contiguous, of numbers that the processor knows."""
     key = (array.dtype, array.ndim)
-    kind = _kinds.get(key)
-    if kind is None:
+    found = _types.get(key)
+    if found is None:
         if array.dtype.kind not in "biuf" or not array.dtype.isnative or array.dtype.itemsize not in (1, 2, 4, 8):
             raise TypeError(f"{name} must be an array of numbers, but its dtype is {array.dtype}.")
         if array.dtype == np.float16:
             raise TypeError(f"{name} must not be of dtype float16, which compiled code does not know.")
-        kind = _kinds[key] = types.Array(from_dtype(array.dtype), array.ndim, "C")
+        found = _types[key] = types.Array(from_dtype(array.dtype), array.ndim, "C")
     if not (array.flags.c_contiguous and array.flags.aligned):
         raise TypeError(f"{name} must be a C-contiguous array: compiled code takes no other.")
-    return kind
+    return found
 
 
 def _write(value: Any, words: list[int], name: str) -> types.Type:
@@ -120,18 +127,18 @@ def _write(value: Any, words: list[int], name: str) -> types.Type:
     if isinstance(value, np.ndarray):
         words.append(value.__array_interface__["data"][0])
         words.extend(value.shape)
-        return array_kind(value, name)
+        return array_type(value, name)
     if isinstance(value, Packed):
         words.append(value.address)
         return OPAQUE
     if hasattr(value, "_fields") or is_dataclass(value):
-        names = _field_names(value)
-        kinds = tuple([_write(getattr(value, field), words, f"{name}.{field}") for field in names])
-        key = (type(value), names, *map(id, kinds))  # types are kept, and hashing them takes longer than a short pass
-        kind = _kinds.get(key)
-        if kind is None:
-            kind = _kinds[key] = Stored(type(value), names, kinds)
-        return kind
+        names = field_names(value)
+        members = tuple([_write(getattr(value, field), words, f"{name}.{field}") for field in names])
+        key = (type(value), names, *map(id, members))  # types are kept, and hashing them takes longer than a short pass
+        found = _types.get(key)
+        if found is None:
+            found = _types[key] = Stored(type(value), names, members)
+        return found
     if isinstance(value, (bool, np.bool_)):
         words.append(int(value))
         return types.boolean
@@ -144,7 +151,7 @@ def _write(value: Any, words: list[int], name: str) -> types.Type:
     raise TypeError(f"{name} is a {type(value).__name__}: compiled code takes arrays, numbers and NamedTuples of them.")
 
 
-def _field_names(value: Any) -> tuple[str, ...]:
+def field_names(value: Any) -> tuple[str, ...]:
     """The fields that compiled code can read: all of a NamedTuple, of a dataclass those without text or None."""
     if hasattr(value, "_fields"):
         return value._fields
@@ -153,62 +160,40 @@ def _field_names(value: Any) -> tuple[str, ...]:
 
 @typeof_impl.register(Packed)
 def _typeof_packed(value, context):
-    return value.kind
+    return value.type
 
 
-def _unbox_address(kind, value, c):
+def _unbox_address(address_type, value, c):
     number = c.pyapi.object_getattr_string(value, "address")
     address = c.pyapi.long_as_voidptr(number)
     c.pyapi.decref(number)
     return NativeValue(address)
 
 
-def taken_by_address(kind: type[types.Type]) -> None:
+def take_by_address(address_type: type[types.Type]) -> None:
     """Let compiled code take what is of a type by its `address`."""
-    register_model(kind)(models.OpaqueModel)
-    unbox(kind)(_unbox_address)
+    register_model(address_type)(models.OpaqueModel)
+    unbox(address_type)(_unbox_address)
 
 
-taken_by_address(Stored)
-taken_by_address(Opaque)
+take_by_address(Stored)
+take_by_address(Opaque)
 
 
 # --- from blocks to compiled code -----------------------------------------------------------------------------------
 
 
-def load(builder: Any, base: Any, k: int, kind: Any = _WORD) -> Any:
+def load(builder: ir.IRBuilder, base: ir.Value, k: int, as_type: ir.Type = _WORD) -> ir.Value:
     """Word k after the address `base`."""
     pointer = builder.gep(builder.bitcast(base, _WORD.as_pointer()), [ir.Constant(ir.IntType(32), k)])
-    value = builder.load(builder.bitcast(pointer, kind.as_pointer()))
+    value = builder.load(builder.bitcast(pointer, as_type.as_pointer()))
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
     return value
 
 
-def load_address(builder: Any, base: Any, k: int) -> Any:
+def load_address(builder: ir.IRBuilder, base: ir.Value, k: int) -> ir.Value:
     """The same, as a pointer."""
     return builder.inttoptr(load(builder, base, k), cgutils.voidptr_t)
-
-
-def make_array(context: Any, builder: Any, kind: types.Array, address: Any, shape: Sequence[Any]) -> Any:
-    """A C-contiguous array at an address, which owns nothing."""
-    data_type = context.get_data_type(kind.dtype)
-    itemsize = _WORD(context.get_abi_sizeof(data_type))
-    n_items, strides = shape[0], [itemsize]
-    for size in shape[:0:-1]:
-        n_items = builder.mul(n_items, size)
-        strides.insert(0, builder.mul(strides[0], size))
-    fields = {
-        "nitems": n_items,
-        "itemsize": itemsize,
-        "data": builder.inttoptr(address, data_type.as_pointer()),
-        "shape": cgutils.pack_array(builder, shape, ty=_WORD),
-        "strides": cgutils.pack_array(builder, strides, ty=_WORD),
-    }
-    model = context.data_model_manager[kind]
-    array = ir.Constant(model.get_value_type(), None)  # zeros: nothing to count
-    for name, value in fields.items():
-        array = model.set(builder, array, value, name)
-    return array
 
 
 @infer_getattr
@@ -221,15 +206,15 @@ class _StoredFields(AttributeTemplate):
 
 @lower_getattr_generic(Stored)
 def _load_field(context, builder, stored, base, name):
-    first, kind = stored.field(name)
-    if isinstance(kind, Stored):
+    first, field = stored.field(name)
+    if isinstance(field, Stored):
         pointer = builder.gep(builder.bitcast(base, _WORD.as_pointer()), [ir.Constant(ir.IntType(32), first)])
         return builder.bitcast(pointer, cgutils.voidptr_t)
-    if isinstance(kind, types.Array):
-        address, *shape = (load(builder, base, first + k) for k in range(_n_words(kind)))
-        return make_array(context, builder, kind, address, shape)
-    if isinstance(kind, Opaque):
+    if isinstance(field, types.Array):
+        address, *shape = (load(builder, base, first + k) for k in range(_n_words(field)))
+        return make_array(context, builder, field, address, shape)
+    if isinstance(field, Opaque):
         return load_address(builder, base, first)
-    if kind == types.boolean:
+    if field == types.boolean:
         return builder.trunc(load(builder, base, first), ir.IntType(1))
-    return load(builder, base, first, context.get_value_type(kind))
+    return load(builder, base, first, context.get_value_type(field))

@@ -12,50 +12,39 @@ while the structure that calls them is compiled, and inlined.
 
 from __future__ import annotations
 
-import contextlib
 import dis
 import functools
 import inspect
 import itertools
+import typing
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
-import numba
 import numpy as np
-from numba.core import errors
+from numba import types
+from numba.core.errors import NumbaError
 from numba.extending import overload, register_jitable
+from numpy.typing import DTypeLike
 
-from maxmargin.garbage import no_garbage_collection
+from maxmargin.runtime import plain
 from maxmargin.runtime.abi import OPAQUE, Packed
-from maxmargin.runtime.cache import LoopCache, Reach
-from maxmargin.runtime.inner import InnerCompiler, LoopCompiler
-from maxmargin.runtime.modes import is_interpreted
-from maxmargin.runtime.tables import KINDS, FunctionTable, Interface, address_of, kind_of
+from maxmargin.runtime.compiling import INNER, LOOP, compile_for, compile_implementation
+from maxmargin.runtime.modes import checks_bounds, is_interpreted, is_plain
+from maxmargin.runtime.numba_private import address_of
+from maxmargin.runtime.reach import Generic, Reach
+from maxmargin.runtime.tables import FunctionTable, Interface, argument_type
 
 __all__ = ["generic", "helper", "implements", "loop", "supports"]
 
-PROBLEM, LOSS = Interface("problem"), Interface("loss")
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 
-# Strict IEEE order is not needed, but infinities and NaN never reach a loop, so comparisons can be vectorised.
-_OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"},
-    "no_cfunc_wrapper": True,
-    "pipeline_class": LoopCompiler,
-}
-# Implementations are called by address, and need no way in from Python.
-_BY_ADDRESS = {**_OPTIONS, "no_cpython_wrapper": True}
-# Other functions of compiled code are only linked into their callers.
-_INNER = {**_BY_ADDRESS, "pipeline_class": InnerCompiler}
-# Arrays are not counted: compiled code makes none, and those it is given outlive it. Inner functions follow.
-_UNCOUNTED = {"_nrt": False}
-_KERNEL = {**_OPTIONS, **_UNCOUNTED}
+PROBLEM, LOSS = Interface("problem"), Interface("loss")
 
 _compiled_types: set[type] = set()  # NamedTuple classes with implementations of generics
 
 
-def runs_compiled(target: Any) -> bool:
+def runs_compiled(target: object) -> bool:
     """Whether loops run compiled on a problem, features or a loss."""
     if type(target) not in _compiled_types or is_interpreted.get():
         return False
@@ -63,7 +52,13 @@ def runs_compiled(target: Any) -> bool:
     return base is None or runs_compiled(base)
 
 
-def generic(declaration: Callable | None = None, *, interface: Interface | None = None, like: Any = None) -> Callable:
+@typing.overload
+def generic(declaration: Function) -> Generic: ...
+@typing.overload
+def generic(*, interface: Interface | None = None, like: Generic | None = None) -> Callable[[Function], Generic]: ...
+def generic(
+    declaration: Function | None = None, *, interface: Interface | None = None, like: Generic | None = None
+) -> Generic | Callable[[Function], Generic]:
     """Declare a generic function; its body is never run, its signature and docstring are the contract.
 
     Parameters
@@ -86,9 +81,13 @@ def generic(declaration: Callable | None = None, *, interface: Interface | None 
     9.0
     """
     if declaration is None:
-        return functools.partial(generic, interface=interface, like=like)
+        return functools.partial(_declare, interface=interface, like=like)
+    return _declare(declaration, interface, like)
+
+
+def _declare(declaration: Function, interface: Interface | None, like: Generic | None) -> Generic:
     name = declaration.__name__ if like is None else like.__name__
-    table: dict[type, Callable] = {} if like is None else like.implementations
+    table: dict[type, Function] = {} if like is None else like.implementations
 
     @functools.wraps(declaration)
     def resolve(target: Any, *args: Any) -> Any:
@@ -101,22 +100,28 @@ def generic(declaration: Callable | None = None, *, interface: Interface | None 
             raise NotImplementedError(f"{type(target).__name__} has no {name}().")
         return method(*args)
 
-    def select(*args: Any) -> Callable | None:
-        return table.get(getattr(args[0], "instance_class", None)) if args else None  # type: ignore[arg-type]
+    def select(*args: types.Type) -> Function | None:
+        if is_plain():
+            return plain.select(cast(Generic, resolve), args[0])
+        return table.get(getattr(args[0], "instance_class", type(None)))
 
     parameters = [p.replace(annotation=p.empty) for p in inspect.signature(declaration).parameters.values()]
     select.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    jit_options: Any = _INNER
-    overload(resolve, jit_options=jit_options)(select)
-    resolve.implementations = table  # type: ignore[attr-defined]
-    resolve.options = {} if like is None else like.options  # type: ignore[attr-defined]
-    resolve.interface = interface  # type: ignore[attr-defined]
+    overload(resolve, jit_options=cast(Any, INNER))(select)
+    function = cast(Generic, resolve)
+    function.implementations = table
+    function.options = {} if like is None else like.options
+    function.interface = interface
     if interface is not None:
-        interface.add(resolve)
-    return resolve
+        interface.add(function)
+    return function
 
 
-def helper(function: Callable | None = None, *, interpreted: Callable | None = None, **options: Any) -> Callable:
+@typing.overload
+def helper(function: F) -> F: ...
+@typing.overload
+def helper(function: None = None, *, interpreted: Function | None = None, **options: object) -> Callable[[F], F]: ...
+def helper(function: Function | None = None, *, interpreted: Function | None = None, **options: object) -> Any:
     """Let compiled code call a function, which stays a plain function in Python; `options` go to ``numba.njit``.
 
     `interpreted` is what Python calls in its place: the same by NumPy, where a loop over single numbers would be slow.
@@ -135,9 +140,9 @@ def helper(function: Callable | None = None, *, interpreted: Callable | None = N
     array([1., 1.])
     """
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Function) -> Function:
         function.options = options  # type: ignore[attr-defined]
-        jit_options: Any = {**_INNER, **options}
+        jit_options: Any = {**INNER, **options}
         if interpreted is None:
             return register_jitable(**jit_options)(function)
         functools.update_wrapper(interpreted, function)
@@ -148,48 +153,48 @@ def helper(function: Callable | None = None, *, interpreted: Callable | None = N
     return decorate if function is None else decorate(function)
 
 
-def supports(function: Callable, target: Any) -> bool:
+def supports(function: Generic, target: Any) -> bool:
     """Whether the generic `function` is implemented for `target`."""
     target = target.problem if type(target) is Bound else target
-    implementation = function.implementations.get(type(target))  # type: ignore[attr-defined]
+    implementation = function.implementations.get(type(target))
     if implementation is None:
         return hasattr(target, function.__name__)
     return not hasattr(implementation, "asks_base") or supports(function, target.base)
 
 
-def implements(function: Callable, *classes: type, **options: Any) -> Callable[[Callable], Callable]:
+def implements(function: Generic, *classes: type, **options: object) -> Callable[[F], F]:
     """Register the decorated function as the implementation of a generic for NamedTuple classes.
 
     It must be written in the subset of Python that Numba compiles; `options` go to ``numba.njit``. The first
     parameter is the instance of the class.
     """
     expected = list(inspect.signature(function).parameters)
-    if options and function.interface is None:  # type: ignore[attr-defined]
+    if options and function.interface is None:
         raise TypeError(f"{function.__name__} is compiled as part of what calls it: it takes no options.")
 
-    def register(implementation: Callable) -> Callable:
+    def register(implementation: F) -> F:
         found = list(inspect.signature(implementation).parameters)
         if found != expected:
             raise TypeError(f"{function.__name__} takes ({', '.join(expected)}), not ({', '.join(found)}).")
         _check_returns(function, implementation)
         for cls in classes:
-            function.implementations[cls] = implementation  # type: ignore[attr-defined]
-            function.options[cls] = options  # type: ignore[attr-defined]
+            function.implementations[cls] = implementation
+            function.options[cls] = options
             _compiled_types.add(cls)
         return implementation
 
     return register
 
 
-def _check_returns(function: Any, implementation: Callable) -> None:
+def _check_returns(function: Generic, implementation: Function) -> None:
     """Raise where a generic returns a value and its implementation may end without one, as Numba takes pages to say."""
-    if function.interface is None or function.result is KINDS["None"]:
+    if function.interface is None or function.words["return"] == "None":
         return
     steps = [(step.opname, step.argval) for step in dis.get_instructions(implementation)]
     ends = [last for last in itertools.pairwise(steps) if last[1][0] == "RETURN_VALUE"]
     if ("RETURN_CONST", None) in steps or any(before == ("LOAD_CONST", None) for before, _ in ends):
         raise TypeError(
-            f"{implementation.__name__} must return a {function.__annotations__['return']}, as {function.__name__} "
+            f"{implementation.__name__} must return a {function.words['return']}, as {function.__name__} "
             "does, but it may end without a return statement."
         )
 
@@ -204,17 +209,20 @@ class Bound:
     dtype : of its weights
     """
 
-    def __init__(self, problem: Any, truth: Any, dtype: Any) -> None:
+    def __init__(self, problem: Any, truth: Any, dtype: DTypeLike) -> None:
         self.problem = problem
         self.truth = truth
+        self.dtype = dtype
+        self.is_compiled = runs_compiled(problem)
         self.table: FunctionTable | None = None
-        if runs_compiled(problem):
+        self.options = {"boundscheck": True} if checks_bounds.get() else {}  # of its functions, for Numba
+        if self.is_compiled and not is_plain():
             numbers = len(truth.starts) - 1, truth.values.ctypes.data, truth.starts.ctypes.data
-            self.table = FunctionTable(problem, PROBLEM, dtype, numbers, truth)
+            self.table = FunctionTable(problem, PROBLEM, dtype, numbers, self.options, truth)
 
     def sibling(self, problem: Any) -> Bound:
         """A problem of the same type, examples and workspace, made ready in its turn."""
-        other = Bound(problem, self.truth, self.table.dtype if self.table else None)
+        other = Bound(problem, self.truth, self.dtype)
         if self.table is not None and other.table is not None:
             other.table.work = self.table.work
         return other
@@ -227,9 +235,9 @@ class Bound:
         if not isinstance(work, tuple):
             raise TypeError(f"workspace must return a NamedTuple of arrays, or None, not a {type(work).__name__}.")
         packed = Packed(work)
-        if self.table.work not in (OPAQUE, packed.kind):  # which its functions were compiled for
+        if self.table.work not in (OPAQUE, packed.type):  # which its functions were compiled for
             raise TypeError("workspace must always return the same NamedTuple, with arrays of the same dtypes.")
-        self.table.work = packed.kind
+        self.table.work = packed.type
         return Packed(scratch._replace(work=packed))
 
 
@@ -237,7 +245,7 @@ class _Nothing(NamedTuple):
     """A workspace of problems that need none."""
 
 
-def loop(function: Callable) -> Callable:
+def loop(function: Function) -> Function:
     """Compile `function` once for all problems whose type implements generics; interpret it for others.
 
     The first argument is a problem made ready by `bind`. It can also be a NamedTuple, such as
@@ -249,25 +257,36 @@ def loop(function: Callable) -> Callable:
     @functools.wraps(function)
     def call(target: Any, *args: Any) -> Any:
         table = target.table if type(target) is Bound else None
-        if table is None and not (runs_compiled(target) or _is_compiled_array(target)):
-            return function(target, *args)
+        if table is None:
+            is_compiled = target.is_compiled if type(target) is Bound else runs_compiled(target)
+            if not (is_compiled or _is_compiled_array(target)):
+                return function(target, *args)
+            if is_plain():
+                return _call_plain(function, target, args)
         values = [_as_argument(target if table is None else table, None), *(_as_argument(arg, table) for arg in args)]
         if table is not None:
             _link(table, function)
-        kinds = tuple(map(kind_of, values))
-        options = {**_KERNEL, **table.options} if table is not None and table.options else _KERNEL
-        key = len(options), *map(id, kinds)  # of types that are kept: their hashes take long
+        arguments = tuple(map(argument_type, values))
+        options = {**LOOP, **table.options} if table is not None and table.options else LOOP
+        key = len(options), *map(id, arguments)  # of types that are kept: their hashes take long
         found = entry_points.get(key)
         if found is None:
-            found = entry_points[key] = _compiled(function, kinds, options).entry_point, kinds
+            found = entry_points[key] = compile_for(function, arguments, options).entry_point, arguments
         return found[0](*values)
 
-    entry_points: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    entry_points: dict[tuple[int, ...], tuple[Function, object]] = {}
     call.interpreted = function  # type: ignore[attr-defined]
     return call
 
 
-def _is_compiled_array(target: Any) -> bool:
+def _call_plain(function: Function, target: Any, args: tuple[Any, ...]) -> Any:
+    if type(target) is not Bound:
+        return plain.call(function, (target, *args), {})
+    opened = plain.Opened(target.problem, target.truth.values, target.truth.starts)
+    return plain.call(function, (opened, *args), target.options)
+
+
+def _is_compiled_array(target: object) -> bool:
     return isinstance(target, np.ndarray) and not is_interpreted.get()
 
 
@@ -280,8 +299,7 @@ def _as_argument(value: Any, table: FunctionTable | None) -> Any:
         return Packed(value)
     loss = table.loss
     if loss is None or loss.target is not value:
-        loss = FunctionTable(value, LOSS, table.dtype, [int(value.margin)])
-        loss.options = table.options
+        loss = FunctionTable(value, LOSS, table.dtype, [int(value.margin)], table.options)
         for function in losses:
             _fill(loss, function)
             _link(table, function.implementations[type(value)])
@@ -289,66 +307,33 @@ def _as_argument(value: Any, table: FunctionTable | None) -> Any:
     return loss
 
 
-def _link(table: FunctionTable, function: Callable) -> None:
+def _link(table: FunctionTable, function: Function) -> None:
     """Compile or load the implementations of all generics that a function calls, and put their addresses there."""
     for needed in _generics_of(function):
         if needed.interface is table.interface and not table.has(needed):
             _fill(table, needed)
 
 
-def _fill(table: FunctionTable, function: Any) -> None:
+def _fill(table: FunctionTable, function: Generic) -> None:
     cls = type(table.target)
     if cls not in function.implementations:
         raise NotImplementedError(f"{cls.__name__} has no {function.__name__}().")
     implementation, options = function.implementations[cls], function.options[cls]
-    key = function, implementation, id(table.packed.kind), id(table.work), table.dtype, len(table.options)
+    key = function, implementation, id(table.packed.type), id(table.work), table.dtype, len(table.options)
     try:
         if key not in _addresses:  # of types that are kept
             signature = table.signature_of(function)
-            _addresses[key] = address_of(_implementation(implementation, signature, {**options, **table.options}))
-    except errors.NumbaError as error:
+            compiled = compile_implementation(implementation, signature, {**options, **table.options})
+            _addresses[key] = address_of(compiled)
+    except NumbaError as error:
         what = f"{implementation.__name__}, which implements {function.__name__} for {cls.__name__},"
         raise TypeError(f"{what} cannot be compiled as {function.signature}. Numba says:\n{error}") from None
     table.put(function, _addresses[key])
 
 
-_addresses: dict[Any, int] = {}
-
-
-def _implementation(function: Callable, signature: Any, options: dict[str, Any]) -> Any:
-    try:
-        return _compiled(function, signature, {**_BY_ADDRESS, **_UNCOUNTED, **options})
-    except errors.NumbaError as error:
-        if "NRT" not in str(error) and "returning of array" not in str(error):
-            raise
-    return _compiled(function, signature, {**_BY_ADDRESS, **options})  # it makes arrays: let Numba count them
+_addresses: dict[object, int] = {}
 
 
 @functools.cache
-def _generics_of(function: Callable) -> tuple[Any, ...]:
+def _generics_of(function: Function) -> tuple[Generic, ...]:
     return tuple(Reach(function).generics)
-
-
-def _compiled(function: Callable, signature: Any, options: dict[str, Any]) -> Any:
-    """A function compiled for a signature, from this process, from disk, or anew."""
-    key = function, "" if options is _KERNEL else str(options)  # which would take longer than a short pass
-    dispatcher = _dispatchers.get(key)
-    if dispatcher is None:
-        dispatcher = _dispatchers.setdefault(key, _make_dispatcher(function, options))
-    kinds = getattr(signature, "args", signature)
-    found = dispatcher.overloads.get(kinds)
-    if found is None:
-        with no_garbage_collection:  # a seventh of the time
-            dispatcher.compile(signature)
-        found = dispatcher.overloads[kinds]
-    return found
-
-
-_dispatchers: dict[Any, Any] = {}
-
-
-def _make_dispatcher(function: Callable, options: dict[str, Any]) -> Any:
-    dispatcher = numba.njit(**options)(function)
-    with contextlib.suppress(Exception):  # without a place for it, every process compiles for itself
-        dispatcher._cache = LoopCache(function, options)
-    return dispatcher

@@ -10,18 +10,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import pickle
 import stat
 import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm
-from numba.core import config, serialize
+import llvmlite
+import numba
+import numpy as np
 
 from maxmargin.persist.files import remove_abandoned, replacing
+from maxmargin.runtime.numba_private import settings
 
 ENDING = ".loop"
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -41,7 +41,7 @@ def cache_folder() -> Path:
     >>> isinstance(cache_folder(), Path)
     True
     """
-    given = os.environ.get("MAXMARGIN_CACHE_DIR") or vars(config)["CACHE_DIR"]
+    given = os.environ.get("MAXMARGIN_CACHE_DIR") or vars(numba.config)["CACHE_DIR"]
     if given:
         return Path(given)
     if sys.platform == "darwin":
@@ -50,7 +50,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get(variable) or Path.home() / usual) / "maxmargin"
 
 
-def folder_of(function: Callable) -> Path:
+def folder_of(function: Callable[..., object]) -> Path:
     """Where the entries of a function are: each place of a package has a folder of its own."""
     package = function.__module__.partition(".")[0]
     source = getattr(sys.modules.get(package), "__file__", None) or ""
@@ -58,56 +58,45 @@ def folder_of(function: Callable) -> Path:
     return cache_folder() / f"{package}-{digest[:12]}"
 
 
-class Entry(NamedTuple):
-    """What is on disk of a compiled function, after a hash."""
+@functools.cache
+def surroundings() -> str:
+    """A hash of what all compiled code depends on: versions, settings, and the files that lay out memory."""
+    versions = sys.version, numba.__version__, llvmlite.__version__, np.__version__
+    digest = hashlib.sha256(repr((versions, settings())).encode())
+    for room in ("arrays", "runtime"):
+        for path in sorted((Path(__file__).parents[1] / room).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
-    counts_references: bool  # then it calls Numba's runtime, which takes 20 MB of memory to set up
-    reduced: tuple[Any, ...]  # Numba's own form
 
-    @classmethod
-    def of(cls, compiled: Any) -> Entry:
-        """Without what only a caller that inlines it would need, or a reader: most of Numba's form.
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, in place of older ones, whose names differ after the last dash only."""
+    place = path.stem.rpartition("-")[0] + "-"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(path.parent, place)
+    with replacing(path, mode=0o644, lasts=False) as file:
+        file.write(_hash(path, content) + content)
+    for name in os.listdir(path.parent):
+        if name.startswith(place) and name.endswith(ENDING) and name != path.name:
+            (path.parent / name).unlink(missing_ok=True)
 
-        Of the code for inlining the names of functions stay, which Numba looks up.
-        """
-        library = compiled.library
-        (name, kind, (machine_code, bitcode)), *others = compiled._reduce()
-        names = [function.name for function in library.get_defined_functions()]
-        outline = llvm.parse_assembly("\n".join(f'define void @"{name}"() {{ ret void }}' for name in names))
-        others = ["" if isinstance(item, str) else item for item in others]  # a listing of the types of variables
-        called = [function.name.lower() for function in llvm.parse_bitcode(bitcode).functions]
-        counts_references = any(name.startswith("nrt_") for name in called)
-        return cls(counts_references, ((name, kind, (machine_code, outline.as_bitcode())), *others))
 
-    def write(self, path: Path) -> None:
-        """Write the file whole or not at all, in place of older ones, whose names differ after the last dash only."""
-        content = serialize.dumps(tuple(self))
-        place = path.stem.rpartition("-")[0] + "-"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        remove_abandoned(path.parent, place)
-        with replacing(path, mode=0o644, lasts=False) as file:
-            file.write(_hash(path, content) + content)
-        for name in os.listdir(path.parent):
-            if name.startswith(place) and name.endswith(ENDING) and name != path.name:
-                (path.parent / name).unlink(missing_ok=True)
-
-    @classmethod
-    def read(cls, path: Path) -> Entry:
-        """Read a file that `write` has written, and nobody else could have."""
-        with open(path, "rb") as file:
-            status = os.fstat(file.fileno())
-            if os.name == "posix" and (status.st_uid not in _trusted() or status.st_mode & OTHERS_WRITE):
-                warnings.warn(
-                    f"Compiled functions in {path.parent} are not used, as others could have written them: they must "
-                    "belong to you, to root or to the owner of the package, and only their owner may write to them.",
-                    stacklevel=2,
-                )
-                raise PermissionError(path)
-            content = file.read()
-        size = hashlib.sha256().digest_size
-        if _hash(path, content[size:]) != content[:size]:
-            raise ValueError(f"{path} is damaged.")
-        return cls(*pickle.loads(content[size:]))
+def read(path: Path) -> bytes:
+    """What `write` has written, and nobody else could have."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if os.name == "posix" and (status.st_uid not in _trusted() or status.st_mode & OTHERS_WRITE):
+            warnings.warn(
+                f"Compiled functions in {path.parent} are not used, as others could have written them: they must "
+                "belong to you, to root or to the owner of the package, and only their owner may write to them.",
+                stacklevel=2,
+            )
+            raise PermissionError(path)
+        content = file.read()
+    size = hashlib.sha256().digest_size
+    if _hash(path, content[size:]) != content[:size]:
+        raise ValueError(f"{path} is damaged.")
+    return content[size:]
 
 
 @functools.cache

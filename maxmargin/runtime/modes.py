@@ -1,14 +1,19 @@
-"""How loops run: compiled, compiled with all indices checked, or interpreted."""
+"""How loops run: compiled, compiled with all indices checked, compiled by plain Numba, or interpreted."""
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
+import os
+import warnings
 from collections.abc import Iterator
 
-from numba.core import config
+import numba
 
-is_interpreted = contextvars.ContextVar("is_interpreted", default=bool(vars(config)["DISABLE_JIT"]))
+from maxmargin.runtime import entries, numba_private
+
+is_interpreted = contextvars.ContextVar("is_interpreted", default=bool(vars(numba.config)["DISABLE_JIT"]))
 checks_bounds = contextvars.ContextVar("checks_bounds", default=False)
 
 
@@ -44,3 +49,34 @@ def bounds_checked() -> Iterator[None]:
         yield
     finally:
         checks_bounds.reset(token)
+
+
+asks_for_plain = os.environ.get("MAXMARGIN_PLAIN_NUMBA", "0") not in ("", "0")
+
+
+@functools.cache
+def is_plain() -> bool:
+    """Whether loops go by plain ``njit``: as the environment says, or as Numba's private parts are not as they were.
+
+    They are tried out once for each version of all that matters: a file among the compiled loops says that it went
+    well.
+    """
+    if asks_for_plain:
+        return True
+    passed = entries.folder_of(numba_private.try_out) / f"numba_private-{entries.surroundings()[:16]}{entries.ENDING}"
+    with contextlib.suppress(OSError, ValueError):
+        entries.read(passed)
+        return False
+    try:
+        numba_private.try_out()
+    except Exception as error:
+        numba_private.in_use = False
+        warnings.warn(
+            f"Numba {numba.__version__} is not as maxmargin knows it ({type(error).__name__}: {error}): loops are "
+            "compiled by plain njit, which takes longer; results are the same.",
+            stacklevel=2,
+        )
+        return True
+    with contextlib.suppress(OSError):
+        entries.write(passed, b"")
+    return False

@@ -8,10 +8,10 @@ A loop knows nothing of a problem, or of a loss, but its table (`FunctionTable`)
     words 4, ...      the addresses of the compiled functions that implement the generics of its interface, in the
                       order in which these were declared; zero where nobody has asked for one
 
-A generic of an `Interface` has one signature per dtype, that of its declaration (`KINDS`), and a call of it on a table
-is a call by address, in Numba's own calling convention: implementations need no wrapper, and errors are passed on. On
-a `Stored` it is a direct call, which LLVM can inline. The cache stamps all code with this file and with `abi.py`, the
-interfaces and the layouts, so code that was compiled for other ones is never called (`maxmargin.runtime.cache`).
+A generic of an `Interface` has one signature per dtype, that of its declaration (`ARGUMENT_TYPES`), and a call of it on
+a table is a call by address, in Numba's own calling convention: implementations need no wrapper, and errors are passed
+on. On a `Stored` it is a direct call, which LLVM can inline. The cache stamps all code with this room, the interfaces
+and the layouts, so code that was compiled for other ones is never called (`maxmargin.runtime.cache`).
 """
 
 from __future__ import annotations
@@ -22,30 +22,15 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils, errors
-from numba.core.imputils import lower_getattr_generic
-from numba.core.typing.templates import (
-    AbstractTemplate,
-    AttributeTemplate,
-    builtin_registry,
-    infer_getattr,
-    infer_global,
-    signature,
-)
-from numba.extending import lower_builtin
+from numba.core.errors import TypingError
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, Signature, infer_global, signature
+from numba.extending import infer_getattr, lower_builtin, lower_getattr_generic
 from numba.np.numpy_support import from_dtype
+from numpy.typing import DTypeLike
 
-from maxmargin.runtime.abi import (
-    OPAQUE,
-    Packed,
-    Stored,
-    array_kind,
-    load,
-    load_address,
-    make_array,
-    taken_by_address,
-)
-from maxmargin.runtime.modes import checks_bounds
+from maxmargin.runtime.abi import OPAQUE, Packed, Stored, array_type, load, load_address, take_by_address
+from maxmargin.runtime.numba_private import call_address, make_array, raise_if_null
+from maxmargin.runtime.reach import Generic
 
 _WORD = ir.IntType(64)
 BLOCK, FIRST_NUMBER, FIRST_FUNCTION = 0, 1, 4  # words of a table
@@ -62,11 +47,11 @@ class Table(types.Type):
         super().__init__(f"Table({interface}, {dtype})")
 
 
-taken_by_address(Table)
+take_by_address(Table)
 
 
 # What the annotations of a generic's arguments and result mean, for numbers of a dtype.
-KINDS: dict[str, Callable[[types.Type], types.Type]] = {
+ARGUMENT_TYPES: dict[str, Callable[[types.Type], types.Type]] = {
     "Reals": lambda dtype: types.Array(dtype, 1, "C"),
     "Sums": lambda dtype: types.Array(types.float64, 1, "C"),
     "Draws": lambda dtype: types.Array(types.float64, 2, "C"),
@@ -102,17 +87,16 @@ class Interface:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.generics: list[Any] = []
+        self.generics: list[Generic] = []
         self.named[name] = self
 
-    def add(self, function: Any) -> None:
+    def add(self, function: Generic) -> None:
         """Let compiled code call `function` on tables of this interface."""
-        slot = FIRST_FUNCTION + len(self.generics)
-        annotations = {name: getattr(kind, "__name__", str(kind)) for name, kind in function.__annotations__.items()}
-        result = annotations.pop("return")
-        arguments = [KINDS[annotation] for annotation in annotations.values()]
-        function.arguments, function.result, function.slot = arguments, KINDS[result], slot
-        function.signature = f"{function.__name__}{(*annotations.values(), result)}"
+        words = {name: getattr(word, "__name__", str(word)) for name, word in function.__annotations__.items()}
+        *arguments, function.result = (ARGUMENT_TYPES[word] for word in words.values())
+        function.words, function.arguments = words, arguments
+        function.signature = f"{function.__name__}{(*words.values(),)}"
+        function.slot = FIRST_FUNCTION + len(self.generics)
         self.generics.append(function)
 
         class _OnTable(AbstractTemplate):
@@ -121,30 +105,23 @@ class Interface:
             def generic(self, args, kws):
                 if not args or not isinstance(args[0], Table):
                     return None
-                kinds = [kind(args[0].dtype) for kind in arguments]
-                if len(args) != 1 + len(kinds) or kws:
-                    raise errors.TypingError(f"{function.signature} takes {1 + len(kinds)} arguments, in this order.")
-                for found, kind in zip(args[1:], kinds, strict=True):
-                    if isinstance(kind, types.Array) and found != kind and found != kind.copy(readonly=True):
-                        raise errors.TypingError(f"{function.signature} takes a {kind}, not a {found}.")
-                return signature(function.result(args[0].dtype), args[0], *kinds)
+                expected = [argument(args[0].dtype) for argument in arguments]
+                if len(args) != 1 + len(expected) or kws:
+                    raise TypingError(f"{function.signature} takes {1 + len(expected)} arguments, in this order.")
+                for given, one in zip(args[1:], expected, strict=True):
+                    if isinstance(one, types.Array) and given != one and given != one.copy(readonly=True):
+                        raise TypingError(f"{function.signature} takes a {one}, not a {given}.")
+                return signature(function.result(args[0].dtype), args[0], *expected)
 
-        builtin_registry.register_global(function, types.Function(_OnTable))
+        infer_global(function, types.Function(_OnTable))
 
         @lower_builtin(function, Table, types.VarArg(types.Any))
         def _call(context, builder, sig, args):
-            kinds = [OPAQUE, *sig.args[1:]]
-            pointer = context.call_conv.get_function_type(sig.return_type, kinds).as_pointer()
-            address = load(builder, args[0], slot)
-            with cgutils.if_unlikely(builder, cgutils.is_null(builder, address)):
-                message = f"{function.__name__} is not in the table: the loop calls it by a name that was not found."
-                context.call_conv.return_user_exc(builder, RuntimeError, (message,))
-            callee = builder.inttoptr(address, pointer)
+            address = load(builder, args[0], function.slot)
+            message = f"{function.__name__} is not in the table: the loop calls it by a name that was not found."
+            raise_if_null(context, builder, address, message)
             values = [load_address(builder, args[0], BLOCK), *args[1:]]
-            status, value = context.call_conv.call_function(builder, callee, sig.return_type, kinds, values)
-            with cgutils.if_unlikely(builder, status.is_error):
-                context.call_conv.return_status_propagate(builder, status)
-            return value
+            return call_address(context, builder, address, sig.return_type, [OPAQUE, *sig.args[1:]], values)
 
     @property
     def description(self) -> str:
@@ -161,49 +138,54 @@ class FunctionTable:
     interface : its generics
     dtype : of its numbers
     numbers : the words of the table that loops read
+    options : of its functions, for Numba
     kept : what these are addresses of
     """
 
-    def __init__(self, target: Any, interface: Interface, dtype: Any, numbers: Sequence[int], *kept: Any) -> None:
+    def __init__(
+        self,
+        target: Any,
+        interface: Interface,
+        dtype: DTypeLike,
+        numbers: Sequence[int],
+        options: dict[str, bool],
+        *kept: object,
+    ) -> None:
         self.target = target
         self.interface = interface
         self.packed = Packed(target)
         self.work: types.Type = OPAQUE  # the type of its workspace, once there is one
         self.loss: FunctionTable | None = None  # the loss that loops were last called with on this problem
-        self.options = {"boundscheck": True} if checks_bounds.get() else {}  # of its functions, for Numba
+        self.options = options
         self.dtype = np.dtype(dtype)
-        self.kind = Table(interface.name, from_dtype(self.dtype))
+        self.type = Table(interface.name, from_dtype(self.dtype))
         self._kept = kept
         self._table = np.zeros(FIRST_FUNCTION + len(interface.generics), np.int64)
         self._table[BLOCK] = self.packed.address
         self._table[FIRST_NUMBER : FIRST_NUMBER + len(numbers)] = numbers
         self.address = self._table.ctypes.data
 
-    def has(self, function: Any) -> bool:
+    def has(self, function: Generic) -> bool:
         """Whether the address of a generic's implementation is in the table."""
         return bool(self._table[function.slot])
 
-    def signature_of(self, function: Any) -> Any:
+    def signature_of(self, function: Generic) -> Signature:
         """The signature that an implementation of a generic is to be compiled for."""
-        kinds = [kind(self.kind.dtype) for kind in function.arguments]
-        return function.result(self.kind.dtype)(self.packed.kind, *(self.work if k is OPAQUE else k for k in kinds))
+        arguments = [argument(self.type.dtype) for argument in function.arguments]
+        arguments = [self.work if argument is OPAQUE else argument for argument in arguments]
+        return function.result(self.type.dtype)(self.packed.type, *arguments)
 
-    def put(self, function: Any, address: int) -> None:
+    def put(self, function: Generic, address: int) -> None:
         """Put the address of an implementation into the table."""
         self._table[function.slot] = address
 
 
-def address_of(compiled: Any) -> int:
-    """Where the code of a compiled function is."""
-    return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
-
-
-def kind_of(value: Any) -> types.Type:
+def argument_type(value: Any) -> types.Type:
     """The type of an argument of a loop."""
     if isinstance(value, np.ndarray):
-        return array_kind(value, "an argument of a loop")
+        return array_type(value, "an argument of a loop")
     if isinstance(value, (Packed, FunctionTable)):
-        return value.kind
+        return value.type
     if isinstance(value, (bool, np.bool_)):
         return types.boolean
     return types.int64 if isinstance(value, (int, np.integer)) else types.float64
@@ -222,7 +204,7 @@ def _load_margin(context, builder, table, base, name):
     return builder.trunc(load(builder, base, MARGIN), ir.IntType(1))
 
 
-def read_from_tables(n_examples: Callable, true_output: Callable) -> None:
+def read_from_tables(n_examples: Callable[..., int], true_output: Callable[..., np.ndarray]) -> None:
     """Let compiled code read the number of examples and the true outputs from the table of a problem."""
 
     @infer_global(n_examples)
@@ -242,7 +224,7 @@ def read_from_tables(n_examples: Callable, true_output: Callable) -> None:
         return load(builder, args[0], N_EXAMPLES)
 
     @lower_builtin(true_output, Table, types.Integer)
-    def _gold(context, builder, sig, args):
+    def _true_output(context, builder, sig, args):
         starts = builder.bitcast(load_address(builder, args[0], TRUE_STARTS), _WORD.as_pointer())
         begin, end = (builder.load(builder.gep(starts, [k])) for k in (args[1], builder.add(args[1], _WORD(1))))
         first = builder.add(load(builder, args[0], TRUE_OUTPUTS), builder.mul(begin, _WORD(4)))

@@ -38,7 +38,7 @@ class Caller:
         self._packed: tuple[Any, Any] = None, None  # a workspace and the scratch space that it is in
 
     def __call__(self, generic: Any, *args: Any) -> Any:
-        if self.problem.table is None:
+        if not self.problem.is_compiled:
             return generic(self.problem, *args)
         if list(inspect.signature(generic).parameters)[-1] == "work":
             args = *args[:-1], self._scratch(args[-1])

@@ -13,8 +13,9 @@ from maxmargin.losses import Loss
 from maxmargin.problem import max_oracle, n_examples, scores, squared_norm
 from maxmargin.runtime import generic, helper, implements, loop
 from maxmargin.runtime.abi import Packed
+from maxmargin.runtime.compiling import LOOP, compile_for
 from maxmargin.runtime.dispatch import PROBLEM
-from maxmargin.runtime.tables import Interface
+from maxmargin.runtime.tables import Interface, argument_type
 from maxmargin.solvers import BCFW
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import Caller, toy_chains
@@ -193,11 +194,11 @@ def count_examples(problem):
 
 
 def test_kernels_are_compiled_once_for_all_structures():
-    from maxmargin.runtime import dispatch
+    from maxmargin.runtime import compiling
 
     assert count_examples(bind(toy_chains(n=4))) == 4
     assert count_examples(bind(Picky(np.zeros(3, np.int32)))) == 3
-    (dispatcher,) = [d for (function, _), d in dispatch._dispatchers.items() if function is count_examples.interpreted]
+    (dispatcher,) = [d for (function, _), d in compiling._dispatchers.items() if function is count_examples.interpreted]
     assert len(dispatcher.overloads) == 1
 
 
@@ -279,15 +280,10 @@ def test_a_function_that_is_not_linked_raises():
 
     bound, theta = bind(toy_chains()), np.ones(12)
     bound.table._table[scores.slot] = 0
-    from maxmargin.runtime import dispatch
-
-    compiled = dispatch._compiled(
-        call_hidden,
-        (bound.table.kind, *(dispatch.kind_of(value) for value in (np.zeros(21), 0, theta))),
-        dispatch._KERNEL,
-    )
+    arguments = bound.table, np.zeros(21), 0, theta
+    compiled = compile_for(call_hidden, tuple(map(argument_type, arguments)), LOOP)
     with pytest.raises(RuntimeError, match="scores is not in the table"):
-        compiled.entry_point(bound.table, np.zeros(21), 0, theta)
+        compiled.entry_point(*arguments)
 
 
 def test_a_class_that_is_defined_again_is_another_one():

@@ -14,8 +14,8 @@ import pytest
 import maxmargin
 from maxmargin import problem as generics
 from maxmargin.inference import best_k_outputs, best_outputs
-from maxmargin.runtime import dispatch, generic, implements, interpreted, loop, supports
-from maxmargin.runtime.cache import Reach
+from maxmargin.runtime import compiling, generic, implements, interpreted, loop, supports
+from maxmargin.runtime.reach import Reach
 from maxmargin.solvers import BCFW, FrankWolfe
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
@@ -131,7 +131,7 @@ def test_a_cache_that_breaks_costs_only_compilation(monkeypatch):
     def broken(function, options):
         raise AttributeError("caching has changed")
 
-    monkeypatch.setattr(dispatch, "LoopCache", broken)
+    monkeypatch.setattr(compiling, "LoopCache", broken)
 
     @loop
     def uncached(shape, n):

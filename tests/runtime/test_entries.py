@@ -8,19 +8,18 @@ from pathlib import Path
 import pytest
 from numba.core import config
 
-from maxmargin.runtime import cache, cache_folder, entries
-from maxmargin.runtime.entries import Entry
+from maxmargin.runtime import cache_folder, entries
 from tests.runtime.test_dispatch import REPORT, project, run_python  # noqa: F401  (a fixture)
 
-ENTRY = Entry(False, ("code",))
+CODE = b"code"
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 
 
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "package" / "module.run-1111-2222.loop"
-    ENTRY.write(path)
-    assert Entry.read(path) == ENTRY
+    entries.write(path, CODE)
+    assert entries.read(path) == CODE
     return path
 
 
@@ -29,14 +28,14 @@ def path(tmp_path):
 def test_what_others_can_write_to_is_not_read(path, mode):
     path.chmod(mode)
     with pytest.warns(UserWarning, match="others could have written"), pytest.raises(PermissionError):
-        Entry.read(path)
+        entries.read(path)
 
 
 @posix
 def test_what_belongs_to_others_is_not_read(path, monkeypatch):
     monkeypatch.setattr(entries, "_trusted", lambda: {os.geteuid() + 1})
     with pytest.warns(UserWarning, match="others could have written"), pytest.raises(PermissionError):
-        Entry.read(path)
+        entries.read(path)
 
 
 @posix
@@ -47,19 +46,19 @@ def test_root_and_the_owner_of_the_package_are_trusted(path, monkeypatch):
     monkeypatch.setattr(entries, "_trusted", entries._trusted.__wrapped__)
     assert 0 in entries._trusted()
     monkeypatch.setattr(entries, "__file__", str(path))  # which belongs to the owner of the entry
-    assert Entry.read(path) == ENTRY
+    assert entries.read(path) == CODE
     if owner == 0:
         os.chown(path, owner + 2, -1)
         monkeypatch.setattr(entries, "__file__", str(path.parent))
         with pytest.warns(UserWarning, match="others could have written"), pytest.raises(PermissionError):
-            Entry.read(path)
+            entries.read(path)
 
 
 def test_an_entry_is_not_read_under_another_name(path):
     other = path.with_name("module.walk-1111-2222.loop")
     path.rename(other)
     with pytest.raises(ValueError, match="damaged"):
-        Entry.read(other)
+        entries.read(other)
 
 
 @posix
@@ -67,7 +66,7 @@ def test_an_entry_is_not_read_under_another_name(path):
 def test_permissions_go_by_the_umask(tmp_path, umask, mode):
     before = os.umask(umask)
     try:
-        ENTRY.write(tmp_path / "a.loop")
+        entries.write(tmp_path / "a.loop", CODE)
     finally:
         os.umask(before)
     assert (tmp_path / "a.loop").stat().st_mode & 0o777 == mode
@@ -79,7 +78,7 @@ def test_a_full_disk_leaves_nothing_behind(path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
-        ENTRY.write(path.with_name("module.run-1111-3333.loop"))
+        entries.write(path.with_name("module.run-1111-3333.loop"), CODE)
     assert [*path.parent.iterdir()] == [path]
 
 
@@ -89,12 +88,12 @@ def test_what_a_killed_process_has_left_goes_away(path):
     for file in (left, others):
         file.write_bytes(b"half")
     newer = path.with_name("module.run-1111-3333.loop")
-    ENTRY.write(newer)
+    entries.write(newer, CODE)
     assert {*path.parent.iterdir()} == {newer, others}
 
 
 def test_whether_numba_uses_svml_is_part_of_the_key(monkeypatch):
-    hash_now = cache._surroundings.__wrapped__
+    hash_now = entries.surroundings.__wrapped__
     before = hash_now()
     monkeypatch.setattr(config, "USING_SVML", not config.USING_SVML)
     assert hash_now() != before
