@@ -21,6 +21,7 @@ from maxmargin.problem import (
     workspace,
 )
 from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.reach import Generic
 
 
 class NoWork(NamedTuple):
@@ -72,7 +73,7 @@ def exp_of_base(problem, i, theta, mu, work):
     return exp_oracle(problem.base, i, theta, mu, work.base)
 
 
-_OF_BASE: dict[Callable, Callable] = {
+_OF_BASE: dict[Generic, Callable] = {
     generics.true_outputs: true_outputs_of_base,
     generics.part_sizes: part_sizes_of_base,
     generics.add_output: add_output_of_base,
