@@ -62,6 +62,7 @@ class Revision(NamedTuple):
 
 
 WORKING_TREE = Revision("now", sys.executable, str(ROOT))
+PNG = ("--png", {"type": Path, "metavar": "FILE", "help": "draw the figure to FILE"})
 BEFORE = ("--before", {"default": "ef3f3c3", "metavar": "REV", "help": "the commit to compare with, or none"})
 
 
@@ -196,3 +197,17 @@ def report(figures: Any, bars: list[Bar], path: Path | None) -> None:
         print(f"{'PASS' if bar.holds else 'FAIL'}  {bar.claim}: {bar.figure}")
     if path is not None:
         path.write_text(json.dumps({"figures": figures, "bars": [bar._asdict() for bar in bars]}, indent=2) + "\n")
+
+
+def report_runs(runs: list[Any], draw: Callable[[list[Any], Path], None], arguments: argparse.Namespace) -> None:
+    """Draw the figure of runs, and write them, where that is asked for."""
+    if arguments.png is not None:
+        draw(runs, arguments.png)
+    report(runs, [], arguments.json)
+
+
+def save_with_legend(figure: Any, panel: Any, path: Path) -> None:
+    """Write a figure, with the lines of one of its panels explained above."""
+    lines = panel.get_lines()
+    figure.legend(lines, [line.get_label() for line in lines], loc="outside upper center", ncols=4, frameon=False)
+    figure.savefig(path)

@@ -7,12 +7,11 @@ beside them; that of a whole ``fit`` does not.
 
 from __future__ import annotations
 
-import tempfile
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
+from benchmarks import crfsuite_peer
 from benchmarks.chunking import load_chunking
 from benchmarks.common import (
     Bar,
@@ -115,42 +114,17 @@ def fit_maxmargin(name: str, objective: float) -> dict[str, Any]:
 
 
 def fit_crfsuite(name: str) -> dict[str, Any]:
-    import pycrfsuite  # type: ignore[import-untyped]
-
-    X_train, y_train, X_test, y_test = load(name)
+    data, setting = load(name), SETTINGS[name]
     before = forget_peak()
-    trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
-    setting = SETTINGS[name]
-    every = int(not setting.only_observed)
-    trainer.set_params(
-        {"c1": setting.c1, "c2": setting.c2, "feature.possible_states": every, "feature.possible_transitions": every}
-    )
-    began = time.process_time()
-    for x, y in zip(X_train, y_train, strict=True):
-        trainer.append(as_items(x), [str(label) for label in y])
-    encoded = time.process_time()
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "model")
-        trainer.train(path)
-        trained, peak = time.process_time(), peak_megabytes()
-        tagger = pycrfsuite.Tagger()
-        tagger.open(path)
-        predicted = [tagger.tag(as_items(x)) for x in X_test]
-    return {
-        "seconds": trained - encoded,
-        "encoding": encoded - began,
-        "iterations": len(trainer.logparser.iterations),
-        "objective": trainer.logparser.last_iteration["loss"],
-        "megabytes": peak,
-        "megabytes_before": before,
-        **measure(name, predicted, y_test),
-    }
+    options = {"c1": setting.c1, "c2": setting.c2}
+    figures, predicted = crfsuite_peer.train(data, as_items, options, has_every_pair=not setting.only_observed)
+    return {**figures, "megabytes_before": before, **measure(name, predicted, data[3])}
 
 
 def as_items(x: Any) -> Any:
     """A sequence as python-crfsuite reads it: names of the features of each row; they are all binary."""
     import numpy as np
-    import pycrfsuite
+    import pycrfsuite  # type: ignore[import-untyped]
     import scipy.sparse as sp
 
     if sp.issparse(x):
@@ -160,14 +134,13 @@ def as_items(x: Any) -> Any:
     return pycrfsuite.ItemSequence([[str(k) for k in row] for row in columns])
 
 
-def measure(name: str, predicted: list, truth: list) -> dict[str, float]:
+def measure(name: str, predicted: list, y: list) -> dict[str, float]:
     """The share of wrong labels and, of chunks, the F1 score."""
     from maxmargin.metrics import entity_f1
 
-    pairs = [(str(a), str(b)) for p, y in zip(predicted, truth, strict=True) for a, b in zip(p, y, strict=True)]
-    figures = {"error": sum(a != b for a, b in pairs) / len(pairs)}
+    figures = {"error": crfsuite_peer.label_error(predicted, y)}
     if SETTINGS[name].is_chunking:
-        figures["f1"] = entity_f1(truth, predicted)
+        figures["f1"] = entity_f1(y, predicted)
     return figures
 
 
@@ -225,21 +198,16 @@ def check(name: str, ours: dict[str, Any], peer: dict[str, Any]) -> list[Bar]:
     return bars
 
 
+def run(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    peer = in_fresh_process(fit_crfsuite, name)
+    return in_fresh_process(fit_maxmargin, name, peer["objective"]), peer
+
+
 def main() -> None:
     names = {"nargs": "+", "choices": list(SETTINGS), "default": list(SETTINGS)}
     repeats = {"type": int, "default": 1, "help": "runs of each contender, of which the fastest counts"}
     arguments = parse_arguments(__doc__, ("--datasets", names), ("--repeats", repeats))
-    figures, bars = {}, []
-    for name in arguments.datasets:
-        in_fresh_process(warm_up, name)  # compiling takes memory
-        runs = []
-        for _ in range(arguments.repeats):
-            peer = in_fresh_process(fit_crfsuite, name)
-            runs.append((in_fresh_process(fit_maxmargin, name, peer["objective"]), peer))
-        ours, peer = (min(each, key=lambda run: run["seconds"]) for each in zip(*runs, strict=True))
-        show(name, ours, peer)
-        figures[name] = {"maxmargin": ours, "python-crfsuite": peer}
-        bars += check(name, ours, peer)
+    figures, bars = crfsuite_peer.compare(arguments.datasets, arguments.repeats, warm_up, run, show, check)
     report(figures, bars, arguments.json)
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import in_fresh_process, parse_arguments, print_table, report
+from benchmarks.common import PNG, in_fresh_process, parse_arguments, print_table, report_runs, save_with_legend
 from benchmarks.tasks import TASKS, load_task
 
 
@@ -182,9 +182,7 @@ def draw(runs: list[Run], path: Path) -> None:
                 panel.grid(alpha=0.3)
         for row in panels:
             row[0].set_ylabel("duality gap")
-    lines = panels[0, 0].get_lines()
-    figure.legend(lines, [line.get_label() for line in lines], loc="outside upper center", ncols=4, frameon=False)
-    figure.savefig(path)
+    save_with_legend(figure, panels[0, 0], path)
 
 
 def plot_method(panel: Any, method: str, runs: list[Run], key: str) -> None:
@@ -220,7 +218,7 @@ def main() -> None:
         ("--seeds", {"type": int, "default": 3, "help": "runs of each method"}),
         ("--passes", {"type": float, "help": "effective passes after which a run ends"}),
         ("--seconds", {"type": float, "help": "CPU seconds after which a run ends"}),
-        ("--png", {"type": Path, "metavar": "FILE", "help": "draw the figure to FILE"}),
+        PNG,
     )
     methods = [
         {"steps": steps, "sampling": sampling, "cache": cache}
@@ -236,9 +234,7 @@ def main() -> None:
             error = f"test error {shown[0]['error']:.1%}"
             show(f"{TASKS[name]}, C = {C:g} ({regime}; {error}), medians, seeds: {arguments.seeds}", shown)
         runs += new
-    if arguments.png is not None:
-        draw(runs, arguments.png)
-    report(runs, [], arguments.json)
+    report_runs(runs, draw, arguments)
 
 
 if __name__ == "__main__":

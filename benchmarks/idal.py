@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
+from benchmarks.common import PNG, Bar, in_fresh_process, parse_arguments, print_table, report
 
 TITLES = {
     "grids": "Potts grids",
@@ -300,7 +300,7 @@ def main() -> None:
         ("--n", {"type": int, "help": "graphs to train on, and to test on, at most"}),
         ("--seconds", {"type": float, "default": 10.0, "help": "CPU seconds of a run"}),
         ("--updates", {"type": float, "default": 3e6, "help": "clique updates of a measurement of speed"}),
-        ("--png", {"type": Path, "metavar": "FILE", "help": "draw the figure to FILE"}),
+        PNG,
     )
     runs: list[Run] = []
     speeds: dict[str, dict[str, float]] = {}

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import in_fresh_process, parse_arguments, print_table, report
+from benchmarks.common import PNG, in_fresh_process, parse_arguments, print_table, report_runs, save_with_legend
 from benchmarks.smoother_figure import follow
 
 CLASSES = ("WBC", "NEUTROPHIL", "EOSINOPHIL", "LYMPHOCYTE", "MONOCYTE")
@@ -251,9 +251,7 @@ def draw(runs: list[Run], path: Path) -> None:
                 if key == "excess":
                     panel.set_ylim(5e-4, 3)
         row[0].set_title(kind, loc="left", fontweight="bold")
-    lines = panels[0, 0].get_lines()
-    figure.legend(lines, [line.get_label() for line in lines], loc="outside upper center", ncols=4, frameon=False)
-    figure.savefig(path)
+    save_with_legend(figure, panels[0, 0], path)
 
 
 def main() -> None:
@@ -264,15 +262,13 @@ def main() -> None:
         ("--images", {"type": int, "help": "of each part, at most"}),
         ("--epochs", {"type": int, "default": 8, "help": "of the training of the network"}),
         ("--cache", {"type": Path, "metavar": "FOLDER", "help": "keep features there"}),
-        ("--png", {"type": Path, "metavar": "FILE", "help": "draw the figure to FILE"}),
+        PNG,
     )
     options = arguments.trials, arguments.passes, arguments.images, arguments.epochs, arguments.cache
     runs = in_fresh_process(run_all, *options)
     for kind in dict.fromkeys(run["kind"] for run in runs):
         show(runs, kind)
-    if arguments.png is not None:
-        draw(runs, arguments.png)
-    report(runs, [], arguments.json)
+    report_runs(runs, draw, arguments)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,10 @@ those of python-crfsuite leave out the time to hand the data over, which stands 
 
 from __future__ import annotations
 
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
+from benchmarks import crfsuite_peer
 from benchmarks.common import (
     Bar,
     Log,
@@ -67,38 +66,10 @@ def fit_maxmargin(size: str) -> dict[str, Any]:
 
 
 def fit_crfsuite(size: str) -> dict[str, Any]:
-    import numpy as np
-    import pycrfsuite  # type: ignore[import-untyped]
-
-    X_train, y_train, X_test, y_test = load_ocr(size)
-    names = [f"pixel{k}" for k in range(X_train[0].shape[1])]
-
-    def items(x: Any) -> Any:
-        return pycrfsuite.ItemSequence([{names[k]: float(row[k]) for k in np.flatnonzero(row)} for row in x])
-
-    before = peak_megabytes()
-    trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
-    trainer.set_params({"c1": 0, "c2": 1, "feature.possible_states": 1, "feature.possible_transitions": 1})
-    began = time.process_time()
-    for x, y in zip(X_train, y_train, strict=True):
-        trainer.append(items(x), [str(label) for label in y])
-    encoded = time.process_time()
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "model")
-        trainer.train(path)
-        trained, peak = time.process_time(), peak_megabytes()
-        tagger = pycrfsuite.Tagger()
-        tagger.open(path)
-        predicted = np.concatenate([np.array(tagger.tag(items(x)), int) for x in X_test])
-    return {
-        "seconds": trained - encoded,
-        "encoding": encoded - began,
-        "iterations": len(trainer.logparser.iterations),
-        "objective": trainer.logparser.last_iteration["loss"],
-        "megabytes": peak,
-        "megabytes_before": before,
-        "error": float(np.mean(predicted != np.concatenate(y_test))),
-    }
+    data = load_ocr(size)
+    items, before = crfsuite_peer.pixel_items(data[0][0].shape[1]), peak_megabytes()
+    figures, predicted = crfsuite_peer.train(data, items, {"c1": 0, "c2": 1})
+    return {**figures, "megabytes_before": before, "error": crfsuite_peer.label_error(predicted, data[3])}
 
 
 def show(size: str, ours: dict[str, Any], peer: dict[str, Any]) -> None:
@@ -130,21 +101,15 @@ def check(size: str, ours: dict[str, Any], peer: dict[str, Any]) -> list[Bar]:
     return bars
 
 
+def run(size: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    return in_fresh_process(fit_maxmargin, size), in_fresh_process(fit_crfsuite, size)
+
+
 def main() -> None:
     sizes = {"nargs": "+", "choices": list(OPTIMUM), "default": list(OPTIMUM)}
     repeats = {"type": int, "default": 1, "help": "runs of each contender, of which the fastest counts"}
     arguments = parse_arguments(__doc__, ("--sizes", sizes), ("--repeats", repeats))
-    figures, bars = {}, []
-    for size in arguments.sizes:
-        in_fresh_process(warm_up, size)  # compiling takes memory
-        runs = [
-            (in_fresh_process(fit_maxmargin, size), in_fresh_process(fit_crfsuite, size))
-            for _ in range(arguments.repeats)
-        ]
-        ours, peer = (min(each, key=lambda run: run["seconds"]) for each in zip(*runs, strict=True))
-        show(size, ours, peer)
-        figures[size] = {"maxmargin": ours, "python-crfsuite": peer}
-        bars += check(size, ours, peer)
+    figures, bars = crfsuite_peer.compare(arguments.sizes, arguments.repeats, warm_up, run, show, check)
     report(figures, bars, arguments.json)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
+from benchmarks import crfsuite_peer
 from benchmarks.common import Bar, in_fresh_process, load_ocr, parse_arguments, print_table, report
 
 PASSES = 100
@@ -26,28 +25,10 @@ def fit_maxmargin() -> dict[str, Any]:
 
 
 def fit_crfsuite() -> dict[str, Any]:
-    import numpy as np
-    import pycrfsuite  # type: ignore[import-untyped]
-
-    X, y, X_test, y_test = load_ocr("large")
-    names = [f"pixel{k}" for k in range(X[0].shape[1])]
-
-    def items(x: Any) -> Any:
-        return pycrfsuite.ItemSequence([{names[k]: float(row[k]) for k in np.flatnonzero(row)} for row in x])
-
-    trainer = pycrfsuite.Trainer(algorithm="ap", verbose=False)
-    trainer.set_params({"max_iterations": PASSES, "feature.possible_states": 1, "feature.possible_transitions": 1})
-    for x, labels in zip(X, y, strict=True):
-        trainer.append(items(x), [str(label) for label in labels])
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder, "model"))
-        began = time.process_time()
-        trainer.train(path)
-        seconds = time.process_time() - began
-        tagger = pycrfsuite.Tagger()
-        tagger.open(path)
-        wrong = [a != str(b) for x, t in zip(X_test, y_test, strict=True) for a, b in zip(tagger.tag(items(x)), t)]  # noqa: B905
-    return {"seconds": seconds, "error": float(np.mean(wrong))}
+    data = load_ocr("large")
+    items = crfsuite_peer.pixel_items(data[0][0].shape[1])
+    figures, predicted = crfsuite_peer.train(data, items, {"max_iterations": PASSES}, algorithm="ap")
+    return {"seconds": figures["seconds"], "error": crfsuite_peer.label_error(predicted, data[3])}
 
 
 def main() -> None:

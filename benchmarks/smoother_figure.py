@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import in_fresh_process, parse_arguments, print_table, report
+from benchmarks.common import PNG, in_fresh_process, parse_arguments, print_table, report_runs, save_with_legend
 from benchmarks.entities import load_hashed
 
 TITLES = {"conll": "CoNLL-2000 chunking", "wnut": "WNUT-17 entities"}
@@ -229,9 +229,7 @@ def draw(runs: list[Run], path: Path) -> None:
                     panel.set_ylim(top=30)  # beyond which runs that diverge may go
                 panel.grid(alpha=0.3)
         panels[2 * row, 0].set_title(title, loc="left", fontweight="bold")
-    lines = panels[0, 0].get_lines()
-    figure.legend(lines, [line.get_label() for line in lines], loc="outside upper center", ncols=4, frameon=False)
-    figure.savefig(path)
+    save_with_legend(figure, panels[0, 0], path)
 
 
 def main() -> None:
@@ -242,16 +240,14 @@ def main() -> None:
         ("--C", {"type": float, "nargs": "+", "help": "by default those of the figure"}),
         ("--seconds", {"type": float, "default": 20.0, "help": "CPU seconds of each run"}),
         ("--sentences", {"type": int, "help": "train on the first so many sentences"}),
-        ("--png", {"type": Path, "metavar": "FILE", "help": "draw the figure to FILE"}),
+        PNG,
     )
     runs = []
     for name, C in itertools.product(arguments.datasets, arguments.C or PARTS[arguments.part]):
         new = in_fresh_process(run_dataset, name, arguments.part, C, arguments.seconds, arguments.sentences)
         show(f"{TITLES[name]}, C = {C:g}", new)
         runs += new
-    if arguments.png is not None:
-        draw(runs, arguments.png)
-    report(runs, [], arguments.json)
+    report_runs(runs, draw, arguments)
 
 
 if __name__ == "__main__":

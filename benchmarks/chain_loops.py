@@ -27,7 +27,7 @@ def least_seconds(n_rounds: int, call: Callable[[], Any]) -> float:
     return min(seconds)
 
 
-def time_kernels(n_rounds: int) -> list[dict[str, Any]]:
+def time_loops(n_rounds: int) -> list[dict[str, Any]]:
     import numpy as np
 
     from maxmargin.arrays.lanes import LANES, fetch, fma, padded, plus, splat, store, times
@@ -101,7 +101,7 @@ def time_pass(n_rounds: int) -> float:
 
 def main() -> None:
     arguments = parse_arguments(__doc__, ("--rounds", {"type": int, "default": 7}))
-    figures = in_fresh_process(time_kernels, arguments.rounds)
+    figures = in_fresh_process(time_loops, arguments.rounds)
     milliseconds = in_fresh_process(time_pass, arguments.rounds)
     columns = ["", "labels", "Viterbi", "forward-backward", "bound"]
     rows = [[case["dtype"], case["labels"], *(case[name] for name in ("viterbi", "sums", "bound"))] for case in figures]
@@ -112,7 +112,7 @@ def main() -> None:
         Bar(f"Viterbi at most {MOST_VITERBI} ns a cell, float32, 26 labels", f"{viterbi:.3f}", viterbi <= MOST_VITERBI),
         Bar(f"exp pass over OCR-large at most {MOST_PASS:g} ms", f"{milliseconds:.1f}", milliseconds <= MOST_PASS),
     ]
-    report({"kernels": figures, "pass": milliseconds}, bars, arguments.json)
+    report({"loops": figures, "pass": milliseconds}, bars, arguments.json)
 
 
 if __name__ == "__main__":
