@@ -16,9 +16,14 @@ potentials themselves can decide. What rows lack is summed in float64.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from maxmargin.arrays.lanes import BLOCK, LANES, at, copy_row, fetch, highest, plus, store, upper
-from maxmargin.problem import IMPOSSIBLE
-from maxmargin.runtime.dispatch import helper
+from maxmargin.arrays.vectors import first_best
+from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures.k_best import branch_off, offer, take
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
 exact = helper(fastmath={"nnan", "ninf", "nsz"})
@@ -125,10 +130,7 @@ def backtrack(pairs, forward, arrivals, length, y):
     Return its score, relative as the last row is.
     """
     last = length - 1
-    label = 0
-    for b in range(1, pairs.shape[0]):
-        if forward[last, b] > forward[last, label]:
-            label = b
+    label = first_best(forward[last, : pairs.shape[0]])
     y[last] = label
     for t in range(last, 0, -1):
         label = best_source(pairs, forward, arrivals, t, label)
@@ -136,74 +138,42 @@ def backtrack(pairs, forward, arrivals, length, y):
     return forward[last, y[last]]
 
 
-@exact
-def insert(values, branches, first, value, parent, t, label):
-    """Insert a branch into the list, sorted by falling value, of which the entries before `first` are final."""
-    k = values.size - 1
-    if values[k] >= value or k < first:
-        return
-    while k > first and values[k - 1] < value:
-        values[k] = values[k - 1]
-        for field in range(3):
-            branches[k, field] = branches[k - 1, field]
-        k -= 1
-    values[k] = value
-    branches[k, 0] = parent
-    branches[k, 1] = t
-    branches[k, 2] = label
+class Paths(NamedTuple):
+    """Labels chosen from the last position down to the first."""
+
+    pairs: np.ndarray
+    forward: np.ndarray
+    arrivals: np.ndarray
+
+
+@implements(take, Paths)
+def take_label(choices, y, s, option):
+    y[y.size - 1 - s] = option
+
+
+@implements(branch_off, Paths)
+def branch_off_path(choices, y, s, branches):
+    pairs, forward, arrivals = choices
+    t = y.size - 1 - s
+    if s == 0:
+        best = first_best(forward[t, : pairs.shape[0]])
+        for a in range(pairs.shape[0]):
+            if a != best:
+                offer(branches, s, a, forward[t, best] - forward[t, a])
+    else:
+        b = y[t + 1]
+        best = best_source(pairs, forward, arrivals, t + 1, b)
+        top = arrivals[t + 1, b]
+        for a in range(pairs.shape[0]):
+            if a != best:
+                offer(branches, s, a, less(top, forward[t, a], pairs[a, b]))
+    y[t] = best
 
 
 @exact
-def list_best(values, branches, best, end):
-    """Make a list of the best output alone, whose score is `best` and which branches off nowhere, at `end`."""
-    for k in range(values.size):
-        values[k] = 2 * IMPOSSIBLE
-    insert(values, branches, 0, best, 0, end, 0)
-
-
-@exact
-def k_best(pairs, forward, arrivals, lacking, length, outputs, values, level, branches):
-    """Write the K best paths and their scores, best first, as long as they have a weight; return how many there are.
-
-    `lacking` is what the last row lacks.
-
-    Every path but the best follows a better one from the end down to some position t and branches off there. The
-    list holds the K best branches (parent path, t, label at t) found so far: once entry k is reached it is final, and
-    following it down the tables yields its own branches. Cost O(T L^2 + K T L), exact. After k paths, a score of at
-    most (their sum - level) / k has no weight.
-    """
-    n_labels = pairs.shape[0]
-    nothing = 2 * IMPOSSIBLE * length
-    for k in range(values.size):
-        values[k] = nothing
-    best_end = lacking + highest_of(forward, length - 1, n_labels)
-    least = max(IMPOSSIBLE / 2, best_end - level)
-    for label in range(n_labels):
-        value = lacking + forward[length - 1, label]
-        if value > least:
-            insert(values, branches, 0, value, -1, length - 1, label)
-    total = 0.0
-    for k in range(values.size):
-        if values[k] <= least:
-            return k
-        total += values[k]
-        least = max(least, (total - level) / (k + 1))
-        parent = branches[k, 0]
-        branch = branches[k, 1]
-        label = branches[k, 2]
-        for t in range(branch + 1, length):
-            outputs[k, t] = outputs[parent, t]
-        outputs[k, branch] = label
-        for t in range(branch, 0, -1):
-            best = best_source(pairs, forward, arrivals, t, label)
-            for a in range(n_labels):
-                if a != best:
-                    value = values[k] - (arrivals[t, label] - (forward[t - 1, a] + pairs[a, label]))
-                    if value > least:
-                        insert(values, branches, k + 1, value, k, t - 1, a)
-            label = best
-            outputs[k, t - 1] = label
-    return values.size
+def less(top, score, potential):
+    """How much less a score and a potential are than the best sum of such."""
+    return top - (score + potential)
 
 
 @exact

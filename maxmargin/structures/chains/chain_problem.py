@@ -35,6 +35,7 @@ from maxmargin.features import (
 from maxmargin.problem import part_sizes, rank
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.chains import chain_dp, chain_logs, chain_sums
+from maxmargin.structures.k_best import k_best
 
 
 class ChainProblem(NamedTuple):
@@ -222,9 +223,11 @@ def max_chain(problem, i, theta, y, work):
 @implements(generics.topk_oracle, ChainProblem)
 def topk_chain(problem, i, theta, outputs, values, level, work):
     nodes, pairs = nodes_and_pairs(problem, i, theta)
-    forward, arrivals = work.sums.forward, work.sums.backward
-    lacking = chain_dp.viterbi(nodes, pairs, forward, arrivals, work.table)
-    count = chain_dp.k_best(pairs, forward, arrivals, lacking, nodes.shape[0], outputs, values, level, work.branches)
+    length, n_labels = nodes.shape
+    paths = chain_dp.Paths(pairs, work.sums.forward, work.sums.backward)
+    lacking = chain_dp.viterbi(nodes, pairs, paths.forward, paths.arrivals, work.table)
+    best = lacking + chain_dp.highest_of(paths.forward, length - 1, n_labels)
+    count = k_best(paths, length, best, outputs, values, level, work.branches)
     rank(problem, i, theta, outputs, values, count)
     return count
 

@@ -21,10 +21,10 @@ from maxmargin.arrays.vectors import first_best
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.structures.chains.chain_dp import insert, list_best
-from maxmargin.structures.graphs.elimination_plan import NONE, make_plan, n_operations
+from maxmargin.structures.graphs.elimination_plan import NONE, EliminationPlan, make_plan, n_operations
 from maxmargin.structures.graphs.elimination_tables import Tables, collect_all, fill_table, new_tables, row_of
 from maxmargin.structures.graphs.graph_problem import EliminationProblem, GraphProblem, new_spread, split_graphs
+from maxmargin.structures.k_best import branch_off, k_best, offer, take
 
 
 def with_elimination(problem: GraphProblem) -> EliminationProblem:
@@ -88,40 +88,29 @@ def decode(plan, i, tables, y):
         y[plan.node[t]] = first_best(tables.values[begin:end])
 
 
-@helper
-def k_best(plan, i, best, tables, outputs, values, level, branches):
-    """Write the K best labellings and their scores, best first, as long as they have a weight; return their number.
+class Eliminations(NamedTuple):
+    """Labels chosen from the last step of a graph down to its first."""
 
-    As in `tree_dp.k_best`: every labelling but the best, whose score is `best`, follows a better one from the last step
-    to some step t, takes another label there, and only best choices at earlier steps.
-    """
-    first = plan.first[plan.which[i]]
-    end = plan.first[plan.which[i] + 1]
-    last = values.size - 1
-    list_best(values, branches, best, end)
-    least = IMPOSSIBLE / 2
-    total = 0.0
-    for k in range(values.size):
-        if values[k] <= least:
-            return k
-        total += values[k]
-        least = max(least, (total - level) / (k + 1))
-        source = branches[k, 0]
-        branch = branches[k, 1]
-        for t in range(branch + 1, end):
-            outputs[k, plan.node[t]] = outputs[source, plan.node[t]]
-        if branch < end:
-            outputs[k, plan.node[branch]] = branches[k, 2]
-        for t in range(branch - 1, first - 1, -1):
-            row_begin, row_end = row_of(plan, t, outputs[k])
-            row = tables.values[row_begin:row_end]
-            label = first_best(row)
-            for x in range(row.size):
-                value = values[k] - (row[label] - row[x])
-                if x != label and value > max(values[last], least):
-                    insert(values, branches, k + 1, value, k, t, x)
-            outputs[k, plan.node[t]] = label
-    return values.size
+    plan: EliminationPlan
+    last: int
+    values: np.ndarray  # of the tables
+
+
+@implements(take, Eliminations)
+def take_state(choices, y, s, option):
+    y[choices.plan.node[choices.last - s]] = option
+
+
+@implements(branch_off, Eliminations)
+def branch_off_elimination(choices, y, s, branches):
+    t = choices.last - s
+    begin, end = row_of(choices.plan, t, y)
+    row = choices.values[begin:end]
+    best = first_best(row)
+    for x in range(row.size):
+        if x != best:
+            offer(branches, s, x, row[best] - row[x])
+    y[choices.plan.node[t]] = best
 
 
 @helper
@@ -189,7 +178,9 @@ def max_states(problem, i, theta, y, work):
 @implements(generics.topk_oracle, EliminationProblem)
 def topk_states(problem, i, theta, outputs, values, level, work):
     best = eliminate(problem.plan, i, theta, work.tables, False)
-    return k_best(problem.plan, i, best, work.tables, outputs, values, level, work.branches)
+    last = problem.plan.first[problem.plan.which[i] + 1] - 1
+    choices = Eliminations(problem.plan, last, work.tables.values)
+    return k_best(choices, outputs.shape[1], best, outputs, values, level, work.branches)
 
 
 @implements(generics.exp_oracle, EliminationProblem)

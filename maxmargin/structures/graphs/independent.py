@@ -17,9 +17,9 @@ from maxmargin.arrays.exponential import fast_exp
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_rows, spread_rows
-from maxmargin.problem import IMPOSSIBLE, max_oracle, score_output
+from maxmargin.problem import max_oracle, score_output
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.structures.chains.chain_dp import insert, list_best
+from maxmargin.structures.k_best import branch_off, k_best, offer, take
 
 LARGEST_PRODUCT = 1e200  # of factors from 1 to 2, before its logarithm is taken
 
@@ -125,30 +125,27 @@ def best_label_set(problem, i, theta, y, work):
     return score_output(problem, i, theta, y)
 
 
+class Switches(NamedTuple):
+    """Labels switched one after the other; each of an output is at its best up to where it branches off."""
+
+    theta: np.ndarray
+
+
+@implements(take, Switches)
+def switch(choices, y, s, option):
+    y[s] = option
+
+
+@implements(branch_off, Switches)
+def branch_off_switch(choices, y, s, branches):
+    theta = choices.theta
+    offer(branches, s, 1 - y[s], abs(np.float64(theta[y.size + s]) - theta[s]))
+
+
 @implements(generics.topk_oracle, IndependentProblem)
 def best_k_label_sets(problem, i, theta, outputs, values, level, work):
-    """Every output but the best is a better one with the first of its changes moved, or one more before it."""
-    n_labels = problem.n_labels
-    max_oracle(problem, i, theta, outputs[0], work)
-    list_best(values, work.branches, score_output(problem, i, theta, outputs[0]), n_labels)
-    least = IMPOSSIBLE / 2
-    total = 0.0
-    for k in range(values.size):
-        if values[k] <= least:
-            return k
-        total += values[k]
-        least = max(least, (total - level) / (k + 1))
-        source = work.branches[k, 0]
-        branch = work.branches[k, 1]
-        for label in range(n_labels):
-            outputs[k, label] = outputs[source, label]
-        if branch < n_labels:
-            outputs[k, branch] = work.branches[k, 2]
-        for label in range(branch):
-            value = values[k] - abs(np.float64(theta[n_labels + label]) - theta[label])
-            if value > max(values[values.size - 1], least):
-                insert(values, work.branches, k + 1, value, k, label, 1 - outputs[k, label])
-    return values.size
+    best = max_oracle(problem, i, theta, outputs[0], work)
+    return k_best(Switches(theta), problem.n_labels, best, outputs, values, level, work.branches)
 
 
 @implements(generics.exp_oracle, IndependentProblem)

@@ -6,10 +6,13 @@ All take a `DeformableProblem`, an example of it, `cells`, the (cells, J) potent
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import numpy as np
+
 from maxmargin.arrays.vectors import first_best
-from maxmargin.problem import IMPOSSIBLE
-from maxmargin.runtime.dispatch import helper
-from maxmargin.structures.chains.chain_dp import insert, list_best
+from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures.k_best import branch_off, offer, take
 from maxmargin.structures.poses.distance_transform import transform_grid
 
 
@@ -110,58 +113,62 @@ def best_type(problem, i, edges, e, parent_cell, child_cell):
     return best
 
 
-@helper
-def k_best(problem, i, cells, edges, outputs, values, level, work):
-    """As `tree_dp.k_best`: choices are made for the roots, then along the edges from the roots down.
+class Poses(NamedTuple):
+    """Cells of the roots, then cells and types along the edges from the roots down: cell * K + type.
 
     Where types are hidden, those of an edge follow from the cells of its joints.
     """
-    n_cells, n_joints = cells.shape
-    n_types = problem.anchor.shape[1]
-    n_listed = 1 if problem.hides_types else n_types  # of each cell
+
+    problem: Any
+    i: int
+    n_cells: int
+    edges: np.ndarray
+    work: Any
+
+
+@helper
+def root_or_edge(problem, s):
+    """Whether choice s is that of a root, and which root or edge it is of."""
     n_roots = problem.roots.size
-    n_choices = n_roots + problem.upward.size
-    last = values.size - 1
-    pass_upwards(problem, i, cells, edges, work)
-    list_best(values, work.branches, decode(problem, n_cells, n_joints, outputs[0], work), -1)
-    least = IMPOSSIBLE / 2
-    total = 0.0
-    for k in range(values.size):
-        if values[k] <= least:
-            return k
-        total += values[k]
-        least = max(least, (total - level) / (k + 1))
-        branch = work.branches[k, 1]
-        for at in range(outputs.shape[1]):  # choices after the branch are made again
-            outputs[k, at] = outputs[work.branches[k, 0], at]
-        for s in range(max(branch, 0), n_choices):
-            if s < n_roots:
-                j = problem.roots[s]
-                choice = work.branches[k, 2] if s == branch else first_best(work.belief[j, :n_cells])
-                outputs[k, j] = choice
-                if s > branch:
-                    for t in range(n_cells):
-                        value = values[k] - (work.belief[j, choice] - work.belief[j, t])
-                        if t != choice and value > max(values[last], least):
-                            insert(values, work.branches, k + 1, value, k, s, t)
-                continue
-            e = problem.upward[n_choices - 1 - s]
-            c = problem.child[e]
-            a = outputs[k, problem.parent[e]]
-            choice = work.branches[k, 2] if s == branch else work.source[e, a]
-            outputs[k, c] = choice // n_types
-            outputs[k, n_joints + e] = choice % n_types
-            if s > branch:
-                chosen = choice // n_types * n_listed + choice % n_listed
-                for other in range(n_cells * n_listed):
-                    t = other // n_listed
-                    kind = best_type(problem, i, edges, e, a, t) if problem.hides_types else other % n_types
-                    u, v = displacement(problem, i, e, kind, a, t)
-                    reached = work.belief[c, t] + spring(e * n_types + kind, edges, u, v)
-                    value = values[k] - max(work.message[e, a] - reached, 0.0)
-                    if other != chosen and value > max(values[last], least):
-                        insert(values, work.branches, k + 1, value, k, s, t * n_types + kind)
-    return values.size
+    is_root = s < n_roots
+    return is_root, problem.roots[s] if is_root else problem.upward[n_roots + problem.upward.size - 1 - s]
+
+
+@implements(take, Poses)
+def take_place(choices, y, s, option):
+    problem = choices.problem
+    is_root, at = root_or_edge(problem, s)
+    if is_root:
+        y[at] = option
+    else:
+        n_types = problem.anchor.shape[1]
+        y[problem.child[at]] = option // n_types
+        y[problem.joint_cost.shape[1] + at] = option % n_types
+
+
+@implements(branch_off, Poses)
+def branch_off_pose(choices, y, s, branches):
+    problem, i, n_cells, edges, work = choices
+    is_root, at = root_or_edge(problem, s)
+    if is_root:
+        best = first_best(work.belief[at, :n_cells])
+        for t in range(n_cells):
+            if t != best:
+                offer(branches, s, t, work.belief[at, best] - work.belief[at, t])
+    else:
+        a = y[problem.parent[at]]
+        n_types = problem.anchor.shape[1]
+        n_listed = 1 if problem.hides_types else n_types  # of each cell
+        best = work.source[at, a]
+        listed = best // n_types * n_listed + best % n_listed
+        for other in range(n_cells * n_listed):
+            t = other // n_listed
+            kind = best_type(problem, i, edges, at, a, t) if problem.hides_types else other % n_types
+            u, v = displacement(problem, i, at, kind, a, t)
+            reached = work.belief[problem.child[at], t] + spring(at * n_types + kind, edges, u, v)
+            if other != listed:
+                offer(branches, s, t * n_types + kind, max(work.message[at, a] - reached, 0.0))
+    take(choices, y, s, best)
 
 
 @helper

@@ -30,7 +30,8 @@ from maxmargin.features import score_rows, spread_rows
 from maxmargin.features.linear_map import row_is_zero
 from maxmargin.problem import rank
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.structures.poses import pose_dp as deformable_dp
+from maxmargin.structures.k_best import k_best
+from maxmargin.structures.poses import pose_dp
 from maxmargin.structures.poses.distance_transform import TransformWork, new_transform_work
 from maxmargin.structures.poses.pose_dp import displacement, spring
 
@@ -219,14 +220,17 @@ def score_pose(problem, i, theta, y):
 @implements(generics.max_oracle, DeformableProblem)
 def max_pose(problem, i, theta, y, work):
     cells, edges = cells_and_edges(problem, i, theta)
-    deformable_dp.pass_upwards(problem, i, cells, edges, work)
-    return deformable_dp.decode(problem, cells.shape[0], cells.shape[1], y, work)
+    pose_dp.pass_upwards(problem, i, cells, edges, work)
+    return pose_dp.decode(problem, cells.shape[0], cells.shape[1], y, work)
 
 
 @implements(generics.topk_oracle, DeformableProblem)
 def topk_poses(problem, i, theta, outputs, values, level, work):
     cells, edges = cells_and_edges(problem, i, theta)
-    count = deformable_dp.k_best(problem, i, cells, edges, outputs, values, level, work)
+    pose_dp.pass_upwards(problem, i, cells, edges, work)
+    best = pose_dp.decode(problem, cells.shape[0], cells.shape[1], outputs[0], work)
+    choices = pose_dp.Poses(problem, i, cells.shape[0], edges, work)
+    count = k_best(choices, problem.roots.size + problem.upward.size, best, outputs, values, level, work.branches)
     rank(problem, i, theta, outputs, values, count)
     return count
 
@@ -235,4 +239,4 @@ def topk_poses(problem, i, theta, outputs, values, level, work):
 def deformable_max_marginals(problem, i, theta, out, work):
     cells, edges = cells_and_edges(problem, i, theta)
     best, _ = cells_and_edges(problem, i, out)
-    deformable_dp.max_marginals(problem, i, cells, edges, best, work)
+    pose_dp.max_marginals(problem, i, cells, edges, best, work)

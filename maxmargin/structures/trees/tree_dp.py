@@ -15,8 +15,9 @@ import numpy as np
 
 from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
-from maxmargin.problem import IMPOSSIBLE
-from maxmargin.structures.chains.chain_dp import exact, insert, list_best, subtract_highest
+from maxmargin.runtime.dispatch import implements
+from maxmargin.structures.chains.chain_dp import exact, less, subtract_highest
+from maxmargin.structures.k_best import branch_off, offer, take
 
 
 class Forest(NamedTuple):
@@ -76,6 +77,16 @@ def best_child_label(table, belief, message, c, a):
 
 
 @exact
+def best_of_roots(forest, belief):
+    """The score of the best labelling, relative as beliefs are."""
+    total = 0.0
+    for c in range(forest.parent.size):
+        if forest.parent[c] < 0:
+            total += belief[c, first_best(belief[c])]
+    return total
+
+
+@exact
 def decode(pairs, forest, belief, message, y):
     """Write the best labelling into `y`, from the roots down, low labels first; return its score, which is relative."""
     n_labels = belief.shape[1]
@@ -87,58 +98,46 @@ def decode(pairs, forest, belief, message, y):
             y[c] = first_best(belief[c])
             total += belief[c, y[c]]
         else:
-            y[c] = best_child_label(
-                matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels), belief, message, c, y[p]
-            )
+            table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
+            y[c] = best_child_label(table, belief, message, c, y[p])
     return total
 
 
-@exact
-def k_best(pairs, forest, belief, message, lacking, outputs, values, level, branches):
-    """Write the K best labellings and their scores, best first, as long as they have a weight; return their number.
+class Labellings(NamedTuple):
+    """Labels chosen from the roots down."""
 
-    Labels are chosen from the roots down, and every choice loses the same score whatever is chosen later. Every
-    labelling but the best follows a better one from the roots to some place s of the order, takes another label there,
-    and only best choices below. The list holds the K best such branches (labelling, s, label) found so far: once
-    entry k is reached it is final, and following it yields its own branches. Cost O(T L^2 + K T L), exact. Where
-    scores lose their weight is told as in `chain_dp.k_best`.
-    """
-    length = forest.order.size
+    pairs: np.ndarray
+    forest: Forest
+    belief: np.ndarray
+    message: np.ndarray
+
+
+@implements(take, Labellings)
+def take_label(choices, y, s, option):
+    y[choices.forest.order[y.size - 1 - s]] = option
+
+
+@implements(branch_off, Labellings)
+def branch_off_labelling(choices, y, s, branches):
+    """Costs O(L), exactly."""
+    pairs, forest, belief, message = choices
     n_labels = belief.shape[1]
-    last = values.size - 1
-    list_best(values, branches, lacking + decode(pairs, forest, belief, message, outputs[0]), length)
-    least = IMPOSSIBLE / 2
-    total = 0.0
-    for k in range(values.size):
-        if values[k] <= least:
-            return k
-        total += values[k]
-        least = max(least, (total - level) / (k + 1))
-        source = branches[k, 0]
-        branch = branches[k, 1]
-        for s in range(branch + 1, length):
-            outputs[k, forest.order[s]] = outputs[source, forest.order[s]]
-        if branch < length:
-            outputs[k, forest.order[branch]] = branches[k, 2]
-        for s in range(min(branch, length) - 1, -1, -1):
-            c = forest.order[s]
-            p = forest.parent[c]
-            if p < 0:
-                label = first_best(belief[c])
-                for b in range(n_labels):
-                    value = values[k] - (belief[c, label] - belief[c, b])
-                    if b != label and value > max(values[last], least):
-                        insert(values, branches, k + 1, value, k, s, b)
-            else:
-                table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
-                a = outputs[k, p]
-                label = best_child_label(table, belief, message, c, a)
-                for b in range(n_labels):
-                    value = values[k] - (message[c, a] - (belief[c, b] + table[b, a]))
-                    if b != label and value > max(values[last], least):
-                        insert(values, branches, k + 1, value, k, s, b)
-            outputs[k, c] = label
-    return values.size
+    c = forest.order[y.size - 1 - s]
+    p = forest.parent[c]
+    if p < 0:
+        label = first_best(belief[c])
+        for b in range(n_labels):
+            if b != label:
+                offer(branches, s, b, belief[c, label] - belief[c, b])
+    else:
+        table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
+        a = y[p]
+        label = best_child_label(table, belief, message, c, a)
+        top = message[c, a]
+        for b in range(n_labels):
+            if b != label:
+                offer(branches, s, b, less(top, belief[c, b], table[b, a]))
+    y[c] = label
 
 
 @exact
@@ -148,10 +147,7 @@ def max_marginals(pairs, forest, belief, message, lacking, best):
     The best labelling of all has a label at each node, so the highest of each row is its score.
     """
     n_labels = belief.shape[1]
-    total = lacking
-    for c in range(forest.parent.size):
-        if forest.parent[c] < 0:
-            total += belief[c, first_best(belief[c])]
+    total = lacking + best_of_roots(forest, belief)
     for s in range(forest.order.size - 1, -1, -1):
         c = forest.order[s]
         p = forest.parent[c]

@@ -30,6 +30,7 @@ from maxmargin.features import (
 )
 from maxmargin.problem import IMPOSSIBLE, rank
 from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures.k_best import k_best
 from maxmargin.structures.trees import tree_dp, tree_sums
 from maxmargin.structures.trees.tree_dp import Forest
 
@@ -247,7 +248,9 @@ def max_tree(problem, i, theta, y, work):
 @implements(generics.topk_oracle, TreeProblem)
 def topk_tree(problem, i, theta, outputs, values, level, work):
     pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
-    count = tree_dp.k_best(pairs, forest, belief, work.message, lacking, outputs, values, level, work.branches)
+    best = lacking + tree_dp.best_of_roots(forest, belief)
+    labellings = tree_dp.Labellings(pairs, forest, belief, work.message)
+    count = k_best(labellings, forest.order.size, best, outputs, values, level, work.branches)
     rank(problem, i, theta, outputs, values, count)
     return count
 
