@@ -14,11 +14,8 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
-from textwrap import fill, indent
-from typing import Any, Self, TypeVar, dataclass_transform
-
-Class = TypeVar("Class", bound=type)
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Self
 
 OF_SCIKIT_LEARN = re.compile("set_[a-z_]+_request|get_metadata_routing|_repr_(html|mimebundle)_")
 
@@ -106,7 +103,7 @@ def adopt_base() -> None:
     """Make estimators those of scikit-learn, if it is loaded and they are not yet."""
     base = getattr(sys.modules.get("sklearn.base"), "BaseEstimator", None)
     if base is not None and Estimator.__bases__ == (Lone,):
-        Estimator.__bases__ = base, Lone  # which stays, so that bases agree in every order
+        Estimator.__bases__ = (base,)
         for cls in descendants(Estimator):
             base.__init_subclass__.__func__(cls)  # gives it its methods, such as set_fit_request
 
@@ -159,44 +156,3 @@ def check_is_fitted(estimator: Any, attribute: str = "_w") -> None:
 
         name = type(estimator).__name__
         raise NotFittedError(f"This {name} is not fitted yet: call fit before you use it.")
-
-
-def parameter(kind: str, doc: str, *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:
-    """A constructor argument: its type in words, what it is for, its default, and what else there is to say of it."""
-    return field(default=default, kw_only=kw_only, metadata={"kind": kind, "doc": doc, **more})
-
-
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
-def has_parameters(cls: Class, attributes: str = "") -> Class:
-    """Give a class with `parameter` fields a constructor, and complete its docstring, also by further attributes.
-
-    Arguments are documented in the order in which the classes it inherits from declare them, its own first. A subclass
-    may change the default of an inherited argument, whose documentation is kept.
-    """
-    dataclass(kw_only=True, eq=False, repr=False)(cls)
-    start, header, rest = inspect.cleandoc(cls.__doc__ or "").partition("Attributes\n----------\n")
-    if header:
-        own, blank, end = rest.partition("\n\n")
-        described = "".join(map(_describe, _documented(cls)))
-        cls.__doc__ = f"{start}Parameters\n----------\n{described}\n{header}{own}\n{attributes}{blank[1:]}{end}"
-    return cls
-
-
-def _documented(cls: type) -> list[tuple[Field, Any]]:
-    """The fields of a class with their documentation, those of more special classes first."""
-    origin: dict[str, tuple[int, Any]] = {}
-    for depth, base in enumerate(cls.__mro__):
-        for name in inspect.get_annotations(base):
-            declared = base.__dict__.get("__dataclass_fields__", {}).get(name)
-            if declared is not None and declared.metadata:
-                origin[name] = depth, origin.get(name, (depth, declared.metadata))[1]
-    found = sorted((origin[f.name][0], k, f) for k, f in enumerate(fields(cls)) if f.init)
-    return [(f, origin[f.name][1]) for _, _, f in found]
-
-
-def _describe(documented: tuple[Field, Any]) -> str:
-    """The entry of one argument in a docstring."""
-    argument, doc = documented
-    default = f'"{argument.default}"' if isinstance(argument.default, str) else repr(argument.default)
-    ending = "" if argument.default is MISSING else f", default={default}"
-    return f"{argument.name} : {doc['kind']}{ending}\n{indent(fill(doc['doc'], 112), '    ')}\n"

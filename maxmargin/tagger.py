@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from maxmargin.checks import as_numbers, shown
-from maxmargin.estimators.chain_models import ChainCRF, ChainModel
+from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.inspection import Explanation, explain
 from maxmargin.metrics import entity_f1, token_accuracy
 from maxmargin.paths.regularization import regularization_path
@@ -95,7 +95,7 @@ class Tagger(Estimator):
         ----------
         y : list of lists of tags
         """
-        if not (self.model is None or isinstance(self.model, ChainModel)):
+        if not (self.model is None or isinstance(self.model, ChainCRF | ChainSVM)):
             raise TypeError(f"model must be a ChainCRF or a ChainSVM, not {shown(self.model)}.")
         if not (self.features is None or hasattr(self.features, "transform")):
             raise TypeError(f"features must be a transformer, such as WindowFeatures(), not {shown(self.features)}.")
@@ -259,7 +259,7 @@ class Tagger(Estimator):
             raise TypeError("the layout of its files is none")
         if fitted is None:
             return tagger
-        if not (isinstance(fitted["model"], ChainModel) and hasattr(fitted["model"], "_w")):
+        if not (isinstance(fitted["model"], ChainCRF | ChainSVM) and hasattr(fitted["model"], "_w")):
             raise TypeError("the model of the tagger is no fitted one of sequences")
         if isinstance(fitted["features"], WindowFeatures):
             fitted["features"].transform([])  # which checks its arguments

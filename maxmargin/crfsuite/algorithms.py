@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
-from maxmargin.estimators.foundation.parameters import estimator
+from maxmargin.estimators.foundation.fit_options import estimator
+from maxmargin.parameters import arguments, parameter
 from maxmargin.trace import Trace
 
 
@@ -21,25 +22,23 @@ class TrainingLog(NamedTuple):
         return self.iterations[-1]
 
 
+@arguments
 class Frequent:
-    """Models that have weights only for pairs that occur `least_observed` times or more."""
+    """Of models that have the features of CRFsuite."""
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
-        return super()._learn(X, y, least_observed=self.least_observed, **data)  # type: ignore[misc,attr-defined]
+    least_observed: float = parameter(
+        "float", "Have weights only for pairs that occur so often or more.", default=0.0, to="encoder"
+    )
 
 
 @estimator
 class FrequentCRF(Frequent, ChainCRF):
     """A CRF with the features of CRFsuite."""
 
-    least_observed: float = 0.0
-
 
 @estimator
 class FrequentSVM(Frequent, ChainSVM):
     """A structural SVM with the features of CRFsuite."""
-
-    least_observed: float = 0.0
 
 
 def flattens(period: int, delta: float) -> Callable[[Trace], bool]:

@@ -67,7 +67,7 @@ class BoxEncoder(RowEncoder):
             has_none=self.has_none,
         )
 
-    def layout(self, problem: BoxProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: BoxProblem) -> tuple[Any, ...]:
         return problem.shapes, problem.boxes
 
     def names(self, w: np.ndarray) -> Bunch:

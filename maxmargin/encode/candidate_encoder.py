@@ -59,7 +59,7 @@ class CandidateEncoder(RowEncoder):
             n_features=self.n_features_in,
         )
 
-    def layout(self, problem: CandidateProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: CandidateProblem) -> tuple[Any, ...]:
         return (problem.starts,)
 
     def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:

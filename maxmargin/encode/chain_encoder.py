@@ -129,7 +129,7 @@ class ChainEncoder(NodeEdgeEncoder):
             n_features=rows.matrix.shape[1],
         )
 
-    def layout(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
         return (problem.starts,)
 
     def names(self, w: np.ndarray) -> Bunch:

@@ -57,7 +57,7 @@ class MulticlassEncoder(LabellingEncoder):
             n_features=matrix.shape[1],
         )
 
-    def layout(self, problem: MulticlassProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: MulticlassProblem) -> tuple[Any, ...]:
         return (len(problem.labels),)
 
     def attributes(self, w: np.ndarray) -> dict[str, Any]:

@@ -20,11 +20,11 @@ from maxmargin.structures.derived.custom_problem import CustomProblem
 class OwnEncoder(Encoder):
     """What encoders of users' own structures share."""
 
-    def is_of(self, **structure: Any) -> bool:
-        """Whether it is made of these very objects."""
-        return all(getattr(self, name) is value for name, value in structure.items())
+    def is_of(self, **arguments: Any) -> bool:
+        """Whether it was learned with these very objects."""
+        raise NotImplementedError
 
-    def layout(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
         return (problem,)  # which alone knows what its outputs are
 
 
@@ -38,6 +38,9 @@ class CustomEncoder(OwnEncoder):
     @property
     def n_weights(self) -> int:
         return self.n_features
+
+    def is_of(self, *, model: Any) -> bool:  # type: ignore[override]
+        return self.model is model
 
     @classmethod
     def learn(cls, X: Any, y: Any, *, model: Any) -> tuple[CustomEncoder, CustomProblem]:
@@ -89,16 +92,19 @@ class ProblemEncoder(OwnEncoder):
     def n_weights(self) -> int:
         return self.size
 
+    def is_of(self, *, make_problem: Any, decode: Any) -> bool:  # type: ignore[override]
+        return self.make_problem is make_problem and self.decode_row is decode
+
     @classmethod
-    def learn(cls, X: Any, y: Any, *, make_problem: Any, decode_row: Any) -> tuple[ProblemEncoder, Any]:
+    def learn(cls, X: Any, y: Any, *, make_problem: Any, decode: Any) -> tuple[ProblemEncoder, Any]:
         """The encoder and the problem of training data."""
-        for name, function in (("make_problem", make_problem), ("decode", decode_row)):
+        for name, function in (("make_problem", make_problem), ("decode", decode)):
             if not (callable(function) or (name == "decode" and function is None)):
                 raise TypeError(f"{name} must be a function, not {function!r}.")
         if y is None:
             raise TypeError("y must hold the true outputs of X, but it is None.")
         problem = _checked(make_problem(X, y))
-        return cls(make_problem=make_problem, decode_row=decode_row, size=contract.new_weights(problem).size), problem
+        return cls(make_problem=make_problem, decode_row=decode, size=contract.new_weights(problem).size), problem
 
     def problem(self, X: Any, y: Any = None) -> Any:
         return _checked(self.make_problem(X) if y is None else self.make_problem(X, y))

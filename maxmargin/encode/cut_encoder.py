@@ -83,7 +83,7 @@ class GraphCutEncoder(LabellingEncoder):
             n_edge_features=edges.matrix.shape[1],
         )
 
-    def layout(self, problem: GraphCutProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: GraphCutProblem) -> tuple[Any, ...]:
         return problem.starts, problem.ends, problem.labels
 
     def names(self, w: np.ndarray) -> Bunch:

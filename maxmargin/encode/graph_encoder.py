@@ -73,6 +73,7 @@ class GraphEncoder(LabellingEncoder):
     """
 
     published = ("classes", "n_features_in", "n_edge_features_in")
+    noun = "node"
 
     n_edge_features_in: int
     interaction: str
@@ -210,7 +211,7 @@ class GraphEncoder(LabellingEncoder):
             raise ValueError(f"Edge {row} of X[{i}] joins nodes of types {types}, which no edge{edge_type} did in fit.")
         return numbers
 
-    def layout(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
         nodes, edges = problem.graphs.nodes, problem.graphs.edges
         return nodes.starts, nodes.type, edges.starts, edges.type, problem.graphs.ends
 

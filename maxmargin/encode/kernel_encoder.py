@@ -75,6 +75,7 @@ class KernelChainEncoder(ChainEncoder):
         **options: Any,
     ) -> tuple[KernelChainEncoder, ChainProblem]:
         """The encoder and the problem of training sequences; arguments are those of `KernelChainSVM`."""
+        check_kernel(kernel, gamma, degree, coef0, cache_size)
         encoder, linear = super().learn(X, y, with_grams=False, only_observed=False, **options)
         assert isinstance(encoder, KernelChainEncoder)
         rows, extra = encoder.split(linear)

@@ -74,7 +74,7 @@ class MatchingEncoder(RowEncoder):
             n_features=self.n_features_in,
         )
 
-    def layout(self, problem: MatchingProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: MatchingProblem) -> tuple[Any, ...]:
         return problem.left_starts, problem.n_right
 
     def arrange(self, problem: MatchingProblem, parts: Blocks) -> list[np.ndarray]:

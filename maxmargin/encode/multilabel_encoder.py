@@ -128,7 +128,7 @@ class MultiLabelEncoder(RowEncoder):
             n_labels=self.n_labels,
         )
 
-    def layout(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
         return (len(true_outputs(problem).values),)
 
     def attributes(self, w: np.ndarray) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class DeformableEncoder(Encoder):
             hides_types=True,
         )
 
-    def layout(self, problem: DeformableProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: DeformableProblem) -> tuple[Any, ...]:
         return problem.starts, problem.width, problem.outputs
 
     def names(self, w: np.ndarray) -> Bunch:

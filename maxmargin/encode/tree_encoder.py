@@ -165,7 +165,7 @@ class TreeEncoder(NodeEdgeEncoder):
             n_edge_features=distinct.shape[1],
         )
 
-    def layout(self, problem: TreeProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: TreeProblem) -> tuple[Any, ...]:
         return problem.starts, problem.parent, problem.kind, problem.kind_starts, problem.penalty
 
     def names(self, w: np.ndarray) -> Bunch:

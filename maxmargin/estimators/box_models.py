@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any, Self, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_count, check_number, check_share
 from maxmargin.encode.box_encoder import BoxEncoder
-from maxmargin.estimators.foundation.families import SVM, ArrayModel, WithMarginals, WithMaxMarginals
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
+from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.parameters import parameter
 from maxmargin.structures.boxes.all_boxes import detections
 
 
 @estimator
-class BoxSVM(SVM, WithMaxMarginals, WithMarginals, ArrayModel):
+class BoxSVM(MaxMargin, Precision, StructuredModel):
     """Structural SVM for localization: the box with the highest sum of cell scores.
 
     An image is a grid of cells, each with features or with a visual word. A box is (top, left, bottom, right) in cells
@@ -48,11 +51,17 @@ class BoxSVM(SVM, WithMaxMarginals, WithMarginals, ArrayModel):
     array([[0, 1, 2, 3]], dtype=int32)
     """
 
-    min_size: Any = parameter("int or (height, width)", "The smallest box to consider, in cells.", default=1)
-    fit_intercept: bool = parameter("bool", "Add a weight of every cell, whatever its features.", default=True)
+    min_size: Any = parameter(
+        "int or (height, width)", "The smallest box to consider, in cells.", default=1, to="encoder"
+    )
+    fit_intercept: bool = parameter(
+        "bool", "Add a weight of every cell, whatever its features.", default=True, to="encoder"
+    )
+
+    _encoder_type = BoxEncoder
 
     @documents_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]) -> Self:
         """Train on images.
 
         Parameters
@@ -61,10 +70,10 @@ class BoxSVM(SVM, WithMaxMarginals, WithMarginals, ArrayModel):
             0; -1 for a cell without a word
         y : list of boxes (top, left, bottom, right), one per image; None, or zeros, for images without an object
         """
-        return self._fit(X, y, sample_weight, **options)
+        return self._fit(X, y, sample_weight, options)
 
     def detect(
-        self, X: Any, max_boxes: int = 10, threshold: float = 0.0, min_score: float = 0.0
+        self, X: object, max_boxes: int = 10, threshold: float = 0.0, min_score: float = 0.0
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Several boxes in each image, or none: the best one, then the best that does not overlap it, and so on.
 
@@ -96,6 +105,3 @@ class BoxSVM(SVM, WithMaxMarginals, WithMarginals, ArrayModel):
         check_share("threshold", threshold)
         check_number("min_score", min_score)
         return detections(self._problem(X), self._w, max_boxes, threshold, min_score, self.n_jobs)
-
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[BoxEncoder, Any]:
-        return BoxEncoder.learn(X, y, dtype=self.dtype, fit_intercept=self.fit_intercept, min_size=self.min_size)

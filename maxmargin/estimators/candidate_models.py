@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from typing import Annotated, Self, Unpack
+
+from numpy.typing import ArrayLike
 
 from maxmargin.encode.candidate_encoder import CandidateEncoder
-from maxmargin.estimators.foundation.families import CRF, SVM, ArrayModel, WithMarginals, WithMaxMarginals, WithNames
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.arguments import Likelihood, MaxMargin, Names, Precision
+from maxmargin.estimators.foundation.fit_options import FitOptions, documented_by, documents_fit, estimator
+from maxmargin.estimators.foundation.predictions import feature_names
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
+
+
+class CandidateData(FitOptions, total=False):
+    """What candidate sets can come with in training."""
+
+    costs: Annotated[
+        object, "list of (K_i,) costs of predicting each candidate, zero for the true one; by default 1 for all others"
+    ]
 
 
 @estimator
-class CandidateModel(WithMaxMarginals, WithMarginals, WithNames, ArrayModel):
+class CandidateModel(Names, Precision, StructuredModel):
     """What the models of candidate sets share."""
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[CandidateEncoder, Any]:
-        options = {"dtype": self.dtype, "min_count": self.min_count, "n_hashed": self.n_hashed}
-        return CandidateEncoder.learn(X, y, **options, **data)
+    _encoder_type = CandidateEncoder
+
+    feature_names_in_ = property(feature_names)
 
     @documents_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]) -> Self:
         """Train on candidate sets.
 
         Parameters
@@ -27,11 +40,11 @@ class CandidateModel(WithMaxMarginals, WithMarginals, WithNames, ArrayModel):
             dictionaries or lists of names (see `feature_names_in_`)
         y : (n,) indices of the true candidates
         """
-        return self._fit(X, y, sample_weight, **options)
+        return self._fit(X, y, sample_weight, options)
 
 
 @estimator
-class CandidateSVM(SVM, CandidateModel):
+class CandidateSVM(MaxMargin, CandidateModel):
     """Structural SVM that chooses among candidates: reranking, entity linking, learning to pick one of a list.
 
     Every example has its own candidates, any number of them, each with a row of features. The score of a candidate is
@@ -60,23 +73,15 @@ class CandidateSVM(SVM, CandidateModel):
     """
 
     @documents_fit
+    @documented_by(CandidateModel.fit)
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None, **options: Unpack[FitOptions]
+        self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[CandidateData]
     ) -> Self:
-        """Train on candidate sets.
-
-        Parameters
-        ----------
-        X : list of (K_i, F) arrays or sparse matrices, one row per candidate; or list of lists of candidates, feature
-            dictionaries or lists of names (see `feature_names_in_`)
-        y : (n,) indices of the true candidates
-        costs : list of (K_i,) costs of predicting each candidate, zero for the true one; by default 1 for all others
-        """
-        return self._fit(X, y, sample_weight, {"costs": costs}, **options)
+        return self._fit(X, y, sample_weight, options)
 
 
 @estimator
-class CandidateCRF(CRF, CandidateModel):
+class CandidateCRF(Likelihood, CandidateModel):
     """Conditional logit: the probability of a candidate is its share of exp(score) among those of its example.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(true candidate)}, lambda = 1/(n C), and certifies how
@@ -94,3 +99,5 @@ class CandidateCRF(CRF, CandidateModel):
     >>> model.predict_marginals(X)[1].round(1).tolist()
     [0.1, 0.7, 0.2]
     """
+
+    _trainer = LikelihoodTrainer()

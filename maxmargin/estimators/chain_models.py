@@ -3,28 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, Unpack
+from typing import Annotated, Any, Self, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.checks import check_count, check_share
 from maxmargin.encode.chain_encoder import ChainEncoder
+from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.lone import best_labels
-from maxmargin.estimators.foundation.families import LabelCRF, LabelModel, LabelSVM, LinearSVM, NamedModel
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
-from maxmargin.estimators.foundation.structured_model import as_seed
+from maxmargin.estimators.foundation.arguments import (
+    ClassWeight,
+    EndIntercepts,
+    FeatureWeights,
+    LabelCost,
+    Likelihood,
+    MaxMargin,
+    Names,
+    Observed,
+    Precision,
+    SoftmaxMargin,
+)
+from maxmargin.estimators.foundation.fit_options import FitOptions, documented_by, documents_fit, estimator
+from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood, log_likelihoods
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
+from maxmargin.estimators.foundation.training import as_seed
+from maxmargin.parameters import parameter
 from maxmargin.sklearn_contract import check_is_fitted
+
+LENGTHS = "the numbers of rows of the sequences in a stacked X or X_dev"
+
+
+class SequenceData(FitOptions, total=False):
+    """What sequences can come with in training."""
+
+    lengths: Annotated[ArrayLike | None, LENGTHS]
+    lengths_dev: Annotated[ArrayLike | None, LENGTHS]
+    position_weight: Annotated[object, "list of (T_i,) weights of the positions in the cost"]
 
 
 @estimator
-class SequenceModel(LabelModel):
+class SequenceModel(EndIntercepts, Precision, StructuredModel):
     """What the models of sequences share."""
 
     allowed_transitions: Any = parameter(
         "set of pairs of labels or (L, L) boolean array",
         "The transitions a labelling may use, from the first label (row) to the second (column); None allows all.",
         default=None,
+        to="encoder",
     )
 
     constraints: str | None = parameter(
@@ -32,23 +60,12 @@ class SequenceModel(LabelModel):
         'The scheme of the tags in y, found there by "auto": labellings that break its rules, in transitions, at the '
         "beginning or at the end, are ruled out in training and predictions. Those of y must keep to them.",
         default=None,
+        to="encoder",
     )
-
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Any, Any]:
-        rules = {"allowed_transitions": self.allowed_transitions, "constraints": self.constraints}
-        return super()._learn(X, y, **rules, **data)
 
     @documents_fit
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        lengths: Any = None,
-        lengths_dev: Any = None,
-        position_weight: Any = None,
-        **options: Unpack[FitOptions],
+        self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[SequenceData]
     ) -> Self:
         """Train on sequences.
 
@@ -57,45 +74,49 @@ class SequenceModel(LabelModel):
         X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`; or list or
             iterator of sequences of items, feature dictionaries or lists of names (see `feature_names_in_`)
         y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
-        lengths, lengths_dev : the numbers of rows of the sequences in a stacked X or X_dev
-        position_weight : list of (T_i,) weights of the positions in the cost
         """
-        data = {"lengths": lengths, "position_weight": position_weight}
-        return self._fit(X, y, sample_weight, data, {"lengths": lengths_dev}, **options)
+        return self._fit(X, y, sample_weight, options)
 
-    def _outputs(self, y: Any, data: Mapping[str, Any]) -> Any:
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
+        return super()._learn(X, y, with_grams=self._trainer.needs_norms(self), **data)
+
+    def _as_predicted(self, y: Any, data: Mapping[str, Any]) -> Any:
         is_flat = data.get("lengths") is not None and np.ndim(y[0]) == 0
         return np.split(np.asarray(y), np.cumsum(data["lengths"])[:-1]) if is_flat else y
 
-    def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
-        return self._predict(self._problem(X, lengths=lengths))
+    def predict(self, X: object, *, lengths: ArrayLike | None = None) -> list[np.ndarray]:
+        check_is_fitted(self)
+        labels = best_labels(self._encoder, X, self._w) if lengths is None else None
+        return self._predict(self._problem(X, lengths=lengths)) if labels is None else [labels]
 
-    def predict_topk(self, X: Any, k: int, *, lengths: Any = None) -> list[tuple[np.ndarray, np.ndarray]]:
+    def predict_topk(
+        self, X: object, k: int, *, lengths: ArrayLike | None = None
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         return self._predict_topk(self._problem(X, lengths=lengths), k)
 
-    def decision_function(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+    def decision_function(self, X: object, *, lengths: ArrayLike | None = None) -> list[np.ndarray]:
         return self._decision_function(self._problem(X, lengths=lengths))
 
-    def predict_marginals(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
+    def predict_marginals(self, X: object, *, lengths: ArrayLike | None = None) -> list[np.ndarray]:
         return self._predict_marginals(self._problem(X, lengths=lengths))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
+    def score(
+        self, X: object, y: object, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None
+    ) -> float:
         return self._score(self._problem_with_truth(X, y, lengths=lengths), sample_weight)
 
 
 @estimator
-class SequenceSVM(LabelSVM, SequenceModel):
-    """What structural SVMs on sequences share."""
-
-
-@estimator
-class SequenceCRF(LabelCRF, SequenceModel):
+class SequenceCRF(SoftmaxMargin, Likelihood, SequenceModel):
     """What conditional random fields of sequences share."""
 
-    def log_likelihood(self, X: Any, y: Any, *, lengths: Any = None) -> np.ndarray:
-        return self._log_likelihood(self._problem_with_truth(X, y, lengths=lengths))
+    _trainer = LikelihoodTrainer()
 
-    def confidence(self, X: Any, *, lengths: Any = None) -> np.ndarray:
+    @documented_by(log_likelihood)
+    def log_likelihood(self, X: object, y: object, *, lengths: ArrayLike | None = None) -> np.ndarray:
+        return log_likelihoods(self, self._problem_with_truth(X, y, lengths=lengths))
+
+    def confidence(self, X: object, *, lengths: ArrayLike | None = None) -> np.ndarray:
         """The probability p(y_i | x_i) of the predicted labelling of each sequence as a whole.
 
         That of another labelling is exp of its `log_likelihood`; those of single labels are the `predict_marginals`.
@@ -121,9 +142,11 @@ class SequenceCRF(LabelCRF, SequenceModel):
         """
         problem = self._problem(X, lengths=lengths)
         predicted = inference.best_outputs(problem, self._w, self.n_jobs).values
-        return np.exp(self._log_likelihood(problem._replace(labels=predicted)))
+        return np.exp(log_likelihoods(self, problem._replace(labels=predicted)))
 
-    def sample(self, X: Any, n_samples: int = 1, random_state: Any = None, *, lengths: Any = None) -> list[np.ndarray]:
+    def sample(
+        self, X: object, n_samples: int = 1, random_state: Any = None, *, lengths: ArrayLike | None = None
+    ) -> list[np.ndarray]:
         """Independent labellings of each sequence, drawn from p(y_i | x_i).
 
         Parameters
@@ -153,19 +176,7 @@ class SequenceCRF(LabelCRF, SequenceModel):
 
 
 @estimator
-class ChainModel(SequenceModel, NamedModel):
-    """What the models of sequences share whose weights are those of features."""
-
-    _encoder_type = ChainEncoder
-
-    def predict(self, X: Any, *, lengths: Any = None) -> list[np.ndarray]:
-        check_is_fitted(self)
-        labels = best_labels(self._encoder, X, self._w) if lengths is None else None
-        return super().predict(X, lengths=lengths) if labels is None else [labels]
-
-
-@estimator
-class ChainSVM(LinearSVM, SequenceSVM, ChainModel):
+class ChainSVM(FeatureWeights, LabelCost, ClassWeight, MaxMargin, Observed, Names, SequenceModel):
     """Structural SVM for sequence labelling: a max-margin Markov chain of emissions and transitions.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -201,9 +212,13 @@ class ChainSVM(LinearSVM, SequenceSVM, ChainModel):
     'OPTIMAL'
     """
 
+    _encoder_type = ChainEncoder
+
+    feature_names_in_ = property(feature_names)
+
 
 @estimator
-class ChainCRF(SequenceCRF, ChainModel):
+class ChainCRF(Observed, Names, SequenceCRF):
     """Linear-chain conditional random field: p(y) ~ exp(score(y)), with emissions and transitions.
 
     Minimises lambda {l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2} + (1/n) sum_i weight_i {-log p(y_i)}, lambda =
@@ -241,11 +256,10 @@ class ChainCRF(SequenceCRF, ChainModel):
         "The share of the L1 norm in the regularization, from 0 to 1: it makes weights exactly zero. Needs the solver "
         '"auto" or "lbfgs", which is OWL-QN then.',
         default=0.0,
+        check=check_share,
+        to="solver",
     )
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_share("l1_ratio", self.l1_ratio)
+    _encoder_type = ChainEncoder
 
-    def _solver_options(self) -> dict[str, Any]:
-        return {"l1_ratio": float(self.l1_ratio)}
+    feature_names_in_ = property(feature_names)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Any, Self, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.costs import class_weights
 from maxmargin.encode.class_encoder import MulticlassEncoder
-from maxmargin.estimators.foundation.families import SVM, RowClassifier
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
+from maxmargin.estimators.foundation.arguments import MaxMargin
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.row_classifier import RowClassifier
+from maxmargin.parameters import parameter
 
 
 @estimator
-class MulticlassSVM(SVM, RowClassifier):
+class MulticlassSVM(MaxMargin, RowClassifier):
     """Multiclass SVM of Crammer and Singer: all classes are trained together, with costs of your own if you like.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -48,11 +51,14 @@ class MulticlassSVM(SVM, RowClassifier):
         "Cost of predicting the column's class where the row's is true, in the order of `classes_`; by default 1 for "
         "every wrong class.",
         default=None,
+        to="encoder",
     )
     class_weight: Any = parameter('dict or "balanced"', "Weights of the examples' losses by their class.", default=None)
 
+    _encoder_type = MulticlassEncoder
+
     @documents_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
         Parameters
@@ -60,25 +66,21 @@ class MulticlassSVM(SVM, RowClassifier):
         X : (n, F) array or sparse matrix
         y : (n,) classes
         """
-        return self._fit(X, y, sample_weight, **options)
+        return self._fit(X, y, sample_weight, options)
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MulticlassEncoder, Any]:
+    def _check_targets(self, y: np.ndarray) -> None:
         from sklearn.utils.multiclass import check_classification_targets  # slow to import
 
-        X, y, names = self._checked_to_train(X, y)
         check_classification_targets(y)
-        return MulticlassEncoder.learn(
-            X, y, dtype=self.dtype, fit_intercept=self.fit_intercept, cost=self.cost, feature_names=names
-        )
 
-    def _sample_weight(self, sample_weight: Any, problem: Any, y: Any) -> np.ndarray | None:
+    def _sample_weight(self, sample_weight: ArrayLike | None, problem: Any, y: Any) -> np.ndarray | None:
         weights = super()._sample_weight(sample_weight, problem, y)
-        if self.class_weight is None:
+        if self.class_weight is None or y is None:
             return weights
         classes, labels, counts = np.unique(np.ravel(y), return_inverse=True, return_counts=True)
         return (1.0 if weights is None else weights) * class_weights(self.class_weight, classes, counts)[labels]
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: object) -> np.ndarray:
         """The scores of the classes; for two classes, as in scikit-learn, how far the second is above the first.
 
         Parameters

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.checks import check_count
 from maxmargin.encode.custom_encoder import CustomEncoder, ProblemEncoder
 from maxmargin.encode.inputs.base_encoder import Encoder
-from maxmargin.estimators.foundation.families import SVM, WithMarginals, WithMaxMarginals
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
-from maxmargin.estimators.foundation.structured_model import StructuredModel, as_seed
-from maxmargin.problem import exp_oracle, max_marginals, sample_oracle, topk_oracle
-from maxmargin.runtime.dispatch import supports
+from maxmargin.estimators.foundation.arguments import MaxMargin
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.predictions import Unavailable, check_has, log_likelihood
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.estimators.foundation.training import as_seed
+from maxmargin.parameters import parameter
+from maxmargin.problem import sample_oracle
 
 
 class OwnStructure(StructuredModel):
     """What models of your own structures share: of other objects X and y they only know that these are others."""
 
-    _encoder_type: ClassVar[Any]
-
     @documents_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
         Parameters
@@ -31,37 +32,20 @@ class OwnStructure(StructuredModel):
         X : list of inputs of any kind
         y : list of outputs of any kind
         """
-        self._fit(X, y, sample_weight, **options)
+        self._fit(X, y, sample_weight, options)
         self._trained_on = (X, y) if self.warm_start else None
-        self._layout = self._layout if self.warm_start else None  # which holds the examples
+        self._dual_shape = self._dual_shape if self.warm_start else None  # which holds the examples
         return self
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
         last = getattr(self, "_trained_on", None) or (None, None)
-        structure = self._structure()
-        if self.warm_start and last[0] is X and last[1] is y and self._encoder.is_of(**structure):
-            return self._encoder, self._layout[0]  # whose outputs are numbered
-        return self._encoder_type.learn(X, y, **structure)
-
-    def _structure(self) -> dict[str, Any]:
-        """The arguments that say what the structure is."""
-        raise NotImplementedError
-
-    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
-        if not supports(topk_oracle, problem):
-            needed = "a method k_best or outputs of the model, or topk_oracle of a problem"
-            raise TypeError(f"predict_topk needs the K best outputs: {needed}.")
-        return super()._predict_topk(problem, k)
-
-
-def check_has(problem: Any, function: Any, method: str) -> None:
-    """Raise unless a problem implements what a method needs."""
-    if not supports(function, problem):
-        raise TypeError(f"{method} needs {function.__name__} of the problem, which {type(problem).__name__} lacks.")
+        if self.warm_start and last[0] is X and last[1] is y and self._encoder.is_of(**self._arguments_to("encoder")):
+            return self._encoder, self._dual_shape[0]  # whose outputs are numbered
+        return super()._learn(X, y, **data)
 
 
 @estimator
-class StructuredSVM(SVM, OwnStructure):
+class StructuredSVM(MaxMargin, OwnStructure):
     """Structural SVM on a structure of your own, given by two or three Python methods.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -97,16 +81,17 @@ class StructuredSVM(SVM, OwnStructure):
         "The structure, with the methods ``features(x, y)``, ``cost(y_true, y)`` and either ``argmax(x, w, "
         "y_true=None)`` or ``outputs(x)``; `maxmargin.CustomProblem` says what they return.",
         kw_only=False,
+        to="encoder",
     )
 
     _encoder_type = CustomEncoder
 
-    def _structure(self) -> dict[str, Any]:
-        return {"model": self.model}
+    decision_function = Unavailable("the parts of a structure of your own are its features")
+    predict_marginals = Unavailable("the parts of a structure of your own are its features")
 
 
 @estimator
-class ProblemModel(SVM, WithMaxMarginals, WithMarginals, OwnStructure):
+class ProblemModel(MaxMargin, OwnStructure):
     """A model around any problem of your own: a class, or a compiled NamedTuple, with the functions of a problem.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), lambda = 1/(n C), and certifies how far from the
@@ -138,12 +123,14 @@ class ProblemModel(SVM, WithMaxMarginals, WithMarginals, OwnStructure):
         "A function of X and y that returns the problem of these examples, by the contract of `maxmargin.problem`; "
         "it is called without y to predict.",
         kw_only=False,
+        to="encoder",
     )
     decode: Any = parameter(
         "callable",
         "A function of a problem, the number of an example and a row of integers that returns the output as you know "
         "it; by default it is that row.",
         default=None,
+        to="encoder",
     )
     loss: Any = parameter(
         '{"hinge", "squared_hinge", "smooth_hinge", "log"} or Loss',
@@ -153,33 +140,9 @@ class ProblemModel(SVM, WithMaxMarginals, WithMarginals, OwnStructure):
 
     _encoder_type = ProblemEncoder
 
-    def _structure(self) -> dict[str, Any]:
-        return {"make_problem": self.make_problem, "decode_row": self.decode}
+    log_likelihood = log_likelihood
 
-    def _predict_marginals(self, problem: Any) -> Any:
-        check_has(problem, exp_oracle, "predict_marginals")
-        return super()._predict_marginals(problem)
-
-    def _decision_function(self, problem: Any) -> Any:
-        check_has(problem, max_marginals, "decision_function")
-        return super()._decision_function(problem)
-
-    def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
-        """Log p(y_i | x_i) of an output of each example under p(y) ~ exp(score(y)).
-
-        Parameters
-        ----------
-        X, y : as in `fit`
-
-        Returns
-        -------
-        (n,) array
-        """
-        problem = self._problem_with_truth(X, y)
-        check_has(problem, exp_oracle, "log_likelihood")
-        return inference.log_likelihoods(problem, self._w, self.n_jobs)
-
-    def sample(self, X: Any, n_samples: int = 1, random_state: Any = None) -> list[Any]:
+    def sample(self, X: object, n_samples: int = 1, random_state: Any = None) -> list[Any]:
         """Independent outputs of each example, drawn from p(y) ~ exp(score(y)).
 
         Parameters

@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import Any, Self, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.encode.cut_encoder import GraphCutEncoder
-from maxmargin.estimators.foundation.families import SVM, ArrayModel, WithMaxMarginals, WithNodeWeights
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
+from maxmargin.encode.inputs.base_encoder import Encoder
+from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
+from maxmargin.estimators.foundation.fit_options import documents_fit, estimator
+from maxmargin.estimators.foundation.predictions import Unavailable
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.estimators.graph_models import GraphData, score_nodes
+from maxmargin.parameters import parameter
 
 
 @estimator
-class GraphCutSVM(SVM, WithMaxMarginals, WithNodeWeights, ArrayModel):
+class GraphCutSVM(MaxMargin, Precision, StructuredModel):
     """Structural SVM for labelling the nodes of graphs with one of two labels, where edges favour equal labels.
 
     The score of a labelling is the sum of <nodes, features of p> + bias over the nodes p that have the second label,
@@ -55,25 +61,23 @@ class GraphCutSVM(SVM, WithMaxMarginals, WithNodeWeights, ArrayModel):
         "nodes of the graph, or the sum of the entries [true label, predicted label] of a matrix in the order of "
         "`classes_`. Nodes weigh 1 unless `fit` is told otherwise.",
         default="hamming",
+        to="encoder",
     )
     class_weight: Any = parameter(
         'dict or "balanced"',
         'Factors of the cost by true label; "balanced" gives both classes the same share of the weight of all nodes.',
         default=None,
+        to="encoder",
     )
-    fit_intercept: bool = parameter("bool", "Add a constant to the features of the nodes.", default=True)
+    fit_intercept: bool = parameter("bool", "Add a constant to the features of the nodes.", default=True, to="encoder")
+
+    _encoder_type = GraphCutEncoder
+
+    predict_marginals = Unavailable("sums over all labellings of a graph are out of reach")
+    score = score_nodes
 
     @documents_fit
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        node_weight: Any = None,
-        node_weight_dev: Any = None,
-        **options: Unpack[FitOptions],
-    ) -> Self:
+    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[GraphData]) -> Self:
         """Train on labelled graphs.
 
         Parameters
@@ -82,21 +86,14 @@ class GraphCutSVM(SVM, WithMaxMarginals, WithNodeWeights, ArrayModel):
             node features, the ends of the edges (E_i, 2), and an array (E_i, G) without negative numbers; edges without
             features have the single feature 1
         y : list of (V_i,) labels, integers or strings, of two classes
-        node_weight : list of (V_i,) weights of the nodes in the cost, such as the areas of superpixels
-        node_weight_dev : the same of held-out nodes in their score
         """
-        data, data_dev = {"node_weight": node_weight}, {"node_weight": node_weight_dev}
-        return self._fit(X, y, sample_weight, data, data_dev, **options)
+        return self._fit(X, y, sample_weight, options)
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[GraphCutEncoder, Any]:
-        costs = {"cost": self.cost, "class_weight": self.class_weight}
-        return GraphCutEncoder.learn(X, y, dtype=self.dtype, fit_intercept=self.fit_intercept, **costs, **data)
-
-    def _named_bounds(self, encoder: GraphCutEncoder) -> dict[str, Any]:
+    def _named_bounds(self, encoder: Encoder) -> dict[str, Any]:
         return {"edges": (0, None)}
 
 
-def graph_cut(potentials: Any, edges: Any, weights: Any) -> np.ndarray:
+def graph_cut(potentials: ArrayLike, edges: ArrayLike, weights: ArrayLike) -> np.ndarray:
     """The labels y of nodes, 0 or 1, that maximise sum_p potentials[p] y_p - sum_(p, q) weights[p, q] [y_p != y_q].
 
     Of several such labellings it is the one with the fewest ones.

@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from typing import Annotated, Any, Self, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.encode.graph_encoder import GraphEncoder
-from maxmargin.estimators.foundation.families import ArrayModel, WithNodeWeights
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
-from maxmargin.estimators.foundation.relaxable import RelaxableCRF, RelaxableModel, RelaxableSVM, check_treewidths
+from maxmargin.estimators.foundation.arguments import (
+    ClassWeight,
+    Likelihood,
+    MaxMargin,
+    Precision,
+    RelaxableHinge,
+    RelaxableLog,
+    SoftmaxMargin,
+)
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.predictions import check_has, known_marginals, log_likelihood
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer
+from maxmargin.parameters import parameter
+from maxmargin.problem import max_marginals
+
+
+class GraphData(FitOptions, total=False):
+    """What graphs can come with in training."""
+
+    node_weight: Annotated[
+        object,
+        "list of (V_i,) weights of the nodes in the cost, such as the areas of superpixels; those of weight zero still "
+        "count in scores",
+    ]
+    node_weight_dev: Annotated[object, "the same of held-out nodes in their score"]
+
+
+def score_nodes(
+    self: StructuredModel, X: object, y: object, sample_weight: ArrayLike | None = None, *, node_weight: object = None
+) -> float:
+    """The share of nodes labelled right, by weight.
+
+    Parameters
+    ----------
+    X, y : as in `fit`
+    sample_weight : (n,) weights of the graphs
+    node_weight : list of (V_i,) weights of the nodes
+    """
+    return self._score(self._problem_with_truth(X, y, node_weight=node_weight), sample_weight)
 
 
 @estimator
-class GraphModel(RelaxableModel, WithNodeWeights, ArrayModel):
+class GraphModel(Precision, StructuredModel):
     """What the models of graphs share."""
 
     interaction: str = parameter(
@@ -23,44 +61,53 @@ class GraphModel(RelaxableModel, WithNodeWeights, ArrayModel):
         "the same in both orders; one for every two labels, the first end's and the second's; or a single one, for "
         "equal labels. Edges between nodes of different types have all weights.",
         default="symmetric",
+        to="encoder",
     )
-    fit_intercept: bool = parameter("bool", "Add a constant to the features of nodes and edges.", default=True)
+    fit_intercept: bool = parameter(
+        "bool", "Add a constant to the features of nodes and edges.", default=True, to="encoder"
+    )
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
-        options = {"dtype": self.dtype, "fit_intercept": self.fit_intercept, "interaction": self.interaction}
-        return GraphEncoder.learn(X, y, **options, **data)
-
-    def _decision_function(self, problem: Any) -> Any:
-        check_treewidths(problem, "decision_function")
-        return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs), -np.inf)
+    _encoder_type = GraphEncoder
+    _trainer = RelaxableTrainer()
 
     @documents_fit
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        node_weight: Any = None,
-        node_weight_dev: Any = None,
-        **options: Unpack[FitOptions],
-    ) -> Self:
+    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[GraphData]) -> Self:
         """Train on labelled graphs.
 
         Parameters
         ----------
         X : list of `Graph`, or of tuples (features, edges) or (features, edges, edge_features)
         y : list of (V_i,) labels, integers or strings
-        node_weight : list of (V_i,) weights of the nodes in the cost, such as the areas of superpixels; those of weight
-            zero still count in scores
-        node_weight_dev : the same of held-out nodes in their score
         """
-        data, data_dev = {"node_weight": node_weight}, {"node_weight": node_weight_dev}
-        return self._fit(X, y, sample_weight, data, data_dev, **options)
+        return self._fit(X, y, sample_weight, options)
+
+    def _decision_function(self, problem: Any) -> Any:
+        check_has(problem, max_marginals, "decision_function")
+        return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs), -np.inf)
+
+    def predict_marginals(self, X: object, *, return_exact: bool = False) -> Any:
+        """The probabilities of labels of nodes under p(y) ~ exp(score(y)), where the treewidth of a graph allows.
+
+        Elsewhere they are those of a relaxation: the mean parts of the local polytope of the highest score plus Gini's
+        entropy of nodes and edges.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        return_exact : whether to return, too, which of them are exact
+
+        Returns
+        -------
+        list of (V_i, L) arrays, in the order of `classes_`; with `return_exact`, a pair of it and an (n,) array of bool
+        """
+        tables, is_exact = known_marginals(self, X)
+        return (tables, is_exact) if return_exact else tables
+
+    score = score_nodes
 
 
 @estimator
-class GraphSVM(RelaxableSVM, GraphModel):
+class GraphSVM(ClassWeight, RelaxableHinge, MaxMargin, GraphModel):
     """Structural SVM that labels the nodes of graphs, with cycles or without: a max-margin Markov random field.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -97,8 +144,8 @@ class GraphSVM(RelaxableSVM, GraphModel):
         "Cost of a labelling: the weight of the nodes that are labelled wrong, or the same divided by the weight of "
         "all nodes of the graph. Nodes weigh 1 unless `fit` is told otherwise.",
         default="hamming",
+        to="encoder",
     )
-    class_weight: Any = parameter('dict or "balanced"', "Factors of the cost by true label.", default=None)
     bounds: Any = parameter(
         "dict",
         'Bounds of weights by the names of `coef_`, such as ``{"edges": (0, None)}``: pairs of a lower and an upper '
@@ -106,12 +153,9 @@ class GraphSVM(RelaxableSVM, GraphModel):
         default=None,
     )
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> Any:
-        return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
-
 
 @estimator
-class GraphCRF(RelaxableCRF, GraphModel):
+class GraphCRF(RelaxableLog, SoftmaxMargin, Likelihood, GraphModel):
     """Conditional random field on graphs, with cycles or without: p(y) ~ exp(score(y)).
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the
@@ -132,3 +176,7 @@ class GraphCRF(RelaxableCRF, GraphModel):
     >>> model.predict_marginals(X)[0].round().tolist()
     [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
     """
+
+    _trainer = RelaxableLikelihoodTrainer()
+
+    log_likelihood = log_likelihood

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxmargin.encode.kernel_encoder import KernelChainEncoder, check_kernel
-from maxmargin.estimators.chain_models import SequenceCRF, SequenceModel, SequenceSVM
-from maxmargin.estimators.foundation.parameters import estimator, parameter
+from maxmargin.encode.kernel_encoder import KernelChainEncoder
+from maxmargin.estimators.chain_models import SequenceCRF, SequenceModel
+from maxmargin.estimators.foundation.arguments import ClassWeight, LabelCost, MaxMargin
+from maxmargin.estimators.foundation.fit_options import estimator
+from maxmargin.parameters import arguments, parameter
 
 
-@estimator
-class KernelChainModel(SequenceModel):
-    """What the models of sequences with kernels share."""
-
-    _encoder_type = KernelChainEncoder
+@arguments
+class KernelArguments:
+    """Of models of sequences with kernels."""
 
     kernel: Any = parameter(
         '{"rbf", "poly", "linear", "precomputed"} or callable',
@@ -21,35 +21,27 @@ class KernelChainModel(SequenceModel):
         "of two matrices that returns the values of all pairs of their rows. Precomputed, each row of X holds the "
         "values of a position with all N positions of the training sequences, one sequence after the other.",
         default="rbf",
+        to="encoder",
     )
     gamma: Any = parameter(
         'float or {"scale", "auto"}',
         'Factor in the kernels "rbf" and "poly"; "scale" is 1 / (F times the variance of X), "auto" 1 / F.',
         default="scale",
+        to="encoder",
     )
-    degree: int = parameter("int", 'Degree of the kernel "poly".', default=3)
-    coef0: float = parameter("float", 'Constant in the kernel "poly", 0 or more.', default=1.0)
+    degree: int = parameter("int", 'Degree of the kernel "poly".', default=3, to="encoder")
+    coef0: float = parameter("float", 'Constant in the kernel "poly", 0 or more.', default=1.0, to="encoder")
     cache_size: float = parameter(
         "float",
         "Megabytes for rows of the Gram matrix. Those that are needed, and are not kept, are computed again; where the "
         "kernel is a function, is precomputed or X is a large sparse matrix, all must find a place.",
         default=4000.0,
+        to="encoder",
     )
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_kernel(self.kernel, self.gamma, self.degree, self.coef0, self.cache_size)
-
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[KernelChainEncoder, Any]:
-        names = ("kernel", "gamma", "degree", "coef0", "cache_size")
-        return super()._learn(X, y, **{name: getattr(self, name) for name in names}, **data)
-
-    def _start(self, encoder: Any, problem: Any) -> Any:
-        return super()._start(encoder, problem) if getattr(self, "_result", None) is not None else None
 
 
 @estimator
-class KernelChainSVM(SequenceSVM, KernelChainModel):
+class KernelChainSVM(LabelCost, ClassWeight, MaxMargin, KernelArguments, SequenceModel):
     """Structural SVM for sequence labelling with a kernel: scores of labels that are not linear in the features.
 
     Minimises the objective of `ChainSVM` where each label has a function of the positions' features in place of a row
@@ -87,9 +79,11 @@ class KernelChainSVM(SequenceSVM, KernelChainModel):
     True
     """
 
+    _encoder_type = KernelChainEncoder
+
 
 @estimator
-class KernelChainCRF(SequenceCRF, KernelChainModel):
+class KernelChainCRF(KernelArguments, SequenceCRF):
     """Linear-chain conditional random field with a kernel: p(y) ~ exp(score(y)), with the scores of `KernelChainSVM`.
 
     Trained in the dual, by "exponentiated-gradient" unless said otherwise. All positions are support positions.
@@ -112,4 +106,4 @@ class KernelChainCRF(SequenceCRF, KernelChainModel):
     (6, 2)
     """
 
-    solver: Any = "auto"
+    _encoder_type = KernelChainEncoder

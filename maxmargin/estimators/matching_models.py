@@ -5,23 +5,33 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self, Unpack
+from typing import Annotated, Any, Self, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.checks import check_cost
 from maxmargin.encode.matching_encoder import MatchingEncoder
-from maxmargin.estimators.foundation.families import SVM, ArrayModel, WithMaxMarginals
-from maxmargin.estimators.foundation.fitted import as_list
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
+from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.predictions import Unavailable
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.estimators.foundation.training import as_list
+from maxmargin.parameters import parameter
 
 FEW = 0.5  # of the true links, that predictions have: fewer are worth a warning
 N_THRESHOLDS = 100  # that are tried, at most
 
 
+class MatchingData(FitOptions, total=False):
+    """What matchings can come with in training."""
+
+    link_weight: Annotated[object, "list of (n_i, m_i) factors of `wrong_cost`, such as 0 for links that do no harm"]
+
+
 @estimator
-class MatchingSVM(SVM, WithMaxMarginals, ArrayModel):
+class MatchingSVM(MaxMargin, Precision, StructuredModel):
     """Structural SVM that links left and right nodes, each with at most one other: a max-margin bipartite matching.
 
     The score of a matching is the sum of the scores of its links, which are linear in the features of the pairs; nodes
@@ -61,12 +71,20 @@ class MatchingSVM(SVM, WithMaxMarginals, ArrayModel):
     [array([1, 0], dtype=int32), array([-1,  2], dtype=int32)]
     """
 
-    wrong_cost: float = parameter("float", "Cost of a link that is not in the true matching.", default=1.0)
-    missed_cost: float = parameter("float", "Cost of a true link that is missing.", default=1.0)
+    wrong_cost: float = parameter(
+        "float", "Cost of a link that is not in the true matching.", default=1.0, check=check_cost, to="encoder"
+    )
+    missed_cost: float = parameter(
+        "float", "Cost of a true link that is missing.", default=1.0, check=check_cost, to="encoder"
+    )
+
+    _encoder_type = MatchingEncoder
+
+    predict_marginals = Unavailable("sums over all matchings are out of reach")
 
     @documents_fit
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, link_weight: Any = None, **options: Unpack[FitOptions]
+        self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[MatchingData]
     ) -> Self:
         """Train on matchings.
 
@@ -75,13 +93,12 @@ class MatchingSVM(SVM, WithMaxMarginals, ArrayModel):
         X : list of (n_i, m_i, F) arrays, the features of all pairs of a left and a right node; or, for sparse features,
             of tuples of an (n_i m_i, F) matrix, whose row v m_i + z is that of the pair (v, z), and of (n_i, m_i)
         y : list of (n_i,) arrays with the right node of each left node, or -1; or of lists of links (left, right)
-        link_weight : list of (n_i, m_i) factors of `wrong_cost`, such as 0 for links that do no harm
         """
-        self._fit(X, y, sample_weight, {"link_weight": link_weight}, **options)
+        self._fit(X, y, sample_weight, options)
         self._warn_of_few_links(X, y)
         return self
 
-    def _warn_of_few_links(self, X: Any, y: Any) -> None:
+    def _warn_of_few_links(self, X: object, y: object) -> None:
         problem = self._problem_with_truth(X, y)
         n_true, n_found = (int((matches >= 0).sum()) for matches in (problem.matches, self._matches(problem)))
         if n_found < FEW * n_true:
@@ -138,12 +155,5 @@ class MatchingSVM(SVM, WithMaxMarginals, ArrayModel):
             return 2 * n_right / max(int((matches >= 0).sum() + (problem.matches >= 0).sum()), 1)
 
         best = max(sorted([0.0, *map(float, between)], key=abs), key=merit)  # among equals the least change
-        self._encoder = replace(self._encoder, threshold=best)
-        self._set_weights(self._w)
+        self._set_weights(replace(self._encoder, threshold=best), self._w)
         return self
-
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MatchingEncoder, Any]:
-        costs = {"wrong_cost": self.wrong_cost, "missed_cost": self.missed_cost}
-        for name, value in costs.items():
-            check_cost(name, value)
-        return MatchingEncoder.learn(X, y, dtype=self.dtype, **costs, **data)

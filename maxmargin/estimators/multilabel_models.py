@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from typing import Annotated, Any, Self, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.example_checks import check_array
 from maxmargin.encode.multilabel_encoder import INDICATORS, MultiLabelEncoder
-from maxmargin.estimators.foundation.families import RowClassifier
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
-from maxmargin.estimators.foundation.relaxable import RelaxableCRF, RelaxableModel, RelaxableSVM
+from maxmargin.estimators.foundation.arguments import (
+    Likelihood,
+    MaxMargin,
+    RelaxableHinge,
+    RelaxableLog,
+    SoftmaxMargin,
+)
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.predictions import known_marginals, log_likelihood
+from maxmargin.estimators.foundation.row_classifier import RowClassifier
+from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer
+from maxmargin.parameters import parameter
+
+
+class MultiLabelData(FitOptions, total=False):
+    """What rows with several labels can come with in training."""
+
+    label_weight: Annotated[ArrayLike | None, "(n, L) weights of labels in the cost, such as how sure one is of each"]
 
 
 @estimator
-class MultiLabelModel(RelaxableModel, RowClassifier):
+class MultiLabelModel(RowClassifier):
     """What models of several labels per row have in common."""
 
     graph: Any = parameter(
@@ -26,7 +43,11 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
         '"full" and arrays of large treewidth: there SVMs infer approximately, with a bound, and CRFs relax, from 21 '
         "labels on.",
         default="auto",
+        to="encoder",
     )
+
+    _encoder_type = MultiLabelEncoder
+    _trainer = RelaxableTrainer()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -37,7 +58,7 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
 
     @documents_fit
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, label_weight: Any = None, **options: Unpack[FitOptions]
+        self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[MultiLabelData]
     ) -> Self:
         """Train on examples.
 
@@ -45,18 +66,14 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
         ----------
         X : (n, F) array or sparse matrix
         y : (n, L) array or sparse matrix, 1 (or True) where an example has a label, else 0
-        label_weight : (n, L) weights of labels in the cost, such as how sure one is of each
         """
-        return self._fit(X, y, sample_weight, {"label_weight": label_weight}, **options)
+        return self._fit(X, y, sample_weight, options)
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MultiLabelEncoder, Any]:
+    def _learn(self, X: object, y: Any, **data: Any) -> tuple[Encoder, Any]:
         y = check_array(y, "y", INDICATORS, (None, None)) if isinstance(y, (list, tuple)) else y
-        X, y, names = self._checked_to_train(X, y, multi_output=True)
-        options = {"dtype": self.dtype, "fit_intercept": self.fit_intercept, "graph": self.graph}
-        options["loss"] = self._find_loss()
-        return MultiLabelEncoder.learn(X, y, feature_names=names, **options, **data)
+        return super()._learn(X, y, multi_output=True, loss=self._trainer.find_loss(self), **data)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """The best labels of each example, as a whole.
 
         Parameters
@@ -69,7 +86,7 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
         """
         return super().predict(X)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: object) -> np.ndarray:
         """How much higher the best output that has a label scores than the best one that has not.
 
         Parameters
@@ -83,7 +100,7 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
         best = super().decision_function(X)
         return best[..., 1] - best[..., 0]
 
-    def predict_marginals(self, X: Any, *, return_exact: bool = False) -> Any:
+    def predict_marginals(self, X: object, *, return_exact: bool = False) -> Any:
         """The probability of each label under p(y) ~ exp(score(y)): not calibrated unless the model is a CRF.
 
         Where the treewidth of the graph is too large, it is that of a relaxation, as of `GraphCRF`.
@@ -97,10 +114,10 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
         -------
         (n, L) array; with `return_exact`, a pair of it and an (n,) array of bool
         """
-        table, is_exact = super().predict_marginals(X, return_exact=True)
+        table, is_exact = known_marginals(self, X)
         return (table[..., 1], is_exact) if return_exact else table[..., 1]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:
         """The share of examples whose labels are all right.
 
         Parameters
@@ -112,7 +129,7 @@ class MultiLabelModel(RelaxableModel, RowClassifier):
 
 
 @estimator
-class MultiLabelSVM(RelaxableSVM, MultiLabelModel):
+class MultiLabelSVM(RelaxableHinge, MaxMargin, MultiLabelModel):
     """Structural SVM of several labels per row: each depends on the features and on the labels it is joined with.
 
     The score of labels y is the sum of <coef_[l], x> + intercept_[l] over the labels l that are on, and of
@@ -153,19 +170,18 @@ class MultiLabelSVM(RelaxableSVM, MultiLabelModel):
         '{"hamming", "normalized_hamming"} or (L,) array',
         "Cost of an output: the number of wrong labels, the share of them, or the sum of what each wrong one costs.",
         default="hamming",
+        to="encoder",
     )
     class_weight: Any = parameter(
         'dict, "balanced" or list of such',
         "Factors of the cost by whether a label is on in truth, such as ``{1: 5.0}``: of all labels, or of each.",
         default=None,
+        to="encoder",
     )
-
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[MultiLabelEncoder, Any]:
-        return super()._learn(X, y, cost=self.cost, class_weight=self.class_weight, **data)
 
 
 @estimator
-class MultiLabelCRF(RelaxableCRF, MultiLabelModel):
+class MultiLabelCRF(RelaxableLog, SoftmaxMargin, Likelihood, MultiLabelModel):
     """Conditional random field of several labels per row: p(y) ~ exp(score(y)), with the scores of `MultiLabelSVM`.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the
@@ -188,7 +204,11 @@ class MultiLabelCRF(RelaxableCRF, MultiLabelModel):
     ([[1.0, 0.0]], [[0, 1]])
     """
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    _trainer = RelaxableLikelihoodTrainer()
+
+    log_likelihood = log_likelihood
+
+    def predict_proba(self, X: object) -> np.ndarray:
         """The probability of each label.
 
         Parameters

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from typing import Annotated, Any, Self, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_count, check_positive
 from maxmargin.encode.pose_encoder import DeformableEncoder
-from maxmargin.estimators.foundation.families import SVM, ArrayModel, WithMaxMarginals
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
+from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.predictions import Unavailable
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.parameters import parameter
+
+
+class PoseData(FitOptions, total=False):
+    """What poses can come with in training."""
+
+    joint_weight: Annotated[
+        ArrayLike | None, "(n, J) weights of the joints in the cost, such as 0 for those that are not visible"
+    ]
 
 
 @estimator
-class DeformableSVM(SVM, WithMaxMarginals, ArrayModel):
+class DeformableSVM(MaxMargin, Precision, StructuredModel):
     """Structural SVM for poses: finds the cells of joints in grids of features, with springs between joints.
 
     A joint scores by the features of its cell, with weights of its own. An edge of the skeleton scores
@@ -52,41 +64,38 @@ class DeformableSVM(SVM, WithMaxMarginals, ArrayModel):
         "The edges of the skeleton, parent and child of each: a tree or a forest. Joints without edges are placed "
         "independently.",
         default=(),
+        to="encoder",
     )
-    n_types: int = parameter("int", "Clusters of ways from parent to child.", default=1)
+    n_types: int = parameter(
+        "int", "Clusters of ways from parent to child.", default=1, check=check_count, to="encoder"
+    )
     reference: Any = parameter(
         "pair of joints",
         "The distance of these two joints in the true pose is r; None is a quarter of the diagonal of the pose's box.",
         default=None,
+        to="encoder",
     )
     min_stiffness: float = parameter(
         "float",
         "The smallest value of the quadratic weights w1 and w3: positive, for predictions in linear time.",
         default=0.01,
+        check=check_positive,
     )
 
+    _encoder_type = DeformableEncoder
+
+    predict_marginals = Unavailable("sums over all poses are out of reach")
+
     @documents_fit
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, joint_weight: Any = None, **options: Unpack[FitOptions]
-    ) -> Self:
+    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[PoseData]) -> Self:
         """Train on images and poses.
 
         Parameters
         ----------
         X : list of (H_i, W_i, F) arrays: the features of each cell
         y : list of (J, 2) arrays: x (column) and y (row) of each joint, rounded to cells
-        joint_weight : (n, J) weights of the joints in the cost, such as 0 for those that are not visible
         """
-        return self._fit(X, y, sample_weight, {"joint_weight": joint_weight}, **options)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("n_types", self.n_types)
-        check_positive("min_stiffness", self.min_stiffness)
-
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[DeformableEncoder, Any]:
-        skeleton = {"edges": self.edges, "n_types": self.n_types, "reference": self.reference}
-        return DeformableEncoder.learn(X, y, dtype=self.dtype, **skeleton, **data)
+        return self._fit(X, y, sample_weight, options)
 
     def _named_bounds(self, encoder: DeformableEncoder) -> dict[str, Any]:
         least = np.array([self.min_stiffness, -np.inf, self.min_stiffness, -np.inf])

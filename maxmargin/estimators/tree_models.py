@@ -2,36 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from typing import Annotated, Any, Self, Unpack
 
+from numpy.typing import ArrayLike
+
+from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.tree_encoder import TreeEncoder
-from maxmargin.estimators.foundation.families import LabelCRF, LinearSVM, NamedModel
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.arguments import (
+    ClassWeight,
+    EndIntercepts,
+    FeatureWeights,
+    LabelCost,
+    Likelihood,
+    MaxMargin,
+    Names,
+    Observed,
+    Precision,
+    SoftmaxMargin,
+)
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
+
+
+class TreeData(FitOptions, total=False):
+    """What trees can come with in training."""
+
+    node_weight: Annotated[object, "list of (T_i,) weights of the nodes in the cost"]
 
 
 @estimator
-class TreeModel(NamedModel):
+class TreeModel(Observed, Names, EndIntercepts, Precision, StructuredModel):
     """What the models of trees share."""
 
     _encoder_type = TreeEncoder
 
+    feature_names_in_ = property(feature_names)
+
     @documents_fit
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, node_weight: Any = None, **options: Unpack[FitOptions]
-    ) -> Self:
+    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[TreeData]) -> Self:
         """Train on trees.
 
         Parameters
         ----------
         X : list of `Tree`, or of tuples (features, edges) or (features, edges, edge_features)
         y : list of sequences of labels, integers or strings, one label per node
-        node_weight : list of (T_i,) weights of the nodes in the cost
         """
-        return self._fit(X, y, sample_weight, {"node_weight": node_weight}, **options)
+        return self._fit(X, y, sample_weight, options)
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
+        return super()._learn(X, y, with_grams=self._trainer.needs_norms(self), **data)
 
 
 @estimator
-class TreeSVM(LinearSVM, TreeModel):
+class TreeSVM(FeatureWeights, LabelCost, ClassWeight, MaxMargin, TreeModel):
     """Structural SVM that labels the nodes of trees: a max-margin Markov tree of nodes and edges.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -63,7 +88,7 @@ class TreeSVM(LinearSVM, TreeModel):
 
 
 @estimator
-class TreeCRF(LabelCRF, TreeModel):
+class TreeCRF(SoftmaxMargin, Likelihood, TreeModel):
     """Conditional random field on trees: p(y) ~ exp(score(y)), with weights of nodes and edges.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the
@@ -83,3 +108,7 @@ class TreeCRF(LabelCRF, TreeModel):
     >>> model.predict_marginals(X)[0].shape
     (3, 3)
     """
+
+    _trainer = LikelihoodTrainer()
+
+    log_likelihood = log_likelihood

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin.checks import check_positive
-from maxmargin.estimators.foundation.structured_model import as_seed
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.estimators.foundation.training import as_seed, prepare, read_held_out
 from maxmargin.execution.runner import bind
 from maxmargin.losses import NAMED
 from maxmargin.paths.solutions import Path
@@ -125,18 +126,18 @@ def regularization_path(
 
     problem, held_out, loss = model, None, NAMED["hinge"]
     estimator: Any = None
-    if hasattr(model, "_encode"):
+    if isinstance(model, StructuredModel):
         estimator = unfitted(model)
-        loss = estimator._find_loss()
+        loss = estimator._trainer.find_loss(estimator)
         if loss.name != "hinge" and method != "grid":
             kind = type(model).__name__
             raise ValueError(f"A path needs a model of the hinge loss, which {kind} is not, or method='grid'.")
         if lower is not None or upper is not None:
             raise ValueError("lower and upper are for problems: an estimator has bounds of its own.")
-        task = estimator._encode(X, y, **data)
+        task = prepare(estimator, X, y, **data)
         lower, upper = task.lower, task.upper
         estimator._encoder, problem = task.encoder, task.problem
-        held_out = estimator._held_out(task.encoder, X_dev, y_dev, {})
+        held_out = read_held_out(estimator, task.encoder, X_dev, y_dev, {})
         sample_weight = estimator._sample_weight(sample_weight, problem, y)
         n_jobs = estimator.n_jobs if n_jobs is None else n_jobs
         random_state = as_seed(estimator.random_state) if random_state is None else random_state
@@ -153,7 +154,7 @@ def regularization_path(
     follower = None
     if loss.name != "hinge":
         chosen = find_solver(estimator.solver if solver is None else solver, loss)
-        options = {"tol": tol or estimator.tol, "max_passes": max_passes, **estimator._solver_options()}
+        options = {"tol": tol or estimator.tol, "max_passes": max_passes, **estimator._arguments_to("solver")}
         points = GridFollower(*shared, chosen, loss, options, *run).follow_grid(_check_grid(lambdas))
     else:
         accuracy = (0.0, kappa, tol) if tol else (0.1 if eps is None else eps, kappa, 0.0)

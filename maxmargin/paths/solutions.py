@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.estimators.foundation.training import complete
 from maxmargin.panels import new_axes, stack_panels
 from maxmargin.solvers.block_coordinate.path_steps import Breakpoint
 from maxmargin.trace import Certified, Status, Trace
@@ -102,18 +103,10 @@ class Path:
             raise TypeError("This path was computed for a problem: it has weights, but no estimator.")
         model = copy(self._model)
         model.C = 1.0 / (self._n * regularization)
-        model._become(model._encoder, self.w_at(regularization))
-        point = self._points[self._index(regularization)]
-        model.trace_, model.status_ = Trace(), point.status
-        model.trace_.append(
-            passes=point.passes,
-            oracle_calls=point.oracle_calls,
-            seconds=point.seconds,
-            primal=point.primal,
-            dual=point.dual,
-        )
-        model.n_iter_, model.certificate_ = int(np.ceil(point.passes)), Certified(point.primal, point.dual)
-        return model
+        point, trace = self._points[self._index(regularization)], Trace()
+        trace.append(**{name: getattr(point, name) for name in FIGURES if name != "gap"})
+        certificate = Certified(point.primal, point.dual)
+        return complete(model, model._encoder, self.w_at(regularization), trace, point.status, certificate)
 
     def _index(self, regularization: float) -> int:
         """The breakpoint whose weights hold at a lambda."""

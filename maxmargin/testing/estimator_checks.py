@@ -103,7 +103,8 @@ class _Checks:
 
     def check_determinism(self) -> None:
         """The same seed gives the same model."""
-        solver = "bcfw" if self.model._find_loss().name == "hinge" else self.model.solver  # "auto" goes by the clock
+        loss = self.model._trainer.find_loss(self.model)
+        solver = "bcfw" if loss.name == "hinge" else self.model.solver  # "auto" goes by the clock
         assert same(self.fit(solver=solver)._w, self.fit(solver=solver)._w), "two fits with the same seed differ"
 
     def check_copies(self) -> None:

@@ -92,8 +92,8 @@ def test_layouts_tell_polytopes_apart():
     rng = np.random.default_rng(0)
     wide, tall = (MatchingSVM()._encode([rng.normal(size=shape)], [[0, 1]]) for shape in ((2, 3, 1), (2, 2, 1)))
     assert wide.encoder == tall.encoder
-    assert not same(wide.encoder.layout(wide.problem), tall.encoder.layout(tall.problem))
-    assert same(wide.encoder.layout(wide.problem), wide.encoder.layout(wide.problem))
+    assert not same(wide.encoder.dual_shape(wide.problem), tall.encoder.dual_shape(tall.problem))
+    assert same(wide.encoder.dual_shape(wide.problem), wide.encoder.dual_shape(wide.problem))
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_models_reach_the_optimum_of_the_observed_weights(make, interpreted_loop
     bound[places] = np.inf
     task = make(dtype="float64")._encode(X, y)
     solver = BCFW(steps="pairwise") if "SVM" in make.__name__ else "lbfgs"
-    loss = model._find_loss()
+    loss = model._trainer.find_loss(model)
     reference = find_solver(solver, loss).solve(
         task.problem, model.C, loss=loss, lower=-bound, upper=bound, tol=1e-6, random_state=0
     )

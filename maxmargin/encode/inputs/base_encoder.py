@@ -12,9 +12,10 @@ import scipy.sparse as sp
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import shown
-from maxmargin.encode.inputs.example_checks import UNKNOWN, find_labels, flatten_labels, refuse_unknown
+from maxmargin.encode.inputs.example_checks import UNKNOWN, find_labels, flatten_labels, locate, refuse_unknown
 from maxmargin.encode.inputs.rows import Rows, as_stored
 from maxmargin.persist.registry import register
+from maxmargin.problem import true_outputs
 
 # Dense rows with fewer non-zeros than this are stored sparse: scoring and updates then cost less.
 SPARSE_BELOW = 0.35
@@ -141,7 +142,7 @@ class Encoder:
         """The attributes of a model with these weights."""
         return {"coef_": self.names(w), **{f"{name}_": getattr(self, name) for name in self.published}}
 
-    def layout(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
         """What a dual point depends on besides the encoder: one of another layout would give false certificates."""
         raise NotImplementedError
 
@@ -157,6 +158,9 @@ class Encoder:
     def arrange(self, problem: Any, parts: Blocks) -> Any:
         """Numbers of all parts, such as marginals, in the shapes that users know."""
         return np.split(parts.values, parts.starts[1:-1])
+
+    def check_seen(self, problem: Any) -> None:
+        """Raise where a true output has something that was not there in training."""
 
     def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
         """How good outputs are, compared with the true ones: numbers, and how many of them each example has."""
@@ -212,6 +216,7 @@ class LabellingEncoder(RowEncoder):
     """What structures share whose outputs are labels, one per row."""
 
     published: ClassVar[tuple[str, ...]] = ("classes", "n_features_in")
+    noun: ClassVar[str] = "position"  # what has a label
 
     classes: np.ndarray
 
@@ -230,6 +235,12 @@ class LabellingEncoder(RowEncoder):
         if codes.size and (codes < 0).all():
             raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")
         return codes
+
+    def check_seen(self, problem: Any) -> None:
+        labels, starts = true_outputs(problem)
+        if (labels < 0).any():
+            example, place = locate(np.flatnonzero(labels < 0)[0], starts)
+            raise ValueError(f"y[{example}] contains a label that was not seen in fit, at {self.noun} {place}.")
 
     def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
         return self.classes[rows]

@@ -1,56 +1,81 @@
-"""What all estimators share: arguments and training; what they do once they are fitted is in `fitted`."""
+"""The base of all estimators: arguments, training, predictions, scores, copies and files."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from typing import Any, ClassVar, NamedTuple, Self, Unpack
+from functools import partial
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin import inference
-from maxmargin.checks import as_sample_weight, check_count, check_flag, check_positive, shown
-from maxmargin.encode.inputs.base_encoder import Encoder, same
-from maxmargin.estimators.foundation.arrangement import Arrangement
+from maxmargin.checks import as_sample_weight, check_count, check_flag, check_positive
+from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.convergence import warn_unless_solved
-from maxmargin.estimators.foundation.fitted import FittedModel, as_list
-from maxmargin.estimators.foundation.parameters import FitOptions, documents_fit, estimator, parameter
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.predictions import check_has
+from maxmargin.estimators.foundation.trainers import Trainer
+from maxmargin.estimators.foundation.training import (
+    Task,
+    as_list,
+    as_seed,
+    complete,
+    find_start,
+    prepare,
+    read_held_out,
+)
 from maxmargin.execution.threads import count_threads
-from maxmargin.garbage import give_back
-from maxmargin.losses import Loss, find_loss
 from maxmargin.metrics.scoring import find_metric
-from maxmargin.persist import register
-from maxmargin.problem import n_examples, part_sizes
-from maxmargin.solvers import Solver, find_solver
-from maxmargin.solvers.frame.checkpoint import check_checkpoint
-from maxmargin.solvers.frame.held_out import HeldOut
+from maxmargin.parameters import parameter
+from maxmargin.persist import register, save
+from maxmargin.problem import exp_oracle, max_marginals, part_sizes, topk_oracle
+from maxmargin.sklearn_contract import Estimator, check_is_fitted
+from maxmargin.trace import Certified, Status, Trace
 
-MANY_PARTS = 1_000_000  # of all examples: reading them leaves much free memory behind
+RENAMED = {"fit_bias": "fit_intercept"}  # arguments that models saved by earlier versions have under another name
+LEARNED = {  # by a fit, but for training data
+    "_encoder": Encoder,
+    "_w": np.ndarray,
+    "trace_": Trace,
+    "status_": Status,
+    "n_iter_": int,
+    "certificate_": Certified,
+}
 
 
-class Task(NamedTuple):
-    """Training data as a solver sees it, the bounds of its weights, and how to read them and other data."""
+def check_limit(name: str, value: Any) -> None:
+    """Raise unless it is a positive number, or there is none."""
+    if value is not None:
+        check_positive(name, value)
 
-    encoder: Encoder
-    problem: Any
-    order: Arrangement
-    lower: np.ndarray | None
-    upper: np.ndarray | None
+
+def check_scoring(name: str, value: Any) -> None:
+    """Raise unless it is a metric, or there is none."""
+    if value is not None:
+        find_metric(value)
+
+
+def check_seed(name: str, value: Any) -> None:
+    """Raise where a seed is a string."""
+    if isinstance(value, str):
+        raise ValueError(f"{name} must be a seed or a generator, not {value!r}.")
 
 
 @estimator
-class StructuredModel(FittedModel):
+class StructuredModel(Estimator):
     """Base of all models.
 
-    Subclasses say how to learn an encoder from training data (`_learn`). What they predict, and how it is scored, is
-    in the encoder.
+    Subclasses hold an `_encoder_type`, which learns an encoder from training data, and a `_trainer`, which says what
+    is minimised. What they predict, and how it is scored, is in the encoder.
     """
 
     C: float = parameter(
         "float",
         "Inverse strength of the regularization; infinite for none, where the solver can do without.",
         default=1.0,
+        check=partial(check_positive, allow_infinite=True),
     )
     solver: Any = parameter(
         "str or Solver",
@@ -58,29 +83,38 @@ class StructuredModel(FittedModel):
         "``LBFGS(memory=20)``.",
         default="auto",
     )
-    tol: float = parameter("float", "Relative duality gap, (primal - dual) / primal, at which to stop.", default=1e-3)
+    tol: float = parameter(
+        "float",
+        "Relative duality gap, (primal - dual) / primal, at which to stop.",
+        default=1e-3,
+        check=check_positive,
+    )
     max_passes: float | None = parameter(
         "float",
         "Passes over the examples after which to stop: by default 20 of the perceptron, else 1,000.",
         default=None,
+        check=check_limit,
     )
     time_limit: float | None = parameter(
         "float",
         "Seconds of training after which to stop, those of a first compilation and of the last certificate included; "
         "those of reading the data do not count.",
         default=None,
+        check=check_limit,
     )
     patience: int = parameter(
         "int",
         "With held-out data, the number of certificates without a better score there after which `fit` stops. They "
         "come after each pass at first, then after a fifth of the passes made so far, those of L-BFGS after each.",
         default=10,
+        check=check_count,
     )
     scoring: Any = parameter(
         "str or callable",
         'What held-out data are scored by: a name, such as "entity_f1" (see `maxmargin.metrics.get_scorer`), or a '
         "function of y_true and y_pred, the higher the better; None is `score`.",
         default=None,
+        check=check_scoring,
     )
     warm_start: bool = parameter(
         "bool",
@@ -88,9 +122,17 @@ class StructuredModel(FittedModel):
         "afresh.",
         default=False,
     )
-    n_jobs: int | None = parameter("int", "Threads of passes over all examples; None is 1, -1 all cores.", default=None)
+    n_jobs: int | None = parameter(
+        "int",
+        "Threads of passes over all examples; None is 1, -1 all cores.",
+        default=None,
+        check=lambda name, value: count_threads(value),
+    )
     random_state: Any = parameter(
-        "int, RandomState or Generator", "Seed, of the order of the examples for instance.", default=None
+        "int, RandomState or Generator",
+        "Seed, of the order of the examples for instance.",
+        default=None,
+        check=check_seed,
     )
     verbose: int = parameter("int", "Print the trace as it grows.", default=0)
 
@@ -98,7 +140,8 @@ class StructuredModel(FittedModel):
     __metadata_request__fit: ClassVar = {"sample_weight": True}
     __metadata_request__score: ClassVar = {"sample_weight": True}
 
-    _loss = "hinge"  # what it minimises; models with a choice have an argument, `loss`
+    _encoder_type: ClassVar[Any]
+    _trainer: ClassVar[Trainer] = Trainer()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -114,7 +157,7 @@ class StructuredModel(FittedModel):
     # --- training -------------------------------------------------------------------------------------------------
 
     @documents_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
         Parameters
@@ -122,157 +165,258 @@ class StructuredModel(FittedModel):
         X : the examples
         y : their true outputs
         """
-        return self._fit(X, y, sample_weight, **options)
+        return self._fit(X, y, sample_weight, options)
 
-    def _fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        data: Mapping[str, Any] | None = None,
-        data_dev: Mapping[str, Any] | None = None,
-        *,
-        X_dev: Any = None,
-        y_dev: Any = None,
-        callback: Any = None,
-        checkpoint: Any = None,
-        **unknown: Any,
-    ) -> Self:
-        """Train on examples, of which `data` and `data_dev` say more; a fit that fails leaves the model as it was."""
-        if unknown:
-            known = ", ".join(inspect.signature(self.fit).parameters)
-            raise TypeError(f"fit of {type(self).__name__} takes no argument {next(iter(unknown))!r}, only {known}.")
-        if checkpoint is not None:
-            check_checkpoint(checkpoint)
-        encoder, problem, order, lower, upper = self._encode(X, y, **(data or {}))
-        solver, loss = self._method(problem)
+    def _fit(self, X: object, y: object, sample_weight: ArrayLike | None, options: FitOptions) -> Self:
+        """Train on examples; a fit that fails leaves the model as it was."""
+        self._check_options(options)
+        more = {name: value for name, value in options.items() if name not in FitOptions.__annotations__}
+        data_dev = {name.removesuffix("_dev"): more.pop(name) for name in [*more] if name.endswith("_dev")}
+        checkpoint, X_dev = options.get("checkpoint"), options.get("X_dev")
+        task = prepare(self, X, y, **more)
+        solver, loss = self._trainer.choose(self, task.problem)
+        held_out = read_held_out(self, task.encoder, X_dev, options.get("y_dev"), data_dev)
         result = solver.solve(
-            problem,
+            task.problem,
             self.C,
-            self._sample_weight(sample_weight, problem, y),
+            self._sample_weight(sample_weight, task.problem, y),
             loss=loss,
-            start=order.start(self._start(encoder, problem)),
-            lower=lower,
-            upper=upper,
+            start=task.order.start(find_start(self, task)),
+            lower=task.lower,
+            upper=task.upper,
             tol=self.tol,
             max_passes=self.max_passes,
             time_limit=self.time_limit,
             n_jobs=self.n_jobs,
             random_state=as_seed(self.random_state),
             verbose=self.verbose,
-            callback=callback,
+            callback=options.get("callback"),
             checkpoint=checkpoint,
-            held_out=order.held_out(self._held_out(encoder, X_dev, y_dev, data_dev or {})),
-            **self._solver_options(),
+            held_out=task.order.held_out(held_out),
+            **self._arguments_to("solver"),
         )
-        result = result._replace(w=order.back(result.w))
-        self._become(encoder, result.w)
-        self.trace_ = result.trace
-        self.status_ = result.status
-        self.n_iter_ = int(np.ceil(result.trace.passes[-1]))
-        self.certificate_ = result.certificate
+        result = result._replace(w=task.order.back(result.w))
+        complete(self, task.encoder, result.w, result.trace, result.status, result.certificate)
         self._result = result if self.warm_start else None
-        self._layout: Any = self._layout_of(encoder, problem)
+        self._dual_shape: Any = task.dual_shape
         if X_dev is None and not solver.returns_last:
             warn_unless_solved(self, result, stacklevel=3)
         return self
 
+    def _check_options(self, options: FitOptions) -> None:
+        """Raise where there is an option that the `fit` of the library, which a user's may have called, has not."""
+        fits = (vars(cls)["fit"] for cls in type(self).__mro__ if hasattr(vars(cls).get("fit"), "own_doc"))
+        _, *known = inspect.signature(next(fits)).parameters
+        for name in options:
+            if name not in known:
+                raise TypeError(f"fit of {type(self).__name__} takes no argument {name!r}, only {', '.join(known)}.")
+
     def _check_parameters(self) -> None:
-        for name in ("C", "tol"):
-            check_positive(name, getattr(self, name), allow_infinite=name == "C")
-        for name in ("max_passes", "time_limit"):
-            if getattr(self, name) is not None:
-                check_positive(name, getattr(self, name))
-        check_count("patience", self.patience)
+        """Raise unless the arguments will do, before training."""
         for argument in fields(self):
-            if argument.type == "bool":
-                check_flag(argument.name, getattr(self, argument.name))
-        if self.scoring is not None:
-            find_metric(self.scoring)
-        if isinstance(self.random_state, str):
-            raise ValueError(f"random_state must be a seed or a generator, not {self.random_state!r}.")
-        count_threads(self.n_jobs)  # or an error
-        self._find_solver(self._find_loss())
+            check = argument.metadata["check"] or (check_flag if argument.type == "bool" else None)
+            if check is not None:
+                check(argument.name, getattr(self, argument.name))
+        self._trainer.find_solver(self, self._trainer.find_loss(self))
 
-    def _find_loss(self) -> Loss:
-        return find_loss(getattr(self, "loss", self._loss))
-
-    def _find_solver(self, loss: Loss) -> Solver:
-        return find_solver(self.solver, loss)
-
-    def _method(self, problem: Any) -> tuple[Solver, Loss]:
-        """The solver for a problem, and the loss that it minimises."""
-        loss = self._find_loss()
-        return self._find_solver(loss), loss
-
-    def _solver_options(self) -> dict[str, Any]:
-        """Further arguments of the solver."""
-        return {}
+    def _arguments_to(self, part: str) -> dict[str, Any]:
+        """The constructor arguments that go to the encoder, or to the solver."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["to"] == part}
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
         """Check training data; return the encoder and the problem."""
-        raise NotImplementedError
+        return self._encoder_type.learn(X, y, **self._arguments_to("encoder"), **data)
 
     def _named_bounds(self, encoder: Any) -> Any:
         """Bounds of the weights by the names of `coef_`."""
         return getattr(self, "bounds", None)
 
-    def _encode(self, X: Any, y: Any, **data: Any) -> Task:
-        """Check all arguments and training data, and put the optimization problem together."""
-        self._check_parameters()
-        encoder, problem = self._learn(as_list(X), y, **data)
-        if part_sizes(problem).sum() >= MANY_PARTS:
-            give_back()
-        order = Arrangement(problem)
-        lower, upper = encoder.limits(self._named_bounds(encoder), order.n_weights)
-        return Task(encoder, problem, order, order.there(lower, -np.inf), order.there(upper, np.inf))
+    def _encode(self, X: object, y: object, **data: Any) -> Task:
+        """The optimization problem of training data."""
+        return prepare(self, X, y, **data)
 
-    def _sample_weight(self, sample_weight: Any, problem: Any, y: Any) -> np.ndarray | None:
+    def _sample_weight(self, sample_weight: ArrayLike | None, problem: Any, y: Any) -> np.ndarray | None:
         return None if sample_weight is None else as_sample_weight(sample_weight, len(part_sizes(problem)))
 
-    def _start(self, encoder: Encoder, problem: Any) -> Any:
-        """Where a warm start begins: at the last solution, if it is one of a problem of the same kind."""
-        w = encoder.taken_over(self._encoder, self._w) if self.warm_start and hasattr(self, "_w") else None
-        if w is None:
-            return None
-        if not hasattr(self, "_layout"):  # of a model that was loaded or pickled: weights of equal encoders will do
-            return w
-        if not same(self._layout, self._layout_of(encoder, problem)):
-            return None
-        return self._w if self._result is None else self._result
-
-    def _layout_of(self, encoder: Encoder, problem: Any) -> tuple[Any, ...]:
-        """What a dual point depends on besides the encoder."""
-        return encoder.layout(problem)
-
-    def _held_out(self, encoder: Any, X: Any, y: Any, data: Mapping[str, Any]) -> HeldOut | None:
-        if (X is None) != (y is None):
-            raise ValueError("X_dev and y_dev must be given together.")
-        if X is None:
-            return None
-        y = [*y] if isinstance(y, Iterator) else y
-        try:
-            problem = encoder.problem(as_list(X), y, **data)
-            if self.scoring is not None:
-                metric, truth = find_metric(self.scoring), self._outputs(y, data)
-                metric(truth, truth)  # raises, if it cannot judge such outputs, before training does
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"In the held-out data, X_dev and y_dev: {error}") from error
-
-        def score(w: np.ndarray) -> float:
-            outputs = inference.best_outputs(encoder.scored(problem, w), w, self.n_jobs)
-            if self.scoring is None:
-                return encoder.score(problem, outputs)
-            return metric(truth, encoder.decode_all(problem, outputs))
-
-        return HeldOut(score, self.patience, n_examples(problem), (problem, shown(self.scoring)))
-
-    def _outputs(self, y: Any, data: Mapping[str, Any]) -> Any:
+    def _as_predicted(self, y: Any, data: Any) -> Any:
         """Checked true outputs in the form of predictions."""
         return y
 
+    # --- weights, copies and files --------------------------------------------------------------------------------
 
-def as_seed(random_state: Any) -> Any:
-    """What NumPy's generators take, from what scikit-learn takes."""
-    return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state
+    def _set_weights(self, encoder: Any, w: np.ndarray) -> None:
+        """Take these weights, and the encoder that knows what they are."""
+        self._encoder: Any = encoder
+        self._w = w
+        for name, value in self._encoder.attributes(w).items():
+            setattr(self, name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: the weights once, without the views of them that have names; no training data."""
+        state = dict(vars(self))
+        views = self._encoder.attributes(self._w) if hasattr(self, "_w") else ()
+        for name in ("_result", "_dual_shape", "_trained_on", *views):
+            state.pop(name, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if "_w" in state:
+            self._set_weights(self._encoder, self._w)
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file, from which `maxmargin.load` makes it again; see `maxmargin.save`.
+
+        Parameters
+        ----------
+        path : where; what is there is replaced
+        """
+        save(self, path)
+
+    def _saved(self) -> dict[str, Any]:
+        """What is saved: constructor arguments and, of a fitted model, what it has learned."""
+        fitted = None
+        if hasattr(self, "_w"):
+            fitted = {name: getattr(self, name) for name in LEARNED}
+            fitted["_encoder"], fitted["_w"] = self._encoder.compact(self._w)
+        return {**self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def _loaded(cls, fitted: Any, **arguments: Any) -> Self:
+        """The model of what was saved, which need not have been one."""
+        model = cls(**{RENAMED.get(name, name): value for name, value in arguments.items()})
+        if fitted is not None:
+            for name, kind in LEARNED.items():
+                if not isinstance(fitted[name], kind):
+                    raise TypeError(f"{name} is a {type(fitted[name]).__name__}")
+            fitted["_encoder"].check(fitted["_w"])
+            count_threads(model.n_jobs)
+            vars(model).update({name: fitted[name] for name in LEARNED})
+            model._set_weights(fitted["_encoder"], fitted["_w"])
+        return model
+
+    # --- predictions ----------------------------------------------------------------------------------------------
+
+    def _problem(self, X: object, **data: Any) -> Any:
+        """The problem of new examples."""
+        check_is_fitted(self)
+        return self._encoder.scored(self._encoder.problem(as_list(X), **data), self._w)
+
+    def _problem_with_truth(self, X: object, y: object, **data: Any) -> Any:
+        """The problem of new examples whose true outputs are known."""
+        if y is None:
+            raise TypeError("y must hold the true outputs of X, but it is None.")
+        return self._problem(X, y=y, **data)
+
+    def predict(self, X: object) -> Any:
+        """The best output of each example.
+
+        Parameters
+        ----------
+        X : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        a list or array of outputs like y
+        """
+        return self._predict(self._problem(X))
+
+    def _predict(self, problem: Any) -> Any:
+        return self._encoder.decode_all(problem, inference.best_outputs(problem, self._w, self.n_jobs))
+
+    def predict_certified(self, X: object) -> list[inference.Prediction]:
+        """The output that `predict` finds for each example, its score, and a bound of the score of any other.
+
+        Most structures have exact oracles, whose outputs have the highest score. Graphs with cycles may not: then the
+        bound is that of a relaxation.
+
+        Parameters
+        ----------
+        X : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        list of `Prediction`
+        """
+        problem = self._problem(X)
+        found = inference.certified_outputs(problem, self._w, self.n_jobs)
+        return [
+            prediction._replace(output=self._encoder.decode(problem, i, prediction.output[np.newaxis])[0])
+            for i, prediction in enumerate(found)
+        ]
+
+    def predict_topk(self, X: object, k: int) -> list[tuple[Any, np.ndarray]]:
+        """The k best outputs of each example, best first, with their scores; all where there are fewer than k.
+
+        Parameters
+        ----------
+        X : as in `fit`, with lengths where there are any
+        k : the number of outputs
+
+        Returns
+        -------
+        list of pairs: outputs, (k,) array of scores
+        """
+        return self._predict_topk(self._problem(X), k)
+
+    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
+        check_has(problem, topk_oracle, "predict_topk")
+        check_count("k", k)
+        best = inference.best_k_outputs(problem, self._w, int(k), self.n_jobs)
+        return [(self._encoder.decode(problem, i, outputs), scores) for i, (outputs, scores) in enumerate(best)]
+
+    def decision_function(self, X: object) -> Any:
+        """Max-marginals: for each part that an output may have, the score of the best output that has it.
+
+        The parts of the prediction have the highest ones, up to ties; differences say how much score it takes to change
+        it. What no output may have, such as a label that is ruled out, has minus infinity.
+
+        Parameters
+        ----------
+        X : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        list with an array per example: (T_i, L) for labels, in the order of `classes_`; (K_i,) for candidates;
+        (n_i, m_i + 1) for links, with nodes that have none in the last column; (H_i, W_i, J) for joints;
+        (H_i, W_i) for cells, of the best box that contains each, in O(H_i^2 W_i^2) time
+        """
+        return self._decision_function(self._problem(X))
+
+    def _decision_function(self, problem: Any) -> Any:
+        check_has(problem, max_marginals, "decision_function")
+        return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs))
+
+    def predict_marginals(self, X: object) -> Any:
+        """The probabilities of parts under p(y) ~ exp(score(y)): not calibrated unless the model was trained as a CRF.
+
+        Parameters
+        ----------
+        X : as in `fit`, with lengths where there are any
+
+        Returns
+        -------
+        list with an array per example: (T_i, L) for labels, in the order of `classes_`; (K_i,) for candidates;
+        (H_i, W_i) for cells that may be inside a box, in O(H_i^2 W_i^2) time. For classes, one (n, L) array.
+        """
+        return self._predict_marginals(self._problem(X))
+
+    def _predict_marginals(self, problem: Any) -> Any:
+        check_has(problem, exp_oracle, "predict_marginals")
+        return self._encoder.arrange(problem, inference.marginals(problem, self._w, self.n_jobs)[0])
+
+    def score(self, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:
+        """How good predictions are, on average: the share of them that are right, unless said otherwise.
+
+        Labels that were not seen in `fit` are never predicted and count as wrong.
+
+        Parameters
+        ----------
+        X, y : as in `fit`, with lengths where there are any
+        sample_weight : (n,) weights of the examples
+        """
+        return self._score(self._problem_with_truth(X, y), sample_weight)
+
+    def _score(self, problem: Any, sample_weight: ArrayLike | None) -> float:
+        weights = self._sample_weight(sample_weight, problem, None)
+        return self._encoder.score(problem, inference.best_outputs(problem, self._w, self.n_jobs), weights)

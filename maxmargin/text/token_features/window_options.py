@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from maxmargin.sklearn_contract import Estimator, has_parameters, parameter
+from maxmargin.parameters import has_parameters, parameter
+from maxmargin.sklearn_contract import Estimator
 
 
 @has_parameters

@@ -8,8 +8,8 @@ from itertools import count, islice, repeat
 from typing import Any, ClassVar, Self, overload
 
 from maxmargin.checks import check_count
+from maxmargin.parameters import has_parameters
 from maxmargin.persist.registry import register
-from maxmargin.sklearn_contract import has_parameters
 from maxmargin.text.token_features.gazetteers import Gazetteers
 from maxmargin.text.token_features.named_features import FeatureColumns
 from maxmargin.text.token_features.sources import (

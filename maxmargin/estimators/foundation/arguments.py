@@ -1,0 +1,181 @@
+"""Constructor arguments that several estimators have."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from maxmargin.checks import check_choice
+from maxmargin.parameters import arguments, parameter
+
+
+def check_precision(name: str, value: Any) -> None:
+    """Raise unless it is float32 or float64."""
+    try:
+        is_known = np.dtype(value) in (np.float32, np.float64)
+    except TypeError:
+        is_known = False
+    if not is_known:
+        raise ValueError(f"{name} must be float32 or float64, not {value!r}.")
+
+
+@arguments
+class Precision:
+    """Of models of the library's structures, whose features are arrays."""
+
+    dtype: Any = parameter(
+        '{"float32", "float64"}',
+        "Precision of training; certificates are summed in float64 in either.",
+        default="float32",
+        check=check_precision,
+        to="encoder",
+    )
+
+
+@arguments
+class MaxMargin:
+    """Of structural SVMs."""
+
+    C: float = 0.1  # these three by `benchmarks.defaults`
+    tol: float = 0.02
+    patience: int = 5
+    loss: Any = parameter(
+        '{"hinge", "squared_hinge", "smooth_hinge"} or Loss',
+        "The hinge loss above, half of its square or, for solvers that need it smooth, a smoothed one such as "
+        '``Loss("l2", level=0.1)``.',
+        default="hinge",
+    )
+
+
+@arguments
+class Likelihood:
+    """Of conditional random fields."""
+
+    dtype: Any = "float64"
+
+
+@arguments
+class SoftmaxMargin:
+    """Of conditional random fields of several labels."""
+
+    cost: Any = parameter(
+        "as of SVMs, or None",
+        "Cost of a labelling: in training, wrong ones are taken to be exp(cost) times as likely as they are, so that "
+        "those that cost most are pushed down furthest (softmax-margin, Gimpel and Smith 2010); None for the "
+        "likelihood itself.",
+        default=None,
+        to="encoder",
+    )
+    class_weight: Any = parameter("as of SVMs", "Factors of the cost by true label.", default=None, to="encoder")
+
+
+@arguments
+class ClassWeight:
+    """Of structural SVMs of labels."""
+
+    class_weight: Any = parameter(
+        'dict or "balanced"', "Factors of the cost by true label.", default=None, to="encoder"
+    )
+
+
+@arguments
+class LabelCost:
+    """Of structural SVMs of sequences and trees."""
+
+    cost: Any = parameter(
+        '{"hamming", "normalized_hamming"} or (L, L) array',
+        "Cost of a labelling: the number of wrong labels, the same divided by the number of positions, or the sum of "
+        "the entries [true label, predicted label] of a matrix in the order of `classes_`.",
+        default="hamming",
+        to="encoder",
+    )
+
+
+@arguments
+class FeatureWeights:
+    """Of structural SVMs of labels whose weights are those of features."""
+
+    bounds: Any = parameter(
+        "dict",
+        'Bounds of weights by the names of `coef_`, such as ``{"transitions": (0, None)}``: pairs of a lower and an '
+        "upper bound, each None, a number or an array like that part of the weights.",
+        default=None,
+    )
+    rescaling: str = parameter(
+        '{"margin", "slack"}',
+        "How costs enter the hinge loss: as above, or as max_y cost(y_i, y) {1 + score(y) - score(y_i)}, where costs "
+        "must be multiples of one number and the solver one that needs the max oracle alone.",
+        default="margin",
+        check=partial(check_choice, choices=("margin", "slack")),
+    )
+
+
+@arguments
+class Names:
+    """Of models of features that may have names."""
+
+    min_count: int = parameter(
+        "int",
+        "Leave out features given by name that occur less often than that in the training examples.",
+        default=1,
+        to="encoder",
+    )
+    n_hashed: int | None = parameter(
+        "int",
+        "Hash names onto that many features, and keep none of them: less memory, but those that meet share weights.",
+        default=None,
+        to="encoder",
+    )
+
+
+@arguments
+class Observed:
+    """Of models of labels with weights of features, which may have names."""
+
+    only_observed: bool | str = parameter(
+        'bool, "features" or "transitions"',
+        "Have weights only for the pairs of a feature and a label, and of two neighbouring labels (with each feature "
+        "of edges), that occur in the training examples, as CRFsuite does by default, or only of the ones and all of "
+        "the others; what has no weight counts as zero. Takes less memory and time on text, where most features go "
+        "with one or two labels. Rows are then stored sparse, and so is ``coef_.emissions``.",
+        default=False,
+        to="encoder",
+    )
+
+
+@arguments
+class EndIntercepts:
+    """Of models of sequences and trees."""
+
+    fit_intercept: bool = parameter(
+        "bool",
+        "Add three weights per label: for every position, and for the first and the last of a sequence, or for roots "
+        "and leaves of trees.",
+        default=True,
+        to="encoder",
+    )
+
+
+@arguments
+class RelaxableHinge:
+    """Of structural SVMs on graphs."""
+
+    loss: Any = parameter(
+        '{"hinge", "squared_hinge", "smooth_hinge", "relaxed"} or Loss',
+        "The hinge loss above, a smoothed one, or a relaxed one, whose maximum is over the local polytope, for `IDAL`.",
+        default="hinge",
+    )
+
+
+@arguments
+class RelaxableLog:
+    """Of conditional random fields on graphs."""
+
+    loss: Any = parameter(
+        '{"auto", "log", "relaxed"} or Loss',
+        'The log loss above, its relaxation ``RelaxedLoss(margin=False)``, or, "auto", whichever the treewidth of the '
+        "graphs allows and the solver minimises.",
+        default="auto",
+    )

@@ -1,0 +1,90 @@
+"""What estimators have in common for their users: attributes of fits, and arguments of `fit`, documented once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from textwrap import fill
+from typing import Annotated, TypedDict, TypeVar, dataclass_transform, get_args, get_type_hints
+
+from maxmargin.parameters import has_parameters, parameter
+from maxmargin.trace import Trace
+
+Class = TypeVar("Class", bound=type)
+Method = TypeVar("Method", bound=Callable[..., object])
+
+ATTRIBUTES = """\
+trace_ : Trace
+    Certificates of the fit: passes, oracle calls, seconds, primal, dual and gap.
+certificate_ : Certified
+    What is proven of the weights: their objective, a lower bound of the optimum, and the gap between them.
+status_ : Status
+    Why the fit stopped.
+n_iter_ : int
+    Passes made.
+"""
+
+HELD_OUT = (
+    "held-out examples like X and y, on which the weights of each certificate are scored, by `scoring`: those of the "
+    "highest score are kept, and the fit stops when `patience` runs out"
+)
+
+
+class FitOptions(TypedDict, total=False):
+    """The arguments that every `fit` takes by keyword, with what they are for; those of some add to them."""
+
+    X_dev: Annotated[object, HELD_OUT]
+    y_dev: Annotated[object, HELD_OUT]
+    callback: Annotated[
+        Callable[[Trace], bool | None] | None,
+        "called with the `Trace` after each certificate; the fit stops if it returns True",
+    ]
+    checkpoint: Annotated[
+        object,
+        "path of a file in which to keep the state of the fit, at the first certificate of every minute; or a pair of "
+        "the path and other seconds. The same `fit`, called again after it was killed, goes on from there and ends in "
+        "the same weights, bit for bit. The file goes away when the fit ends, unless max_passes, time_limit or Ctrl-C "
+        "have ended it: then the same fit with other limits goes on from it",
+    ]
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
+def estimator(cls: Class) -> Class:
+    """Make a class with `parameter` fields an estimator: give it a constructor, and complete its docstring."""
+    return has_parameters(cls, ATTRIBUTES)
+
+
+def documents_fit(method: Method) -> Method:
+    """Complete the docstring and the signature of a `fit`, which say what X and y are, by its options."""
+    options = _options_of(method)
+    entries: dict[str, list[str]] = {}
+    for name, doc in options.items():
+        entries.setdefault(doc, []).append(name)
+    lines = [f"{', '.join(names)} : {doc}" for doc, names in entries.items()]
+    n_own = sum(names[0] not in FitOptions.__annotations__ for names in entries.values())
+    lines.insert(n_own, "sample_weight : (n,) weights of the examples' losses")
+    described = "\n".join(fill(line, 116, subsequent_indent="    ") for line in lines)
+    method.own_doc = inspect.cleandoc(method.__doc__ or "")  # type: ignore[attr-defined]
+    method.__doc__ = f"{method.own_doc}\n{described}\n\nReturns\n-------\nself\n"  # type: ignore[attr-defined]
+    signature = inspect.signature(method)
+    own = [argument for argument in signature.parameters.values() if argument.kind is not argument.VAR_KEYWORD]
+    known = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in options]
+    method.__signature__ = signature.replace(parameters=[*own, *known])  # type: ignore[attr-defined]
+    return method
+
+
+def documented_by(other: Callable[..., object]) -> Callable[[Method], Method]:
+    """Give a method the docstring of another one, which has other options."""
+
+    def document(method: Method) -> Method:
+        method.__doc__ = getattr(other, "own_doc", other.__doc__)
+        return method
+
+    return document
+
+
+def _options_of(method: Callable[..., object]) -> dict[str, str]:
+    """What the options of a `fit` are for, those of its own first."""
+    (options,) = get_args(get_type_hints(method, include_extras=True)["options"])
+    hints = get_type_hints(options, include_extras=True)
+    return {name: get_args(hints[name])[1] for name in sorted(hints, key=lambda n: n in FitOptions.__annotations__)}

@@ -1,0 +1,80 @@
+"""Predictions that some models have and others have not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from maxmargin import inference
+from maxmargin.problem import exp_oracle, topk_oracle
+from maxmargin.runtime.dispatch import supports
+from maxmargin.sklearn_contract import check_is_fitted
+from maxmargin.structures.graphs.elimination_plan import NONE, TreewidthError
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.foundation.structured_model import StructuredModel
+
+
+class Unavailable:
+    """A method that a model has not got: as if it were not there, but for the reason in the error."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        raise AttributeError(f"{owner.__name__} has no {self.name}: {self.reason}.")
+
+
+def check_has(problem: Any, function: Callable[..., object], method: str) -> None:
+    """Raise unless a problem implements what a method needs."""
+    if supports(function, problem):
+        return
+    if hasattr(problem, "plan"):
+        i = int(np.argmax(problem.plan.which == NONE))
+        raise TreewidthError(f"{method} needs graphs of small treewidth, but that of X[{i}] is too large.")
+    if function is topk_oracle:
+        needed = "a method k_best or outputs of the model, or topk_oracle of a problem"
+        raise TypeError(f"{method} needs the K best outputs: {needed}.")
+    raise TypeError(f"{method} needs {function.__name__} of the problem, which {type(problem).__name__} lacks.")
+
+
+def log_likelihood(self: StructuredModel, X: object, y: object) -> np.ndarray:
+    """Log p(y_i | x_i) of an output of each example under p(y) ~ exp(score(y)): minus infinity if it is ruled out.
+
+    Parameters
+    ----------
+    X, y : as in `fit`, with lengths where there are any
+
+    Returns
+    -------
+    (n,) array
+    """
+    return log_likelihoods(self, self._problem_with_truth(X, y))
+
+
+def log_likelihoods(model: StructuredModel, problem: Any) -> np.ndarray:
+    """Log p(y_i | x_i) of the true outputs of a problem."""
+    check_has(problem, exp_oracle, "log_likelihood")
+    model._encoder.check_seen(problem)
+    return inference.log_likelihoods(problem, model._w, model.n_jobs)
+
+
+def known_marginals(model: StructuredModel, X: object) -> tuple[Any, np.ndarray]:
+    """The probabilities of labels of nodes, or those of a relaxation, and which of them are exact."""
+    problem = model._problem(X)
+    means, is_exact = inference.known_marginals(problem, model._w, model.n_jobs)
+    return model._encoder.arrange(problem, means), is_exact
+
+
+def feature_names(self: StructuredModel) -> np.ndarray:
+    """The names of the features, if they have any and are not hashed."""
+    check_is_fitted(self)
+    vocabulary = self._encoder.vocabulary
+    if vocabulary is None or vocabulary.n_hashed is not None:
+        raise AttributeError("feature_names_in_ is only there for features that were given by name, not hashed.")
+    return np.array(vocabulary.names, object)

@@ -1,0 +1,67 @@
+"""What the classifiers of the rows of a matrix share: scikit-learn's checks and tags."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.checks import check_unmasked
+from maxmargin.encode.inputs.base_encoder import Encoder
+from maxmargin.encode.inputs.example_checks import check_last_characters, check_sparse
+from maxmargin.estimators.foundation.arguments import Precision
+from maxmargin.estimators.foundation.fit_options import estimator
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.parameters import parameter
+from maxmargin.sklearn_contract import check_is_fitted
+
+
+@estimator
+class RowClassifier(Precision, StructuredModel):
+    """A scikit-learn classifier of the rows of a matrix."""
+
+    fit_intercept: bool = parameter(
+        "bool",
+        "Add a constant to the scores of each class or label, regularized like the other weights.",
+        default=True,
+        to="encoder",
+    )
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        tags.input_tags.two_d_array = True
+        return tags
+
+    def _check_rows(self, X: Any, *y: Any, **options: Any) -> Any:
+        """The rows, and what goes with them in training, as scikit-learn checks them."""
+        from sklearn.utils.validation import validate_data  # slow to import
+
+        for name, values in zip("Xy", (X, *y), strict=False):  # before scikit-learn converts them
+            check_unmasked(name, values)
+        if sp.issparse(X):
+            check_sparse(X, "X")
+        if y and isinstance(y[0], list):
+            check_last_characters(y[0], "y")
+        return validate_data(self, X, *y, accept_sparse="csr", dtype=(np.float64, np.float32), **options)
+
+    def _check_targets(self, y: np.ndarray) -> None:
+        """Raise unless the targets, which scikit-learn has checked, are such as it can learn."""
+
+    def _learn(self, X: Any, y: Any, *, multi_output: bool = False, **data: Any) -> tuple[Encoder, Any]:
+        model = copy(self)  # a failed fit changes nothing
+        X, y = model._check_rows(X, y, multi_output=multi_output)
+        self._check_targets(y)
+        return super()._learn(X, y, feature_names=vars(model).get("feature_names_in_"), **data)
+
+    def _set_weights(self, encoder: Any, w: np.ndarray) -> None:
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        super()._set_weights(encoder, w)
+
+    def _problem(self, X: object, **data: Any) -> Any:
+        check_is_fitted(self)
+        return self._encoder.problem(self._check_rows(X, reset=False), **data)

@@ -1,0 +1,120 @@
+"""What models minimise, and by which solver: the parts that classes of models hold for their training."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from maxmargin.checks import check_choice
+from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
+from maxmargin.problem import exp_oracle
+from maxmargin.runtime import supports
+from maxmargin.solvers import Solver, all_solvers, find_solver
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """That of structural SVMs, which have an argument `loss`; all methods read the arguments of a model."""
+
+    def find_loss(self, model: Any) -> Loss:
+        """The loss that it asks for."""
+        return find_loss(model.loss)
+
+    def find_solver(self, model: Any, loss: Loss) -> Solver:
+        """The solver that minimises a loss."""
+        return find_solver(model.solver, loss)
+
+    def choose(self, model: Any, problem: object) -> tuple[Solver, Loss]:
+        """The solver for a problem, and the loss that it minimises."""
+        loss = self.find_loss(model)
+        return self.find_solver(model, loss), loss
+
+    def needs_norms(self, model: Any) -> bool:
+        """Whether the solver asks for the norms of features."""
+        loss = self.find_loss(model)
+        return self.find_solver(model, loss).needs_norms(loss)
+
+    def check_data(self, model: Any, data: Mapping[str, object]) -> None:
+        """Raise where training data come with something that the loss has no use for."""
+
+
+@dataclass(frozen=True)
+class LikelihoodTrainer(Trainer):
+    """That of conditional random fields; with a cost, those of softmax-margin."""
+
+    def find_loss(self, model: Any) -> Loss:
+        return with_margin(find_loss("log"), model)
+
+    def check_data(self, model: Any, data: Mapping[str, object]) -> None:
+        check_weights(model, data)
+
+
+@dataclass(frozen=True)
+class RelaxableTrainer(Trainer):
+    """That of structural SVMs on graphs: exact where treewidths allow, relaxed to the local polytope if asked."""
+
+    relaxed: Loss = RelaxedLoss()  # noqa: RUF009  (frozen)
+    names: tuple[str, ...] = (*NAMED, "relaxed")
+    default: str = "hinge"  # what "auto" stands for where it can be had
+
+    def find_loss(self, model: Any) -> Loss:
+        if isinstance(model.loss, Loss):
+            return model.loss
+        check_choice("loss", model.loss, self.names)
+        if model.loss == "relaxed" or (model.loss == "auto" and self._is_of_relaxed(model.solver)):
+            return self.relaxed
+        return find_loss(self.default if model.loss == "auto" else model.loss)
+
+    def find_solver(self, model: Any, loss: Loss) -> Solver:
+        is_relaxed = loss.name == "relaxed"
+        if self._is_of_relaxed(model.solver) and not is_relaxed:
+            raise ValueError(f'{model.solver} minimises relaxed losses: set loss="relaxed".')
+        return find_solver("idal" if model.solver == "auto" and is_relaxed else model.solver, loss)
+
+    def _is_of_relaxed(self, solver: str | Solver) -> bool:
+        """Whether a solver is one of relaxed losses alone."""
+        chosen = all_solvers().get(solver) if isinstance(solver, str) else solver
+        return isinstance(chosen, Solver) and chosen.takes(self.relaxed)
+
+
+@dataclass(frozen=True)
+class RelaxableLikelihoodTrainer(RelaxableTrainer):
+    """That of conditional random fields on graphs: relaxed, too, where treewidths do not allow sums."""
+
+    relaxed: Loss = RelaxedLoss(margin=False)  # noqa: RUF009  (frozen)
+    names: tuple[str, ...] = ("auto", "log", "relaxed")
+    default: str = "log"
+
+    def find_loss(self, model: Any) -> Loss:
+        return with_margin(super().find_loss(model), model)
+
+    def check_data(self, model: Any, data: Mapping[str, object]) -> None:
+        check_weights(model, data)
+
+    def choose(self, model: Any, problem: object) -> tuple[Solver, Loss]:
+        if model.loss != "auto" or supports(exp_oracle, problem):
+            return super().choose(model, problem)
+        warnings.warn(
+            "Sums over all labellings are out of reach, as the treewidth of the graphs is too large: a relaxed loss is "
+            "minimised, of which even the optimum can predict worse than a model without edges. Compare with one, join "
+            'less, or set loss="relaxed" if that is what you want.',
+            UserWarning,
+            stacklevel=5,  # of who called fit
+        )
+        relaxed = with_margin(self.relaxed, model)
+        return self.find_solver(model, relaxed), relaxed
+
+
+def with_margin(loss: Loss, model: Any) -> Loss:
+    """A loss that has the costs of a model in it, if it has any."""
+    return loss if getattr(model, "cost", None) is None else replace(loss, margin=True)
+
+
+def check_weights(model: Any, data: Mapping[str, object]) -> None:
+    """Raise where there are weights of costs, and no cost."""
+    weights = {"class_weight": getattr(model, "class_weight", None), **data}
+    given = [name for name, value in weights.items() if name.endswith("_weight") and value is not None]
+    if getattr(model, "cost", None) is None and given:
+        raise ValueError(f'{given[0]} weighs the cost of wrong labels: set cost, to "hamming" for example.')

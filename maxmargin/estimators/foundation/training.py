@@ -1,0 +1,110 @@
+"""From a model and its training data to a solver, and from weights back to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from maxmargin import inference
+from maxmargin.checks import shown
+from maxmargin.encode.inputs.base_encoder import Encoder, same
+from maxmargin.estimators.foundation.arrangement import Arrangement
+from maxmargin.garbage import give_back
+from maxmargin.metrics.scoring import find_metric
+from maxmargin.problem import n_examples, part_sizes
+from maxmargin.solvers.frame.held_out import HeldOut
+from maxmargin.structures.derived.rescaled import rescaled
+from maxmargin.trace import Certified, Status, Trace
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.foundation.structured_model import StructuredModel
+
+Model = TypeVar("Model", bound="StructuredModel")
+
+MANY_PARTS = 1_000_000  # of all examples: reading them leaves much free memory behind
+
+
+class Task(NamedTuple):
+    """Training data as a solver sees it, the bounds of its weights, and how to read them and other data."""
+
+    encoder: Encoder
+    problem: Any
+    order: Arrangement
+    lower: np.ndarray | None
+    upper: np.ndarray | None
+    dual_shape: tuple[Any, ...]  # what a dual point depends on besides the encoder
+
+
+def prepare(model: StructuredModel, X: Any, y: Any, **data: Any) -> Task:
+    """Check all arguments and training data, of which `data` say more, and put the optimization problem together."""
+    model._check_parameters()
+    model._trainer.check_data(model, data)
+    encoder, problem = model._learn(as_list(X), y, **data)
+    if part_sizes(problem).sum() >= MANY_PARTS:
+        give_back()
+    order, dual_shape = Arrangement(problem), encoder.dual_shape(problem)
+    lower, upper = encoder.limits(model._named_bounds(encoder), order.n_weights)
+    if getattr(model, "rescaling", "margin") == "slack":
+        problem, dual_shape = rescaled(problem), ("slack", *dual_shape)
+    return Task(encoder, problem, order, order.there(lower, -np.inf), order.there(upper, np.inf), dual_shape)
+
+
+def find_start(model: StructuredModel, task: Task) -> Any:
+    """Where a warm start begins: at the last solution, if it is one of a problem of the same kind."""
+    if not (model.warm_start and hasattr(model, "_w")):
+        return None
+    w = task.encoder.taken_over(model._encoder, model._w)
+    if w is None:
+        return None
+    if not hasattr(model, "_dual_shape"):  # of a model that was loaded or pickled: weights of equal encoders will do
+        return w if w.size == task.order.n_weights else None
+    if not same(model._dual_shape, task.dual_shape):
+        return None
+    return model._w if model._result is None else model._result
+
+
+def read_held_out(model: StructuredModel, encoder: Encoder, X: Any, y: Any, data: Mapping[str, Any]) -> HeldOut | None:
+    """Held-out data, which are scored as the model says; None if there are none."""
+    if (X is None) != (y is None):
+        raise ValueError("X_dev and y_dev must be given together.")
+    if X is None:
+        return None
+    y = [*y] if isinstance(y, Iterator) else y
+    try:
+        problem = encoder.problem(as_list(X), y, **data)
+        if model.scoring is not None:
+            metric, truth = find_metric(model.scoring), model._as_predicted(y, data)
+            metric(truth, truth)  # raises, if it cannot judge such outputs, before training does
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"In the held-out data, X_dev and y_dev: {error}") from error
+
+    def score(w: np.ndarray) -> float:
+        outputs = inference.best_outputs(encoder.scored(problem, w), w, model.n_jobs)
+        if model.scoring is None:
+            return encoder.score(problem, outputs)
+        return metric(truth, encoder.decode_all(problem, outputs))
+
+    return HeldOut(score, model.patience, n_examples(problem), (problem, shown(model.scoring)))
+
+
+def complete(
+    model: Model, encoder: Encoder, w: np.ndarray, trace: Trace, status: Status, certificate: Certified
+) -> Model:
+    """Make a model one of the weights that training has ended with."""
+    model._set_weights(*encoder.fitted(w))
+    n_iter = int(np.ceil(trace.passes[-1]))
+    vars(model).update(trace_=trace, status_=status, certificate_=certificate, n_iter_=n_iter)
+    return model
+
+
+def as_seed(random_state: Any) -> Any:
+    """What NumPy's generators take, from what scikit-learn takes."""
+    return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state
+
+
+def as_list(X: Any) -> Any:
+    """Examples; those in a pandas Series, a column of a table, as a list."""
+    return X.tolist() if hasattr(X, "iloc") and X.ndim == 1 else X

@@ -1,0 +1,107 @@
+"""Constructor arguments as documented fields, from which classes get their constructors and docstrings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import MISSING, Field, dataclass, field, fields
+from textwrap import fill, indent
+from typing import Any, Literal, TypeVar, cast, dataclass_transform
+
+Class = TypeVar("Class", bound=type)
+Check = Callable[[str, Any], object]
+
+
+def parameter(
+    kind: str,
+    doc: str,
+    *,
+    default: Any = MISSING,
+    kw_only: bool = True,
+    check: Check | None = None,
+    to: Literal["encoder", "solver"] | None = None,
+    **more: object,
+) -> Any:
+    """A constructor argument: all there is to write of one.
+
+    Parameters
+    ----------
+    kind : its type, in words
+    doc : what it is for
+    default : its default
+    kw_only : whether it is given by keyword only
+    check : called with its name and value before training; it raises unless the value will do. Flags have one
+    to : where the value goes: to `learn` of an encoder, or to `solve` of a solver, by the same name
+    more : what else there is to say of it, by name, for who reads fields
+    """
+    return field(
+        default=default, kw_only=kw_only, metadata={"kind": kind, "doc": doc, "check": check, "to": to, **more}
+    )
+
+
+class Arguments:
+    """Constructor arguments that several classes have, declared once.
+
+    Classes name it among their bases and get its fields; they inherit nothing from it.
+    """
+
+    def __init__(self, declared: type) -> None:
+        self.declared = declared
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        return ()
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
+def arguments(cls: Class) -> Class:
+    """Declare arguments that several classes have; for type checkers they inherit them."""
+    return cast("Class", Arguments(cls))
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
+def has_parameters(cls: Class, attributes: str = "") -> Class:
+    """Give a class with `parameter` fields a constructor, and complete its docstring, also by further attributes.
+
+    Arguments are documented in the order in which the class and its bases declare them. What is declared again has
+    another default, and the documentation of before.
+    """
+    declared: dict[str, Field] = {}
+    for name, general in _declarations(cls):
+        special = copy(declared.pop(name, general))
+        special.metadata = special.metadata or general.metadata
+        declared[name] = special
+    cls.__annotations__ = {name: argument.type for name, argument in declared.items()}
+    for name, argument in declared.items():
+        setattr(cls, name, argument)
+    dataclass(kw_only=True, eq=False, repr=False)(cls)
+    cls._documented = [*declared]  # type: ignore[attr-defined]
+    start, header, rest = inspect.cleandoc(cls.__doc__ or "").partition("Attributes\n----------\n")
+    if header:
+        own, blank, end = rest.partition("\n\n")
+        described = "".join(_describe(name, declared[name]) for name in declared)
+        cls.__doc__ = f"{start}Parameters\n----------\n{described}\n{header}{own}\n{attributes}{blank[1:]}{end}"
+    return cls
+
+
+def _declarations(cls: type) -> Iterator[tuple[str, Field]]:
+    """The arguments of a class, its own first, then those of its bases in their order."""
+    for part in (cls, *vars(cls).get("__orig_bases__", cls.__bases__)):
+        if part is not cls and hasattr(part, "_documented"):
+            known = {argument.name: argument for argument in fields(part)}
+            yield from ((name, known[name]) for name in part._documented)
+        elif part is cls or isinstance(part, Arguments):
+            home = part.declared if isinstance(part, Arguments) else cls
+            for name, hint in inspect.get_annotations(home).items():
+                if not str(hint).startswith("ClassVar"):
+                    value = vars(home)[name]
+                    argument = copy(value) if isinstance(value, Field) else field(default=value)
+                    argument.type = hint
+                    yield name, argument
+
+
+def _describe(name: str, argument: Field) -> str:
+    """The entry of one argument in a docstring."""
+    default = f'"{argument.default}"' if isinstance(argument.default, str) else repr(argument.default)
+    ending = "" if argument.default is MISSING else f", default={default}"
+    return f"{name} : {argument.metadata['kind']}{ending}\n{indent(fill(argument.metadata['doc'], 112), '    ')}\n"
