@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from maxmargin.checks import check_positive
+from maxmargin.checks import check_choice, check_positive
+from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.structured_model import StructuredModel
-from maxmargin.estimators.foundation.training import as_seed, prepare, read_held_out
+from maxmargin.estimators.foundation.training import as_seed, find_loss, prepare, read_held_out, solver_options
 from maxmargin.execution.runner import bind
-from maxmargin.losses import NAMED
+from maxmargin.losses import NAMED, Loss
 from maxmargin.paths.solutions import Path
 from maxmargin.problem import n_examples
 from maxmargin.sklearn_contract import unfitted
 from maxmargin.solvers import Solver, find_solver
 from maxmargin.solvers.block_coordinate.bcfw import BCFW
 from maxmargin.solvers.block_coordinate.path_steps import GridFollower, PathFollower
+from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.frame.interrupt import Interruptible
 from maxmargin.trace import Status
 
@@ -26,8 +29,8 @@ METHODS = ("approximate", "heuristic", "grid")
 
 def regularization_path(
     model: Any,
-    X: Any = None,
-    y: Any = None,
+    X: object = None,
+    y: object = None,
     *,
     method: str = "approximate",
     eps: float | None = None,
@@ -36,13 +39,13 @@ def regularization_path(
     lambda_min: float = 1e-5,
     lambda_max: float | None = None,
     C_min: float | None = None,
-    lambdas: Any = None,
-    solver: Any = None,
-    sample_weight: Any = None,
+    lambdas: ArrayLike | None = None,
+    solver: str | Solver | None = None,
+    sample_weight: ArrayLike | None = None,
     lower: Any = None,
     upper: Any = None,
-    X_dev: Any = None,
-    y_dev: Any = None,
+    X_dev: object = None,
+    y_dev: object = None,
     max_passes: float = 1000,
     time_limit: float | None = None,
     n_jobs: int | None = None,
@@ -107,69 +110,45 @@ def regularization_path(
     """
     if isinstance(model, type):
         raise TypeError(f"model must be an estimator or a problem, not a class: {model.__name__}().")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
-    kappa = {"heuristic": 0.8}.get(method, 0.9) if kappa is None else kappa
-    given = {"eps": eps, "tol": tol, "lambda_min": lambda_min, "lambda_max": lambda_max, "C_min": C_min, "kappa": kappa}
-    for name, value in given.items():
-        if value is not None:
-            check_positive(name, value)
-    for name, value in (("kappa", kappa), ("tol", tol)):
-        if value is not None and value >= 1:
-            raise ValueError(f"{name} must be less than 1, not {value}.")
-    if eps is not None and tol is not None:
-        raise ValueError("eps and tol must not both be given: tol is the accuracy as a share of the objective.")
-    if lambda_max is not None and C_min is not None:
-        raise ValueError("lambda_max and C_min must not both be given: lambda_max is 1/(n C_min).")
+    check_choice("method", method, METHODS)
+    accuracy, stretch = Accuracy(eps, tol, kappa), Stretch(lambda_min, lambda_max, C_min, lambdas)
     if (X_dev is None) != (y_dev is None):
         raise ValueError("X_dev and y_dev must be given together.")
-
-    problem, held_out, loss = model, None, NAMED["hinge"]
-    estimator: Any = None
     if isinstance(model, StructuredModel):
-        estimator = unfitted(model)
-        loss = estimator._trainer.find_loss(estimator)
-        if loss.name != "hinge" and method != "grid":
-            kind = type(model).__name__
-            raise ValueError(f"A path needs a model of the hinge loss, which {kind} is not, or method='grid'.")
         if lower is not None or upper is not None:
             raise ValueError("lower and upper are for problems: an estimator has bounds of its own.")
-        task = prepare(estimator, X, y, **data)
-        lower, upper = task.lower, task.upper
-        estimator._encoder, problem = task.encoder, task.problem
-        held_out = read_held_out(estimator, task.encoder, X_dev, y_dev, {})
-        sample_weight = estimator._sample_weight(sample_weight, problem, y)
-        n_jobs = estimator.n_jobs if n_jobs is None else n_jobs
-        random_state = as_seed(estimator.random_state) if random_state is None else random_state
+        subject = _subject_of_model(unfitted(model), X, y, sample_weight, method, X_dev, y_dev, data)
+        n_jobs = model.n_jobs if n_jobs is None else n_jobs
+        random_state = as_seed(model.random_state) if random_state is None else random_state
     elif X_dev is not None:
         raise ValueError("X_dev and y_dev need an estimator, not a problem.")
-    problem, is_grid = bind(problem), method == "grid"
-    lambda_max = 1 / (n_examples(problem) * C_min) if C_min is not None else lambda_max
-    if lambda_max is not None and lambda_max < lambda_min:
-        raise ValueError(f"lambda_max must be at least lambda_min, {lambda_min:g}, not {lambda_max:g}.")
-    shared, run = (problem, sample_weight, lower, upper), (time_limit, n_jobs, random_state)
-    if is_grid and eps is None:
-        tol, kappa = tol or getattr(estimator, "tol", 1e-3), 1.0
-    path = Path(n_examples(problem), is_grid, estimator)
+    else:
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        subject = Subject(model, weights, lower, upper)
+    problem, loss = bind(subject.problem), subject.loss
+    n, is_grid = n_examples(problem), method == "grid"
+    largest = stretch.find_largest(n)
+    shared, run = (problem, *subject[1:4]), (time_limit, n_jobs, random_state)
     follower = None
     if loss.name != "hinge":
-        chosen = find_solver(estimator.solver if solver is None else solver, loss)
-        options = {"tol": tol or estimator.tol, "max_passes": max_passes, **estimator._arguments_to("solver")}
-        points = GridFollower(*shared, chosen, loss, options, *run).follow_grid(_check_grid(lambdas))
+        chosen = find_solver(model.solver if solver is None else solver, loss)
+        options = {"tol": tol or model.tol, "max_passes": max_passes, **solver_options(model)}
+        points = GridFollower(*shared, chosen, loss, options, *run).follow_grid(stretch.grid)
     else:
-        accuracy = (0.0, kappa, tol) if tol else (0.1 if eps is None else eps, kappa, 0.0)
-        follower = PathFollower(*shared, _path_solver(solver, method), *accuracy, max_passes, *run)
-        points = follower.follow_grid(_check_grid(lambdas)) if is_grid else follower.follow(lambda_min, lambda_max)
+        gaps = accuracy.choose(method, getattr(subject.model, "tol", 1e-3))
+        follower = PathFollower(*shared, _path_solver(solver, method), *gaps, max_passes, *run)
+        points = follower.follow_grid(stretch.grid) if is_grid else follower.follow(lambda_min, largest)
+    path = Path(n, is_grid, subject.model, subject.encoder)
     if verbose:
         print(path.header(), flush=True)
     with Interruptible(path):
         for point in points:
-            back = task.order.back if estimator is not None else np.asarray
-            if follower is not None and not (is_grid or lambda_max or len(path)):
-                path._above = tuple(map(back, (point.v, *follower.objective.bounds.dense(point.v.size))))
-            path._append(point._replace(w=back(point.w)))
-            if held_out is not None:
-                path.scores.append(held_out.score(path.weights(-1)))
+            above = None
+            if follower is not None and not (is_grid or largest or len(path)):
+                above = tuple(map(subject.back, (point.v, *follower.objective.bounds.dense(point.v.size))))
+            path.add(point._replace(w=subject.back(point.w)), above)
+            if subject.held_out is not None:
+                path.scores.append(subject.held_out.score(path.weights(-1)))
             if verbose:
                 print(path.line(), flush=True)
             if callback is not None and callback(path):
@@ -181,7 +160,93 @@ def regularization_path(
     return path
 
 
-def _path_solver(solver: Any, method: str) -> Solver:
+class Subject(NamedTuple):
+    """What a path is of: a problem, its weights and bounds, and the model, if there is one, that is trained on it."""
+
+    problem: Any
+    sample_weight: np.ndarray | None
+    lower: Any
+    upper: Any
+    loss: Loss = NAMED["hinge"]
+    back: Callable[[np.ndarray], np.ndarray] = np.asarray  # from weights of solvers to those of the model
+    model: StructuredModel | None = None
+    encoder: Encoder | None = None
+    held_out: HeldOut | None = None
+
+
+def _subject_of_model(
+    model: StructuredModel,
+    X: object,
+    y: object,
+    sample_weight: ArrayLike | None,
+    method: str,
+    X_dev: object,
+    y_dev: object,
+    data: dict[str, Any],
+) -> Subject:
+    loss = find_loss(model)
+    if loss.name != "hinge" and method != "grid":
+        kind = type(model).__name__
+        raise ValueError(f"A path needs a model of the hinge loss, which {kind} is not, or method='grid'.")
+    task = prepare(model, X, y, sample_weight, **data)
+    held_out = read_held_out(model, task.encoder, X_dev, y_dev, {})
+    known = task.problem, task.sample_weight, task.lower, task.upper
+    return Subject(*known, loss, task.order.back, model, task.encoder, held_out)
+
+
+class Accuracy:
+    """How close to the optima: eps, in units of the objective, or tol, as a share of it; kappa of it at breakpoints."""
+
+    def __init__(self, eps: float | None, tol: float | None, kappa: float | None) -> None:
+        _check_positive(eps=eps, tol=tol, kappa=kappa)
+        for name, value in (("kappa", kappa), ("tol", tol)):
+            if value is not None and value >= 1:
+                raise ValueError(f"{name} must be less than 1, not {value}.")
+        if eps is not None and tol is not None:
+            raise ValueError("eps and tol must not both be given: tol is the accuracy as a share of the objective.")
+        self.eps, self.tol, self.kappa = eps, tol, kappa
+
+    def choose(self, method: str, tol: float) -> tuple[float, float, float]:
+        """Eps, kappa and tol of a method, with the tol that a grid has by default."""
+        if method == "grid" and self.eps is None:
+            return 0.0, 1.0, self.tol or tol
+        kappa = self.kappa or (0.8 if method == "heuristic" else 0.9)
+        return (0.0, kappa, self.tol) if self.tol else (0.1 if self.eps is None else self.eps, kappa, 0.0)
+
+
+class Stretch:
+    """Which values of lambda: from the largest, which may be told as a C, to the smallest; or those of a grid."""
+
+    def __init__(self, smallest: float, largest: float | None, C_min: float | None, lambdas: ArrayLike | None) -> None:
+        _check_positive(lambda_min=smallest, lambda_max=largest, C_min=C_min)
+        if largest is not None and C_min is not None:
+            raise ValueError("lambda_max and C_min must not both be given: lambda_max is 1/(n C_min).")
+        self.smallest, self.largest, self.C_min, self.lambdas = smallest, largest, C_min, lambdas
+
+    def find_largest(self, n: int) -> float | None:
+        """The value to begin at, of n examples; None for infinity."""
+        largest = self.largest if self.C_min is None else 1 / (n * self.C_min)
+        if largest is not None and largest < self.smallest:
+            raise ValueError(f"lambda_max must be at least lambda_min, {self.smallest:g}, not {largest:g}.")
+        return largest
+
+    @property
+    def grid(self) -> np.ndarray:
+        """The values of a grid, falling."""
+        lambdas = 2.0 ** np.arange(15, -16, -1) if self.lambdas is None else self.lambdas
+        grid = np.sort(np.asarray(lambdas, np.float64))[::-1]
+        if grid.ndim != 1 or not len(grid) or not (np.isfinite(grid).all() and (grid > 0).all()):
+            raise ValueError("lambdas must be a list of positive numbers.")
+        return grid
+
+
+def _check_positive(**values: float | None) -> None:
+    for name, value in values.items():
+        if value is not None:
+            check_positive(name, value)
+
+
+def _path_solver(solver: str | Solver | None, method: str) -> Solver:
     exact = method != "heuristic"
     if solver is None:
         return BCFW(steps="pairwise", sampling="gap", cache=50, exact_gaps=exact)
@@ -191,10 +256,3 @@ def _path_solver(solver: Any, method: str) -> Solver:
     if not exact and getattr(solver, "exact_gaps", True):
         raise ValueError(f"A heuristic path needs BCFW(..., exact_gaps=False), not {solver!r}.")
     return solver
-
-
-def _check_grid(lambdas: Any) -> np.ndarray:
-    grid = 2.0 ** np.arange(15, -16, -1) if lambdas is None else np.sort(np.asarray(lambdas, np.float64))[::-1]
-    if grid.ndim != 1 or not len(grid) or not (np.isfinite(grid).all() and (grid > 0).all()):
-        raise ValueError("lambdas must be a list of positive numbers.")
-    return grid

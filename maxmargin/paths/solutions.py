@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.encode.inputs.base_encoder import Encoder
+from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.training import complete
 from maxmargin.panels import new_axes, stack_panels
 from maxmargin.solvers.block_coordinate.path_steps import Breakpoint
@@ -32,18 +34,22 @@ class Path:
     status : OPTIMAL if every breakpoint reached its accuracy, else why not; ESTIMATED for heuristic paths
     """
 
-    def __init__(self, n: int, is_grid: bool, model: Any) -> None:
+    def __init__(
+        self, n: int, is_grid: bool, model: StructuredModel | None = None, encoder: Encoder | None = None
+    ) -> None:
         self.is_complete = False
         self.interrupted = False
         self.scores: Any = []
         self._n = n
         self._is_grid = is_grid
-        self._model = model
+        self._model, self._encoder = model, encoder
         self._rows: list[Any] = []
         self._points: list[Breakpoint] = []
         self._above: tuple[np.ndarray, ...] | None = None  # w(mu) of the first one before it is clipped, and the bounds
 
-    def _append(self, point: Breakpoint) -> None:
+    def add(self, point: Breakpoint, above: tuple[np.ndarray, ...] | None = None) -> None:
+        """Append a breakpoint; the first one tells, too, what w(mu) is above it, and the bounds."""
+        self._above = above or self._above
         is_mostly_zero = np.count_nonzero(point.w) < 0.4 * point.w.size
         self._rows.append(sp.csr_array(point.w[np.newaxis]) if is_mostly_zero else point.w)
         self._points.append(point._replace(w=np.empty(0), v=np.empty(0), point=None))  # type: ignore[arg-type]
@@ -99,14 +105,14 @@ class Path:
 
         Its trace has one row, the certificate of the breakpoint whose weights they are.
         """
-        if self._model is None:
+        if self._model is None or self._encoder is None:
             raise TypeError("This path was computed for a problem: it has weights, but no estimator.")
         model = copy(self._model)
         model.C = 1.0 / (self._n * regularization)
         point, trace = self._points[self._index(regularization)], Trace()
         trace.append(**{name: getattr(point, name) for name in FIGURES if name != "gap"})
         certificate = Certified(point.primal, point.dual)
-        return complete(model, model._encoder, self.w_at(regularization), trace, point.status, certificate)
+        return complete(model, self._encoder, self.w_at(regularization), trace, point.status, certificate)
 
     def _index(self, regularization: float) -> int:
         """The breakpoint whose weights hold at a lambda."""

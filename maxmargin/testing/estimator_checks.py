@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from maxmargin.encode.inputs.base_encoder import same
+from maxmargin.estimators.foundation.training import find_loss
 from maxmargin.trace import Status
 
 # Methods that need a fitted model; those that some models lack are only called where they are.
@@ -103,7 +104,7 @@ class _Checks:
 
     def check_determinism(self) -> None:
         """The same seed gives the same model."""
-        loss = self.model._trainer.find_loss(self.model)
+        loss = find_loss(self.model)
         solver = "bcfw" if loss.name == "hinge" else self.model.solver  # "auto" goes by the clock
         assert same(self.fit(solver=solver)._w, self.fit(solver=solver)._w), "two fits with the same seed differ"
 

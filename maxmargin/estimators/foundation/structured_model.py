@@ -25,6 +25,7 @@ from maxmargin.estimators.foundation.training import (
     find_start,
     prepare,
     read_held_out,
+    solver_options,
 )
 from maxmargin.execution.threads import count_threads
 from maxmargin.metrics.scoring import find_metric
@@ -173,13 +174,13 @@ class StructuredModel(Estimator):
         more = {name: value for name, value in options.items() if name not in FitOptions.__annotations__}
         data_dev = {name.removesuffix("_dev"): more.pop(name) for name in [*more] if name.endswith("_dev")}
         checkpoint, X_dev = options.get("checkpoint"), options.get("X_dev")
-        task = prepare(self, X, y, **more)
+        task = prepare(self, X, y, sample_weight, **more)
         solver, loss = self._trainer.choose(self, task.problem)
         held_out = read_held_out(self, task.encoder, X_dev, options.get("y_dev"), data_dev)
         result = solver.solve(
             task.problem,
             self.C,
-            self._sample_weight(sample_weight, task.problem, y),
+            task.sample_weight,
             loss=loss,
             start=task.order.start(find_start(self, task)),
             lower=task.lower,
@@ -193,7 +194,7 @@ class StructuredModel(Estimator):
             callback=options.get("callback"),
             checkpoint=checkpoint,
             held_out=task.order.held_out(held_out),
-            **self._arguments_to("solver"),
+            **solver_options(self),
         )
         result = result._replace(w=task.order.back(result.w))
         complete(self, task.encoder, result.w, result.trace, result.status, result.certificate)

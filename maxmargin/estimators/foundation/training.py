@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.checks import shown
 from maxmargin.encode.inputs.base_encoder import Encoder, same
 from maxmargin.estimators.foundation.arrangement import Arrangement
 from maxmargin.garbage import give_back
+from maxmargin.losses import Loss
 from maxmargin.metrics.scoring import find_metric
 from maxmargin.problem import n_examples, part_sizes
 from maxmargin.solvers.frame.held_out import HeldOut
@@ -34,10 +36,21 @@ class Task(NamedTuple):
     order: Arrangement
     lower: np.ndarray | None
     upper: np.ndarray | None
+    sample_weight: np.ndarray | None
     dual_shape: tuple[Any, ...]  # what a dual point depends on besides the encoder
 
 
-def prepare(model: StructuredModel, X: Any, y: Any, **data: Any) -> Task:
+def find_loss(model: StructuredModel) -> Loss:
+    """What a model minimises."""
+    return model._trainer.find_loss(model)
+
+
+def solver_options(model: StructuredModel) -> dict[str, Any]:
+    """The arguments of a model that are for solvers alone."""
+    return model._arguments_to("solver")
+
+
+def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | None = None, **data: Any) -> Task:
     """Check all arguments and training data, of which `data` say more, and put the optimization problem together."""
     model._check_parameters()
     model._trainer.check_data(model, data)
@@ -48,7 +61,8 @@ def prepare(model: StructuredModel, X: Any, y: Any, **data: Any) -> Task:
     lower, upper = encoder.limits(model._named_bounds(encoder), order.n_weights)
     if getattr(model, "rescaling", "margin") == "slack":
         problem, dual_shape = rescaled(problem), ("slack", *dual_shape)
-    return Task(encoder, problem, order, order.there(lower, -np.inf), order.there(upper, np.inf), dual_shape)
+    weights = model._sample_weight(sample_weight, problem, y)
+    return Task(encoder, problem, order, order.there(lower, -np.inf), order.there(upper, np.inf), weights, dual_shape)
 
 
 def find_start(model: StructuredModel, task: Task) -> Any:
