@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin import inference
+from maxmargin.arrays.blocks import Blocks, in_precision
 from maxmargin.checks import check_count, shown
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder, append_biases
-from maxmargin.encode.inputs.rows import stack_rows
-from maxmargin.problem import IMPOSSIBLE
+from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
+from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
+from maxmargin.estimators.foundation.predictions import find_encoder
+from maxmargin.estimators.foundation.structured_model import StructuredModel
+from maxmargin.features import ConstantFeatures
+from maxmargin.runtime import interpreted
 from maxmargin.sklearn_contract import check_is_fitted
+from maxmargin.structures.chains.chain_problem import ChainProblem
 
 
 class Weight(NamedTuple):
@@ -88,8 +96,7 @@ def strongest_features(model: Any, label: Any, k: int = 10) -> list[Weight]:
     [('dog', True), ('the', False)]
     """
     check_count("k", k)
-    model = _chain(model)
-    encoder = model._encoder
+    model, encoder = _find_chain(model)
     table = _node_weights(model)[:, [_number(encoder, label)]]
     column = (table.toarray() if sp.issparse(table) else np.asarray(table))[:, 0]
     order = np.argsort(-np.abs(column), kind="stable")[:k]
@@ -117,8 +124,8 @@ def strongest_transitions(model: Any, k: int | None = None) -> list[tuple[Any, A
     >>> strongest_transitions(model, 1)[0][:2]
     ('DET', 'NOUN')
     """
-    model = _chain(model)
-    encoder, table = model._encoder, model.coef_.transitions
+    model, encoder = _find_chain(model)
+    table = model.coef_.transitions
     rows, columns = np.nonzero((table != 0) & (encoder.penalty == 0))
     order = np.argsort(-np.abs(table[rows, columns]), kind="stable")[:k]
     classes = encoder.classes
@@ -156,49 +163,66 @@ def explain(model: Any, x: Any, position: int, rival: Any = None) -> Explanation
     >>> "the" in [contribution.of for contribution in found.contributions if contribution.value > 0]
     True
     """
-    model = _chain(model)
-    encoder = model._encoder
+    model, encoder = _find_chain(model)
     rows = encoder.stored(stack_rows(encoder.by_name([x]), None, encoder.n_features_in), append_biases)
     length, classes = rows.matrix.shape[0], encoder.classes
     if not (isinstance(position, (int, np.integer)) and 0 <= position < length):
         raise ValueError(f"position must be one from 0 to {length - 1}, not {shown(position)}.")
-    weights = _node_weights(model)
+    weights, edges = _node_weights(model), model.coef_.transitions.astype(np.float64)
     nodes = rows.matrix @ weights
     nodes = np.asarray(nodes.toarray() if sp.issparse(nodes) else nodes, np.float64)
-    nodes[[0, -1]] += encoder.end_penalty if length > 1 else encoder.end_penalty.sum(axis=0)
-    edges = model.coef_.transitions.astype(np.float64) + encoder.penalty
+    problem = _with_potentials(encoder.problem([x]), length)
     best = np.searchsorted(classes, model.predict([x])[0])
     if rival is None:
-        through = _best_through(nodes, edges, position)
+        through = _infer(inference.best_through_parts, problem, nodes, edges)[: nodes.size].reshape(nodes.shape)[
+            position
+        ]
         through[best[position]] = -np.inf
         other = int(np.argmax(through))
     else:
         other = _number(encoder, rival)
         if other == best[position]:
             raise ValueError(f"rival must be another label than {shown(rival)}, which position {position} has.")
-    second = _best_with(nodes, edges, position, other)
-    if other == best[position] or _score(nodes, edges, second) <= IMPOSSIBLE / 2:
-        labelling = classes[best].tolist()
+    held = nodes.copy()
+    held[position, np.arange(len(classes)) != other] -= 2 * (np.abs(nodes).sum() + length * np.abs(edges).max()) + 1
+    second = _infer(inference.best_outputs, problem, held, edges)
+    labelling = classes[best].tolist()
+    if other == best[position] or second[position] != other:  # there is no other that is allowed
         return Explanation(int(position), labelling[position], None, np.inf, labelling, [], [])
     found = [*_of_features(encoder, rows.matrix, weights, best, second), *_of_transitions(classes, edges, best, second)]
     return Explanation(
         int(position),
-        classes[best[position]].item(),
+        labelling[position],
         classes[other].item(),
         _score(nodes, edges, best) - _score(nodes, edges, second),
-        classes[best].tolist(),
+        labelling,
         classes[second].tolist(),
         sorted((c for c in found if c.value), key=lambda c: -abs(c.value)),
     )
 
 
-def _chain(model: Any) -> Any:
-    """A model of chains that was fitted; that of a `Tagger`, or of a `crfsuite.CRF`, is within."""
+def _find_chain(model: Any) -> tuple[ChainSVM | ChainCRF, ChainEncoder]:
+    """A model of chains that was fitted, and its encoder; that of a `Tagger`, or of a `crfsuite.CRF`, is within."""
     model = getattr(model, "model_", model)
     check_is_fitted(model)
-    if not isinstance(getattr(model, "_encoder", None), ChainEncoder):
+    encoder = find_encoder(model) if isinstance(model, StructuredModel) else None
+    if not isinstance(encoder, ChainEncoder):
         raise TypeError(f"model must be a ChainSVM or a ChainCRF, not a {type(model).__name__}.")
-    return model
+    return model, encoder
+
+
+def _with_potentials(problem: ChainProblem, length: int) -> ChainProblem:
+    """A problem of one sequence whose weights are its potentials: those of positions, and those of transitions."""
+    each = row_features(Rows(np.eye(length), problem.starts), np.float64)
+    return in_precision(problem._replace(features=each, transitions=ConstantFeatures(), n_features=length), np.float64)
+
+
+def _infer(
+    function: Callable[[ChainProblem, np.ndarray], Blocks], problem: ChainProblem, nodes: np.ndarray, edges: np.ndarray
+) -> np.ndarray:
+    """What inference finds for potentials; nothing is compiled for a single sequence."""
+    with interpreted():
+        return function(problem, np.concatenate([nodes.ravel(), edges.ravel()])).values
 
 
 def _number(encoder: ChainEncoder, label: Any) -> int:
@@ -208,12 +232,12 @@ def _number(encoder: ChainEncoder, label: Any) -> int:
     return labels.index(label)
 
 
-def _node_weights(model: Any) -> Any:
+def _node_weights(model: ChainSVM | ChainCRF) -> Any:
     """(F + biases, L) the weights of features and of biases."""
-    emissions, biases, _ = model._encoder.tables(model._w, 1)
+    emissions, biases = model.coef_.emissions, [model.coef_[name] for name in BIASES if name in model.coef_]
     if sp.issparse(emissions):
-        return sp.vstack([emissions, sp.csr_array(biases)], format="csr") if len(biases) else emissions
-    return np.vstack([emissions, biases])
+        return sp.vstack([emissions, sp.csr_array(np.stack(biases))], format="csr") if biases else emissions
+    return np.vstack([emissions, *biases])
 
 
 def _feature_names(encoder: ChainEncoder, which: np.ndarray) -> list[str]:
@@ -250,30 +274,3 @@ def _of_transitions(classes: np.ndarray, edges: np.ndarray, best: Any, second: A
 
 def _score(nodes: np.ndarray, edges: np.ndarray, labels: np.ndarray) -> float:
     return float(nodes[np.arange(len(labels)), labels].sum() + edges[labels[:-1], labels[1:]].sum())
-
-
-def _forward(nodes: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """(T, L) the score of the best labelling up to each position that ends with each label."""
-    best = nodes.copy()
-    for t in range(1, len(nodes)):
-        best[t] += (best[t - 1][:, np.newaxis] + edges).max(axis=0)
-    return best
-
-
-def _best_through(nodes: np.ndarray, edges: np.ndarray, position: int) -> np.ndarray:
-    """(L,) the score of the best labelling with each label at a position."""
-    ahead = _forward(nodes, edges)[position]
-    behind = _forward(nodes[::-1], edges.T)[len(nodes) - 1 - position]
-    return ahead + behind - nodes[position]
-
-
-def _best_with(nodes: np.ndarray, edges: np.ndarray, position: int, label: int) -> np.ndarray:
-    """The best labelling that has a label at a position."""
-    fixed = nodes.copy()
-    fixed[position] = -np.inf
-    fixed[position, label] = nodes[position, label]
-    best = _forward(fixed, edges)
-    labels = [int(np.argmax(best[-1]))]
-    for t in range(len(nodes) - 2, -1, -1):
-        labels.append(int(np.argmax(best[t] + edges[:, labels[-1]])))
-    return np.array(labels[::-1])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from maxmargin import inference
+from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.problem import exp_oracle, topk_oracle
 from maxmargin.runtime.dispatch import supports
 from maxmargin.sklearn_contract import check_is_fitted
@@ -28,6 +29,12 @@ class Unavailable:
 
     def __get__(self, instance: object, owner: type) -> NoReturn:
         raise AttributeError(f"{owner.__name__} has no {self.name}: {self.reason}.")
+
+
+def find_encoder(model: StructuredModel) -> Encoder:
+    """The encoder of a fitted model, which knows what its weights are."""
+    check_is_fitted(model)
+    return model._encoder
 
 
 def check_has(problem: Any, function: Callable[..., object], method: str) -> None:
@@ -73,8 +80,7 @@ def known_marginals(model: StructuredModel, X: object) -> tuple[Any, np.ndarray]
 
 def feature_names(self: StructuredModel) -> np.ndarray:
     """The names of the features, if they have any and are not hashed."""
-    check_is_fitted(self)
-    vocabulary = self._encoder.vocabulary
+    vocabulary = getattr(find_encoder(self), "vocabulary", None)
     if vocabulary is None or vocabulary.n_hashed is not None:
         raise AttributeError("feature_names_in_ is only there for features that were given by name, not hashed.")
     return np.array(vocabulary.names, object)
