@@ -22,8 +22,8 @@ def homes(package: str = "maxmargin") -> dict[str, str]:
 
 
 def names_in(room: str, listed_in: str = "maxmargin") -> list[str]:
-    """The public names that are defined in the modules of a room."""
-    return [name for name, home in homes(listed_in).items() if home.startswith(f"{room}.")]
+    """The public names that are defined in the modules of a room, sorted."""
+    return sorted(name for name, home in homes(listed_in).items() if home.startswith(f"{room}."))
 
 
 def find(name: str, room: str, listed_in: str = "maxmargin") -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -11,6 +10,7 @@ from maxmargin import inference
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.problem import exp_oracle, topk_oracle
 from maxmargin.runtime.dispatch import supports
+from maxmargin.runtime.reach import Generic
 from maxmargin.sklearn_contract import check_is_fitted
 from maxmargin.structures.graphs.elimination_plan import NONE, TreewidthError
 
@@ -37,7 +37,7 @@ def find_encoder(model: StructuredModel) -> Encoder:
     return model._encoder
 
 
-def check_has(problem: Any, function: Callable[..., object], method: str) -> None:
+def check_has(problem: Any, function: Generic, method: str) -> None:
     """Raise unless a problem implements what a method needs."""
     if supports(function, problem):
         return
