@@ -161,8 +161,9 @@ def test_unknown_loss():
 
 
 def test_odd_losses_are_refused():
-    with pytest.raises(ValueError, match="smoothing cannot be replaced"):
-        replace(Loss("l2"), smoothing=None)
+    with pytest.raises(ValueError, match="smoothing must be one of None, l2, entropy, not 'l3'"):
+        replace(Loss("l2"), smoothing="l3")
+    assert replace(Loss("l2"), smoothing=None) == Loss()
     with pytest.raises(ValueError, match="margin must be True or False, not None"):
         Loss(margin=None)
     assert replace(Loss("l2"), level=2).level == 2.0

@@ -18,7 +18,7 @@ from maxmargin.encode.inputs.edges import check_ends
 from maxmargin.encode.inputs.example_checks import check_array, check_truths
 from maxmargin.encode.inputs.label_graphs import edges_of, price_of, warn_of_price
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
-from maxmargin.losses import Loss
+from maxmargin.losses import BaseLoss
 from maxmargin.problem import true_outputs
 from maxmargin.structures.graphs.cliques import EdgeType
 from maxmargin.structures.graphs.graph_problem import make_graph_problem
@@ -61,7 +61,7 @@ class MultiLabelEncoder(RowEncoder):
         fit_intercept: bool,
         graph: Any,
         feature_names: np.ndarray | None,
-        loss: Loss,
+        loss: BaseLoss,
         cost: Any = None,
         class_weight: Any = None,
         label_weight: Any = None,

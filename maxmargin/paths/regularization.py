@@ -13,7 +13,7 @@ from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.training import as_seed, find_loss, prepare, read_held_out, solver_options
 from maxmargin.execution.runner import bind
-from maxmargin.losses import NAMED, Loss
+from maxmargin.losses import NAMED, BaseLoss
 from maxmargin.paths.solutions import Path
 from maxmargin.problem import n_examples
 from maxmargin.sklearn_contract import unfitted
@@ -167,7 +167,7 @@ class Subject(NamedTuple):
     sample_weight: np.ndarray | None
     lower: Any
     upper: Any
-    loss: Loss = NAMED["hinge"]
+    loss: BaseLoss = NAMED["hinge"]
     back: Callable[[np.ndarray], np.ndarray] = np.asarray  # from weights of solvers to those of the model
     model: StructuredModel | None = None
     encoder: Encoder | None = None

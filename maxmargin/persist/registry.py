@@ -21,9 +21,12 @@ Class = TypeVar("Class", bound=type)
 # Classes of other modules than those of public names, which are imported when a file names them.
 HOMES = {
     "FrequentCRF": "maxmargin.crfsuite.algorithms",
+    "ExpLoss": "maxmargin.losses",  # of earlier versions, as MaxLoss and TopKLoss are
     "FrequentSVM": "maxmargin.crfsuite.algorithms",
     "Layout": "maxmargin.text.sentence_files.documents",
+    "MaxLoss": "maxmargin.losses",
     "Pipeline": "maxmargin.persist.pipelines",
+    "TopKLoss": "maxmargin.losses",
     "WindowFeatures": "maxmargin.text.token_features.windows",
     "crfsuite.CRF": "maxmargin.crfsuite.crf",
 }

@@ -297,19 +297,19 @@ def _as_argument(value: Any, table: FunctionTable | None) -> Any:
     losses = [function for function in LOSS.generics if type(value) in function.implementations]
     if table is None or not losses:
         return Packed(value)
-    loss = table.loss
+    loss, nested = table.loss, tuple(map(type, value)) if isinstance(value, tuple) else ()
     if loss is None or loss.target is not value:
         loss = FunctionTable(value, LOSS, table.dtype, [int(value.margin)], table.options)
         for function in losses:
             _fill(loss, function)
-            _link(table, function.implementations[type(value)])
+            _link(table, function.implementations[type(value)], nested)
         table.loss = loss
     return loss
 
 
-def _link(table: FunctionTable, function: Function) -> None:
+def _link(table: FunctionTable, function: Function, classes: tuple[type, ...] = ()) -> None:
     """Compile or load the implementations of all generics that a function calls, and put their addresses there."""
-    for needed in _generics_of(function):
+    for needed in _generics_of(function, classes):
         if needed.interface is table.interface and not table.has(needed):
             _fill(table, needed)
 
@@ -335,5 +335,5 @@ _addresses: dict[object, int] = {}
 
 
 @functools.cache
-def _generics_of(function: Function) -> tuple[Generic, ...]:
-    return tuple(Reach(function).generics)
+def _generics_of(function: Function, classes: tuple[type, ...]) -> tuple[Generic, ...]:
+    return tuple(Reach(function, classes).generics)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from maxmargin import public_names
-from maxmargin.losses import Loss
+from maxmargin.losses import BaseLoss
 from maxmargin.solvers.frame.run import Result
 from maxmargin.solvers.frame.solve import Solver
 
@@ -35,7 +35,7 @@ def _in_words(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
-def find_solver(solver: Any, loss: Loss | None = None) -> Solver:
+def find_solver(solver: Any, loss: BaseLoss | None = None) -> Solver:
     """The solver of the given name, or `solver` itself if it is one; raises if it does not minimise the loss.
 
     Examples

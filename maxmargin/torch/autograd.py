@@ -21,7 +21,7 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 from maxmargin import inference
 from maxmargin.arrays.blocks import Blocks, new_blocks
 from maxmargin.execution.runner import Runner
-from maxmargin.losses import Loss
+from maxmargin.losses import BaseLoss
 from maxmargin.problem import IMPOSSIBLE, ORACLES, REACH, scores
 from maxmargin.runtime.dispatch import supports
 from maxmargin.structures.derived.selected import SelectedProblem
@@ -106,10 +106,11 @@ class Batch:
             f"The potentials of batch entry {i} are too large: they must be within {REACH:g}, or minus infinity."
         )
 
-    def attain(self, flat: np.ndarray, loss: Loss, is_relative: bool) -> tuple[np.ndarray, Blocks]:
+    def attain(self, flat: np.ndarray, loss: BaseLoss, is_relative: bool) -> tuple[np.ndarray, Blocks]:
         """The losses of all examples and the mean parts at which they are attained."""
         means, values = new_blocks(self.runner.part_sizes, self.dtype), np.zeros(self.runner.n)
-        for code in self.runner.run(loss_loops.attain_losses, flat, loss, is_relative, means, values):
+        attained = loss.attained_on(self.runner.problem)
+        for code in self.runner.run(loss_loops.attain_losses, flat, attained, is_relative, means, values):
             if code != loss_loops.FINE:
                 i, what = divmod(code, loss_loops.PROBLEMS)
                 raise self._complaint(i, what, flat)
@@ -120,7 +121,7 @@ class Attained(Function):
     """The losses of all examples, from flat potentials."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, flat: Tensor, batch: Batch, loss: Loss, is_relative: bool) -> Tensor:
+    def forward(ctx: FunctionCtx, flat: Tensor, batch: Batch, loss: BaseLoss, is_relative: bool) -> Tensor:
         values, means = batch.attain(batch.array(flat), loss, is_relative)
         ctx.save_for_backward(flat)
         ctx.known = batch, loss, means
@@ -135,7 +136,7 @@ class Spread(Function):
     """The sum of the mean parts of all examples, times a number each, where their potentials lie."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, flat: Tensor, scale: Tensor, batch: Batch, loss: Loss, means: Blocks) -> Tensor:
+    def forward(ctx: FunctionCtx, flat: Tensor, scale: Tensor, batch: Batch, loss: BaseLoss, means: Blocks) -> Tensor:
         ctx.save_for_backward(flat, scale)
         ctx.known = batch, loss, means
         return torch.as_tensor(batch.runner.accumulate(loss_loops.spread_means, means, _float64(scale))).to(flat)
@@ -157,7 +158,7 @@ class Bent(Function):
         scale: Tensor,
         gradient: Tensor,
         batch: Batch,
-        loss: Loss,
+        loss: BaseLoss,
         means: Blocks,
         is_wanted: bool,
     ) -> tuple[Tensor, Tensor]:
@@ -168,8 +169,9 @@ class Bent(Function):
         if not is_wanted or not loss.is_smooth:  # piecewise linear: zero wherever it is defined
             return torch.zeros_like(flat), for_scale
         fine = batch.in_double()
-        args = fine.array(flat), np.ascontiguousarray(direction, fine.dtype), _float64(scale), loss
-        step = STEPS[fine.dtype] * (1.0 if loss.smoothing == "l2" else loss.level)
+        attained, along = loss.attained_on(fine.runner.problem), np.ascontiguousarray(direction, fine.dtype)
+        args = fine.array(flat), along, _float64(scale), attained
+        step = STEPS[fine.dtype] * (loss.entropy_level or 1.0)
         found = fine.runner.accumulate(loss_loops.mean_derivatives, *args, fine.runner.part_sizes, step)
         return torch.as_tensor(found).to(flat), for_scale
 

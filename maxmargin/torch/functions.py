@@ -8,7 +8,7 @@ from torch import Tensor
 
 from maxmargin import inference
 from maxmargin.checks import check_choice, check_count
-from maxmargin.losses import Loss, SquaredLoss, attained_on, find_loss
+from maxmargin.losses import BaseLoss, Loss, SquaredLoss, find_loss
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.torch.autograd import Attained, Batch, Scored, Spread
 from maxmargin.torch.potentials import Costs, Numbers, Parts, Potentials, Some, check_potentials
@@ -21,7 +21,7 @@ REDUCTIONS = ("mean", "sum", "none")
 def _attained(
     potentials: Potentials,
     y: Numbers | None,
-    loss: Loss,
+    loss: BaseLoss,
     cost: Costs | None,
     n_jobs: int | None,
     is_relative: bool = True,
@@ -32,13 +32,13 @@ def _attained(
     batch = Batch(potentials, y, cost, loss.n_best, n_jobs)
     others = "hinge_loss and smooth_hinge_loss" if loss.oracle == "exp" else "hinge_loss"
     batch.need(loss.oracle, f"{loss.oracle} oracle: {others} can do without.")
-    return Attained.apply(batch.flat, batch, attained_on(loss, batch.runner.problem), is_relative)
+    return Attained.apply(batch.flat, batch, loss, is_relative)
 
 
 def structured_loss(
     potentials: Potentials,
     y: Numbers | None = None,
-    loss: Loss | str = "hinge",
+    loss: BaseLoss | str = "hinge",
     *,
     cost: Costs | None = None,
     reduction: str = "mean",

@@ -17,7 +17,7 @@ from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import check_count
 from maxmargin.encode.chain_encoder import append_biases
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features
-from maxmargin.losses import Loss, find_loss
+from maxmargin.losses import BaseLoss, find_loss
 from maxmargin.problem import AnyProblem
 from maxmargin.solvers import Result, Solver, find_solver
 from maxmargin.solvers.objective.evaluation import Certificate, Objective
@@ -55,7 +55,12 @@ class Head(nn.Module):
         return None
 
     def certificate(
-        self, y: Numbers, *inputs: Numbers | None, C: float = 1.0, loss: Loss | str = "hinge", cost: Costs | None = None
+        self,
+        y: Numbers,
+        *inputs: Numbers | None,
+        C: float = 1.0,
+        loss: BaseLoss | str = "hinge",
+        cost: Costs | None = None,
     ) -> Certificate:
         """The objective of the library at the weights of this layer, and a lower bound of its optimum.
 
@@ -81,7 +86,7 @@ class Head(nn.Module):
         y: Numbers,
         *inputs: Numbers | None,
         C: float = 1.0,
-        loss: Loss | str = "hinge",
+        loss: BaseLoss | str = "hinge",
         solver: Solver | str | None = None,
         cost: Costs | None = None,
         **options: Any,

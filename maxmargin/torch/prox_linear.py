@@ -23,7 +23,7 @@ import torch
 from torch import nn
 
 from maxmargin.checks import check_choice, check_count, check_positive
-from maxmargin.losses import Loss, find_loss
+from maxmargin.losses import BaseLoss, find_loss
 from maxmargin.solvers import Result, Solver, find_solver
 from maxmargin.solvers.stochastic.casimir import Casimir
 from maxmargin.solvers.stochastic.svrg import SmoothingSolver
@@ -124,7 +124,7 @@ class ProxLinear:
         y: Sequence[Any],
         C: float = 1.0,
         *,
-        loss: Loss | str = "hinge",
+        loss: BaseLoss | str = "hinge",
         cost: Costs | None = None,
         is_rowwise: bool = False,
         random_state: int | np.random.Generator | None = None,
@@ -183,7 +183,7 @@ class _Models:
             prox.smoothness or own[1],
         )
         # Offsets come with the costs; where the loss has none, a problem without costs makes it.
-        self.loss = replace(run.loss, margin=True) if run.loss.is_smooth else run.loss
+        self.loss = run.loss.with_margin(True) if run.loss.is_smooth else run.loss
         if not run.loss.margin and run.loss.is_smooth:
             run.scores.problem = without_costs(run.scores.problem)
         self.linearized_at: np.ndarray | None = None
@@ -261,7 +261,7 @@ class StochasticSubgradient:
         y: Sequence[Any],
         C: float = 1.0,
         *,
-        loss: Loss | str = "hinge",
+        loss: BaseLoss | str = "hinge",
         cost: Costs | None = None,
         random_state: int | np.random.Generator | None = None,
         verbose: int = 0,
@@ -306,7 +306,7 @@ class _Training:
 
     scores: ScoreMap
     C: float
-    loss: Loss
+    loss: BaseLoss
     trace: Trace = field(default_factory=Trace)
     calls: int = 0
 

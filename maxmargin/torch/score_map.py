@@ -18,7 +18,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.inference import scores_of
-from maxmargin.losses import Loss
+from maxmargin.losses import BaseLoss
 from maxmargin.problem import part_sizes
 from maxmargin.structures.derived.linearized import linearized
 from maxmargin.structures.derived.selected import NOTHING
@@ -93,7 +93,7 @@ class ScoreMap:
             rows = [_parts(self._example(i), places) for i, places in enumerate(self.places)]
         return torch.cat(rows).cpu().numpy().astype(self.dtype)
 
-    def loss(self, loss: Loss) -> float:
+    def loss(self, loss: BaseLoss) -> float:
         """The mean loss at the parameters of the network."""
         potentials = torch.as_tensor(self.potentials().astype(np.float64))
         return float(structured_loss(Parts(self.problem, potentials), loss=loss, n_jobs=1))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import maxmargin
+from maxmargin import SVRG, Casimir, Loss, RelaxedLoss
 
 FOLDER = Path(__file__).parent / "earlier"
 NAMES = sorted(path.name for path in FOLDER.glob("*.model"))
@@ -32,3 +33,19 @@ def test_sequences_are_read_as_before(interpreted_loops):
 def test_taggers_tag_as_before(interpreted_loops):
     tagger = maxmargin.load(FOLDER / "tagger.model")
     assert tagger.predict([["Bob", "lives", "in", "Rome"]]) == [["B-PER", "O", "O", "B-LOC"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("hinge_loss", {"loss": Loss()}),
+        ("smooth_loss", {"loss": Loss("l2", level=0.1, max_k=7), "solver": SVRG(level=0.5)}),
+        ("entropy_loss", {"loss": Loss("entropy", level=0.3), "solver": Casimir(level=0.5, kappa=1.0)}),
+        ("relaxed_loss", {"loss": RelaxedLoss(level=0.5, entropy="oriented_trees")}),
+    ],
+)
+def test_levels_of_losses_and_solvers_are_those_they_had(name, options, tmp_path):
+    model = maxmargin.load(FOLDER / f"{name}.model")
+    assert {option: getattr(model, option) for option in options} == options
+    model.save(tmp_path / "again.model")
+    assert {option: getattr(maxmargin.load(tmp_path / "again.model"), option) for option in options} == options

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.features import DenseFeatures, Gram
+from maxmargin.losses import Loss
 from maxmargin.runtime import interpreted
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
 from maxmargin.solvers.automatic.auto import EXPENSIVE, USUAL, work_of
 from maxmargin.solvers.block_coordinate import sum_tree
-from maxmargin.solvers.objective.active_sets import StoredLoss
+from maxmargin.solvers.objective.active_sets import OfStored
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.structures.graphs.elimination import with_elimination
 from maxmargin.structures.graphs.graph_problem import make_graph_problem
@@ -456,7 +457,9 @@ def test_known_gaps_are_no_less_than_stored_outputs_promise():
     problem = toy_chains(n=20, n_labels=4, max_length=5)
     solver = BCFW(steps="pairwise", sampling="gap", cache=10, exact_gaps=False)
     result = solver.solve(problem, 10.0, tol=1e-9, max_passes=6, random_state=0)
-    promised = Objective(problem, 10.0).evaluate(result.w, loss=StoredLoss(True, result.dual.sets), point=result.dual)
+    promised = Objective(problem, 10.0).evaluate(
+        result.w, loss=OfStored(True, Loss(), result.dual.sets), point=result.dual
+    )
     assert (result.dual.gaps >= promised.gaps - 1e-6).all()
     assert result.dual.gaps.sum() > 0
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from maxmargin.checks import check_choice
-from maxmargin.losses import NAMED, Loss, RelaxedLoss, find_loss
+from maxmargin.losses import NAMED, BaseLoss, RelaxedLoss, find_loss
 from maxmargin.problem import exp_oracle
 from maxmargin.runtime import supports
 from maxmargin.solvers import Solver, all_solvers, find_solver
@@ -18,15 +18,15 @@ from maxmargin.solvers import Solver, all_solvers, find_solver
 class Trainer:
     """That of structural SVMs, which have an argument `loss`; all methods read the arguments of a model."""
 
-    def find_loss(self, model: Any) -> Loss:
+    def find_loss(self, model: Any) -> BaseLoss:
         """The loss that it asks for."""
         return find_loss(model.loss)
 
-    def find_solver(self, model: Any, loss: Loss) -> Solver:
+    def find_solver(self, model: Any, loss: BaseLoss) -> Solver:
         """The solver that minimises a loss."""
         return find_solver(model.solver, loss)
 
-    def choose(self, model: Any, problem: object) -> tuple[Solver, Loss]:
+    def choose(self, model: Any, problem: object) -> tuple[Solver, BaseLoss]:
         """The solver for a problem, and the loss that it minimises."""
         loss = self.find_loss(model)
         return self.find_solver(model, loss), loss
@@ -44,7 +44,7 @@ class Trainer:
 class LikelihoodTrainer(Trainer):
     """That of conditional random fields; with a cost, those of softmax-margin."""
 
-    def find_loss(self, model: Any) -> Loss:
+    def find_loss(self, model: Any) -> BaseLoss:
         return with_margin(find_loss("log"), model)
 
     def check_data(self, model: Any, data: Mapping[str, object]) -> None:
@@ -55,19 +55,19 @@ class LikelihoodTrainer(Trainer):
 class RelaxableTrainer(Trainer):
     """That of structural SVMs on graphs: exact where treewidths allow, relaxed to the local polytope if asked."""
 
-    relaxed: Loss = RelaxedLoss()  # noqa: RUF009  (frozen)
+    relaxed: BaseLoss = RelaxedLoss()  # noqa: RUF009  (frozen)
     names: tuple[str, ...] = (*NAMED, "relaxed")
     default: str = "hinge"  # what "auto" stands for where it can be had
 
-    def find_loss(self, model: Any) -> Loss:
-        if isinstance(model.loss, Loss):
+    def find_loss(self, model: Any) -> BaseLoss:
+        if isinstance(model.loss, BaseLoss):
             return model.loss
         check_choice("loss", model.loss, self.names)
         if model.loss == "relaxed" or (model.loss == "auto" and self._is_of_relaxed(model.solver)):
             return self.relaxed
         return find_loss(self.default if model.loss == "auto" else model.loss)
 
-    def find_solver(self, model: Any, loss: Loss) -> Solver:
+    def find_solver(self, model: Any, loss: BaseLoss) -> Solver:
         is_relaxed = loss.name == "relaxed"
         if self._is_of_relaxed(model.solver) and not is_relaxed:
             raise ValueError(f'{model.solver} minimises relaxed losses: set loss="relaxed".')
@@ -83,17 +83,17 @@ class RelaxableTrainer(Trainer):
 class RelaxableLikelihoodTrainer(RelaxableTrainer):
     """That of conditional random fields on graphs: relaxed, too, where treewidths do not allow sums."""
 
-    relaxed: Loss = RelaxedLoss(margin=False)  # noqa: RUF009  (frozen)
+    relaxed: BaseLoss = RelaxedLoss(margin=False)  # noqa: RUF009  (frozen)
     names: tuple[str, ...] = ("auto", "log", "relaxed")
     default: str = "log"
 
-    def find_loss(self, model: Any) -> Loss:
+    def find_loss(self, model: Any) -> BaseLoss:
         return with_margin(super().find_loss(model), model)
 
     def check_data(self, model: Any, data: Mapping[str, object]) -> None:
         check_weights(model, data)
 
-    def choose(self, model: Any, problem: object) -> tuple[Solver, Loss]:
+    def choose(self, model: Any, problem: object) -> tuple[Solver, BaseLoss]:
         if model.loss != "auto" or supports(exp_oracle, problem):
             return super().choose(model, problem)
         warnings.warn(
@@ -107,9 +107,9 @@ class RelaxableLikelihoodTrainer(RelaxableTrainer):
         return self.find_solver(model, relaxed), relaxed
 
 
-def with_margin(loss: Loss, model: Any) -> Loss:
+def with_margin(loss: BaseLoss, model: Any) -> BaseLoss:
     """A loss that has the costs of a model in it, if it has any."""
-    return loss if getattr(model, "cost", None) is None else replace(loss, margin=True)
+    return loss if getattr(model, "cost", None) is None else loss.with_margin(True)
 
 
 def check_weights(model: Any, data: Mapping[str, object]) -> None:

@@ -13,7 +13,7 @@ from maxmargin.checks import shown
 from maxmargin.encode.inputs.base_encoder import Encoder, same
 from maxmargin.estimators.foundation.arrangement import Arrangement
 from maxmargin.garbage import give_back
-from maxmargin.losses import Loss
+from maxmargin.losses import BaseLoss
 from maxmargin.metrics.scoring import find_metric
 from maxmargin.problem import n_examples, part_sizes
 from maxmargin.solvers.frame.held_out import HeldOut
@@ -40,7 +40,7 @@ class Task(NamedTuple):
     dual_shape: tuple[Any, ...]  # what a dual point depends on besides the encoder
 
 
-def find_loss(model: StructuredModel) -> Loss:
+def find_loss(model: StructuredModel) -> BaseLoss:
     """What a model minimises."""
     return model._trainer.find_loss(model)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.features.layout import layout_of
-from maxmargin.losses import Loss, SquaredLoss, find_loss
+from maxmargin.losses import BaseLoss, find_loss
 from maxmargin.problem import block_oracle, oracle_work
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.automatic.smooth_auto import SmoothAuto
@@ -42,28 +42,28 @@ class Auto(Solver):
     begins again with a few passes of Frank-Wolfe steps and averages them, which labels better than as many pairwise
     steps or the last weights do (`python -m benchmarks.inexact`).
 
-    The squared hinge loss is left to `OneSlack`. Smooth losses are left to `LBFGS` and, where there is much to do
-    and the loss is smoothed by entropy, as that of conditional random fields is, to `ExponentiatedGradient` first,
-    for as long as it is the faster of the two; on kernels to the latter alone.
+    The squared hinge loss, and others of your own, are left to `OneSlack`. Smooth losses are left to `LBFGS` and, where
+    there is much to do and the loss is smoothed by entropy, as that of conditional random fields is, to
+    `ExponentiatedGradient` first, for as long as it is the faster of the two; on kernels to the latter alone.
     """
 
     takes_smooth: ClassVar[bool] = True
-    takes_squared: ClassVar[bool] = True
+    takes_any: ClassVar[bool] = True
     needs_margin: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
     takes_kernels: ClassVar[bool] = True
 
-    def needs_norms(self, loss: Loss) -> bool:
+    def needs_norms(self, loss: BaseLoss) -> bool:
         return not loss.is_smooth
 
     def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
         loss = find_loss(options.get("loss") or self.default_loss)
-        if isinstance(loss, SquaredLoss):
-            return OneSlack().solve(problem, C, sample_weight, **options)
         if loss.is_smooth:
             solver = SmoothAuto() if layout_of(problem).is_explicit else ExponentiatedGradient()
             return solver.solve(problem, C, sample_weight, **options)
+        if not loss.is_maximum:
+            return OneSlack().solve(problem, C, sample_weight, **options)
         return super().solve(problem, C, sample_weight, **options)
 
     def iterate(self, run: Run) -> Iterator[Certificate]:

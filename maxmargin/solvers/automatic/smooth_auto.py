@@ -85,7 +85,7 @@ class SmoothAuto(LBFGS):
 
 def suits_single_steps(objective: Objective) -> bool:
     """Whether exponentiated gradient is to begin: where it can, and where there is enough to do."""
-    has_steps = objective.loss.smoothing == "entropy" and supports(prepared, objective.problem)
+    has_steps = bool(objective.loss.entropy_level) and supports(prepared, objective.problem)
     is_plain = objective.regularization > 0 and not objective.l1 and not objective.bounds.which.size
     return has_steps and is_plain and ENOUGH_PARTS <= objective.runner.part_sizes.sum() <= MOST_PARTS
 

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_count
-from maxmargin.losses import Loss
+from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.batch.curvature import Curvature
 from maxmargin.solvers.frame.run import Run, State
@@ -65,7 +65,7 @@ class LBFGS(Solver):
         if self.memory is not None:
             check_count("memory", self.memory)
 
-    def needs_norms(self, loss: Loss) -> bool:
+    def needs_norms(self, loss: BaseLoss) -> bool:
         return False
 
     def iterate(self, run: Run) -> Iterator[Certificate]:

@@ -19,11 +19,10 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_count, check_flag
-from maxmargin.losses import SquaredLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.active_sets import StoredLoss, enlarged, sets_of, store_outputs
+from maxmargin.solvers.objective.active_sets import OfStored, enlarged, sets_of, store_outputs
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.bundle import Bundle
 from maxmargin.solvers.objective.evaluation import Certificate, Evaluation, Objective
@@ -54,7 +53,7 @@ class OneSlack(Solver):
     cache: int = 10
     damped: bool = True
 
-    takes_squared: ClassVar[bool] = True
+    takes_any: ClassVar[bool] = True
     takes_kernels: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
 
@@ -70,7 +69,7 @@ class OneSlack(Solver):
             if found is None:
                 w = project(state.best + state.share * (state.minimiser - state.best), objective.bounds)
                 state.found = found = run.evaluate(w, outputs=state.cache.outputs)
-                run.count(calls=0, misses=objective.n if self.cache else 0)
+                run.count(calls=0, misses=objective.n if state.cache.limit else 0)
                 run.n_steps += objective.n
                 state.cache.store()
                 if found.value < state.primal:
@@ -80,7 +79,7 @@ class OneSlack(Solver):
                     state.share = max(state.share / 2, LEAST_SHARE)
                 yield Certificate(w.astype(run.w.dtype), found.value, state.dual)
             state.found = None
-            state.cuts.add(found.cost + isinstance(objective.loss, SquaredLoss) * found.entropy, found.gradient)
+            state.cuts.add(found.cost + (0.0 if objective.loss.is_maximum else found.entropy), found.gradient)
             gap = state.reached - state.dual
             state.cuts.solve(QP_SHARE * max(gap, run.target(state.primal)))
             state.minimiser, before, state.dual = state.cuts.w, state.dual, max(state.dual, state.cuts.value)
@@ -104,7 +103,7 @@ class OneSlack(Solver):
     def _from_cache(self, run: Run, state: State) -> Evaluation | None:
         """The cut of cached outputs at the minimiser, if it may close enough of a gap that is still too large."""
         is_open = state.reached - state.dual > run.target(state.primal)
-        if not (self.cache and np.isfinite(state.primal) and state.is_rising and is_open) or run.must_stop:
+        if not (state.cache.limit and np.isfinite(state.primal) and state.is_rising and is_open) or run.must_stop:
             return None
         found = state.cache.evaluate(state.minimiser)
         if not found.value - state.dual > CACHE_FRACTION * (state.reached - state.dual):  # nor where it is NaN
@@ -118,8 +117,9 @@ class Cache:
     """The latest outputs of the oracle, up to a number per example."""
 
     def __init__(self, objective: Objective, limit: int) -> None:
-        self.objective, self.limit = objective, limit
-        self.outputs = objective.new_outputs() if limit else None
+        self.objective = objective
+        self.limit = 0 if objective.loss.at_output() is None else limit
+        self.outputs = objective.new_outputs() if self.limit else None
         self.sets = sets_of(objective.problem.truth)
 
     def store(self) -> None:
@@ -133,4 +133,4 @@ class Cache:
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """The objective with the best stored outputs in place of the oracle's: a lower bound, with its cut."""
         loss = self.objective.loss
-        return self.objective.evaluate(w, loss=StoredLoss(loss.margin, self.sets, isinstance(loss, SquaredLoss)))
+        return self.objective.evaluate(w, loss=OfStored(loss.margin, loss.at_output(), self.sets))

@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
-from maxmargin.losses import Loss
+from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.block_coordinate import sum_tree
 from maxmargin.solvers.block_coordinate.block_steps import AWAY, BEST, EXACT, FW, PAIRWISE, StepRule, block_steps
 from maxmargin.solvers.block_coordinate.exact_steps import exact_steps
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.active_sets import Carried, DualPoint, StoredLoss, enlarged, no_sets, rescale, sets_of
+from maxmargin.solvers.objective.active_sets import Carried, DualPoint, OfStored, enlarged, no_sets, rescale, sets_of
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.evaluation import Certificate
 
@@ -90,7 +90,7 @@ class BCFW(Solver):
         if self.averaging and not self.exact_gaps:
             raise ValueError("averaging needs exact_gaps: the gaps of the last iterate say nothing of the average.")
 
-    def oracles(self, loss: Loss) -> set[str]:
+    def oracles(self, loss: BaseLoss) -> set[str]:
         return super().oracles(loss) | ({"block"} if self.steps == "exact" else set())
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
@@ -229,9 +229,8 @@ class BlockState:
         """As `certify`, by the last known block gaps, or what stored outputs promise if that is more."""
         dual, rounding = self.rebuild(), self.run.rounding
         if self.sets.sizes.size:
-            promised = self.run.objective.evaluate(
-                self.run.w, loss=StoredLoss(True, self.sets), point=self.run.dual, with_gradient=False
-            )
+            stored = OfStored(True, self.run.objective.loss, self.sets)
+            promised = self.run.objective.evaluate(self.run.w, loss=stored, point=self.run.dual, with_gradient=False)
             rounding = promised.rounding
             self.gaps[:] = np.maximum(self.gaps, promised.gaps)
             sum_tree.sum_up(self.tree)

@@ -44,7 +44,7 @@ import numpy as np
 
 from maxmargin.arrays.blocks import Blocks, new_blocks
 from maxmargin.arrays.vectors import clear, inner
-from maxmargin.losses import Loss
+from maxmargin.losses import BaseLoss, Loss
 from maxmargin.problem import augment, n_examples, score_output, scores, true_output
 from maxmargin.runtime.dispatch import Bound, loop
 from maxmargin.solvers.frame.solve import Solver
@@ -243,7 +243,7 @@ class GridFollower:
     lower: Any
     upper: Any
     solver: Solver
-    loss: Loss
+    loss: BaseLoss
     options: Mapping[str, Any]
     time_limit: float | None = None
     n_jobs: int | None = None

@@ -40,7 +40,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from maxmargin.losses import LEAST_LEVEL, Loss
+from maxmargin.losses import LEAST_LEVEL, BaseLoss, Loss
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import REACH, squared_diameters
 from maxmargin.runtime.dispatch import supports
@@ -83,10 +83,10 @@ class ExcessiveGap(Solver):
         if not isinstance(self.adaptive, (bool, np.bool_)):
             raise ValueError(f"adaptive must be True or False, not {self.adaptive!r}.")
 
-    def oracles(self, loss: Loss) -> set[str]:
+    def oracles(self, loss: BaseLoss) -> set[str]:
         return {"max", "exp"}
 
-    def needs_norms(self, loss: Loss) -> bool:
+    def needs_norms(self, loss: BaseLoss) -> bool:
         return False
 
     def iterate(self, run: Run) -> Iterator[Certificate]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from maxmargin.arrays.blocks import new_blocks
 from maxmargin.checks import check_choice, check_count, check_share
-from maxmargin.losses import Loss
+from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.solvers.block_coordinate import sum_tree
@@ -87,13 +87,13 @@ class ExponentiatedGradient(Solver):
         check_share("uniform_share", self.uniform_share)
         check_count("gap_every", self.gap_every)
 
-    def takes(self, loss: Loss) -> bool:
-        return super().takes(loss) and loss.smoothing != "l2"
+    def takes(self, loss: BaseLoss) -> bool:
+        return super().takes(loss) and loss.entropy_level is not None
 
-    def oracles(self, loss: Loss) -> set[str]:
+    def oracles(self, loss: BaseLoss) -> set[str]:
         return {"exp", loss.oracle}
 
-    def needs_norms(self, loss: Loss) -> bool:
+    def needs_norms(self, loss: BaseLoss) -> bool:
         return not self.batch
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
@@ -111,9 +111,9 @@ class ExponentiatedGradient(Solver):
             yield state.certifier.certify(*state.steps.rebuild())
 
 
-def temperature_of(loss: Loss) -> float:
+def temperature_of(loss: BaseLoss) -> float:
     """That of the entropy in the dual."""
-    return loss.level if loss.is_smooth else 0.0
+    return loss.entropy_level or 0.0
 
 
 @register_state
@@ -205,7 +205,7 @@ class BlockState:
         With a strong pull, probabilities of other outputs are proportional to exp(-pull), as are both the first term
         and the root of the second: from one pull they tell which is about the best.
         """
-        self.objective.runner.run(place, self.point, self.objective.loss, self.w, scale, pull)
+        self.objective.runner.run(place, self.point, self.objective.attained, self.w, scale, pull)
         v, dual, _ = self.rebuild()
         norm = 0.5 * self.objective.regularization * self.objective.layout.squared_length(v)
         return dual + norm, norm
@@ -221,7 +221,7 @@ class BlockState:
         for lo, hi in run.slices(n):
             calls = exponentiated_steps(
                 objective.problem,
-                objective.loss,
+                objective.attained,
                 self.t,
                 self.w,
                 self.point,

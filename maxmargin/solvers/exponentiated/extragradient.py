@@ -30,7 +30,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_count
-from maxmargin.losses import Loss
+from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.exponentiated.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
 from maxmargin.solvers.frame.run import Run, State
@@ -66,10 +66,10 @@ class Extragradient(Solver):
     def __post_init__(self) -> None:
         check_count("gap_every", self.gap_every)
 
-    def oracles(self, loss: Loss) -> set[str]:
+    def oracles(self, loss: BaseLoss) -> set[str]:
         return {"max", "exp"}
 
-    def needs_norms(self, loss: Loss) -> bool:
+    def needs_norms(self, loss: BaseLoss) -> bool:
         return False
 
     def iterate(self, run: Run) -> Iterator[Certificate]:

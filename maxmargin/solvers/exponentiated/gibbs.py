@@ -45,12 +45,11 @@ def attain_gibbs(run: Run, W: np.ndarray, c: float) -> Gibbs:
 
 def first_temperature(run: Run, certificate: Certificate) -> float:
     """That of the loss or, for the hinge loss, one to go on at from weights whose certificate is given."""
-    loss = run.objective.loss
-    return loss.level if loss.is_smooth else max(WARM_SHARE * certificate.primal, LEAST_LEVEL)
+    return run.objective.loss.entropy_level or max(WARM_SHARE * certificate.primal, LEAST_LEVEL)
 
 
 def first_gibbs(run: Run, certificate: Certificate) -> Gibbs:
     """The point to begin with: for hinge losses without a start, the uniform distributions."""
-    is_uniform = run.start is None and not run.objective.loss.is_smooth
+    is_uniform = run.start is None and run.objective.loss.is_maximum
     c = 1 / (HIGHEST if is_uniform else first_temperature(run, certificate))
     return attain_gibbs(run, c * certificate.w.astype(float), c)

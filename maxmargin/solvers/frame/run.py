@@ -12,7 +12,6 @@ import numpy as np
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import as_numbers
 from maxmargin.execution.clock import BrokenOff, Clock
-from maxmargin.losses import RelaxedLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, copied, no_means, no_sets, sets_of
@@ -289,7 +288,7 @@ class Run:
     def is_rough(self) -> bool:
         """Whether objectives may have other sums than those in float64."""
         objective = self.objective
-        is_known = objective.l1 or self.is_estimated or isinstance(objective.loss, RelaxedLoss)
+        is_known = objective.l1 or self.is_estimated or not objective.loss.oracle
         return objective.runner.dtype == np.float32 and not is_known
 
     def is_rounding(self, certificate: Certificate) -> bool:

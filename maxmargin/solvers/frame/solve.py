@@ -13,7 +13,7 @@ import numpy as np
 from maxmargin.checks import check_positive, shown
 from maxmargin.execution.clock import BrokenOff
 from maxmargin.execution.threads import one_blas_thread
-from maxmargin.losses import NAMED, Loss, RelaxedLoss, SquaredLoss, find_loss
+from maxmargin.losses import NAMED, BaseLoss, RelaxedLoss, find_loss
 from maxmargin.persist.registry import register, renaming
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.cache import COMPILING, before_compiling
@@ -36,7 +36,7 @@ class Solver:
 
     needs_smooth: ClassVar[bool] = False  # losses with a gradient everywhere
     takes_smooth: ClassVar[bool] = False
-    takes_squared: ClassVar[bool] = False  # whether it minimises squared losses, whose dual points are no mixtures
+    takes_any: ClassVar[bool] = False  # losses neither smooth nor a maximum: it asks only where they are attained
     needs_margin: ClassVar[bool] = False  # losses with costs
     needs_regularization: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = True
@@ -52,7 +52,7 @@ class Solver:
         register(cls, make=renaming(cls, cls.renamed))  # saved by its fields
 
     @property
-    def default_loss(self) -> Loss:
+    def default_loss(self) -> BaseLoss:
         """The loss it minimises unless told otherwise."""
         return NAMED["log" if self.needs_smooth else "hinge"]
 
@@ -61,18 +61,18 @@ class Solver:
         """Its name in messages."""
         return type(self).__name__
 
-    def takes(self, loss: Loss) -> bool:
+    def takes(self, loss: BaseLoss) -> bool:
         """Whether it can minimise a loss."""
         is_smooth_enough = self.takes_smooth if loss.is_smooth else not self.needs_smooth
         has_margin_enough = loss.margin or loss.is_smooth or not self.needs_margin
-        is_plain = not isinstance(loss, RelaxedLoss) and (self.takes_squared or not isinstance(loss, SquaredLoss))
-        return is_smooth_enough and has_margin_enough and is_plain
+        is_known = loss.is_smooth or loss.is_maximum or self.takes_any
+        return bool(loss.oracle) and is_smooth_enough and has_margin_enough and is_known
 
-    def oracles(self, loss: Loss) -> set[str]:
+    def oracles(self, loss: BaseLoss) -> set[str]:
         """The names of the oracles that it needs to minimise a loss."""
         return {loss.oracle}
 
-    def needs_norms(self, loss: Loss) -> bool:
+    def needs_norms(self, loss: BaseLoss) -> bool:
         """Whether it asks for the norms of directions, which problems can be made to tell faster."""
         return True
 
@@ -180,13 +180,13 @@ class Solver:
                 run.verdict = Status.STALLED
                 return
 
-    def _check_loss(self, loss: Loss) -> None:
+    def _check_loss(self, loss: BaseLoss) -> None:
         if not self.takes(loss):
             known = [known.name for known in (*NAMED.values(), RelaxedLoss()) if self.takes(known)]
             kind = loss.name if loss.margin or loss.is_smooth else f"{loss.name} (without margin)"
             raise ValueError(f"{self.known_as} minimises the {' or '.join(known)} loss, not the {kind} loss.")
 
-    def _check_oracles(self, problem: Any, loss: Loss) -> None:
+    def _check_oracles(self, problem: Any, loss: BaseLoss) -> None:
         missing = sorted(name for name in self.oracles(loss) if not supports(ORACLES[name], problem))
         if missing:
             has = sorted(name for name, oracle in ORACLES.items() if supports(oracle, problem))

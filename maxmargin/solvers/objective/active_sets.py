@@ -14,10 +14,10 @@ import numpy as np
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.arrays.vectors import clear, copy_into, is_same, scale
 from maxmargin.arrays.views import matrix
-from maxmargin.losses import attain, square
+from maxmargin.losses.base_loss import attain_at, attains
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import add_output, n_examples, score_output, true_output
-from maxmargin.runtime.dispatch import Bound, helper, implements, loop
+from maxmargin.runtime.dispatch import Bound, helper, loop
 
 FIRST_CAPACITY = 2
 
@@ -225,25 +225,19 @@ def best_stored(problem, i, theta, sets):
     return best, top, mean
 
 
-class StoredLoss(NamedTuple):
-    """The hinge loss over stored outputs alone, or half of its square, for `Objective.evaluate`."""
+@attains
+class OfStored(NamedTuple):
+    """A loss that is attained at the best of stored outputs, for `Objective.evaluate`."""
 
     margin: bool
+    loss: Any
     sets: ActiveSets
-    is_squared: bool = False
 
-
-@implements(attain, StoredLoss)
-def attain_stored(loss, problem, i, theta, means, scratch):
-    """Take the best stored output."""
-    sets = loss.sets
-    best, top, _ = best_stored(problem, i, theta, sets)
-    y = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[best]
-    if loss.is_squared:
-        return square(problem, i, theta, y, top, top, means)
-    clear(means)
-    add_output(problem, i, y, 1.0, means)
-    return top, top, top, 0.0
+    def attain(self, problem, i, theta, means, scratch):
+        sets = self.sets
+        best, score, _ = best_stored(problem, i, theta, sets)
+        y = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[best]
+        return attain_at(self.loss, problem, i, theta, y, score, score, means)
 
 
 @loop

@@ -34,7 +34,8 @@ from maxmargin.arrays.blocks import Blocks, new_blocks
 from maxmargin.checks import as_sample_weight, check_positive, check_share
 from maxmargin.execution.runner import Runner
 from maxmargin.features.layout import layout_of, with_complete_steps
-from maxmargin.losses import NAMED, BoundedLoss, ExpLoss, Loss, SquaredLoss, TopKLoss, attained_on
+from maxmargin.losses import NAMED, BaseLoss
+from maxmargin.losses.base_loss import OfBound
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import new_weights, prepared
 from maxmargin.solvers.objective.active_sets import ActiveSets, DualPoint, fill_means, no_sets
@@ -55,7 +56,6 @@ from maxmargin.solvers.objective.loss_pass import (
     loss_pass,
 )
 
-MIXED = TopKLoss, SquaredLoss  # losses that are attained at other mean parts than those of an output, or marginals
 LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
 
 
@@ -108,7 +108,7 @@ class Objective:
         n_jobs: int | None = None,
         lower: Any = None,
         upper: Any = None,
-        loss: Loss = NAMED["hinge"],
+        loss: BaseLoss = NAMED["hinge"],
         l1_ratio: float = 0.0,
     ) -> None:
         check_positive("C", C, allow_infinite=True)
@@ -116,7 +116,7 @@ class Objective:
         C, l1_ratio = float(C), float(l1_ratio)
         if not (LEAST_C <= C <= LARGEST_C or np.inf == C):
             raise ValueError(f"C must be between {LEAST_C:g} and {LARGEST_C:g}, or infinite, not {C:g}.")
-        self.loss = attained_on(loss, problem)
+        self.loss, self.attained = loss, loss.attained_on(problem)  # what it is, and as loops take it
         self.n_jobs = n_jobs
         self.runner = Runner(problem, n_jobs, loss.n_best)
         self.problem = self.runner.problem  # for steps on single examples
@@ -130,10 +130,10 @@ class Objective:
         self.bounds = make_bounds(lower, upper, new_weights(problem))
         self.weight = np.ones(self.n) if sample_weight is None else as_sample_weight(sample_weight, self.n)
 
-    def with_loss(self, loss: Loss) -> Objective:
+    def with_loss(self, loss: BaseLoss) -> Objective:
         """The same objective with another loss."""
         other = copy.copy(self)
-        other.loss = attained_on(loss, self.problem)
+        other.loss, other.attained = loss, loss.attained_on(self.problem)
         if loss.n_best > self.runner.n_best:
             other.runner = Runner(self.runner.problem, self.n_jobs, loss.n_best, self.runner.clock)
         return other
@@ -155,7 +155,7 @@ class Objective:
     @property
     def is_bounded(self) -> bool:
         """Whether the oracle need not find the best outputs, and says by how much they may be better."""
-        return isinstance(self.loss, BoundedLoss)
+        return self.loss.is_maximum and isinstance(self.attained, OfBound)
 
     def gold_means(self) -> Blocks:
         """The dual point of the true outputs, whose weights are zero."""
@@ -223,11 +223,11 @@ class Objective:
         outputs : where to keep the outputs of a max oracle
         point : a dual point, or its mean parts, to fill in the gaps
         sets : stored outputs that those of a max oracle must not be worse than, by default those of the point
-        loss : in place of that of the objective
+        loss : in place of that of the objective, as loops take it
         with_gradient : whether to sum up the gradient
         """
         values, w = np.zeros((self.n, N_COLUMNS)), self.in_dtype(w)
-        arguments = self._loss_arguments(w, loss or self.loss, means, outputs, point, sets, values)
+        arguments = self._loss_arguments(w, loss, means, outputs, point, sets, values)
         size = self.n_weights if with_gradient else 0
         gradient = self.runner.accumulate(loss_pass, *arguments, size=size)
         if with_gradient:
@@ -279,8 +279,10 @@ class Objective:
             for blocks, kind in ((means, dtype), (outputs, np.int32), (at and at.means, dtype))
         )
         eps = float(np.finfo(dtype).eps)
-        unit = loss.level if isinstance(loss, ExpLoss) and eps > FINE else 0.0
-        return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, unit, isinstance(loss, MIXED), values
+        level = self.loss.entropy_level if loss is None else 0.0
+        unit = level or 0.0 if eps > FINE else 0.0
+        loss = loss or self.attained
+        return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, unit, level is None, values
 
 
 def as_point(point: DualPoint | Blocks) -> DualPoint:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from maxmargin.checks import check_cost, check_count, check_positive
-from maxmargin.losses import Loss, RelaxedLoss
+from maxmargin.losses import BaseLoss, RelaxedLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Result, Run, State
 from maxmargin.solvers.frame.solve import Solver
@@ -70,16 +70,16 @@ class CliqueAscent(Solver):
         return PROX, 1
 
     @property
-    def default_loss(self) -> Loss:
+    def default_loss(self) -> BaseLoss:
         return RelaxedLoss()
 
-    def takes(self, loss: Loss) -> bool:
+    def takes(self, loss: BaseLoss) -> bool:
         return isinstance(loss, RelaxedLoss)
 
-    def oracles(self, loss: Loss) -> set[str]:
+    def oracles(self, loss: BaseLoss) -> set[str]:
         return set()
 
-    def _check_oracles(self, problem: Any, loss: Loss) -> None:
+    def _check_oracles(self, problem: Any, loss: BaseLoss) -> None:
         if not isinstance(getattr(problem, "graphs", None), LabelledGraphs):  # it may have oracles besides
             raise TypeError(f"{self.known_as} needs a GraphProblem, not a {type(problem).__name__}.")
 

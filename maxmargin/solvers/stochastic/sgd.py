@@ -73,7 +73,7 @@ class SGD(Solver):
     gap_every: int = 5
 
     takes_smooth: ClassVar[bool] = True
-    takes_squared: ClassVar[bool] = True
+    takes_any: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     needs_regularization: ClassVar[bool] = False
 
@@ -148,7 +148,7 @@ def sgd_pass(run: Run, lazy: LazyWeights, rule: StepRule) -> tuple[float, np.nda
     for lo, hi in run.slices(objective.n):
         gain = sgd_steps(  # summed up one by one, so that the sum does not depend on where slices end
             objective.problem,
-            objective.loss,
+            objective.attained,
             lazy,
             objective.bounds,
             objective.runner.part_sizes,

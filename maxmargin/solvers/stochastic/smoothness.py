@@ -37,7 +37,7 @@ def look_at_some(run: Run, objective: Objective, w: np.ndarray, searches: bool =
     found = np.zeros((len(order), 3))
     room = np.zeros((3, int(runner.part_sizes.max())), runner.dtype)
     searches &= not objective.bounds.which.size  # steps may leave the bounds, where oracles need not work
-    loss, at, probe = objective.loss, w.astype(runner.dtype), np.zeros(w.size, runner.dtype)
+    loss, at, probe = objective.attained, w.astype(runner.dtype), np.zeros(w.size, runner.dtype)
     done = 0
     for lo, hi in run.slices(len(order), bend):
         calls = bend(
@@ -59,7 +59,7 @@ def look_at_some(run: Run, objective: Objective, w: np.ndarray, searches: bool =
     smoothness, squared_norm, value = found.T
     # Where many outputs tie, top-K smoothing has jumps, and no L is large enough. An exactly smoothed maximum bends by
     # at most the largest ||B_i (s(y) - s(y'))||^2 / level.
-    most = squared_norm / (objective.loss.level if objective.loss.smoothing else 1.0)
+    most = squared_norm / (objective.loss.level if objective.loss.is_smooth else 1.0)
     return Look(
         smoothness=float(np.mean(weight * (np.minimum(smoothness, most) if searches else most))),
         squared_norm=float(np.mean(weight**2 * squared_norm)),

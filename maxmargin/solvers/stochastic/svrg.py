@@ -27,7 +27,7 @@ import numpy as np
 
 from maxmargin.arrays.vectors import add_scaled, inner
 from maxmargin.checks import check_choice, check_count, check_positive
-from maxmargin.losses import LEAST_LEVEL, Loss, attain
+from maxmargin.losses import LEAST_LEVEL, BaseLoss, Loss, attain
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import n_examples
 from maxmargin.runtime.dispatch import loop
@@ -81,12 +81,12 @@ class SmoothingSolver(Solver):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
 
-    def oracles(self, loss: Loss) -> set[str]:
+    def oracles(self, loss: BaseLoss) -> set[str]:
         return {loss.oracle, self.smooth(loss, 1.0).oracle}
 
-    def smooth(self, loss: Loss, level: float) -> Loss:
+    def smooth(self, loss: BaseLoss, level: float) -> BaseLoss:
         """The loss to minimise in place of a hinge loss that is to be smoothed; other losses are smooth themselves."""
-        return loss if loss.smoothing or not self.smoothing else Loss(self.smoothing, level, loss.margin, self.max_k)
+        return loss if loss.is_smooth or not self.smoothing else Loss(self.smoothing, level, loss.margin, self.max_k)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Epochs:
 
     def __init__(self, solver: SmoothingSolver, run: Run) -> None:
         self.solver, self.run = solver, run
-        self.is_hard = run.objective.loss.smoothing is None
+        self.is_hard = not run.objective.loss.is_smooth
         self.is_smoothed = self.is_hard and solver.smoothing is not None
         self.range = self._range() if self.is_smoothed else 0.0
         self.bound = LowerBound(run.objective)
@@ -280,7 +280,7 @@ class Epochs:
         for lo, hi in run.slices(objective.n):
             gain = svrg_steps(
                 objective.problem,
-                objective.loss,
+                objective.attained,
                 lazy,
                 objective.bounds,
                 known,
