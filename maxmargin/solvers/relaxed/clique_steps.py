@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from maxmargin.arrays.vectors import first_best
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.relaxed.relaxed_passes import add_slope_of_margins, concavity, dot, score_edge, score_node
 from maxmargin.structures.graphs.cliques import spread_clique
@@ -35,12 +34,22 @@ def ascend(
     rho: these are steps of block coordinate descent, and need not wait for other edges. After a visit with `ALL`, those
     of all edges are stepped.
     """
+    n_nodes = problem.graphs.labels.size
     for v in range(visits.size):
         lo = sets.starts[visits[v]]
         hi = sets.starts[visits[v] + 1]
         n_stepped = 0
         for k in range(lo, hi):
-            move(problem, terms, n_lambda, rho, curvature, scratch, rule, most, sets.cliques[k], w, mu, delta)
+            c = sets.cliques[k]
+            if c < n_nodes:
+                move_node(problem, terms, n_lambda, rho, curvature, scratch, rule, c, w, mu, delta)
+            else:
+                least = 0.0
+                for _ in range(most):
+                    length = move_edge(problem, terms, n_lambda, rho, curvature, scratch, rule, c, w, mu, delta)
+                    least = max(least, SETTLED * length)
+                    if length <= least:
+                        break
             if (k + 1 - lo) * multiplier_steps[v] // (hi - lo) > n_stepped:
                 n_stepped += 1
                 step_set(problem, terms, sets, lo, hi, delta, xi)
@@ -54,6 +63,7 @@ def ascend_active(problem, terms, sets, n_lambda, rho, curvature, scratch, visit
 
     The multipliers of the edges of a set are stepped at the end of its visit.
     """
+    n_nodes = problem.graphs.labels.size
     for v in range(visits.size):
         lo = sets.starts[visits[v]]
         hi = sets.starts[visits[v] + 1]
@@ -66,8 +76,11 @@ def ascend_active(problem, terms, sets, n_lambda, rho, curvature, scratch, visit
                 most = gain
         active[sets.cliques[best]] = True
         for k in range(lo, hi):
-            if active[sets.cliques[k]]:
-                move(problem, terms, n_lambda, rho, curvature, scratch, PROX, 1, sets.cliques[k], w, mu, delta)
+            c = sets.cliques[k]
+            if active[c] and c < n_nodes:
+                move_node(problem, terms, n_lambda, rho, curvature, scratch, PROX, c, w, mu, delta)
+            elif active[c]:
+                move_edge(problem, terms, n_lambda, rho, curvature, scratch, PROX, c, w, mu, delta)
         step_set(problem, terms, sets, lo, hi, delta, xi)
 
 
@@ -83,39 +96,26 @@ def step_set(problem, terms, sets, lo, hi, delta, xi):
 @helper
 def find_gain(problem, terms, curvature, scratch, c, w, mu, delta):
     """By how much the prox step on clique c raises D_rho at least."""
-    e = c - problem.graphs.labels.size
-    if e < 0:
+    if c < problem.graphs.labels.size:
         size = score_node(problem, terms, c, w, delta, scratch[0])
     else:
-        size = score_bent_edge(problem, terms, c, e, w, mu, delta, scratch)
+        size = score_bent_edge(problem, terms, c, w, mu, delta, scratch)
     bend = curvature[c] + 2 * terms.entropy[c]
     slope = find_step(scratch[0], mu, terms.at[c], size, terms.entropy[c], bend, PROX, scratch[3])
     return slope - bend / 2 * dot(scratch[3], scratch[3], 0, size)
 
 
 @helper
-def score_bent_edge(problem, terms, c, e, w, mu, delta, scratch):
-    """Theta_e, with the slope of the entropy of the margins of edge e, in scratch[0]; return its size."""
+def score_bent_edge(problem, terms, c, w, mu, delta, scratch):
+    """Theta_e, with the slope of the entropy of its margins, in scratch[0], of the edge that is clique c; return its
+    size.
+    """
+    e = c - problem.graphs.labels.size
     n_first, n_second = score_edge(problem, terms, e, w, delta, scratch[0])
     if terms.margin_entropy[e, 0] > 0:
         find_margins(mu, terms.at[c], n_first, n_second, scratch[1], scratch[2])
         add_slope_of_margins(terms, e, scratch[1], scratch[2], n_first, n_second, scratch[0])
     return n_first * n_second
-
-
-@helper
-def move(problem, terms, n_lambda, rho, curvature, scratch, rule, most, c, w, mu, delta):
-    """Take a step on clique c, or up to `most` if it is an edge."""
-    e = c - problem.graphs.labels.size
-    if e < 0:
-        move_node(problem, terms, n_lambda, rho, curvature, scratch, rule, c, w, mu, delta)
-        return
-    least = 0.0
-    for _ in range(most):
-        length = move_edge(problem, terms, n_lambda, rho, curvature, scratch, rule, c, e, w, mu, delta)
-        least = max(least, SETTLED * length)
-        if length <= least:
-            break
 
 
 @helper
@@ -133,14 +133,15 @@ def move_node(problem, terms, n_lambda, rho, curvature, scratch, rule, c, w, mu,
 
 
 @helper
-def move_edge(problem, terms, n_lambda, rho, curvature, scratch, rule, c, e, w, mu, delta):
-    """Take a step on edge e, which is clique c; return its squared length."""
+def move_edge(problem, terms, n_lambda, rho, curvature, scratch, rule, c, w, mu, delta):
+    """Take a step on the edge that is clique c; return its squared length."""
+    e = c - problem.graphs.labels.size
     rows = scratch[1]
     columns = scratch[2]
     step = scratch[3]
     a = terms.entropy[c]
     n_first, n_second = shape_of(terms.constraints, e)
-    size = score_bent_edge(problem, terms, c, e, w, mu, delta, scratch)
+    size = score_bent_edge(problem, terms, c, w, mu, delta, scratch)
     bend = concavity(terms, e, a, n_first, n_second) if rule == CONJUGATE else curvature[c] + 2 * a
     slope = find_step(scratch[0], mu, terms.at[c], size, a, bend, rule, step)
     find_margins(step, 0, n_first, n_second, rows, columns)
@@ -168,9 +169,13 @@ def find_step(theta, mu, at, size, a, bend, rule, step):
     if rule in (PROX, CONJUGATE):
         find_prox_step(theta, mu, at, size, a, bend, step)
     else:
+        best = 0
+        top = NEVER
         for p in range(size):
             step[p] = theta[p] - 2 * a * mu[at + p]
-        best = first_best(step[:size])
+            if step[p] > top:
+                best = p
+                top = step[p]
         for p in range(size):
             if rule == VERTEX:
                 step[p] = p == best

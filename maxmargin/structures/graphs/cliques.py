@@ -100,40 +100,41 @@ def size_of(cliques, c):
 
 
 @helper
-def weights_at(cliques, c, p):
-    """Where the weights of part p of clique c begin, or -1 if it has none."""
-    clique_type = cliques.type[c]
-    column = cliques.column[cliques.first[clique_type] + p]
-    return cliques.weight[clique_type] + column * cliques.n_features if column >= 0 else -1
-
-
-@helper
 def score_clique(cliques, w, c, theta):
     """Theta, the scores of the parts of clique c."""
-    for p in range(size_of(cliques, c)):
-        at = weights_at(cliques, c, p)
+    width = cliques.n_features
+    of_type = cliques.type[c]
+    for p in range(cliques.n_parts[of_type]):
+        column = cliques.column[cliques.first[of_type] + p]
         theta[p] = 0
-        if at >= 0:
-            theta[p] = dot_row(cliques.features, cliques.row[c], w[at : at + cliques.n_features])
+        if column >= 0:
+            at = cliques.weight[of_type] + column * width
+            theta[p] = dot_row(cliques.features, cliques.row[c], w[at : at + width])
 
 
 @helper
 def spread_clique(cliques, w, c, delta, scale):
     """W += scale * B_c delta, for a direction of the parts of clique c."""
-    for p in range(size_of(cliques, c)):
-        at = weights_at(cliques, c, p)
-        if at >= 0 and delta[p] != 0:
-            add_row(cliques.features, cliques.row[c], scale * delta[p], w[at : at + cliques.n_features])
+    width = cliques.n_features
+    of_type = cliques.type[c]
+    for p in range(cliques.n_parts[of_type]):
+        column = cliques.column[cliques.first[of_type] + p]
+        if column >= 0 and delta[p] != 0:
+            at = cliques.weight[of_type] + column * width
+            add_row(cliques.features, cliques.row[c], scale * delta[p], w[at : at + width])
 
 
 @helper
 def clear_clique(cliques, w, c, delta):
     """Set to zero what `spread_clique` has changed; return the sum of squares of what was there."""
+    width = cliques.n_features
+    of_type = cliques.type[c]
     total = 0.0
-    for p in range(size_of(cliques, c)):
-        at = weights_at(cliques, c, p)
-        if at >= 0 and delta[p] != 0:
-            total += clear_row(cliques.features, cliques.row[c], w[at : at + cliques.n_features])
+    for p in range(cliques.n_parts[of_type]):
+        column = cliques.column[cliques.first[of_type] + p]
+        if column >= 0 and delta[p] != 0:
+            at = cliques.weight[of_type] + column * width
+            total += clear_row(cliques.features, cliques.row[c], w[at : at + width])
     return total
 
 
