@@ -1,1 +1,1 @@
-"""Arrays as compiled code has them: blocks of examples, vectors, matrix views, lanes, exponentials."""
+"""Arrays as compiled code has them: blocks of examples, vectors, matrix views, lanes, semirings, exponentials."""

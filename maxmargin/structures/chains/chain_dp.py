@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.arrays.lanes import BLOCK, LANES, at, copy_row, fetch, highest, plus, store, upper
+from maxmargin.arrays.lanes import LANES, copy_row, fetch, highest, plus, store, upper
+from maxmargin.arrays.semirings import MaxPlus, times_matrix
 from maxmargin.arrays.vectors import first_best
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import branch_off, offer, take
@@ -38,54 +39,11 @@ def viterbi(nodes, pairs, forward, arrivals, table):
     copy_row(nodes, 0, forward, 0, n_labels)
     lacking = 0.0
     for t in range(1, length):
-        find_arrivals(forward, t - 1, table, n_labels, arrivals, t)
+        times_matrix(MaxPlus(), forward, t - 1, table, n_labels, arrivals, t)
         top = highest_of(forward, t - 1, n_labels)  # of the row before: the next one need not wait for it
         add_rows(arrivals, nodes, t, -top, forward, n_labels)
         lacking += top
     return lacking
-
-
-@exact
-def find_arrivals(rows, s, table, n, out, t):
-    """out[t, b] = max_a {rows[s, a] + table[a, b]} over n labels a."""
-    width = out.shape[1]
-    last = width - LANES
-    for c0 in range(0, width, BLOCK):  # four vectors in registers; where there are fewer, the last more than once
-        c1 = min(c0 + LANES, last)
-        c2 = min(c0 + 2 * LANES, last)
-        c3 = min(c0 + 3 * LANES, last)
-        x = at(rows, s, 0)
-        even0 = plus(x, fetch(table, 0, c0))
-        even1 = plus(x, fetch(table, 0, c1))
-        even2 = plus(x, fetch(table, 0, c2))
-        even3 = plus(x, fetch(table, 0, c3))
-        odd0 = even0  # two sources at a time: each comparison has to wait for the last one
-        odd1 = even1
-        odd2 = even2
-        odd3 = even3
-        a = 1
-        while a + 2 <= n:
-            x = at(rows, s, a)
-            even0 = upper(plus(x, fetch(table, a, c0)), even0)
-            even1 = upper(plus(x, fetch(table, a, c1)), even1)
-            even2 = upper(plus(x, fetch(table, a, c2)), even2)
-            even3 = upper(plus(x, fetch(table, a, c3)), even3)
-            x = at(rows, s, a + 1)
-            odd0 = upper(plus(x, fetch(table, a + 1, c0)), odd0)
-            odd1 = upper(plus(x, fetch(table, a + 1, c1)), odd1)
-            odd2 = upper(plus(x, fetch(table, a + 1, c2)), odd2)
-            odd3 = upper(plus(x, fetch(table, a + 1, c3)), odd3)
-            a += 2
-        if a < n:
-            x = at(rows, s, a)
-            even0 = upper(plus(x, fetch(table, a, c0)), even0)
-            even1 = upper(plus(x, fetch(table, a, c1)), even1)
-            even2 = upper(plus(x, fetch(table, a, c2)), even2)
-            even3 = upper(plus(x, fetch(table, a, c3)), even3)
-        store(out, t, c0, upper(even0, odd0))
-        store(out, t, c1, upper(even1, odd1))
-        store(out, t, c2, upper(even2, odd2))
-        store(out, t, c3, upper(even3, odd3))
 
 
 @exact

@@ -33,6 +33,7 @@ from maxmargin.arrays.lanes import (
     upper,
     where_below,
 )
+from maxmargin.arrays.semirings import PlusTimes, times_matrix
 from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
@@ -91,7 +92,7 @@ def forward_shares(nodes, pairs, tables):
         if t == 0:
             copy_row(gains, 0, forward, 0, width)
         else:
-            times_matrix(forward, t - 1, factor, n_labels, forward, t)
+            times_matrix(PlusTimes(), forward, t - 1, factor, n_labels, forward, t)
         sums = splat(number(0))
         for c in range(0, width, LANES):
             share = fetch(forward, t, c) if t == 0 else times(fetch(gains, t, c), fetch(forward, t, c))
@@ -163,7 +164,7 @@ def backward_shares(means, counts, tables):
             store(backward, t, c, times(onward, gain))
         copy_row(gains, t, means, t, n_labels)
         if t > 0:
-            times_matrix(backward, t, transposed, n_labels, backward, t - 1)
+            times_matrix(PlusTimes(), backward, t, transposed, n_labels, backward, t - 1)
     count_transitions(forward, backward, tables.factors[0], length, gains, counts)
 
 
@@ -262,43 +263,6 @@ def count_transitions(forward, backward, factor, length, sums, counts):
             store(sums, 1, c3, times(fetch(factor, b, c3), b3))
         copy_row(sums, 0, counts, a, n_labels)
         copy_row(sums, 1, counts, b, n_labels)
-
-
-@helper
-def times_matrix(rows, s, factor, n, out, t):
-    """out[t] = rows[s, :n] @ factor[:n]."""
-    width = out.shape[1]
-    last = width - LANES
-    zero = splat(out.dtype.type(0))
-    for c0 in range(0, width, BLOCK):  # four vectors in registers; where there are fewer, the last more than once
-        c1 = min(c0 + LANES, last)
-        c2 = min(c0 + 2 * LANES, last)
-        c3 = min(c0 + 3 * LANES, last)
-        even0 = even1 = even2 = even3 = zero
-        odd0 = odd1 = odd2 = odd3 = zero  # two rows at a time: each sum has to wait for the last one
-        a = 0
-        while a + 2 <= n:
-            x = at(rows, s, a)
-            even0 = fma(x, fetch(factor, a, c0), even0)
-            even1 = fma(x, fetch(factor, a, c1), even1)
-            even2 = fma(x, fetch(factor, a, c2), even2)
-            even3 = fma(x, fetch(factor, a, c3), even3)
-            x = at(rows, s, a + 1)
-            odd0 = fma(x, fetch(factor, a + 1, c0), odd0)
-            odd1 = fma(x, fetch(factor, a + 1, c1), odd1)
-            odd2 = fma(x, fetch(factor, a + 1, c2), odd2)
-            odd3 = fma(x, fetch(factor, a + 1, c3), odd3)
-            a += 2
-        if a < n:
-            x = at(rows, s, a)
-            even0 = fma(x, fetch(factor, a, c0), even0)
-            even1 = fma(x, fetch(factor, a, c1), even1)
-            even2 = fma(x, fetch(factor, a, c2), even2)
-            even3 = fma(x, fetch(factor, a, c3), even3)
-        store(out, t, c0, plus(even0, odd0))
-        store(out, t, c1, plus(even1, odd1))
-        store(out, t, c2, plus(even2, odd2))
-        store(out, t, c3, plus(even3, odd3))
 
 
 @helper
