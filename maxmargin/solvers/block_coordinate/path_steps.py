@@ -221,7 +221,7 @@ class PathFollower:
         decays = np.zeros(objective.n)
         w = project(current.v, objective.bounds).astype(objective.runner.dtype)
         sizes = objective.runner.part_sizes
-        objective.runner.run(block_decays, w, point.means, point.sets, sizes, objective.weight, decays)
+        objective.runner.run(block_decays, w, point, sizes, objective.weight, decays)
         gaps = np.maximum(point.gaps + (1 - factor) * decays, 0) if point.gaps.size else point.gaps
         return Carried(kept_primal(self.problem, point, factor)._replace(gaps=gaps), current.v, factor * current.dual)
 
@@ -318,12 +318,12 @@ def _true_costs(problem, sizes, costs, lo, hi, scratch):
 
 
 @loop
-def block_decays(problem, w, means, sets, sizes, weight, decays, lo, hi, scratch):
+def block_decays(problem, w, point, sizes, weight, decays, lo, hi, scratch):
     """decays[i] = delta_i = (weight_i/n) <theta_i, mu_i - s_i(y_i)> of the examples lo:hi."""
     for i in range(lo, hi):
         theta = scratch.theta[: sizes[i]]
         mu = scratch.delta[: sizes[i]]
-        read_means(problem, i, means, sets, mu)
+        read_means(problem, i, point, mu)
         scores(problem, w, i, theta)
         augment(problem, i, theta)
         decays[i] = weight[i] / n_examples(problem) * inner(theta, mu)

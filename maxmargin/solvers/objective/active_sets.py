@@ -185,8 +185,9 @@ def rescale(sets: ActiveSets) -> None:
 
 
 @helper
-def read_means(problem, i, means, sets, mu):
+def read_means(problem, i, point, mu):
     """Write mu_i - s_i(y_i) of a dual point into `mu`: as it is kept, or sum_y alpha_i(y) {s_i(y) - s_i(y_i)}."""
+    means, sets = point.means, point.sets
     if means.values.size > 0:
         copy_into(mu, means.values[means.starts[i] : means.starts[i + 1]])
         return
@@ -203,10 +204,10 @@ def read_means(problem, i, means, sets, mu):
 
 
 @loop
-def fill_means(problem, sets, means, out, lo, hi, scratch):
+def fill_means(problem, point, out, lo, hi, scratch):
     """The mean parts of the examples lo:hi of a dual point, as `read_means` has them."""
     for i in range(lo, hi):
-        read_means(problem, i, means, sets, out.values[out.starts[i] : out.starts[i + 1]])
+        read_means(problem, i, point, out.values[out.starts[i] : out.starts[i + 1]])
 
 
 @helper

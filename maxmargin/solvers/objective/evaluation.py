@@ -52,6 +52,9 @@ from maxmargin.solvers.objective.loss_pass import (
     N_FACTORS,
     SIZE,
     SLACK,
+    Examples,
+    Found,
+    Rounding,
     assemble,
     loss_pass,
 )
@@ -168,7 +171,7 @@ class Objective:
     def means_of(self, point: DualPoint) -> Blocks:
         """The mean parts of a dual point, less those of the true outputs."""
         means = self.gold_means()
-        self.runner.run(fill_means, point.sets, point.means, means)
+        self.runner.run(fill_means, point, means)
         return means
 
     def at(self, point: DualPoint | Blocks) -> tuple[np.ndarray, float]:
@@ -181,9 +184,8 @@ class Objective:
 
     def sums_of(self, point: DualPoint | Blocks) -> tuple[np.ndarray, float]:
         """w(mu) before its projection, and the mean of <cost, mu>, of a dual point."""
-        costs, (means, sets, _) = np.zeros(self.n), as_point(point)
-        arguments = means, sets, self.runner.part_sizes, self.weight, self.regularization, costs
-        v = self.runner.accumulate(assemble, *arguments)
+        costs = np.zeros(self.n)
+        v = self.runner.accumulate(assemble, self._examples, as_point(point), self.regularization, costs)
         self.layout.complete(v)
         return v, float(costs.sum()) / self.n
 
@@ -226,19 +228,27 @@ class Objective:
         loss : in place of that of the objective, as loops take it
         with_gradient : whether to sum up the gradient
         """
-        values, w = np.zeros((self.n, N_COLUMNS)), self.in_dtype(w)
-        arguments = self._loss_arguments(w, loss, means, outputs, point, sets, values)
-        size = self.n_weights if with_gradient else 0
-        gradient = self.runner.accumulate(loss_pass, *arguments, size=size)
+        w, values = self.in_dtype(w), np.zeros((self.n, N_COLUMNS))
+        rounding = self._rounding_of(self.loss.entropy_level if loss is None else 0.0)
+        found = Found(values, means or no_blocks(self.runner.dtype), outputs or no_blocks(np.int32))
+        gradient = self.runner.accumulate(
+            loss_pass,
+            w,
+            loss or self.attained,
+            self._examples,
+            self._rivals(point, sets),
+            rounding,
+            found,
+            size=self.n_weights if with_gradient else 0,
+        )
         if with_gradient:
             self.layout.complete(gradient)
         averages = self.weight @ values[:, :IS_WRONG] / self.n
         n_inexact, n_wrong, n_beyond_reach = np.count_nonzero(values[:, SLACK:], axis=0)
         if n_beyond_reach:
             averages[:] = np.inf
-        *_, eps, unit, _, _ = arguments
-        rounding = eps * self._root_sum_of_squares(values[:, SIZE] + unit * values[:, N_FACTORS]) / self.n
-        shift = rounding
+        sizes = values[:, SIZE] + rounding.unit * values[:, N_FACTORS]
+        shift = error = rounding.eps * self._root_sum_of_squares(sizes) / self.n
         if with_gradient and w.dtype == np.float32 and self.layout.is_explicit and not n_beyond_reach:
             precise = self.layout.inner(w, gradient) + averages[COST] + averages[ENTROPY] + averages[SLACK]
             shift += max(precise, 0.0) - averages[LOSS]
@@ -247,8 +257,8 @@ class Objective:
             hard=self.primal(w, averages[HARD_LOSS] + shift),
             gradient=gradient,
             cost=averages[COST],
-            entropy=averages[ENTROPY] - rounding,
-            rounding=rounding,
+            entropy=averages[ENTROPY] - error,
+            rounding=error,
             size=self._root_sum_of_squares(values[:, SIZE]) * np.sqrt(self.n) / (float(self.weight.sum()) or 1.0),
             slack=averages[SLACK],
             gaps=self.weight * values[:, GAP] / self.n,
@@ -260,29 +270,24 @@ class Objective:
         """Of numbers of the examples, by their weights: rounding errors of one know nothing of those of another."""
         return float(np.linalg.norm(self.weight * values))
 
-    def _loss_arguments(
-        self,
-        w: np.ndarray,
-        loss: Any,
-        means: Blocks | None,
-        outputs: Blocks | None,
-        point: DualPoint | Blocks | None,
-        sets: ActiveSets | None,
-        values: np.ndarray,
-    ) -> tuple[Any, ...]:
-        dtype, sizes = self.runner.dtype, self.runner.part_sizes
-        at = None if point is None else as_point(point)
-        if at is not None and not at.means.values.size:
-            sets = at.sets
-        kept = (
-            Blocks(np.zeros(0, kind), np.zeros(1, np.int64)) if blocks is None else blocks
-            for blocks, kind in ((means, dtype), (outputs, np.int32), (at and at.means, dtype))
-        )
-        eps = float(np.finfo(dtype).eps)
-        level = self.loss.entropy_level if loss is None else 0.0
-        unit = level or 0.0 if eps > FINE else 0.0
-        loss = loss or self.attained
-        return w, loss, sizes, self.weight, *kept, sets or no_sets(), eps, unit, level is None, values
+    @property
+    def _examples(self) -> Examples:
+        return Examples(self.runner.part_sizes, self.weight)
+
+    def _rounding_of(self, level: float | None) -> Rounding:
+        """That of a loss smoothed by an entropy of this level, or None where outputs are mixed in another way."""
+        eps = float(np.finfo(self.runner.dtype).eps)
+        return Rounding(eps, level or 0.0 if eps > FINE else 0.0, level is None)
+
+    def _rivals(self, point: DualPoint | Blocks | None, sets: ActiveSets | None) -> DualPoint:
+        """What losses are compared with: the mean parts of a point, and stored outputs, its own if it has no others."""
+        at = as_point(point or no_blocks(self.runner.dtype))
+        return at if not at.means.values.size and at.sets.sizes.size else at._replace(sets=sets or no_sets())
+
+
+def no_blocks(dtype: Any) -> Blocks:
+    """In place of blocks that nobody asks for."""
+    return Blocks(np.zeros(0, dtype), np.zeros(1, np.int64))
 
 
 def as_point(point: DualPoint | Blocks) -> DualPoint:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import clear, copy_into, inner
 from maxmargin.arrays.views import matrix
 from maxmargin.losses import attain, potentials
@@ -27,18 +30,42 @@ LOSS, HARD_LOSS, COST, ENTROPY, SIZE, N_FACTORS, GAP, SLACK, IS_WRONG, IS_BEYOND
 N_COLUMNS = 10
 
 
+class Examples(NamedTuple):
+    """What an objective knows of its examples."""
+
+    sizes: np.ndarray  # (n,) of their parts
+    weight: np.ndarray  # (n,)
+
+
+class Rounding(NamedTuple):
+    """What the rounding of losses is relative to, besides the sizes of scores."""
+
+    eps: float  # of potentials
+    unit: float  # the level of smoothing, for each factor of an exponential
+    is_mixed: bool  # whether mean parts are rounded: costs then make up for it, so that dual points are exact
+
+
+class Found(NamedTuple):
+    """What a pass over all examples fills in; blocks have no values where they are not asked for."""
+
+    values: np.ndarray  # (n, N_COLUMNS)
+    means: Blocks  # where the losses are attained, less those of the true outputs
+    outputs: Blocks  # of a max oracle
+
+
 @loop
-def assemble(problem, w, means, sets, sizes, weight, regularization, costs, lo, hi, scratch):
+def assemble(problem, w, examples, point, regularization, costs, lo, hi, scratch):
     """W += 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i) over lo:hi; costs[i] = weight_i <cost_i, mu_i>."""
     scale = 1.0 / (regularization * n_examples(problem))
     for i in range(lo, hi):
-        theta = scratch.theta[: sizes[i]]
-        mu = scratch.delta[: sizes[i]]
-        read_means(problem, i, means, sets, mu)
+        theta = scratch.theta[: examples.sizes[i]]
+        mu = scratch.delta[: examples.sizes[i]]
+        read_means(problem, i, point, mu)
         clear(theta)
         augment(problem, i, theta)
-        costs[i] = weight[i] * (score_output(problem, i, theta, true_output(problem, i)) + inner(theta, mu))
-        accumulate(problem, w, i, mu, -weight[i] * scale)
+        cost = score_output(problem, i, theta, true_output(problem, i)) + inner(theta, mu)
+        costs[i] = examples.weight[i] * cost
+        accumulate(problem, w, i, mu, -examples.weight[i] * scale)
 
 
 @helper
@@ -99,68 +126,67 @@ def size_of_mixture(mu):
 
 
 @loop
-def loss_pass(
-    problem, gradient, w, loss, sizes, weight, means, outputs, point, sets, eps, unit, is_mixed, values, lo, hi, scratch
-):
-    """Evaluate the losses of the examples lo:hi and fill in their values; add their gradient, unless it is empty.
+def loss_pass(problem, gradient, w, loss, examples, point, rounding, found, lo, hi, scratch):
+    """Evaluate the losses of the examples lo:hi and fill in what is found; add their gradient, unless it is empty.
 
-    The gradient is (1/n) sum_i weight_i B_i (mu_i - s_i(y_i)). An output that is worse than the true one, or a stored
-    one, is replaced by it. What the rounding of a loss is relative to, in parts of eps, is the size of its two scores:
-    that of the true output once, for the rounding of its potentials, that of the other output twice, once more for the
-    sums of the oracle that chose it (`chain_dp`). Exponentials add `unit`, the temperature, for
-    each of their factors: one for each part. Where outputs are mixed, the rounding of their mean parts is made up for
-    in the cost: what the dual point says of the weights where it was found is exact.
+    The gradient is (1/n) sum_i weight_i B_i (mu_i - s_i(y_i)). An output that is worse than the true one, or one that
+    the dual point stores, is replaced by it. What the rounding of a loss is relative to, in parts of eps, is the size
+    of its two scores: that of the true output once, for the rounding of its potentials, that of the other output twice,
+    once more for the sums of the oracle that chose it (`chain_dp`). Exponentials add `unit` for each of their factors,
+    one for each part.
     """
     n = n_examples(problem)
+    values, means, outputs = found.values, found.means, found.outputs
+    known, stored = point.means, point.sets
     for i in range(lo, hi):
-        theta = scratch.theta[: sizes[i]]
-        delta = scratch.delta[: sizes[i]]
+        theta = scratch.theta[: examples.sizes[i]]
+        delta = scratch.delta[: examples.sizes[i]]
         y_true = true_output(problem, i)
-        truth = potentials(problem, loss, w, i, theta)
+        true_score = potentials(problem, loss, w, i, theta)
         values[i, IS_BEYOND_REACH] = is_beyond_reach(theta)
         least = score_output(problem, i, theta, y_true)
         rival = y_true
-        if point.values.size > 0:
-            values[i, GAP] = -least - inner(theta, point.values[point.starts[i] : point.starts[i + 1]])
-        if sets.sizes.size > 0:
-            slot, score, mean = best_stored(problem, i, theta, sets)
-            if point.values.size == 0:
+        if point.means.values.size > 0:
+            values[i, GAP] = -least - inner(
+                theta, point.means.values[point.means.starts[i] : point.means.starts[i + 1]]
+            )
+        if stored.sizes.size > 0:
+            slot, score, mean = best_stored(problem, i, theta, stored)
+            if known.values.size == 0:
                 values[i, GAP] = -mean
             if score > least:
                 least = score
-                rival = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot]
+                rival = matrix(stored.outputs, stored.output_at[i], stored.capacity[i], stored.sizes[i])[slot]
         largest = np.inf
         size = 0.0
-        if eps > FINE:
+        if rounding.eps > FINE:
             largest = np.float64(largest_potential(theta))
             clear(delta)
             add_output(problem, i, y_true, 1.0, delta)
             size = largest + size_of_score(theta, delta, largest)
         h, top, mean, slack = attain(loss, problem, i, theta, delta, scratch)
-        is_wrong = is_below(top, least)
         is_worse = is_below(min(top, h - slack), least)
+        values[i, IS_WRONG] = is_below(top, least)
         h = max(h, least)
         slack = h - max(h - slack, least)
         if is_worse:
             mean = h
             clear(delta)
             add_output(problem, i, rival, 1.0, delta)
-        top = max(top, least)
         if outputs.values.size > 0:
             y = outputs.values[outputs.starts[i] : outputs.starts[i + 1]]
             copy_into(y, rival if is_worse else scratch.y[: y.size])
-        values[i, LOSS] = h - truth
-        values[i, HARD_LOSS] = top - truth
+        values[i, LOSS] = h - true_score
+        values[i, HARD_LOSS] = max(top, least) - true_score
         values[i, ENTROPY] = h - mean
-        values[i, SIZE] = size + (2 if eps > FINE else 3) * size_of_score(theta, delta, largest)
-        if unit > 0:
+        values[i, SIZE] = size + (2 if rounding.eps > FINE else 3) * size_of_score(theta, delta, largest)
+        if rounding.unit > 0:
             values[i, N_FACTORS] = size_of_mixture(delta)
         values[i, GAP] += h - slack
         values[i, SLACK] = slack
-        values[i, IS_WRONG] = is_wrong
         add_output(problem, i, y_true, -1.0, delta)
-        if gradient.size > 0 and is_mixed:
-            values[i, COST] = mean - slack - truth - inner(theta, delta)
+        if gradient.size > 0 and rounding.is_mixed:
+            values[i, COST] = mean - slack - true_score - inner(theta, delta)
         if gradient.size > 0 and loss.margin:
             clear(theta)
             augment(problem, i, theta)
@@ -168,4 +194,4 @@ def loss_pass(
         if means.values.size > 0:
             copy_into(means.values[means.starts[i] : means.starts[i + 1]], delta)
         if gradient.size > 0:
-            accumulate(problem, gradient, i, delta, weight[i] / n)
+            accumulate(problem, gradient, i, delta, examples.weight[i] / n)
