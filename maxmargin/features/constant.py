@@ -8,13 +8,10 @@ import numpy as np
 
 from maxmargin.features.linear_map import (
     as_matrix,
-    full_table,
+    have_full_table,
     score_rows,
     spread_rows,
     squared_norm_rows,
-    squared_sums,
-    squared_sums_of_rows,
-    weight_shape,
 )
 from maxmargin.runtime.dispatch import implements
 
@@ -23,8 +20,7 @@ class ConstantFeatures(NamedTuple):
     """As many rows as are asked for, each with the one feature 1."""
 
 
-implements(weight_shape, ConstantFeatures)(full_table)
-implements(squared_sums, ConstantFeatures)(squared_sums_of_rows)
+have_full_table(ConstantFeatures)
 
 
 @implements(as_matrix, ConstantFeatures)

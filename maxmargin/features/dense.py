@@ -16,15 +16,12 @@ from maxmargin.features.linear_map import (
     fill_gram,
     folded,
     folded_size,
-    full_table,
     gram_blocks,
     gram_squared_norm,
+    have_full_table,
     score_rows,
     spread_rows,
     squared_norm_rows,
-    squared_sums,
-    squared_sums_of_rows,
-    weight_shape,
     with_gram,
 )
 from maxmargin.runtime.dispatch import implements
@@ -37,8 +34,7 @@ class DenseFeatures(NamedTuple):
     gram: Gram
 
 
-implements(weight_shape, DenseFeatures)(full_table)
-implements(squared_sums, DenseFeatures)(squared_sums_of_rows)
+have_full_table(DenseFeatures)
 
 
 @implements(as_matrix, DenseFeatures)

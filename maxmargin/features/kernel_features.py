@@ -23,6 +23,7 @@ from maxmargin.features.kernels import LINEAR, Kernel, Shape, apply_kernel, squa
 from maxmargin.features.layout import WeightLayout, keep_complete, lay_out
 from maxmargin.features.linear_map import (
     Gram,
+    bound_sums,
     folded,
     folded_size,
     gram_squared_norm,
@@ -30,7 +31,6 @@ from maxmargin.features.linear_map import (
     score_rows,
     spread_rows,
     squared_norm_rows,
-    squared_sums,
     weight_shape,
 )
 from maxmargin.runtime.dispatch import helper, implements
@@ -179,8 +179,8 @@ def squared_norm_kernel(features, i, lo, hi, delta, buffer):
     return gram_squared_norm(features.gram, i, hi - lo, delta)
 
 
-@implements(squared_sums, KernelFeatures)
-def squared_sums_of_kernel(features, counts):
+@implements(bound_sums, KernelFeatures)
+def bound_sums_of_kernel(features, counts):
     return np.add.reduceat(np.abs(features.gram.values), features.gram.at)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.execution.threads import aligned
-from maxmargin.runtime.dispatch import generic, helper
+from maxmargin.runtime.dispatch import generic, helper, implements, supports
 
 
 @generic
@@ -130,9 +130,12 @@ def gram_squared_norm(gram, i, n, delta):
     return max(total, 0.0)
 
 
-def full_table(features, n_features, n_labels):
-    """The shape of the weights of features that have one for every label."""
-    return n_features, n_labels
+def have_full_table(*classes: type) -> None:
+    """Say of classes of features that they have a weight for every label."""
+
+    @implements(weight_shape, *classes)
+    def full_table(features, n_features, n_labels):
+        return n_features, n_labels
 
 
 def rows_of(starts: np.ndarray) -> sp.csr_array:
@@ -142,16 +145,18 @@ def rows_of(starts: np.ndarray) -> sp.csr_array:
 
 
 @generic
-def squared_sums(features, counts):
-    """||sum_t counts[i, t] |x_t| ||^2 of each example i, or a bound of that; called from Python only.
+def bound_sums(features, counts):
+    """As `squared_sums`, of features that cannot be had as a matrix; called from Python only."""
+
+
+def squared_sums(features: Any, counts: sp.csr_array) -> np.ndarray:
+    """||sum_t counts[i, t] |x_t| ||^2 of each example i, or a bound of that.
 
     Where an output chooses a column of weights for each row, no two outputs of an example are further apart than by
     twice that: a feature f has the weights sum_t x_tf (e_t - e'_t), and columns e_t - e'_t are of the norm sqrt(2).
     """
-
-
-def squared_sums_of_rows(features, counts):
-    """The same for features that can be had as a matrix."""
+    if supports(bound_sums, features):
+        return bound_sums(features, counts)
     sums = counts @ abs(as_matrix(features, counts.shape[1])).astype(np.float64)
     return np.asarray((sums * sums).sum(axis=1), np.float64).ravel()
 

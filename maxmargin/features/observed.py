@@ -18,8 +18,6 @@ from maxmargin.features.linear_map import (
     score_rows,
     spread_rows,
     squared_norm_rows,
-    squared_sums,
-    squared_sums_of_rows,
     weight_shape,
 )
 from maxmargin.features.sparse import SparseFeatures, entry
@@ -130,9 +128,6 @@ def select_entries(rows: Any, is_in: np.ndarray, numbers: np.ndarray, n_met: np.
 @implements(weight_shape, ObservedFeatures)
 def one_column(features, n_features, n_labels):
     return features.labels.size, 1
-
-
-implements(squared_sums, ObservedFeatures)(squared_sums_of_rows)
 
 
 @implements(as_matrix, ObservedFeatures)

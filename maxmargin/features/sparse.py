@@ -15,16 +15,13 @@ from maxmargin.features.linear_map import (
     clear_row,
     dot_row,
     fill_gram,
-    full_table,
     gram_blocks,
     gram_squared_norm,
+    have_full_table,
     row_is_zero,
     score_rows,
     spread_rows,
     squared_norm_rows,
-    squared_sums,
-    squared_sums_of_rows,
-    weight_shape,
     with_gram,
 )
 from maxmargin.runtime.dispatch import generic, helper, implements, loop
@@ -62,8 +59,17 @@ def binary_entry(features, p):
     return np.float32(1)
 
 
-implements(weight_shape, SparseFeatures, BinaryFeatures)(full_table)
-implements(squared_sums, SparseFeatures, BinaryFeatures)(squared_sums_of_rows)
+@generic
+def meet(features, x, f, c, weights):
+    """The value x of feature f for its weights from column c on, a vector of them: zero where there are none."""
+
+
+@implements(meet, SparseFeatures, BinaryFeatures)
+def meet_all(features, x, f, c, weights):
+    return x
+
+
+have_full_table(SparseFeatures, BinaryFeatures)
 
 
 @implements(as_matrix, SparseFeatures)
@@ -149,7 +155,7 @@ def spread_sparse(features, weights, lo, hi, delta, scale):
         end = features.indptr[t + 1]
         if n_labels >= LANES:
             for c in range(0, n_labels, BLOCK):
-                spread_block(features, weights, begin, end, delta, t - lo, c, step)
+                spread_block(features, features, weights, begin, end, delta, t - lo, c, step)
         else:
             for p in range(begin, end):
                 f = np.int64(features.indices[p])
@@ -159,11 +165,11 @@ def spread_sparse(features, weights, lo, hi, delta, scale):
 
 
 @helper
-def spread_block(features, weights, begin, end, delta, t, c0, step):
+def spread_block(features, rows, weights, begin, end, delta, t, c0, step):
     """weights[f_p, c] += step x_p delta[t, c] over the entries begin:end, for the columns of `score_block`.
 
-    All vectors of a row are loaded before the first is stored: where they overlap, they store the same numbers. What an
-    earlier block has dealt with is left alone.
+    Entries are those of the rows in features. All vectors of a row are loaded before the first is stored: where they
+    overlap, they store the same numbers. What an earlier block has dealt with is left alone.
     """
     last = delta.shape[1] - LANES
     begun = c0
@@ -176,12 +182,12 @@ def spread_block(features, weights, begin, end, delta, t, c0, step):
     d2 = times(step, as_precise(without_first(fetch(delta, t, c2), begun - c2), weights))
     d3 = times(step, as_precise(without_first(fetch(delta, t, c3), begun - c3), weights))
     for p in range(begin, end):
-        f = np.int64(features.indices[p])
-        x = entry(features, p)
-        w0 = fma(x, d0, fetch(weights, f, c0))
-        w1 = fma(x, d1, fetch(weights, f, c1))
-        w2 = fma(x, d2, fetch(weights, f, c2))
-        w3 = fma(x, d3, fetch(weights, f, c3))
+        f = np.int64(rows.indices[p])
+        x = entry(rows, p)
+        w0 = fma(meet(features, x, f, c0, weights), d0, fetch(weights, f, c0))
+        w1 = fma(meet(features, x, f, c1, weights), d1, fetch(weights, f, c1))
+        w2 = fma(meet(features, x, f, c2, weights), d2, fetch(weights, f, c2))
+        w3 = fma(meet(features, x, f, c3, weights), d3, fetch(weights, f, c3))
         store(weights, f, c0, w0)
         store(weights, f, c1, w1)
         store(weights, f, c2, w2)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.arrays.blocks import places_in, starts_of
-from maxmargin.arrays.lanes import BLOCK, LANES, as_precise, fetch, fma, store, times, without_first
+from maxmargin.arrays.lanes import BLOCK, LANES, as_precise, fetch, times
 from maxmargin.arrays.views import matrix
 from maxmargin.features.layout import WeightLayout, lay_out
 from maxmargin.features.linear_map import (
@@ -27,14 +27,12 @@ from maxmargin.features.linear_map import (
     score_rows,
     spread_rows,
     squared_norm_rows,
-    squared_sums,
-    squared_sums_of_rows,
     weight_shape,
     with_gram,
 )
 from maxmargin.features.observed import Pairs, select_entries
-from maxmargin.features.sparse import entry
-from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.features.sparse import entry, meet, spread_block
+from maxmargin.runtime.dispatch import implements
 
 MANY = 1 / 4  # of all labels: features that meet more have a row of weights
 LONG = 100  # rows of an example: those with more have no Gram matrix
@@ -112,9 +110,6 @@ def table_and_column(features, n_features, n_labels):
     return features.is_observed.size + features.labels.size, 1
 
 
-implements(squared_sums, SplitFeatures)(squared_sums_of_rows)
-
-
 @implements(lay_out, SplitFeatures)
 def lay_out_pairs(features, n_features, n_labels):
     return WeightLayout(features.is_observed.size + features.labels.size, features.place)
@@ -152,7 +147,7 @@ def spread_split(features, weights, lo, hi, delta, scale):
         end = features.frequent.indptr[t + 1]
         if n_labels >= LANES:
             for c in range(0, n_labels, BLOCK):
-                spread_observed_block(features, table, begin, end, delta, t - lo, c, step)
+                spread_block(features, features.frequent, table, begin, end, delta, t - lo, c, step)
         else:
             for p in range(begin, end):
                 f = np.int64(features.frequent.indices[p])
@@ -165,31 +160,9 @@ def spread_split(features, weights, lo, hi, delta, scale):
                 weights[after + k, 0] += x * delta[t - lo, labels[k]]
 
 
-@helper
-def spread_observed_block(features, weights, begin, end, delta, t, c0, step):
-    """As `maxmargin.features.sparse.spread_block`, for the weights that there are."""
-    rows, is_observed = features.frequent, features.is_observed
-    last = delta.shape[1] - LANES
-    begun = c0
-    c0 = min(c0, last)
-    c1 = min(c0 + LANES, last)
-    c2 = min(c0 + 2 * LANES, last)
-    c3 = min(c0 + 3 * LANES, last)
-    d0 = times(step, as_precise(without_first(fetch(delta, t, c0), begun - c0), weights))
-    d1 = times(step, as_precise(without_first(fetch(delta, t, c1), begun - c1), weights))
-    d2 = times(step, as_precise(without_first(fetch(delta, t, c2), begun - c2), weights))
-    d3 = times(step, as_precise(without_first(fetch(delta, t, c3), begun - c3), weights))
-    for p in range(begin, end):
-        f = np.int64(rows.indices[p])
-        x = entry(rows, p)
-        w0 = fma(times(x, as_precise(fetch(is_observed, f, c0), weights)), d0, fetch(weights, f, c0))
-        w1 = fma(times(x, as_precise(fetch(is_observed, f, c1), weights)), d1, fetch(weights, f, c1))
-        w2 = fma(times(x, as_precise(fetch(is_observed, f, c2), weights)), d2, fetch(weights, f, c2))
-        w3 = fma(times(x, as_precise(fetch(is_observed, f, c3), weights)), d3, fetch(weights, f, c3))
-        store(weights, f, c0, w0)
-        store(weights, f, c1, w1)
-        store(weights, f, c2, w2)
-        store(weights, f, c3, w3)
+@implements(meet, SplitFeatures)
+def meet_observed(features, x, f, c, weights):
+    return times(x, as_precise(fetch(features.is_observed, f, c), weights))
 
 
 @implements(squared_norm_rows, SplitFeatures)
