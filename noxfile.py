@@ -36,6 +36,12 @@ def torch(session: nox.Session) -> None:
 
 
 @nox.session
+def versions(session: nox.Session) -> None:
+    """Runtime, chains and estimators on the oldest and the newest versions that we admit, and by plain njit."""
+    session.run(".ci/versions", *session.posargs, external=True)
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """Which lines the tests run; those of compiled loops only where tests interpret them."""
     session.install("-e", ".[test]", "pytest-cov>=5")

@@ -287,7 +287,7 @@ def _array_of_three(typing_context: Any, data: Any) -> Any:
     return array_type(data), lower
 
 
-@register_jitable(**(INNER_OPTIONS if in_use else {}))
+@register_jitable(nogil=True, **(INNER_OPTIONS if in_use else {}))
 def _positive(x):
     if x <= 0:
         raise ValueError("not positive")
