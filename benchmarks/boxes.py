@@ -21,14 +21,14 @@ def exhaustive_search():
     from numba import njit
 
     @njit(error_model="numpy", fastmath={"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"})
-    def search(cells, weight, truth, sums, best):
+    def search(cells, weight, true, sums, best):
         height, width = cells.shape
-        area = (truth[2] - truth[0]) * (truth[3] - truth[1])
+        area = (true[2] - true[0]) * (true[3] - true[1])
         highest = -1e300
         for top in range(height):
             sums[:] = 0
             for bottom in range(top + 1, height + 1):
-                rows = max(min(bottom, truth[2]) - max(top, truth[0]), 0)
+                rows = max(min(bottom, true[2]) - max(top, true[0]), 0)
                 total = 0.0
                 for column in range(width):
                     total += cells[bottom - 1, column]
@@ -37,7 +37,7 @@ def exhaustive_search():
                     for right in range(left + 1, width + 1):
                         score = sums[right] - sums[left]
                         if weight > 0:
-                            shared = rows * max(min(right, truth[3]) - max(left, truth[1]), 0)
+                            shared = rows * max(min(right, true[3]) - max(left, true[1]), 0)
                             joint = (bottom - top) * (right - left) + area - shared
                             score += weight * (1.0 - shared / joint)
                         if score > highest:

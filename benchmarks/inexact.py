@@ -28,14 +28,14 @@ def load(step: int) -> tuple[list, list, list, list]:
     from maxmargin.vision import superpixel_graph
 
     data, halves = load_msrc(), []
-    for images, truths in ((data.X_train, data.y_train), (data.X_test, data.y_test)):
+    for images, true_labels in ((data.X_train, data.y_train), (data.X_test, data.y_test)):
         graphs, labels = [], []
-        for image, truth in zip(images[::step], truths[::step], strict=True):
+        for image, true in zip(images[::step], true_labels[::step], strict=True):
             whole = superpixel_graph(image, N_SEGMENTS)
-            is_known = whole.weights_of(truth, void=0) > 0
+            is_known = whole.weights_of(true, void=0) > 0
             if is_known.sum() > 1:
                 graphs.append(Graph(*whole.subgraph(is_known)[:3]))
-                labels.append(whole.labels_of(truth, void=0)[is_known])
+                labels.append(whole.labels_of(true, void=0)[is_known])
         halves.append((graphs, labels))
     rows = np.concatenate([graph.features for graph in halves[0][0]])
     scale = StandardScaler().fit(rows)

@@ -50,8 +50,8 @@ def predict_cuts(model: Any, graphs: list[SuperpixelGraph]) -> list[np.ndarray]:
 def figures(images: Images, labels: list[np.ndarray]) -> tuple[float, float]:
     """Pixel accuracy and intersection over union of the horses, over all images."""
     predicted = np.concatenate([y[graph.segments].ravel() for graph, y in zip(images[0], labels, strict=True)])
-    truth = np.concatenate([mask.ravel() for mask in images[1]])
-    return float(np.mean(predicted == truth)), float(np.sum(predicted & truth) / np.sum(predicted | truth))
+    true = np.concatenate([mask.ravel() for mask in images[1]])
+    return float(np.mean(predicted == true)), float(np.sum(predicted & true) / np.sum(predicted | true))
 
 
 def tune(fit: Callable, predict: Callable, train: Images, dev: Images, grid: list[dict[str, Any]]) -> dict[str, Any]:

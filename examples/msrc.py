@@ -41,7 +41,7 @@ class Photo(NamedTuple):
     """An image as a graph, its label map, and labels and weights of its superpixels."""
 
     graph: SuperpixelGraph
-    truth: np.ndarray
+    true: np.ndarray
     labels: np.ndarray
     weights: np.ndarray
 
@@ -58,14 +58,14 @@ def responses(image: np.ndarray) -> np.ndarray:
     return np.dstack([*smooth, *blobs, *edges])
 
 
-def to_photos(images: list[np.ndarray], truths: list[np.ndarray], words: Any, n_segments: int) -> list[Photo]:
+def to_photos(images: list[np.ndarray], true_labels: list[np.ndarray], words: Any, n_segments: int) -> list[Photo]:
     photos = []
-    for image, truth in zip(images, truths, strict=True):
+    for image, true in zip(images, true_labels, strict=True):
         found = responses(image)
         indicators = np.eye(N_WORDS)[words.predict(found.reshape(-1, found.shape[2]))]
         graph = superpixel_graph(image, n_segments, features=indicators.reshape(*found.shape[:2], -1))
-        labels, weights = graph.labels_of(truth, void=VOID), graph.weights_of(truth, void=VOID)
-        photos.append(Photo(graph, truth, labels, weights / graph.sizes.mean()))
+        labels, weights = graph.labels_of(true, void=VOID), graph.weights_of(true, void=VOID)
+        photos.append(Photo(graph, true, labels, weights / graph.sizes.mean()))
     return photos
 
 
@@ -121,9 +121,9 @@ def fit(model: GraphSVM, photos: list[Photo]) -> GraphSVM:
 def figures(photos: list[Photo], labels: list[np.ndarray]) -> tuple[float, float]:
     """The share of pixels that are right, and its mean over the classes."""
     predicted = np.concatenate([y[photo.graph.segments].ravel() for photo, y in zip(photos, labels, strict=True)])
-    truth = np.concatenate([photo.truth.ravel() for photo in photos])
-    is_right, truth = (predicted == truth)[truth != VOID], truth[truth != VOID]
-    return float(is_right.mean()), float(np.mean([is_right[truth == label].mean() for label in np.unique(truth)]))
+    true = np.concatenate([photo.true.ravel() for photo in photos])
+    is_right, true = (predicted == true)[true != VOID], true[true != VOID]
+    return float(is_right.mean()), float(np.mean([is_right[true == label].mean() for label in np.unique(true)]))
 
 
 def predict(model: GraphSVM, photos: list[Photo]) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ Each image is cropped around its person, as is usual, and cut into cells. The fe
 gradient orientations in the cells around it, and its coordinates. `DeformableSVM` without edges places each joint on
 its own; with edges, springs between joints keep the body together; with several types, each limb may point in several
 directions. The report is the share of visible joints of held-out images that are within 0.2 and 0.5 of the length of
-the torso from the truth; a fifth of the training images chooses C.
+the torso from the true pose; a fifth of the training images chooses C.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def fill_in(people: People) -> np.ndarray:
 
 
 def share_correct(predicted: np.ndarray, people: People, threshold: float) -> float:
-    """The share of visible joints within `threshold` torso lengths of the truth."""
+    """The share of visible joints within `threshold` torso lengths of the true one."""
     torso = np.linalg.norm(people.joints[:, TORSO[0]] - people.joints[:, TORSO[1]], axis=1)
     distance = np.linalg.norm(predicted - people.joints, axis=2)
     return float((distance <= threshold * torso[:, np.newaxis])[people.visible].mean())

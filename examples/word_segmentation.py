@@ -39,12 +39,12 @@ class Segmentation:
         return len(boundaries(true) ^ boundaries(words))
 
     def argmax(self, text, w, true=None):
-        truth = None if true is None else boundaries(true)
+        ends = None if true is None else boundaries(true)
 
         def gain(start, stop):
             score = w[self.feature_of(text[start:stop])]
-            if truth is not None:  # boundaries that are missed inside the word, or wrong at its end
-                score += sum(k in truth for k in range(start + 1, stop)) + (stop < len(text) and stop not in truth)
+            if ends is not None:  # boundaries that are missed inside the word, or wrong at its end
+                score += sum(k in ends for k in range(start + 1, stop)) + (stop < len(text) and stop not in ends)
             return score
 
         best, origin = [0.0], [0]

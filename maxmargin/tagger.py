@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.checks import as_numbers, shown
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
@@ -14,14 +15,26 @@ from maxmargin.inspection import Explanation, explain
 from maxmargin.metrics import entity_f1, token_accuracy
 from maxmargin.paths.regularization import regularization_path
 from maxmargin.paths.solutions import Path
-from maxmargin.persist import register, save
+from maxmargin.persist import Location, register, save
 from maxmargin.sklearn_contract import Estimator, check_is_fitted, unfitted
 from maxmargin.text.mending import Mended, mend_tags, spells_entities
+from maxmargin.text.schemes import LabelSequences
 from maxmargin.text.sentence_files.documents import Layout
-from maxmargin.text.token_features.windows import WindowFeatures
+from maxmargin.text.token_features.tokens import Token
+from maxmargin.text.token_features.windows import Sentences, WindowFeatures
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # values of C to try, as long as it pays
 ENOUGH = 2  # of them in a row that are no better than a smaller one
+
+
+class Transformer(Protocol):
+    """From sentences to the features of their tokens, by name; `fit_transform`, if there is one, is called to train."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from sentences and their tags."""
+
+    def transform(self, X: Any) -> Any:
+        """The features of sentences: a list of lists of items, or `maxmargin.text.NamedFeatures`."""
 
 
 class Tagger(Estimator):
@@ -67,10 +80,15 @@ class Tagger(Estimator):
     """
 
     def __init__(
-        self, *, features: Any = None, model: Any = None, scheme: str | None = "auto", layout: Layout | None = None
+        self,
+        *,
+        features: Transformer | None = None,
+        model: ChainModel | None = None,
+        scheme: str | None = "auto",
+        layout: Layout | None = None,
     ) -> None:
-        self.features = features
-        self.model = model
+        self.features: Any = features
+        self.model: Any = model
         self.scheme = scheme
         self.layout = layout
 
@@ -88,7 +106,7 @@ class Tagger(Estimator):
                 params = {name: make(), **params}
         return super().set_params(**params)
 
-    def prepared(self, y: Any) -> tuple[Self, Any]:
+    def prepare(self, y: LabelSequences) -> tuple[Self, LabelSequences]:
         """An unfitted tagger with everything chosen, features, model and scheme, and the tags that it is to learn.
 
         Parameters
@@ -101,7 +119,7 @@ class Tagger(Estimator):
             raise TypeError(f"features must be a transformer, such as WindowFeatures(), not {shown(self.features)}.")
         features = WindowFeatures() if self.features is None else unfitted(self.features)
         model = default_model() if self.model is None else unfitted(self.model)
-        mended = self._mended(y)
+        mended = self._mend(y)
         if mended is None:
             return type(self)(features=features, model=model, scheme=None, layout=self.layout), y
         if model.constraints is None:
@@ -110,7 +128,7 @@ class Tagger(Estimator):
             model.set_params(scoring="entity_f1")
         return type(self)(features=features, model=model, scheme=mended.scheme, layout=self.layout), mended.y
 
-    def _mended(self, y: Any, name: str = "y") -> Mended | None:
+    def _mend(self, y: LabelSequences, name: str = "y") -> Mended | None:
         """Tags in the scheme of the tagger; None where it has none."""
         if self.scheme is None:
             return None
@@ -123,15 +141,23 @@ class Tagger(Estimator):
                 warnings.warn(f"{error} Without a scheme, predictions keep to no rules.", UserWarning, stacklevel=4)
             return None
         if mended.faults:
-            warnings.warn(mended.told(), UserWarning, stacklevel=4)
+            warnings.warn(mended.tell(), UserWarning, stacklevel=4)
         return mended
 
-    def _held_out(self, features: Any, X: Any, y: Any) -> dict[str, Any]:
+    def _held_out(self, features: Transformer, X: Sentences | None, y: LabelSequences | None) -> dict[str, Any]:
         """Held-out sentences as models take them, with tags in the scheme of the tagger, whose parts are all chosen."""
-        mended = None if y is None else self._mended([*y] if isinstance(y, Iterator) else y, "y_dev")
+        mended = None if y is None else self._mend([*y] if isinstance(y, Iterator) else y, "y_dev")
         return {"X_dev": None if X is None else features.transform(X), "y_dev": y if mended is None else mended.y}
 
-    def fit(self, X: Any, y: Any, *, X_dev: Any = None, y_dev: Any = None, **options: Any) -> Self:
+    def fit(
+        self,
+        X: Sentences,
+        y: LabelSequences,
+        *,
+        X_dev: Sentences | None = None,
+        y_dev: LabelSequences | None = None,
+        **options: Any,
+    ) -> Self:
         """Train on sentences.
 
         Parameters
@@ -146,7 +172,7 @@ class Tagger(Estimator):
         self
         """
         y = [*y] if isinstance(y, Iterator) else y
-        chosen, tags = self.prepared(y)
+        chosen, tags = self.prepare(y)
         features, model = chosen.features, chosen.model
         rows, held_out = _fit_transform(features, X, tags), chosen._held_out(features, X_dev, y_dev)
         _warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
@@ -154,7 +180,15 @@ class Tagger(Estimator):
         return self.complete(features, model, chosen.scheme)
 
     def tune(
-        self, X: Any, y: Any, X_dev: Any, y_dev: Any, *, Cs: Any = None, eps: float | None = None, callback: Any = None
+        self,
+        X: Sentences,
+        y: LabelSequences,
+        X_dev: Sentences,
+        y_dev: LabelSequences,
+        *,
+        Cs: ArrayLike | None = None,
+        eps: float | None = None,
+        callback: Callable[[Path], object] | None = None,
     ) -> Path:
         """Train for several strengths of the regularization, each from the weights before; keep the best.
 
@@ -175,7 +209,7 @@ class Tagger(Estimator):
         grid = as_numbers("Cs", GRID if Cs is None else Cs)
         if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < np.inf)).all():
             raise ValueError(f"Cs must be a list of positive numbers, not {shown(Cs)}.")
-        chosen, tags = self.prepared([*y] if isinstance(y, Iterator) else y)
+        chosen, tags = self.prepare([*y] if isinstance(y, Iterator) else y)
         features = chosen.features
         rows = _fit_transform(features, X, tags)
         lambdas = 1.0 / (len(rows) * grid)
@@ -195,12 +229,13 @@ class Tagger(Estimator):
         self.complete(features, path.model_at(path.best_lambda), chosen.scheme)
         return path
 
-    def complete(self, features: Any, model: Any, scheme: str | None) -> Self:
+    def complete(self, features: Transformer, model: ChainModel, scheme: str | None) -> Self:
         """Become the tagger of a fitted transformer and model, of tags of a scheme."""
-        self.features_, self.model_, self.scheme_ = features, model, scheme
+        self.features_: Any = features
+        self.model_, self.scheme_ = model, scheme
         return self
 
-    def _fitted(self) -> Any:
+    def _fitted(self) -> ChainModel:
         check_is_fitted(self, "model_")
         return self.model_
 
@@ -209,7 +244,7 @@ class Tagger(Estimator):
     status_ = property(lambda self: self._fitted().status_, doc="Why the fit stopped.")
     certificate_ = property(lambda self: self._fitted().certificate_, doc="What is proven of the weights.")
 
-    def predict(self, X: Any) -> list[list[Any]]:
+    def predict(self, X: Sentences) -> list[list[Any]]:
         """The tags of sentences.
 
         Parameters
@@ -218,16 +253,16 @@ class Tagger(Estimator):
         """
         return [tags.tolist() for tags in self._fitted().predict(self.features_.transform(X))]
 
-    def predict_topk(self, X: Any, k: int) -> list[tuple[list[list[Any]], np.ndarray]]:
+    def predict_topk(self, X: Sentences, k: int) -> list[tuple[list[list[Any]], np.ndarray]]:
         """The k best taggings of each sentence, best first, with their scores."""
         found = self._fitted().predict_topk(self.features_.transform(X), k)
         return [(tags.tolist(), scores) for tags, scores in found]
 
-    def predict_marginals(self, X: Any) -> list[np.ndarray]:
+    def predict_marginals(self, X: Sentences) -> list[np.ndarray]:
         """The probabilities of the tags of each word: (T_i, L) arrays, columns in the order of `classes_`."""
         return self._fitted().predict_marginals(self.features_.transform(X))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Sentences, y: LabelSequences) -> float:
         """The F1 of entities, or the share of right tags where they have no scheme.
 
         Parameters
@@ -236,7 +271,7 @@ class Tagger(Estimator):
         """
         return (token_accuracy if self.scheme_ is None else entity_f1)(y, self.predict(X))
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Location) -> None:
         """Write the tagger to a file, from which `maxmargin.load` makes it again.
 
         Parameters
@@ -267,7 +302,7 @@ class Tagger(Estimator):
             raise TypeError("features or scheme of the tagger are none")
         return tagger.complete(**fitted)
 
-    def explain(self, sentence: Any, position: int, rival: Any = None) -> Explanation:
+    def explain(self, sentence: Iterable[Token], position: int, rival: object = None) -> Explanation:
         """Why a word has its tag and not another: see `maxmargin.inspection.explain`.
 
         Parameters
@@ -287,14 +322,16 @@ def default_model() -> ChainCRF:
 register(Tagger, get=Tagger._saved, make=Tagger._loaded)
 
 
-def _fit_transform(features: Any, X: Any, y: Any) -> Any:
+def _fit_transform(features: Transformer, X: Sentences, y: LabelSequences) -> Any:
     """The features of the sentences to train on, which may differ from those of `transform`."""
     if hasattr(features, "fit_transform"):
         return features.fit_transform(X, y)
     return features.fit(X, y).transform(X)
 
 
-def _warn_of_lists(features: Any, X: Any, y: Any, X_dev: Any, y_dev: Any) -> None:
+def _warn_of_lists(
+    features: Transformer, X: Sentences, y: Any, X_dev: Sentences | None, y_dev: LabelSequences | None
+) -> None:
     """Warn of gazetteers that seem to be made of the sentences to train on."""
     if isinstance(features, WindowFeatures) and X_dev is not None and y_dev is not None:
         for message in features.leaks(X, y, X_dev, y_dev):

@@ -15,7 +15,7 @@ from enum import Enum
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self, TypeVar
 
 import typer
 
@@ -28,6 +28,8 @@ BAD_INPUT, INTERRUPTED = 1, 130  # exit codes; that of wrong usage is 2
 BATCH = 2_000  # sentences tagged at a time: the features of more need not be in memory
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Sentence = TypeVar("Sentence")
+Found = TypeVar("Found")
 
 
 # What terminals act on, all but tabs and line ends, and what cannot be printed: halves of surrogate pairs.
@@ -45,7 +47,7 @@ def say(message: str) -> None:
         print(plain(message), file=sys.stderr, flush=True)
 
 
-def show(text: Any) -> None:
+def show(text: object) -> None:
     """A result for people, on standard output."""
     print(plain(str(text)))
 
@@ -60,12 +62,12 @@ class Shield:
         self.previous: Any = signal.signal(signal.SIGINT, self._handle)
         return self
 
-    def _handle(self, *_: Any) -> None:
+    def _handle(self, *_: object) -> None:
         if not self.is_up:
             raise KeyboardInterrupt
         self.was_pressed = True
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGINT, self.previous)
 
     def end(self, *, is_interrupted: bool) -> None:
@@ -115,7 +117,7 @@ def warnings_as_messages(*, is_quiet: bool) -> Iterator[None]:
         yield
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """One JSON object on standard output."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text), flush=True)
@@ -146,7 +148,7 @@ def stream(path: Path, layout: Layout | None, format: str | None, encoding: str 
 
 def _input(
     path: Path, layout: Layout | None, format: str | None, encoding: str | None
-) -> tuple[Any, Layout, str | None]:
+) -> tuple[Path | BinaryIO, Layout, str | None]:
     """What to read from, where its sentences are, and what it is called."""
     from maxmargin.text import Layout, find_format
 
@@ -236,7 +238,7 @@ def same_tokens(document: Document, tagger: Tagger) -> None:
         )
 
 
-def in_batches(sentences: list[Any], tag: Callable[[list[Any]], list[Any]]) -> Iterator[Any]:
+def in_batches(sentences: list[Sentence], tag: Callable[[list[Sentence]], list[Found]]) -> Iterator[Found]:
     """What is found for each sentence, a few thousand at a time."""
     for start in range(0, len(sentences), BATCH):
         yield from tag(sentences[start : start + BATCH])

@@ -29,15 +29,15 @@ class Example(NamedTuple):
     """A test word and what the models make of it."""
 
     images: np.ndarray
-    truth: np.ndarray
+    true: np.ndarray
     linear: np.ndarray
     readings: np.ndarray
     scores: np.ndarray
 
     def rows(self) -> list[tuple[str, np.ndarray, str]]:
-        """Title, digits and score of the truth and of each reading."""
+        """Title, digits and score of the true word and of each reading."""
         chain = zip(CHOICES, self.readings, (f"{score:.2f}" for score in self.scores), strict=True)
-        return [("truth", self.truth, ""), ("linear SVM", self.linear, ""), *chain]
+        return [("truth", self.true, ""), ("linear SVM", self.linear, ""), *chain]
 
 
 def run_demo(n_words: int, seed: int, plot: Path | None) -> None:
@@ -92,37 +92,37 @@ def _fitted(model: ChainSVM, words: Dataset) -> ChainSVM:
     return model
 
 
-def _n_wrong(truth: list[np.ndarray], readings: list[np.ndarray]) -> np.ndarray:
+def _n_wrong(true: list[np.ndarray], readings: list[np.ndarray]) -> np.ndarray:
     """The number of wrong digits of each word."""
-    return np.array([np.count_nonzero(a != b) for a, b in zip(truth, readings, strict=True)])
+    return np.array([np.count_nonzero(a != b) for a, b in zip(true, readings, strict=True)])
 
 
-def _errors(truth: list[np.ndarray], readings: dict[str, list[np.ndarray]]) -> Table:
+def _errors(true: list[np.ndarray], readings: dict[str, list[np.ndarray]]) -> Table:
     table = Table("", "wrong digits", "words with an error", box=SIMPLE_HEAD)
     for column in table.columns[1:]:
         column.justify = "right"
     for title, read in readings.items():
-        wrong = _n_wrong(truth, read)
-        table.add_row(title, f"{wrong.sum() / sum(map(len, truth)):.1%}", f"{np.mean(wrong > 0):.1%}")
+        wrong = _n_wrong(true, read)
+        table.add_row(title, f"{wrong.sum() / sum(map(len, true)):.1%}", f"{np.mean(wrong > 0):.1%}")
     return table
 
 
-def _most_telling(truth: list[np.ndarray], linear: list[np.ndarray], chain: list[np.ndarray]) -> int:
+def _most_telling(true: list[np.ndarray], linear: list[np.ndarray], chain: list[np.ndarray]) -> int:
     """A word that fits the screen, is right as a whole and wrong in as many digits as possible digit by digit."""
-    lengths = np.array([len(word) for word in truth])
-    is_right = _n_wrong(truth, chain) == 0
-    return int(np.lexsort((lengths, _n_wrong(truth, linear), is_right, lengths <= WIDEST))[-1])
+    lengths = np.array([len(word) for word in true])
+    is_right = _n_wrong(true, chain) == 0
+    return int(np.lexsort((lengths, _n_wrong(true, linear), is_right, lengths <= WIDEST))[-1])
 
 
 def _drawing(example: Example) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column()
-    for _ in example.truth:
+    for _ in example.true:
         grid.add_column(justify="center", width=SIDE)
     grid.add_column(justify="right", vertical="bottom")
     grid.add_row("", *map(_block_characters, example.images), "score")
     for title, digits, score in example.rows():
-        grid.add_row(title, *map(_digit, digits, example.truth), score)
+        grid.add_row(title, *map(_digit, digits, example.true), score)
     return grid
 
 
@@ -133,8 +133,8 @@ def _block_characters(image: np.ndarray) -> Text:
     return Text("\n".join(lines), justify="left")
 
 
-def _digit(digit: int, truth: int) -> Text:
-    return Text(str(digit)) if digit == truth else Text(f"[{digit}]", "bold red")
+def _digit(digit: int, true: int) -> Text:
+    return Text(str(digit)) if digit == true else Text(f"[{digit}]", "bold red")
 
 
 def _write_plot(model: ChainSVM, example: Example, path: Path) -> None:
@@ -146,7 +146,7 @@ def _write_plot(model: ChainSVM, example: Example, path: Path) -> None:
     above.set_title("Training: the optimum lies between the dual and the primal value", loc="left")
 
     pitch, line = SIDE + 2, 2.2
-    right = pitch * len(example.truth)
+    right = pitch * len(example.true)
     for t, image in enumerate(example.images):
         below.imshow(image.reshape(SIDE, SIDE), "gray_r", extent=(pitch * t, pitch * t + SIDE, SIDE, 0), vmin=0, vmax=1)
     below.text(right + 4, SIDE, "score", ha="right", va="bottom")
@@ -156,7 +156,7 @@ def _write_plot(model: ChainSVM, example: Example, path: Path) -> None:
         below.text(-2, y, title, ha="right", va="center")
         below.text(right + 4, y, score, ha="right", va="center")
         for t, digit in enumerate(digits):
-            is_wrong = digit != example.truth[t]
+            is_wrong = digit != example.true[t]
             color, weight = ("C3", "bold") if is_wrong else ("black", "normal")
             below.text(pitch * t + SIDE / 2, y, digit, ha="center", va="center", color=color, weight=weight)
     below.set(xlim=(-14, right + 4), ylim=(y + line, -1))

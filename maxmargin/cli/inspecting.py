@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -16,6 +15,7 @@ from maxmargin.cli.common import load_tagger, print_json, read, same_tokens
 from maxmargin.cli.terminal import Terminal
 from maxmargin.inspection import strongest_features, strongest_transitions
 from maxmargin.tagger import Tagger
+from maxmargin.text.token_features.tokens import Token
 
 
 def run_inspect(
@@ -87,7 +87,7 @@ def _table(title: str, rows: list[tuple[float, str]]) -> Table:
     return table
 
 
-def _word(token: Any) -> str:
+def _word(token: Token) -> str:
     return token if isinstance(token, str) else " ".join(token)
 
 
@@ -96,7 +96,7 @@ def _finite(margin: float) -> float | None:
     return margin if math.isfinite(margin) else None
 
 
-def _show_sentence(tagger: Tagger, tokens: list[Any], console: Terminal, as_json: bool) -> None:
+def _show_sentence(tagger: Tagger, tokens: list[Token], console: Terminal, as_json: bool) -> None:
     found = [tagger.explain(tokens, t) for t in range(len(tokens))]
     if as_json:
         rows = [
@@ -116,7 +116,7 @@ def _show_sentence(tagger: Tagger, tokens: list[Any], console: Terminal, as_json
 
 
 def _show_word(
-    tagger: Tagger, tokens: list[Any], t: int, rival: str | None, top: int, console: Terminal, as_json: bool
+    tagger: Tagger, tokens: list[Token], t: int, rival: str | None, top: int, console: Terminal, as_json: bool
 ) -> None:
     e = tagger.explain(tokens, t, rival)
     if as_json:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.live import Live
 from rich.spinner import Spinner
 
 from maxmargin.cli.terminal import Terminal
+from maxmargin.estimators.chain_models import ChainModel
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.trace import Certified, Trace
 
@@ -40,7 +41,7 @@ class Progress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, where: TracebackType | None
+        self, error: type[BaseException] | None, value: BaseException | None, where: TracebackType | None
     ) -> None:
         self.compiling.__exit__(None, None, None)
         if self.is_live:
@@ -88,7 +89,7 @@ class Progress:
         return "  ".join(parts)
 
 
-def summary(model: Any) -> str:
+def summary(model: ChainModel) -> str:
     """What a training has led to."""
     passes, seconds = (model.trace_.last(name) for name in ("passes", "seconds"))
     why = f"{model.status_.name}: {model.status_.value}"

@@ -30,6 +30,7 @@ from maxmargin.metrics import (
 )
 from maxmargin.tagger import Tagger
 from maxmargin.text import Document, convert_tags, mend_tags
+from maxmargin.text.token_features.windows import Sentences
 
 
 def run_predict(
@@ -65,7 +66,7 @@ def _own_scheme(tagger: Tagger, document: Document) -> str | None:
         return usual
 
 
-def _shares(tagger: Tagger, X: list[Any], y: list[list[Any]]) -> Iterator[list[float]]:
+def _shares(tagger: Tagger, X: Sentences, y: list[list[object]]) -> Iterator[list[float]]:
     """The probabilities of tags."""
     index = {tag: k for k, tag in enumerate(tagger.classes_.tolist())}
     for table, tags in zip(tagger.predict_marginals(X), y, strict=True):
@@ -86,19 +87,19 @@ def run_evaluate(
     tagger = load_tagger(model)
     document = read(source, tagger.layout, format=format, encoding=encoding)
     same_tokens(document, tagger)
-    truth, predicted = document.y, [*in_batches(document.X, tagger.predict)]
+    true, predicted = document.y, [*in_batches(document.X, tagger.predict)]
     if tagger.scheme_ is not None:
         mended = in_scheme(document, tagger.scheme_)
-        truth = mended.y
+        true = mended.y
         if mended.source != mended.scheme:
             say(f"Tags of {document.name} are {mended.source}: they are compared as {mended.scheme}.")
     found: dict[str, Any] = {
-        "token_accuracy": token_accuracy(truth, predicted),
-        "sentence_accuracy": sequence_accuracy(truth, predicted),
+        "token_accuracy": token_accuracy(true, predicted),
+        "sentence_accuracy": sequence_accuracy(true, predicted),
     }
     report = None
     if tagger.scheme_ is not None:
-        report = entity_report(truth, predicted)
+        report = entity_report(true, predicted)
         scores = {"overall": report.overall, **report.types}
         found["entities"] = {
             name: {"precision": score.precision, "recall": score.recall, "f1": score.f1, **score._asdict()}
@@ -106,9 +107,9 @@ def run_evaluate(
         }
     if calibration:
         marginals = [*in_batches(document.X, tagger.predict_marginals)]
-        found["calibration_error"] = expected_calibration_error(truth, marginals, tagger.classes_)
+        found["calibration_error"] = expected_calibration_error(true, marginals, tagger.classes_)
     if with_confusion:
-        counts = confusion(truth, predicted)
+        counts = confusion(true, predicted)
         found["confusion"] = {"tags": counts.labels, "counts": counts.counts.tolist()}
     if as_json:
         print_json(found)
@@ -120,6 +121,6 @@ def run_evaluate(
         show(f"expected calibration error of probabilities: {found['calibration_error']:.4f}")
     if with_confusion:
         show(f"\nTrue tags in rows, predicted ones in columns:\n{counts}")
-    unknown = sorted({tag for tags in truth or [] for tag in tags} - {*tagger.classes_.tolist()})
+    unknown = sorted({tag for tags in true or [] for tag in tags} - {*tagger.classes_.tolist()})
     if unknown:
         say(f"Warning: the tagger does not know {', '.join(map(str, unknown))}.")

@@ -13,9 +13,9 @@ from maxmargin.text.mending import spells_entities
 def in_scheme(document: Document, scheme: str | None, *, is_quiet: bool = False) -> Mended:
     """The tags of a document, mended, in a scheme, or in the one that fits best; says which lines were wrong."""
     with located(document):
-        mended = mend_tags(document.y, scheme)
+        mended = mend_tags(document.y or [], scheme)
     if mended.faults and not is_quiet:
-        lines = mended.told(
+        lines = mended.tell(
             lambda fault: f"{document.where(fault.sequence, fault.position)}: the sentence {fault.fault}"
         )
         say(f"Warning: {lines}")
@@ -49,7 +49,7 @@ def _in_its_scheme(train: Document, scheme: str, is_quiet: bool) -> Mended | Non
     except ValueError as error:
         if scheme != "auto":
             raise
-        if spells_entities(train.y) and not is_quiet:
+        if spells_entities(train.y or []) and not is_quiet:
             say(f"Warning: {error} Without a scheme, predictions keep to no rules.")
         return None
 

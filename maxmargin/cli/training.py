@@ -83,7 +83,7 @@ def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None
 
         with Progress(score, is_quiet=choices.quiet) as progress, located(train if dev is None else dev):
             with without_warning():  # `summary` says it
-                tagger.fit(train.X, train.y, callback=watch, checkpoint=checkpoint, **held_out)
+                tagger.fit(train.X, train.y or [], callback=watch, checkpoint=checkpoint, **held_out)
             progress.say(summary(tagger.model_))
         if not choices.quiet:
             tell_of_lists(tagger)

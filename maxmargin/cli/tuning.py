@@ -71,7 +71,7 @@ def _run_path(choices: Choices, Cs: list[float] | None, plot: File | None, shiel
         try:
             shield.is_up = False
             with without_warning():  # `summary` says it
-                is_cut = tagger.fit(train.X, train.y).status_ is Status.INTERRUPTED
+                is_cut = tagger.fit(train.X, train.y or []).status_ is Status.INTERRUPTED
             if not choices.quiet:
                 say(summary(tagger.model_))
         except KeyboardInterrupt:  # before training: the tagger of those that were not held out stays

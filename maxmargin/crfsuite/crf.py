@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -15,11 +15,17 @@ from maxmargin.crfsuite.algorithms import FrequentCRF, FrequentSVM, TrainingLog,
 from maxmargin.crfsuite.metrics import flat_accuracy_score
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
-from maxmargin.persist import check_writable, load, register, save
+from maxmargin.persist import Location, check_writable, load, register, save
 from maxmargin.sklearn_contract import Estimator
 from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.block_coordinate.bcfw import BCFW
 from maxmargin.solvers.stochastic.perceptron import Perceptron
+
+Item = Mapping[str, Any] | Sequence[str]  # the features of a position
+Items = Iterable[Sequence[Item]]
+Label = str | int
+Labels = Sequence[Sequence[Label]]
+Value = TypeVar("Value")
 
 ITERATIONS = {"l2sgd": 1000, "ap": 100, "pa": 100}  # the defaults there; L-BFGS has no limit
 LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
@@ -115,7 +121,7 @@ class CRF(Estimator):
 
     # --- training -------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
+    def fit(self, X: Items, y: Labels, X_dev: Items | None = None, y_dev: Labels | None = None) -> Self:
         """Train on sequences.
 
         Parameters
@@ -149,7 +155,7 @@ class CRF(Estimator):
         self.model_, self.training_log_, self._labels = model, log, [*seen]
         if self.model_filename is not None:
             self.save(self.model_filename)
-        if X_dev is not None:
+        if X_dev is not None and y_dev is not None:
             log.last_iteration["item_accuracy_float"] = self.score(X_dev, y_dev)
         return self
 
@@ -223,7 +229,7 @@ class CRF(Estimator):
             raise AttributeError("This CRF is not fitted yet: call fit first.")
         return self.model_
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Location) -> None:
         """Write the CRF to a file, from which `maxmargin.load` makes it again."""
         save(self, path)
 
@@ -246,7 +252,7 @@ class CRF(Estimator):
         """The CRF of what was saved."""
         return cls(**arguments) if fitted is None else cls(**arguments)._learned(**fitted)
 
-    def _of_each(self, X: Any, predict: Callable[[list[Any]], Sequence[Any]]) -> np.ndarray:
+    def _of_each(self, X: Items, predict: Callable[[list[Sequence[Item]]], Sequence[list]]) -> np.ndarray:
         """What a model predicts for each sequence; an empty list for those that are empty."""
         X = [*X]
         full = [x for x in X if len(x)]
@@ -256,37 +262,37 @@ class CRF(Estimator):
             found[i] = next(values) if len(x) else []
         return found
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Items) -> np.ndarray:
         """The labels of sequences: an array of lists."""
         model = self._fitted()
         return self._of_each(X, lambda full: [labels.tolist() for labels in model.predict(full)])
 
-    def predict_single(self, xseq: Any) -> list[Any]:
+    def predict_single(self, xseq: Sequence[Item]) -> list[Label]:
         """The labels of one sequence."""
         return self.predict([xseq])[0]
 
-    def predict_marginals(self, X: Any) -> np.ndarray:
+    def predict_marginals(self, X: Items) -> np.ndarray:
         """The probabilities of labels: an array of lists with a dictionary for each position."""
         model = self._fitted()
         order = [model.classes_.tolist().index(label) for label in self.classes_]
 
-        def named(table: np.ndarray) -> list[dict[Any, float]]:
+        def named(table: np.ndarray) -> list[dict[Label, float]]:
             return [dict(zip(self.classes_, row, strict=True)) for row in table[:, order].tolist()]
 
         return self._of_each(X, lambda full: [named(table) for table in model.predict_marginals(full)])
 
-    def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
+    def predict_marginals_single(self, xseq: Sequence[Item]) -> list[dict[Label, float]]:
         """The probabilities of the labels of one sequence."""
         return self.predict_marginals([xseq])[0]
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Items, y: Labels) -> float:
         """The share of labels that are right."""
         return flat_accuracy_score(y, self.predict(X))
 
     # --- what was learned -----------------------------------------------------------------------------------------
 
     @property
-    def classes_(self) -> list[Any]:
+    def classes_(self) -> list[Label]:
         """The labels, in the order in which they occur."""
         self._fitted()
         return self._labels
@@ -301,7 +307,7 @@ class CRF(Estimator):
             return path.stat().st_size
 
     @property
-    def state_features_(self) -> dict[tuple[str, Any], float]:
+    def state_features_(self) -> dict[tuple[str, Label], float]:
         """The weights of pairs of an attribute and a label that are not zero."""
         model = self._fitted()
         table = model.coef_.emissions
@@ -311,7 +317,7 @@ class CRF(Estimator):
         return dict(zip(zip(model.feature_names_in_[rows].tolist(), labels, strict=True), weights, strict=True))
 
     @property
-    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+    def transition_features_(self) -> dict[tuple[Label, Label], float]:
         """The weights of pairs of two labels, the second of which follows the first, that are not zero."""
         model = self._fitted()
         rows, columns = np.nonzero(model.coef_.transitions)
@@ -339,5 +345,5 @@ def _observed(states: bool, transitions: bool) -> bool | str:
     return states if states == transitions else "features" if states else "transitions"
 
 
-def _or(value: Any, default: Any) -> Any:
+def _or(value: Value | None, default: Value) -> Value:
     return default if value is None else value

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 FOLDER_VARIABLE = "MAXMARGIN_DATA"
 
 
@@ -57,7 +59,7 @@ def find_file(name: str | Sequence[str], folder: str | Path | None) -> Path:
     )
 
 
-def read_image(path: Path) -> Any:
+def read_image(path: Path) -> np.ndarray:
     """The array of an image, by scikit-image."""
     try:
         from skimage.io import imread

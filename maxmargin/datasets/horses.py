@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from maxmargin.datasets.data_files import Dataset, find_file, read_image
 
@@ -33,7 +34,7 @@ def load_horses(folder: str | Path | None = None) -> Dataset:
     return Dataset(*_read(root, "train"), *_read(root, "test"))
 
 
-def _read(root: Path, part: str) -> tuple[list[Any], list[Any]]:
+def _read(root: Path, part: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
     paths = sorted((root / f"images_{part}").glob("*.jpg"))
     masks = [read_image(root / f"masks_{part}" / f"{path.stem}.png") for path in paths]
     return [read_image(path) for path in paths], [(mask > 0).astype(int) for mask in masks]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -59,7 +58,7 @@ def _numbers(name: str) -> list[int]:
     return [int(part) for part in name.split("_") if part.isdigit()]
 
 
-def _read(root: Path, names: list[str]) -> tuple[list[Any], list[Any]]:
+def _read(root: Path, names: list[str]) -> tuple[list[np.ndarray], list[np.ndarray]]:
     left_out = [MSRC_CLASSES.index(name) for name in TOO_RARE]
     labels = [read_image(root / "labels" / f"{name}.png").astype(int) for name in names]
     return (

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from maxmargin.checks import counted, shown
 from maxmargin.text.schemes import (
     OUTSIDE,
+    LabelSequences,
     TagError,
     best_scheme,
     breaks,
@@ -42,17 +43,17 @@ class Mended(NamedTuple):
     faults: list[TagError]
     n_tags: int
 
-    def told(self, tell: Callable[[TagError], str] = str) -> str:
-        """How many tags were wrong, and the first of them, each as `tell` tells it."""
+    def tell(self, say: Callable[[TagError], str] = str) -> str:
+        """How many tags were wrong, and the first of them, each as `say` says it."""
         n, rest = len(self.faults), len(self.faults) - SHOWN
         are = "is" if n == 1 else "are"
         first = f"{n:,} of {counted(self.n_tags, 'tag')} {are} wrong in {self.source}, the scheme that fits best"
         more = [f"and {rest:,} more"] if rest > 0 else []
-        lines = [f"{first}, and {are} read as conlleval does:", *map(tell, self.faults[:SHOWN]), *more]
+        lines = [f"{first}, and {are} read as conlleval does:", *map(say, self.faults[:SHOWN]), *more]
         return "\n  ".join(lines)
 
 
-def mend_tags(y: Any, scheme: str | None = None, *, prefer: str | None = None, name: str = "y") -> Mended:
+def mend_tags(y: LabelSequences, scheme: str | None = None, *, prefer: str | None = None, name: str = "y") -> Mended:
     """Tags of the scheme that fits them best, with those that break its rules mended, as conlleval reads them.
 
     The best scheme is the one whose rules the fewest tags break. Tags that are none are read, too, if they are few:
@@ -77,7 +78,7 @@ def mend_tags(y: Any, scheme: str | None = None, *, prefer: str | None = None, n
     >>> mended = mend_tags([["I-PER", "O", "I-LOC"], ["I-LOC", "B-LOC"], ["O", "B-ORG"]])
     >>> mended.y[2], mended.scheme
     (['O', 'I-ORG'], 'IOB1')
-    >>> print(mended.told())
+    >>> print(mended.tell())
     1 of 7 tags is wrong in IOB1, the scheme that fits best, and is read as conlleval does:
       y[2] goes from 'O' to 'B-ORG' at position 1, which IOB1 forbids.
     """
@@ -89,14 +90,14 @@ def mend_tags(y: Any, scheme: str | None = None, *, prefer: str | None = None, n
     places = zip(*(found.tolist() for found in breaks(tagging, source)), strict=True)
     broken = [broken_rule(tagging, source, i, t, name) for i, t in places]
     if broken and target is None and not any("-" in tag for tag in tagging.distinct):
-        raise broken[0]  # labels of another kind that happen to be B, I, E, S, L or U
+        raise broken[0]  # other labels, which happen to be B, I, E, S, L or U
     faults = {(fault.sequence, fault.position): fault for fault in [*broken, *odd]}
     is_right = (target or source) == source and not broken
     mended = known if is_right else convert_tags(known, target or source)
     return Mended(mended, target or source, source, [faults[place] for place in sorted(faults)], len(tagging.codes))
 
 
-def spells_entities(y: Any) -> bool:
+def spells_entities(y: LabelSequences) -> bool:
     """Whether most tags are O, or of entities of a type, though others may be none."""
     tags = [tag for row in sequences_of(y, "y") for tag in row if isinstance(tag, str) and tag != OUTSIDE]
     return 2 * sum("-" in tag and is_tag(tag) for tag in tags) > len(tags)
@@ -121,6 +122,6 @@ def _readable(y: list[list[Any]], name: str) -> tuple[list[list[Any]], list[TagE
 
 
 def _read(tag: str) -> str:
-    prefix, dash, kind = tag.partition("-")
-    upper = prefix.upper() + dash + kind
+    prefix, dash, type_ = tag.partition("-")
+    upper = prefix.upper() + dash + type_
     return upper if is_tag(upper) else OUTSIDE

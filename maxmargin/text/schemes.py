@@ -19,6 +19,9 @@ from maxmargin.checks import shown
 
 OUTSIDE = "O"
 
+TagSequences = Iterable[Iterable[str]]
+LabelSequences = Iterable[Iterable[object]]  # which may be tags, or not
+
 
 class Scheme(NamedTuple):
     """Prefixes, and whether the second of two may follow the first; sequences begin and end as if between Os."""
@@ -77,13 +80,13 @@ class Tagging(NamedTuple):
         An entity begins with B, S or U, after O, E, L, S or U, and where the type changes.
         """
         parts = [tag.partition("-") for tag in self.distinct]
-        prefix, kind = (np.array([part[k] for part in parts])[self.codes] for k in (0, 2))
+        prefix, type_ = (np.array([part[k] for part in parts])[self.codes] for k in (0, 2))
         before = np.concatenate([[OUTSIDE], prefix[:-1]])
         before[self.starts[:-1][np.diff(self.starts) > 0]] = OUTSIDE
         is_inside = prefix != OUTSIDE
-        begins = is_inside & (np.isin(prefix, [*"BSU"]) | np.isin(before, [*"OELSU"]) | (kind != np.roll(kind, 1)))
+        begins = is_inside & (np.isin(prefix, [*"BSU"]) | np.isin(before, [*"OELSU"]) | (type_ != np.roll(type_, 1)))
         ends = is_inside & np.append(begins[1:] | ~is_inside[1:], True)
-        return Spans(np.flatnonzero(begins), np.flatnonzero(ends) + 1, kind[begins])
+        return Spans(np.flatnonzero(begins), np.flatnonzero(ends) + 1, type_[begins])
 
 
 class TagError(ValueError):
@@ -99,7 +102,7 @@ class TagError(ValueError):
         self.sequence, self.position, self.fault = sequence, position, fault
 
 
-def read_tags(y: Any, name: str = "y") -> Tagging:
+def read_tags(y: LabelSequences, name: str = "y") -> Tagging:
     """Check that sequences are of tags, of some scheme, and put them in one row."""
     numbers: dict[str, int] = {}
     codes: list[int] = []
@@ -107,14 +110,14 @@ def read_tags(y: Any, name: str = "y") -> Tagging:
     for i, tags in enumerate(sequences_of(y, name)):
         for t, tag in enumerate(tags):
             if not isinstance(tag, str) or (tag not in numbers and not is_tag(tag)):
-                kinds = "tags are O, or one of B, I, E, S, L and U with a type, such as B-PER"
-                raise TagError(name, i, t, f"has {shown(tag)} at position {t}, but {kinds}")
+                wanted = "tags are O, or one of B, I, E, S, L and U with a type, such as B-PER"
+                raise TagError(name, i, t, f"has {shown(tag)} at position {t}, but {wanted}")
             codes.append(numbers.setdefault(tag, len(numbers)))
         starts.append(len(codes))
     return Tagging([*numbers], np.array(codes, np.int64), np.array(starts))
 
 
-def sequences_of(y: Any, name: str) -> Iterator[list[Any]]:
+def sequences_of(y: LabelSequences, name: str) -> Iterator[list[Any]]:
     """The sequences of tags as lists."""
     if isinstance(y, str) or not isinstance(y, Iterable):
         raise TypeError(f"{name} must be a list of sequences of tags, not a {type(y).__name__}.")
@@ -129,7 +132,7 @@ def is_tag(tag: str) -> bool:
     return tag == OUTSIDE or tag.partition("-")[0] in {*"BIESLU"}
 
 
-def scheme_named(name: Any, argument: str = "scheme") -> str:
+def scheme_named(name: object, argument: str = "scheme") -> str:
     """The scheme of a name, in any case; "bio" is IOB2, "bioes" IOBES."""
     found = ALIASES.get(str(name).upper(), str(name).upper())
     if found not in SCHEMES:
@@ -141,7 +144,7 @@ def scheme_table(tags: Sequence[str], scheme: str) -> np.ndarray:
     """(L + 1, L + 1) whether the column may follow the row, among tags and, last, the end of a sequence."""
     allows = SCHEMES[scheme].allows
     parts = [tag.partition("-")[::2] for tag in [*tags, OUTSIDE]]
-    return np.array([[allows(a, b, kind == other) for b, other in parts] for a, kind in parts])
+    return np.array([[allows(a, b, type_ == other) for b, other in parts] for a, type_ in parts])
 
 
 def breaks(tagging: Tagging, scheme: str) -> tuple[np.ndarray, np.ndarray]:
@@ -174,7 +177,7 @@ def violation(tagging: Tagging, scheme: str, name: str = "y") -> TagError | None
     return broken_rule(tagging, scheme, int(sequences[0]), int(positions[0]), name) if len(sequences) else None
 
 
-def check_tags(y: Any, scheme: str) -> None:
+def check_tags(y: TagSequences, scheme: str) -> None:
     """Raise a ValueError that says where tags first break the rules of a scheme, if they do.
 
     Parameters
@@ -196,7 +199,7 @@ def check_tags(y: Any, scheme: str) -> None:
         raise found
 
 
-def find_scheme(y: Any) -> str:
+def find_scheme(y: TagSequences) -> str:
     """The scheme whose rules tags keep; of several, in which they then mean the same, the most common one.
 
     Parameters
@@ -235,7 +238,7 @@ def best_scheme(tagging: Tagging, first: str | None = None) -> str:
     return min([*([] if first is None else [first]), *SCHEMES], key=lambda name: len(breaks(tagging, name)[0]))
 
 
-def find_entities(y: Any) -> list[list[Entity]]:
+def find_entities(y: TagSequences) -> list[list[Entity]]:
     """The entities that tags of any scheme spell, as conlleval reads them.
 
     Parameters
@@ -257,12 +260,12 @@ def find_entities(y: Any) -> list[list[Entity]]:
     cuts = np.searchsorted(spans.start, tagging.starts)
     found = [*zip(spans.start.tolist(), spans.end.tolist(), spans.type.tolist(), strict=True)]
     return [
-        [Entity(start - first, end - first, kind) for start, end, kind in found[lo:hi]]
+        [Entity(start - first, end - first, type_) for start, end, type_ in found[lo:hi]]
         for first, (lo, hi) in zip(tagging.starts.tolist(), pairwise(cuts.tolist()), strict=False)
     ]
 
 
-def convert_tags(y: Any, scheme: str) -> list[list[str]]:
+def convert_tags(y: TagSequences, scheme: str) -> list[list[str]]:
     """Tags of the same entities in another scheme.
 
     They may be of any scheme, and may break its rules: entities are read as conlleval reads them, so that converting
@@ -284,9 +287,8 @@ def convert_tags(y: Any, scheme: str) -> list[list[str]]:
     [['B-PER', 'L-PER', 'O', 'U-LOC']]
     """
     spell = SPELLINGS[scheme_named(scheme)]
-    y = [*sequences_of(y, "y")]
-    converted = []
-    for tags, entities in zip(y, find_entities(y), strict=True):
+    rows, converted = [*sequences_of(y, "y")], []
+    for tags, entities in zip(rows, find_entities(rows), strict=True):
         row = [OUTSIDE] * len(tags)
         for before, entity, after in zip([None, *entities], entities, [*entities[1:], None], strict=False):
             follows = before is not None and (before.end, before.type) == (entity.start, entity.type)

@@ -5,9 +5,10 @@ Boxes are (top, left, bottom, right), half-open.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.checks import as_numbers, check_count, check_number, check_share
 from maxmargin.metrics import iou
@@ -15,7 +16,7 @@ from maxmargin.metrics import iou
 __all__ = ["as_boxes", "non_max_suppression", "to_cells", "to_pixels"]
 
 
-def to_cells(boxes: Any, cell: int, shape: tuple[int, ...]) -> np.ndarray:
+def to_cells(boxes: ArrayLike, cell: int, shape: tuple[int, ...]) -> np.ndarray:
     """The nearest boxes in cells, at least one cell large and inside the grid.
 
     Parameters
@@ -38,7 +39,7 @@ def to_cells(boxes: Any, cell: int, shape: tuple[int, ...]) -> np.ndarray:
     return np.stack([top, left, bottom, right], axis=-1)
 
 
-def to_pixels(boxes: Any, cell: int, shape: tuple[int, ...] | None = None) -> np.ndarray:
+def to_pixels(boxes: ArrayLike, cell: int, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """Boxes in cells as boxes in pixels.
 
     Parameters
@@ -61,7 +62,11 @@ def to_pixels(boxes: Any, cell: int, shape: tuple[int, ...] | None = None) -> np
 
 
 def non_max_suppression(
-    boxes: Any, scores: Any, threshold: float = 0.5, min_score: float = -np.inf, max_boxes: int | None = None
+    boxes: Sequence[ArrayLike] | np.ndarray,
+    scores: ArrayLike,
+    threshold: float = 0.5,
+    min_score: float = -np.inf,
+    max_boxes: int | None = None,
 ) -> np.ndarray:
     """Detections among scored boxes: the best one, then the best that does not overlap it, and so on.
 
@@ -109,7 +114,7 @@ def non_max_suppression(
     return np.array(kept, np.int64)
 
 
-def as_boxes(boxes: Any) -> np.ndarray:
+def as_boxes(boxes: ArrayLike | Sequence[ArrayLike]) -> np.ndarray:
     """Boxes in float64; raises unless they have four numbers each."""
     array = as_numbers("boxes", boxes)
     if not array.ndim or array.shape[-1] != 4:

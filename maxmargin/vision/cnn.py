@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_count
 from maxmargin.vision.proposals import check_inside
@@ -16,8 +17,8 @@ __all__ = ["cnn_features"]
 
 
 def cnn_features(
-    images: Sequence[Any],
-    boxes: Sequence[Any],
+    images: Sequence[ArrayLike],
+    boxes: Sequence[ArrayLike],
     backbone: Any,
     size: int = 64,
     batch_size: int = 256,
@@ -88,7 +89,7 @@ def cnn_features(
     return found
 
 
-def _checked(image: Any, name: str) -> np.ndarray:
+def _checked(image: ArrayLike, name: str) -> np.ndarray:
     array = np.asarray(image)
     if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8:
         raise ValueError(f"{name} must be an (H, W, 3) array of bytes, not of shape {array.shape} and {array.dtype}.")

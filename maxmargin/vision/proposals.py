@@ -6,16 +6,18 @@ boxes. Boxes are (top, left, bottom, right), half-open.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.metrics import iou
 
 __all__ = ["Candidates", "box_candidates", "box_features", "nearest_candidates", "selective_search", "sliding_boxes"]
 
 
-def sliding_boxes(shape: tuple[int, int], sizes: Any, step: int = 1) -> np.ndarray:
+def sliding_boxes(shape: tuple[int, int], sizes: Iterable[tuple[int, int]], step: int = 1) -> np.ndarray:
     """All boxes of the given sizes inside an image, `step` apart.
 
     Parameters
@@ -86,7 +88,7 @@ def selective_search(image: np.ndarray, max_boxes: int = 1000, quality: bool = F
     return boxes[np.sort(first)]
 
 
-def box_features(cells: np.ndarray, boxes: Any, mean: bool = False) -> np.ndarray:
+def box_features(cells: np.ndarray, boxes: ArrayLike, mean: bool = False) -> np.ndarray:
     """The sum of cell features over each box, or their mean.
 
     Parameters
@@ -137,7 +139,7 @@ class Candidates(NamedTuple):
     boxes: np.ndarray  # (K, 4)
 
 
-def box_candidates(cells: np.ndarray, boxes: Any, true: Any, mean: bool = False) -> Candidates:
+def box_candidates(cells: np.ndarray, boxes: ArrayLike, true: ArrayLike, mean: bool = False) -> Candidates:
     """Turn proposals into candidates to train on: the true box first, then the proposals that differ from it.
 
     Parameters
@@ -155,13 +157,13 @@ def box_candidates(cells: np.ndarray, boxes: Any, true: Any, mean: bool = False)
     >>> candidates.best, candidates.costs.round(2).tolist(), candidates.features.shape
     (0, [0.0, 0.33, 0.33, 0.75], (4, 3))
     """
-    proposals, truth = np.asarray(boxes), np.asarray(true)
-    others = proposals[(proposals != truth).any(axis=1)]
-    all_boxes = np.concatenate([truth[None], others])
-    return Candidates(box_features(cells, all_boxes, mean), 1 - iou(all_boxes, truth), 0, all_boxes)
+    proposals, true = np.asarray(boxes), np.asarray(true)
+    others = proposals[(proposals != true).any(axis=1)]
+    all_boxes = np.concatenate([true[None], others])
+    return Candidates(box_features(cells, all_boxes, mean), 1 - iou(all_boxes, true), 0, all_boxes)
 
 
-def nearest_candidates(features: Any, boxes: Any, true: Any, with_none: bool = False) -> Candidates:
+def nearest_candidates(features: ArrayLike, boxes: ArrayLike, true: ArrayLike, with_none: bool = False) -> Candidates:
     """Candidates to train on where the proposal nearest to the true box stands for it (*Smoother*, section 7.1.2).
 
     In contrast to `box_candidates`, a model sees only boxes that it is to choose among later, and features may be any.

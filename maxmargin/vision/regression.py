@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_is_fitted
@@ -55,7 +56,7 @@ class BoxRegressor(BaseEstimator):
         self.alpha = alpha
         self.min_iou = min_iou
 
-    def fit(self, features: Sequence[Any], boxes: Sequence[Any], y: Sequence[Any]) -> Self:
+    def fit(self, features: Sequence[ArrayLike], boxes: Sequence[ArrayLike], y: Sequence[ArrayLike]) -> Self:
         """Learn from boxes around true ones.
 
         Parameters
@@ -73,13 +74,13 @@ class BoxRegressor(BaseEstimator):
         rows, targets = [], []
         for i, (some, own, true) in enumerate(zip(features, boxes, y, strict=True)):
             known, flat = _pair(some, own, i)
-            truths = np.reshape(as_boxes(true), (-1, 4)) if np.size(true) else np.zeros((0, 4))
-            if not len(known) or not len(truths):
+            true_boxes = np.reshape(as_boxes(true), (-1, 4)) if np.size(true) else np.zeros((0, 4))
+            if not len(known) or not len(true_boxes):
                 continue
-            overlaps = iou(known[:, np.newaxis], truths)
+            overlaps = iou(known[:, np.newaxis], true_boxes)
             is_near = overlaps.max(axis=1) >= self.min_iou
             rows.append(flat[is_near])
-            targets.append(_changes(known[is_near], truths[overlaps.argmax(axis=1)[is_near]]))
+            targets.append(_changes(known[is_near], true_boxes[overlaps.argmax(axis=1)[is_near]]))
         if not sum(map(len, rows)):
             raise ValueError(f"boxes must hold some that overlap true ones by min_iou, {self.min_iou:g}.")
         found = Ridge(alpha=self.alpha).fit(np.concatenate(rows), np.concatenate(targets))
@@ -87,7 +88,7 @@ class BoxRegressor(BaseEstimator):
         return self
 
     def predict(
-        self, features: Sequence[Any], boxes: Sequence[Any], shapes: Sequence[tuple[int, ...]] | None = None
+        self, features: Sequence[ArrayLike], boxes: Sequence[ArrayLike], shapes: Sequence[tuple[int, ...]] | None = None
     ) -> list[np.ndarray]:
         """Boxes moved to where objects should be.
 
@@ -111,7 +112,7 @@ class BoxRegressor(BaseEstimator):
         return moved
 
 
-def _pair(features: Any, boxes: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
+def _pair(features: ArrayLike, boxes: ArrayLike, i: int) -> tuple[np.ndarray, np.ndarray]:
     """The boxes of an image and their features, flat."""
     rows, known = np.asarray(features, np.float64), as_boxes(boxes)
     if known.ndim != 2 or len(rows) != len(known):
@@ -121,11 +122,11 @@ def _pair(features: Any, boxes: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
     return known, rows.reshape(len(rows), -1) if len(rows) else rows.reshape(0, int(np.prod(rows.shape[1:])))
 
 
-def _changes(boxes: np.ndarray, truths: np.ndarray) -> np.ndarray:
+def _changes(boxes: np.ndarray, true_boxes: np.ndarray) -> np.ndarray:
     """How to get from boxes to true ones."""
     sides = boxes[:, 2:] - boxes[:, :2]
-    shifts = (truths[:, :2] + truths[:, 2:] - boxes[:, :2] - boxes[:, 2:]) / (2 * sides)
-    return np.concatenate([shifts, np.log((truths[:, 2:] - truths[:, :2]) / sides)], axis=1)
+    shifts = (true_boxes[:, :2] + true_boxes[:, 2:] - boxes[:, :2] - boxes[:, 2:]) / (2 * sides)
+    return np.concatenate([shifts, np.log((true_boxes[:, 2:] - true_boxes[:, :2]) / sides)], axis=1)
 
 
 def _changed(boxes: np.ndarray, changes: np.ndarray) -> np.ndarray:

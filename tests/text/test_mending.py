@@ -24,13 +24,13 @@ def test_a_few_tags_that_break_the_rules():
     assert [(fault.sequence, fault.position) for fault in mended.faults] == [(4, 1), (5, 2)]
     assert mended.y == [*IOB1[:4], ["O", "I-MISC", "O"], ["I-LOC", "O", "I-LOC"]]
     assert find_entities(mended.y) == find_entities(IOB1)
-    assert mended.told().startswith("2 of 20 tags are wrong in IOB1, the scheme that fits best")
+    assert mended.tell().startswith("2 of 20 tags are wrong in IOB1, the scheme that fits best")
     assert mend_tags(IOB1, "bilou").y == convert_tags(IOB1, "BILOU")
     assert mend_tags(IOB1, "bilou").source == "IOB1"
 
 
 def test_a_message_names_the_first_faults():
-    lines = mend_tags([*IOB1, *(["O", "B-LOC"] for _ in range(3))]).told(lambda fault: f"{fault.sequence}").split("\n")
+    lines = mend_tags([*IOB1, *(["O", "B-LOC"] for _ in range(3))]).tell(lambda fault: f"{fault.sequence}").split("\n")
     assert lines[1:] == ["  4", "  5", "  6", "  and 2 more"]
 
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from maxmargin.checks import counted, shown
-from maxmargin.text.sentence_files.line_files import Lines, Parsed, write_lines
+from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, Parsed, write_lines
 
 MOST_KEPT = 1_000_000  # strings and tokens that are remembered
 DOCUMENT = "-DOCSTART-"  # a line that begins with it begins a document
 
 
 def read_columns(
-    source: Any,
+    source: FileToRead,
     *,
     x: int | Sequence[int] | None = None,
     y: int | None = -1,
@@ -62,7 +62,10 @@ def read_columns(
 
 
 def parse_columns(
-    lines: Lines, separator: str | None, comments: str | None, choose: Callable[[int, int], tuple[Any, int | None]]
+    lines: Lines,
+    separator: str | None,
+    comments: str | None,
+    choose: Callable[[int, int], tuple[int | Sequence[int], int | None]],
 ) -> Iterator[Parsed | None]:
     """The sentences, one by one; None where there may be none for some time.
 
@@ -72,6 +75,7 @@ def parse_columns(
     kept: dict[Any, Any] = {}  # words, tags and tokens come again and again: one copy of each is enough
     width = first = 0
     sentence: Any = None
+    chosen: Any = None
     for number, line in lines:
         if line is None:
             yield None
@@ -90,21 +94,21 @@ def parse_columns(
             continue
         if not first:
             first, width = number, len(fields)
-            chosen, truth = choose(width, number)
+            chosen, tag = choose(width, number)
             is_single = isinstance(chosen, int)
         if len(fields) != width:
             lines.fail(number, f"it has {counted(len(fields), 'column')}, but line {first} has {width}")
         if sentence is None:
-            sentence = Parsed([], None if truth is None else [], array("i"))
+            sentence = Parsed([], None if tag is None else [], array("i"))
         token = fields[chosen] if is_single else tuple([fields[k] for k in chosen])
         if token not in kept:
             kept[token] = token if is_single else tuple([kept.setdefault(field, field) for field in token])
         sentence.tokens.append(kept[token])
         sentence.numbers.append(number)
-        if truth is not None:
-            if not fields[truth]:
-                lines.fail(number, f"the tag, column {truth}, is empty")
-            sentence.tags.append(kept.setdefault(fields[truth], fields[truth]))
+        if tag is not None:
+            if not fields[tag]:
+                lines.fail(number, f"the tag, column {tag}, is empty")
+            sentence.tags.append(kept.setdefault(fields[tag], fields[tag]))
     lines.check_any(first, "sentence")
     if sentence is not None:
         yield sentence
@@ -118,27 +122,27 @@ def split_fields(line: str) -> list[str]:
     return fields
 
 
-def _choose(x: Any, y: Any, width: int, name: str) -> tuple[int | list[int], int | None]:
+def _choose(x: int | Sequence[int] | None, y: int | None, width: int, name: str) -> tuple[int | list[int], int | None]:
     """The columns of tokens, a number for a single one, and that of tags."""
 
-    def column(k: Any, argument: str) -> int:
+    def column(k: int, argument: str) -> int:
         if not isinstance(k, int) or not -width <= k < width:
             raise ValueError(f"{argument} names the column {k!r}, but {name} has {width}, from 0 to {width - 1}.")
         return k % width
 
-    truth = None if y is None else column(y, "y")
+    tag = None if y is None else column(y, "y")
     if x is None:
-        others = [k for k in range(width) if k != truth]
+        others = [k for k in range(width) if k != tag]
         if not others:
             raise ValueError(f"{name} has one column, of tags: pass y=None if it is one of words.")
-        return others[0] if len(others) == 1 else others, truth
+        return others[0] if len(others) == 1 else others, tag
     chosen = column(x, "x") if isinstance(x, int) else [column(k, "x") for k in x]
-    if truth in (chosen if isinstance(chosen, list) else [chosen]):
-        raise ValueError(f"x names the column {truth} of {name}, which is y, that of the tags.")
-    return chosen, truth
+    if tag in (chosen if isinstance(chosen, list) else [chosen]):
+        raise ValueError(f"x names the column {tag} of {name}, which is y, that of the tags.")
+    return chosen, tag
 
 
-def write_columns(target: Any, *columns: Any, separator: str = " ") -> None:
+def write_columns(target: FileToWrite, *columns: Sequence[Sequence[str | Sequence[str]]], separator: str = " ") -> None:
     r"""Write sentences to a column file: a token per line, a blank line after each sentence.
 
     ``write_columns(path, X, y, model.predict(X))`` writes what conlleval reads.
@@ -163,7 +167,7 @@ def write_columns(target: Any, *columns: Any, separator: str = " ") -> None:
     write_lines(target, _rows(columns, separator))
 
 
-def _rows(columns: Sequence[Any], separator: str) -> Iterator[str]:
+def _rows(columns: Sequence[Sequence[Sequence[str | Sequence[str]]]], separator: str) -> Iterator[str]:
     for i, parts in enumerate(zip(*columns, strict=True)):
         if len({len(part) for part in parts}) != 1:
             raise ValueError(f"Sentence {i} has {', '.join(str(len(part)) for part in parts)} tokens in its columns.")
@@ -171,7 +175,7 @@ def _rows(columns: Sequence[Any], separator: str) -> Iterator[str]:
             fields = [field for cell in cells for field in (cell if isinstance(cell, (tuple, list)) else (cell,))]
             for field in fields:
                 if not isinstance(field, str) or not field or re.search(rf"[{re.escape(separator)}\r\n]", field):
-                    kind = "a string without line ends and separators, not empty"
-                    raise ValueError(f"Token {t} of sentence {i} has {shown(field)}, but a column must be {kind}.")
+                    wanted = "a string without line ends and separators, not empty"
+                    raise ValueError(f"Token {t} of sentence {i} has {shown(field)}, but a column must be {wanted}.")
             yield separator.join(fields)
         yield ""

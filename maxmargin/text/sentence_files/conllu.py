@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from maxmargin.checks import counted
-from maxmargin.text.sentence_files.line_files import Lines, write_lines
+from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, write_lines
 
 
 class Word(NamedTuple):
@@ -62,7 +62,7 @@ class Sentence(NamedTuple):
         return self._replace(lines=lines)
 
 
-def read_conllu(source: Any, *, encoding: str = "utf-8") -> list[Sentence]:
+def read_conllu(source: FileToRead, *, encoding: str = "utf-8") -> list[Sentence]:
     r"""Read the sentences of a CoNLL-U file.
 
     Parameters
@@ -117,7 +117,7 @@ def parse_conllu(lines: Lines) -> Iterator[tuple[Sentence, list[int]] | None]:
     lines.check_any(n_found, "sentence")
 
 
-def write_conllu(target: Any, sentences: Iterable[Sentence]) -> None:
+def write_conllu(target: FileToWrite, sentences: Iterable[Sentence]) -> None:
     r"""Write sentences to a CoNLL-U file.
 
     Parameters
@@ -142,7 +142,7 @@ def _lines(sentence: Sentence, i: int) -> Iterator[str]:
     for word in sentence.lines:
         for name, field in zip(Word._fields, word, strict=True):
             if not field or re.search("[\t\r\n]", field):
-                kind = "a string without tabs and line ends, not empty"
-                raise ValueError(f"Word {word.id} of sentence {i} has the {name} {field!r}, but it must be {kind}.")
+                wanted = "a string without tabs and line ends, not empty"
+                raise ValueError(f"Word {word.id} of sentence {i} has the {name} {field!r}, but it must be {wanted}.")
         yield "\t".join(word)
     yield ""

@@ -15,7 +15,7 @@ from maxmargin.text.schemes import scheme_named
 from maxmargin.text.sentence_files.columns import parse_columns
 from maxmargin.text.sentence_files.conllu import Word, parse_conllu
 from maxmargin.text.sentence_files.json_lines import dump_record, parse_json_lines
-from maxmargin.text.sentence_files.line_files import Lines, Parsed, check_encoding
+from maxmargin.text.sentence_files.line_files import FileToRead, Lines, Parsed, check_encoding
 
 SUFFIXES = {".conllu": "conllu", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 DEFAULTS: dict[str, tuple[Any, Any]] = {"columns": (None, -1), "conllu": ("form", "upos"), "json": ("tokens", "tags")}
@@ -62,14 +62,14 @@ class Layout:
         for name, default in zip("xy", DEFAULTS[self.format], strict=True):
             value = _simplest(getattr(self, name))
             object.__setattr__(self, name, default if value is None else value)
-        kinds = {"columns": "numbers", "conllu": f"of {', '.join(Word._fields)}", "json": "names of fields, one each"}
+        allowed = {"columns": "numbers", "conllu": f"of {', '.join(Word._fields)}", "json": "names of fields, one each"}
         for name in [*_several(self.x), *_several(self.y)]:
             is_known = isinstance(name, int if self.format == "columns" else str)
             if not is_known or (self.format == "conllu" and name not in Word._fields):
-                raise ValueError(f"Columns must be {kinds[self.format]}, not {shown(name)}.")
+                raise ValueError(f"Columns must be {allowed[self.format]}, not {shown(name)}.")
         if isinstance(self.y, tuple) or (self.format == "json" and isinstance(self.x, tuple)):
             raise ValueError(
-                f"Columns must be {kinds['json']}, not {shown(self.y if self.format != 'json' else self.x)}."
+                f"Columns must be {allowed['json']}, not {shown(self.y if self.format != 'json' else self.x)}."
             )
         if self.y in _several(self.x):
             raise ValueError(f"The tags, {shown(self.y)}, cannot be part of the tokens: leave them out of the columns.")
@@ -86,7 +86,7 @@ def _several(value: Any) -> Sequence[Any]:
     return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
-def find_format(name: Any) -> str:
+def find_format(name: object) -> str:
     """The format of a file by the end of its name: "conllu", "json" or, of all others, "columns".
 
     Examples
@@ -126,7 +126,9 @@ class Document:
         numbers = self.numbers[i]
         return f"{self.name}, line {numbers[min(t, len(numbers) - 1)]}"
 
-    def tagged(self, y: Iterable[Any], probabilities: Iterable[Any] | None = None) -> Iterator[str]:
+    def tagged(
+        self, y: Iterable[Sequence[str]], probabilities: Iterable[Sequence[float]] | None = None
+    ) -> Iterator[str]:
         """The lines with other tags: in one more column, in that of y (CoNLL-U), or in a field of JSON lines.
 
         That field is y or, where there are tags there already, "predicted". Probabilities of the tags, if given, are in
@@ -159,7 +161,7 @@ class Document:
 
 
 def read_document(
-    source: Any,
+    source: FileToRead,
     layout: Layout | None = None,
     *,
     needs_tags: bool = True,
@@ -199,7 +201,7 @@ def read_document(
 
 
 def stream_documents(
-    source: Any, layout: Layout | None = None, *, most: int = 2_000, name: str | None = None
+    source: FileToRead, layout: Layout | None = None, *, most: int = 2_000, name: str | None = None
 ) -> Iterator[Document]:
     r"""Read a file of sentences, tagged or not, a part at a time: what never ends can be tagged as it comes.
 
@@ -229,7 +231,7 @@ def stream_documents(
 class _Reader:
     """Reads the sentences of a file; arguments are those of `read_document`."""
 
-    def __init__(self, source: Any, layout: Layout | None, needs_tags: bool, name: str | None) -> None:
+    def __init__(self, source: FileToRead, layout: Layout | None, needs_tags: bool, name: str | None) -> None:
         self.layout = Layout(find_format(getattr(source, "name", source))) if layout is None else layout
         self.needs_tags = needs_tags
         self.lines = Lines(source, self.layout.encoding, name)
@@ -265,7 +267,7 @@ class _Reader:
     def _columns(self) -> Iterator[Parsed | None]:
         name, needs_tags, layout = self.lines.name, self.needs_tags, self.layout
 
-        def choose(width: int, number: int) -> tuple[Any, int | None]:
+        def choose(width: int, number: int) -> tuple[int | Sequence[int], int | None]:
             whole = layout.width or (width if needs_tags or width > 1 else 2)  # one column is that of words
             y = _column(layout.y, whole, name)
             x = [k for k in range(whole) if k != y] if layout.x is None else _several(layout.x)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from maxmargin.checks import shown
-from maxmargin.text.sentence_files.line_files import Lines, write_lines
+from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, write_lines
 
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def read_json_lines(
-    source: Any, *, x: str = "tokens", y: str | None = "tags", encoding: str = "utf-8"
+    source: FileToRead, *, x: str = "tokens", y: str | None = "tags", encoding: str = "utf-8"
 ) -> tuple[list[list[Any]], Any]:
     r"""Read sequences and their labels from JSON lines.
 
@@ -46,7 +46,7 @@ def parse_json_lines(
     lines: Lines, x: str, y: str | None, needs_labels: bool
 ) -> Iterator[tuple[dict[str, Any], int] | None]:
     """The objects with the numbers of their lines, one by one; None where there may be none for some time."""
-    n_found, kinds = 0, set[type]()
+    n_found, types = 0, set[type]()
     for number, line in lines:
         if line is None:
             yield None
@@ -64,23 +64,23 @@ def parse_json_lines(
         items, labels = record[x], record.get(y)
         if labels is not None and len(labels) != len(items):
             lines.fail(number, f"{x!r} has {len(items)} entries, but {y!r} has {len(labels)}")
-        kinds |= {type(label) for label in labels or ()}
-        if not kinds <= {str, int}:
+        types |= {type(label) for label in labels or ()}
+        if not types <= {str, int}:
             lines.fail(number, f"{y!r} must hold strings or integers, not {shown(labels)}")
-        if len(kinds) > 1:
+        if len(types) > 1:
             lines.fail(number, f"{y!r} must hold strings in all lines or integers in all, not both: {shown(labels)}")
         n_found += 1
         yield record, number
     lines.check_any(n_found, "sequence")
 
 
-def dump_record(record: Any) -> str:
+def dump_record(record: object) -> str:
     """An object as a line, with letters as they are, unless UTF-8 cannot hold them: halves of surrogate pairs."""
     text = json.dumps(record, ensure_ascii=False)
     return text if text.isascii() or not SURROGATES.search(text) else json.dumps(record)
 
 
-def write_json_lines(target: Any, **fields: Any) -> None:
+def write_json_lines(target: FileToWrite, **fields: Sequence[Any]) -> None:
     r"""Write sequences to JSON lines, an object with these fields for each of them.
 
     Parameters

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from codecs import getincrementaldecoder
+from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn
 
 from maxmargin.checks import shown
+
+FileToRead = str | PathLike[str] | IO[str] | IO[bytes]
+FileToWrite = str | PathLike[str] | IO[str]
 
 CHUNK = 1 << 20  # bytes, or characters, that are read at a time
 
 
-def check_encoding(name: Any) -> None:
+def check_encoding(name: str) -> None:
     """Raise unless `name` is that of an encoding of texts."""
     try:
         "".encode(name)
@@ -28,12 +32,13 @@ class Lines:
     for more, as at the end of what a pipe holds, the text is None: those who wait for sentences get what there is.
     """
 
-    def __init__(self, source: Any, encoding: str, name: str | None = None) -> None:
+    def __init__(self, source: FileToRead, encoding: str, name: str | None = None) -> None:
         check_encoding(encoding)
         self.is_open = hasattr(source, "read")
         own = getattr(source, "name", None) if self.is_open else str(source)
         self.name = name or (own if isinstance(own, str) else "the stream")  # that of a pipe is a number
-        self.source, self.encoding = source, encoding
+        self.source: Any = source
+        self.encoding = encoding
         self.number = 0  # of the last line
         self.kept: list[str] | None = None  # the lines so far, where they are to be kept
 
@@ -70,7 +75,7 @@ class Lines:
                 yield content if isinstance(content, str) else self._decoded(decoder, content)
             yield self._decoded(decoder, b"", final=True)
 
-    def _decoded(self, decoder: Any, content: bytes, *, final: bool = False) -> str:
+    def _decoded(self, decoder: IncrementalDecoder, content: bytes, *, final: bool = False) -> str:
         try:
             return decoder.decode(content, final)
         except UnicodeDecodeError as error:
@@ -81,7 +86,7 @@ class Lines:
         """Raise an error at a line."""
         raise ValueError(f"{self.name}, line {line}: {problem}.")
 
-    def check_any(self, found: Any, what: str) -> None:
+    def check_any(self, found: object, what: str) -> None:
         """Raise an error unless something was found."""
         if not found:
             raise ValueError(f"{self.name} holds no {what}.")
@@ -95,7 +100,7 @@ class Parsed(NamedTuple):
     numbers: Sequence[int]
 
 
-def write_lines(target: Any, lines: Iterable[str]) -> None:
+def write_lines(target: FileToWrite, lines: Iterable[str]) -> None:
     """Write lines to a path, in UTF-8, or to an open text file; nothing, if making them raises an error."""
     text = "".join(f"{line}\n" for line in lines)
     if hasattr(target, "write"):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 from maxmargin.text.mending import mend_tags
-from maxmargin.text.schemes import find_entities
+from maxmargin.text.schemes import LabelSequences, find_entities
 from maxmargin.text.token_features.tokens import Name, Titles
+
+Tagged = tuple[Sequence[Sequence[str]], LabelSequences]  # words and tags of sentences
 
 FOLDS = 10  # parts of the training data, each of which knows lists made of it by what the others have
 LEAST = 20  # names of a list that can be told to be made of training data
@@ -25,7 +26,7 @@ class Gazetteers:
     lists : dict of lists of names by title
     """
 
-    def __init__(self, lists: Any) -> None:
+    def __init__(self, lists: Mapping[str, Iterable[str]]) -> None:
         if not isinstance(lists, Mapping):
             raise TypeError(f"gazetteers must be a dict with lists of names, not a {type(lists).__name__}.")
         self.titles: dict[Name, list[str]] = {}
@@ -55,7 +56,7 @@ class Gazetteers:
     def _titles(self, name: Name, instead: Titles | None) -> Sequence[str]:
         return instead[name] if instead and name in instead else self.titles.get(name, ())
 
-    def cross_fit(self, sentences: Sequence[Sequence[str]], y: Any) -> tuple[list[str], Sequence[Titles]]:
+    def cross_fit(self, sentences: Sequence[Sequence[str]], y: LabelSequences) -> tuple[list[str], Sequence[Titles]]:
         """The lists that are made of the entities of y, and for each sentence the titles that other parts of y leave.
 
         Such a list knows every entity of the sentences it is made of, but not those of others: a model that is trained
@@ -74,7 +75,7 @@ class Gazetteers:
                 instead[min(where)][name] = [title for title in self.titles[name] if title not in made]
         return made, [instead[k] for k in fold]
 
-    def leaks(self, train: tuple[Any, Any], held_out: tuple[Any, Any]) -> dict[str, str]:
+    def leaks(self, train: Tagged, held_out: Tagged) -> dict[str, str]:
         """What there is to say of lists with far more of the entities to train on than of others, by title."""
         names = [[name for _, name in entity_names(*part)] for part in (train, held_out)]
         if min(map(len, names)) < LEAST:
@@ -94,7 +95,7 @@ class Gazetteers:
         return chain.from_iterable(self.titles.get(name, ()) for name in names)
 
 
-def entity_names(sentences: Sequence[Sequence[str]], y: Any) -> Iterator[tuple[int, Name]]:
+def entity_names(sentences: Sequence[Sequence[str]], y: LabelSequences) -> Iterator[tuple[int, Name]]:
     """The entities of sentences, by number and name; none, where tags spell none."""
     try:
         found = find_entities(mend_tags(y).y)

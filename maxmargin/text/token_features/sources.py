@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from maxmargin.text.token_features.remembered import ValuesOf, ValuesOfLists
 from maxmargin.text.token_features.tokens import Tokens
 
+Options = Mapping[str, Any]  # the arguments of the transformer, by name
 Feature = str | int  # a name, or its column
 Rows = list[list[Feature]]
 Code = Callable[[Sequence[str]], Sequence[Feature]]  # puts columns in the place of names, or leaves them
@@ -29,7 +30,7 @@ class Source(ABC):
     """
 
     @abstractmethod
-    def __init__(self, options: Mapping[str, Any], code: Code) -> None: ...
+    def __init__(self, options: Options, code: Code) -> None: ...
 
     @abstractmethod
     def add(self, rows: Rows, tokens: Tokens) -> None:
@@ -42,7 +43,7 @@ class Source(ABC):
 class Words(Source):
     """The word of a token, its affixes and shape, and the words beside it."""
 
-    def __init__(self, options: Mapping[str, Any], code: Code) -> None:
+    def __init__(self, options: Options, code: Code) -> None:
         shapes = ValuesOf(shape) if options["shapes"] else None
         self.own = ValuesOf(word_features(code, options["affixes"], shapes))
         shifts = [k for k in range(-options["window"], options["window"] + 1) if k]
@@ -66,7 +67,7 @@ class Words(Source):
 class WordNgrams(Source):
     """Sequences of words that a token is part of."""
 
-    def __init__(self, options: Mapping[str, Any], code: Code) -> None:
+    def __init__(self, options: Options, code: Code) -> None:
         self.longest, self.code = options["word_ngrams"], code
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
@@ -81,7 +82,7 @@ class WordNgrams(Source):
 class TagNgrams(Source):
     """Tags of tokens in the window, and sequences of them."""
 
-    def __init__(self, options: Mapping[str, Any], code: Code) -> None:
+    def __init__(self, options: Options, code: Code) -> None:
         self.window, self.longest = options["window"], min(options["tag_ngrams"], 2 * options["window"] + 1)
         self.features: Mapping[str, Mapping[str, Sequence[Feature]]] = ValuesOf(
             lambda title: ValuesOf(lambda tags: code([f"{title}={tags}"]))
@@ -100,7 +101,7 @@ class TagNgrams(Source):
 class ListedNames(Source):
     """Names in lists, and whether a token begins one or goes on with it."""
 
-    def __init__(self, options: Mapping[str, Any], code: Code) -> None:
+    def __init__(self, options: Options, code: Code) -> None:
         self.gazetteers, self.code = options["gazetteers"], code
 
     def add(self, rows: Rows, tokens: Tokens) -> None:

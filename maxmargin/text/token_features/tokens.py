@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from maxmargin.checks import shown
 
+Token = str | tuple[str, ...]
 Name = tuple[str, ...]  # its words, in lower case
 Titles = Mapping[Name, Sequence[str]]  # of the lists that a name is in
 
@@ -20,15 +21,15 @@ class Tokens(NamedTuple):
     titles: Titles | None = None
 
 
-def split_tokens(sentence: Any, i: int, titles: Titles | None = None) -> Tokens:
+def split_tokens(sentence: Iterable[Token], i: int, titles: Titles | None = None) -> Tokens:
     """The tokens of sentence i, which are checked."""
     if isinstance(sentence, str) or not isinstance(sentence, Iterable):
         raise TypeError(f"X[{i}] must be a list of tokens, not {shown(sentence)}.")
-    tokens = [*sentence]
-    kinds = {*map(type, tokens)}
-    if kinds == {str}:
+    tokens: list[Any] = [*sentence]
+    types = {*map(type, tokens)}
+    if types == {str}:
         return Tokens(tokens, [], titles)
-    if kinds != {tuple} or len({*map(len, tokens)}) > 1 or not are_strings(tokens):
+    if types != {tuple} or len({*map(len, tokens)}) > 1 or not are_strings(tokens):
         tokens = [check_token(token, t, i) for t, token in enumerate(tokens)]
         for t, token in enumerate(tokens):
             if len(token) != len(tokens[0]):
@@ -39,7 +40,7 @@ def split_tokens(sentence: Any, i: int, titles: Titles | None = None) -> Tokens:
     return Tokens([*words], columns, titles)
 
 
-def are_strings(tokens: list[tuple[Any, ...]]) -> bool:
+def are_strings(tokens: list[tuple[str, ...]]) -> bool:
     """Whether tuples hold strings only, and at least one."""
     try:
         "".join(chain.from_iterable(tokens))
@@ -48,7 +49,7 @@ def are_strings(tokens: list[tuple[Any, ...]]) -> bool:
     return bool(tokens[0])
 
 
-def check_token(token: Any, t: int, i: int) -> tuple[str, ...]:
+def check_token(token: Token, t: int, i: int) -> tuple[str, ...]:
     """A token as a tuple; raises unless it is a string, or a tuple of strings."""
     parts = (token,) if isinstance(token, str) else token
     if isinstance(parts, (tuple, list)) and parts and all(isinstance(part, str) for part in parts):

@@ -10,19 +10,23 @@ from typing import Any, ClassVar, Self, overload
 from maxmargin.checks import check_count
 from maxmargin.parameters import has_parameters
 from maxmargin.persist.registry import register
+from maxmargin.text.schemes import LabelSequences
 from maxmargin.text.token_features.gazetteers import Gazetteers
 from maxmargin.text.token_features.named_features import FeatureColumns
 from maxmargin.text.token_features.sources import (
     Code,
     ListedNames,
+    Options,
     Rows,
     Source,
     TagNgrams,
     WordNgrams,
     Words,
 )
-from maxmargin.text.token_features.tokens import Titles, split_tokens
+from maxmargin.text.token_features.tokens import Titles, Token, split_tokens
 from maxmargin.text.token_features.window_options import WindowOptions
+
+Sentences = Iterable[Iterable[Token]]
 
 BLOCK = 2_000  # sentences whose words are looked up at once
 MOST_TOKENS = 100  # of a window, and characters of an affix
@@ -72,7 +76,7 @@ class WindowFeatures(WindowOptions):
         tags.input_tags.string = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Check the arguments and index the gazetteers; there is nothing to learn, and `transform` works without.
 
         Parameters
@@ -89,7 +93,7 @@ class WindowFeatures(WindowOptions):
                 value, least = getattr(self, argument.name), argument.metadata["least"]
                 check_count(argument.name, value, least, MOST_TOKENS)
 
-    def fit_transform(self, X: Any, y: Any = None) -> Windows:
+    def fit_transform(self, X: Sentences, y: LabelSequences | None = None) -> Windows:
         """The features of the tokens to train on, in which lists that are made of their entities are cross-fit.
 
         A list knows all entities of the sentences that it was made of, but not those of others, so that a model would
@@ -112,7 +116,7 @@ class WindowFeatures(WindowOptions):
         self.cross_fit_, titles = self.gazetteers_.cross_fit(split_words(rows.sentences), y)
         return Windows(rows.extractor, rows.sentences, titles if self.cross_fit_ else None)
 
-    def leaks(self, X: Any, y: Any, X_dev: Any, y_dev: Any) -> list[str]:
+    def leaks(self, X: Sentences, y: LabelSequences, X_dev: Sentences, y_dev: LabelSequences) -> list[str]:
         """What there is to say of lists that know far more entities of y than of held-out sentences."""
         if not self.gazetteers:
             return []
@@ -128,7 +132,7 @@ class WindowFeatures(WindowOptions):
         """
         return self
 
-    def transform(self, X: Any) -> Windows:
+    def transform(self, X: Sentences) -> Windows:
         """The features of the tokens.
 
         Parameters
@@ -149,7 +153,7 @@ class WindowFeatures(WindowOptions):
         return Windows(extractor, X if isinstance(X, Sequence) else [*X])  # with what it remembers of words
 
 
-def split_words(sentences: Iterable[Any]) -> list[list[str]]:
+def split_words(sentences: Sentences) -> list[list[str]]:
     """The words of sentences, without their tags."""
     return [split_tokens(sentence, i).words for i, sentence in enumerate(sentences)]
 
@@ -157,7 +161,9 @@ def split_words(sentences: Iterable[Any]) -> list[list[str]]:
 class Windows(Sequence):
     """The features of sentences, made when they are asked for, so that they are never all in memory."""
 
-    def __init__(self, extractor: Extractor, sentences: Sequence[Any], titles: Sequence[Titles] | None = None) -> None:
+    def __init__(
+        self, extractor: Extractor, sentences: Sequence[Iterable[Token]], titles: Sequence[Titles] | None = None
+    ) -> None:
         self.extractor, self.sentences = extractor, sentences
         self.titles = titles  # of names, for each sentence, in place of those of the gazetteers
 
@@ -199,13 +205,13 @@ class Extractor:
     def __init__(
         self,
         sources: Sequence[type[Source]],
-        options: dict[str, Any],
+        options: Options,
         gazetteers: Gazetteers,
         columns: FeatureColumns | None = None,
     ) -> None:
         code: Code = list if columns is None else columns.find
         self.arguments, self.options, self.columns = (sources, options, gazetteers), options, columns
-        self.sources = [source(options | {"gazetteers": gazetteers}, code) for source in sources]
+        self.sources = [source({**options, "gazetteers": gazetteers}, code) for source in sources]
         self._with_columns: Extractor | None = None
 
     def with_columns(self, columns: FeatureColumns) -> Extractor:
@@ -216,7 +222,7 @@ class Extractor:
             self._with_columns = Extractor(*self.arguments, columns)
         return self._with_columns
 
-    def meet(self, sentences: Iterable[Any]) -> None:
+    def meet(self, sentences: Sentences) -> None:
         """Look up the words of sentences at once; not while columns are added, as words are not in all places."""
         if self.columns is None or self.columns.grows:
             return
@@ -226,10 +232,10 @@ class Extractor:
         for source in self.sources:
             source.meet(words)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[Extractor], tuple[object, ...]]:
         return Extractor, (*self.arguments, self.columns)
 
-    def __call__(self, sentence: Any, i: int, titles: Titles | None = None) -> Rows:
+    def __call__(self, sentence: Iterable[Token], i: int, titles: Titles | None = None) -> Rows:
         tokens = split_tokens(sentence, i, titles)
         rows: Rows = [[] for _ in tokens.words]
         for source in self.sources:
