@@ -83,7 +83,7 @@ class Tagger(Estimator):
         self,
         *,
         features: Transformer | None = None,
-        model: ChainModel | None = None,
+        model: ChainCRF | ChainSVM | None = None,
         scheme: str | None = "auto",
         layout: Layout | None = None,
     ) -> None:
@@ -229,13 +229,13 @@ class Tagger(Estimator):
         self.complete(features, path.model_at(path.best_lambda), chosen.scheme)
         return path
 
-    def complete(self, features: Transformer, model: ChainModel, scheme: str | None) -> Self:
+    def complete(self, features: Transformer, model: ChainCRF | ChainSVM, scheme: str | None) -> Self:
         """Become the tagger of a fitted transformer and model, of tags of a scheme."""
         self.features_: Any = features
         self.model_, self.scheme_ = model, scheme
         return self
 
-    def _fitted(self) -> ChainModel:
+    def _fitted(self) -> ChainCRF | ChainSVM:
         check_is_fitted(self, "model_")
         return self.model_
 

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 
 from maxmargin.cli.terminal import Terminal
-from maxmargin.estimators.chain_models import ChainModel
+from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.trace import Certified, Trace
 
@@ -89,7 +89,7 @@ class Progress:
         return "  ".join(parts)
 
 
-def summary(model: ChainModel) -> str:
+def summary(model: ChainCRF | ChainSVM) -> str:
     """What a training has led to."""
     passes, seconds = (model.trace_.last(name) for name in ("passes", "seconds"))
     why = f"{model.status_.name}: {model.status_.value}"

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from maxmargin import load
 from maxmargin.cli.options import Choices, with_choices
-from maxmargin.sklearn_contract import has_parameters, parameter
+from maxmargin.parameters import has_parameters, parameter
 from maxmargin.text import WindowFeatures
 from tests.cli.conftest import run, usage_error
 
