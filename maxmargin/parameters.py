@@ -71,9 +71,12 @@ def has_parameters(cls: Class, attributes: str = "") -> Class:
         special = copy(declared.pop(name, general))
         special.metadata = special.metadata or general.metadata
         declared[name] = special
-    cls.__annotations__ = {name: argument.type for name, argument in declared.items()}
+    own, known = inspect.get_annotations(cls), getattr(cls, "__dataclass_fields__", {})
+    cls.__annotations__ = {}
     for name, argument in declared.items():
-        setattr(cls, name, argument)
+        if name in own or name not in known or argument.default is not known[name].default:  # others are inherited
+            cls.__annotations__[name] = argument.type
+            setattr(cls, name, argument)
     dataclass(kw_only=True, eq=False, repr=False)(cls)
     cls._documented = [*declared]  # type: ignore[attr-defined]
     start, header, rest = inspect.cleandoc(cls.__doc__ or "").partition("Attributes\n----------\n")
