@@ -71,10 +71,10 @@ def has_parameters(cls: Class, attributes: str = "") -> Class:
         special = copy(declared.pop(name, general))
         special.metadata = special.metadata or general.metadata
         declared[name] = special
-    own, known = inspect.get_annotations(cls), getattr(cls, "__dataclass_fields__", {})
+    hints, known = inspect.get_annotations(cls), getattr(cls, "__dataclass_fields__", {})
     cls.__annotations__ = {}
     for name, argument in declared.items():
-        if name in own or name not in known or argument.default is not known[name].default:  # others are inherited
+        if name in hints or name not in known or argument.default is not known[name].default:  # others are inherited
             cls.__annotations__[name] = argument.type
             setattr(cls, name, argument)
     dataclass(kw_only=True, eq=False, repr=False)(cls)
