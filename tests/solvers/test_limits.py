@@ -9,7 +9,7 @@ import pytest
 from maxmargin import CandidateSVM
 from maxmargin.losses import NAMED
 from maxmargin.solvers import LBFGS, SGD, SVRG, Auto, Casimir, FrankWolfe, NSlack, OneSlack
-from maxmargin.solvers.batch.one_slack import Cache
+from maxmargin.solvers.batch.one_slack import OutputCache
 from maxmargin.solvers.block_coordinate.bcfw import BlockState
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient
 from maxmargin.trace import Status
@@ -70,13 +70,13 @@ def test_a_callback_ends_a_run_within_the_next_pass(slow, solver):
 @pytest.mark.parametrize("C", [3e3, 1e6])
 def test_cuts_from_the_cache_that_change_nothing_are_not_tried_again(monkeypatch, C):
     """Where rounding is all that is left between the cuts and the minimiser, the next cut is one of the oracle."""
-    evaluate, looks = Cache.evaluate, itertools.count()
+    evaluate, looks = OutputCache.evaluate, itertools.count()
 
     def counted(cache, w):
         assert next(looks) < 3000, "the cache is asked for ever"
         return evaluate(cache, w)
 
-    monkeypatch.setattr(Cache, "evaluate", counted)
+    monkeypatch.setattr(OutputCache, "evaluate", counted)
     for seed in range(2, 5):
         rng = np.random.default_rng(seed)
         X = [rng.normal(size=(3, 2)) for _ in range(2)]

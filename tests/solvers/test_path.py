@@ -12,7 +12,7 @@ from sklearn.base import clone
 from maxmargin import BCFW, ChainSVM, DeformableSVM, FrankWolfe, GraphCutSVM, Status, regularization_path
 from maxmargin.execution.runner import bind
 from maxmargin.problem import n_examples
-from maxmargin.solvers.block_coordinate.path_steps import PathFollower, kinks_of, moving
+from maxmargin.solvers.block_coordinate.path_steps import PathFollower, find_motion, kinks_of
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
@@ -174,7 +174,7 @@ def test_gaps_are_convex_between_kinks(lower, upper):
     psi, kinks = -found.gradient, kinks_of(-found.gradient, objective.bounds)
     assert len(kinks) > 3
     clipped = [project(t * psi, objective.bounds) for t in (*kinks, 2 * kinks[-1], 3 * kinks[-1])]
-    assert np.allclose(clipped[-1] - clipped[-2], kinks[-1] * moving(psi, objective.bounds))
+    assert np.allclose(clipped[-1] - clipped[-2], kinks[-1] * find_motion(psi, objective.bounds))
 
     def gap(t):
         there = walk.at(1 / t)

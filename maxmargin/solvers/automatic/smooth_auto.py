@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin.problem import prepared
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.batch.lbfgs import LBFGS
-from maxmargin.solvers.exponentiated.exponentiated_gradient import BlockState, ExponentiatedGradient
+from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient, SingleSteps
 from maxmargin.solvers.frame.observer import Observer
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.objective.evaluation import Certificate, Objective
@@ -98,7 +98,7 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
         run.n_steps += run.objective.n
         yield state.certificate
     if state.steps is None:
-        state.steps = BlockState(run, run.objective.prepared(np.float32), state.certificate)
+        state.steps = SingleSteps(run, run.objective.prepared(np.float32), state.certificate)
         run.notes.append("Began with steps of exponentiated gradient on single examples.")
     while state.n_before <= FIRST or state.gap <= state.gap_before / SLOW:
         for _ in range(run.passes_to_go(passes_needed(run, state, solver.gap_every))):

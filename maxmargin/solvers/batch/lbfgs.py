@@ -74,7 +74,7 @@ class LBFGS(Solver):
             if state.point is None:
                 state.point = _Point(run, run.start_weights())
             else:
-                moved = self._moved(run, state.point, state.curvature)
+                moved = self._move(run, state.point, state.curvature)
                 if moved is None:
                     if not run.must_stop:
                         run.verdict = Status.STALLED
@@ -88,11 +88,11 @@ class LBFGS(Solver):
         bound = ElasticBound(run.objective) if run.objective.l1 else LowerBound(run.objective, limit=1)
         return State(bound=bound, curvature=Curvature(self._memory(run.objective), run.w.size), point=None)
 
-    def _moved(self, run: Run, point: _Point, curvature: Curvature) -> _Point | None:
+    def _move(self, run: Run, point: _Point, curvature: Curvature) -> _Point | None:
         """The next point, of which the curvature takes note; None if none is low enough."""
         l1, bounds = run.objective.l1, run.objective.bounds
         downhill = -point.steepest(l1)
-        held = held_back(point.w, downhill, bounds)
+        held = find_held(point.w, downhill, bounds)
         downhill[held] = 0
         direction = curvature.inverse_times(downhill)
         direction[held] = 0
@@ -136,7 +136,7 @@ class LBFGS(Solver):
         return None
 
 
-def held_back(w: np.ndarray, downhill: np.ndarray, bounds: Bounds) -> np.ndarray:
+def find_held(w: np.ndarray, downhill: np.ndarray, bounds: Bounds) -> np.ndarray:
     """The weights that are at a bound, beyond which the objective would fall."""
     here, slope = w[bounds.which], downhill[bounds.which]
     return bounds.which[((here <= bounds.lower) & (slope < 0)) | ((here >= bounds.upper) & (slope > 0))]

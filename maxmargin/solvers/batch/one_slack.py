@@ -89,7 +89,7 @@ class OneSlack(Solver):
         w = run.start_weights()
         return State(
             cuts=Bundle(run.objective, MOST_CUTS if self.damped else sys.maxsize),
-            cache=Cache(run.objective, self.cache),
+            cache=OutputCache(run.objective, self.cache),
             minimiser=w,
             best=w,
             primal=np.inf,
@@ -113,7 +113,7 @@ class OneSlack(Solver):
 
 
 @register_state
-class Cache:
+class OutputCache:
     """The latest outputs of the oracle, up to a number per example."""
 
     def __init__(self, objective: Objective, limit: int) -> None:

@@ -12,7 +12,7 @@ from maxmargin.checks import check_choice, check_count, check_positive, check_sh
 from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.block_coordinate import sum_tree
-from maxmargin.solvers.block_coordinate.block_steps import AWAY, BEST, EXACT, FW, PAIRWISE, StepRule, block_steps
+from maxmargin.solvers.block_coordinate.block_steps import AWAY, BEST, EXACT, FW, PAIRWISE, BlockRule, block_steps
 from maxmargin.solvers.block_coordinate.exact_steps import exact_steps
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
@@ -144,7 +144,7 @@ class BlockState:
         kind = STEPS[solver.steps]
         runner = objective.runner
         keeps_means = kind == EXACT or (kind == FW and runner.part_sizes.sum() * runner.dtype.itemsize <= MOST_BYTES)
-        self.rule = StepRule(
+        self.rule = BlockRule(
             kind,
             keeps_means,
             not keeps_means or solver.cache > 0,

@@ -50,7 +50,7 @@ CALLS, HITS, WRONG = 0, 1, 2
 
 
 @register_state
-class StepRule(NamedTuple):
+class BlockRule(NamedTuple):
     """What kind of steps to take."""
 
     kind: int  # FW, PAIRWISE, AWAY, EXACT or BEST of the first three
@@ -88,14 +88,14 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         y = scratch.y[: true_output(problem, i).size]
         scores(problem, w, i, theta)
         augment(problem, i, theta)
-        truth = score_output(problem, i, theta, true_output(problem, i))
+        true_score = score_output(problem, i, theta, true_output(problem, i))
         mean = 0.0
         slot = -1
         away = -1
         if rule.stores:
             mean, slot, away = score_stored(problem, i, theta, sets)
         if rule.keeps_means:
-            mean = truth + inner(theta, mu)
+            mean = true_score + inner(theta, mu)
 
         promise = rule.weight[i] / n * (sets.score[first + slot] - mean) if rule.cache_limit > 0 else 0.0
         least = max(rule.cache_factor * tree[tree.size // 2 + i], rule.cache_nu / n * global_gap)
@@ -108,13 +108,13 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
             max_oracle(problem, i, theta, y, scratch.work)
             best = score_output(problem, i, theta, y)
             counts[CALLS] += 1
-            known = max(truth, sets.score[first + slot]) if rule.stores else truth
+            known = max(true_score, sets.score[first + slot]) if rule.stores else true_score
             is_wrong = is_below(best, known)
             if is_wrong:
                 counts[WRONG] += 1
                 best = known
                 copy_into(y, true_output(problem, i))
-            if not is_wrong or known == truth:
+            if not is_wrong or known == true_score:
                 slot = -1
             change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
         if slot >= 0:

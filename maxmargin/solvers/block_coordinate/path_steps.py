@@ -1,7 +1,7 @@
 """Regularization paths (*Gaps*, section 4, Algorithms 6 and 7): solutions for every strength of the regularization.
 
 Down the path. Take weights w and a dual point mu at lambda, with duality gap g. At rho * lambda, rho < 1, with the dual
-point rho * mu + (1 - rho) * truth:
+point rho * mu + (1 - rho) * true outputs:
 
 - w(mu) stays, with any bounds: the sum that it is a multiple of shrinks by rho, as lambda does;
 - D becomes rho * D, as each of its terms, where true outputs cost nothing;
@@ -170,7 +170,7 @@ class PathFollower:
             at, gap = kink, max(rises_to, 0.0)
         if len(kinks) > MOST_KINKS:
             return at, MOST_KINKS
-        direction = moving(psi, objective.bounds)
+        direction = find_motion(psi, objective.bounds)
         without_costs = objective.with_loss(Loss(margin=False))
         slope = float(psi @ direction) + without_costs.evaluate(direction).value - without_costs.primal(direction, 0.0)
         return at + (accuracy - gap) / slope if slope > 0 else np.inf, len(kinks) + 1
@@ -289,7 +289,7 @@ def kinks_of(psi: np.ndarray, bounds: Bounds) -> np.ndarray:
     return np.unique(bound[is_met] / slope[is_met])
 
 
-def moving(psi: np.ndarray, bounds: Bounds) -> np.ndarray:
+def find_motion(psi: np.ndarray, bounds: Bounds) -> np.ndarray:
     """How weights move beyond the last kink: along psi, or not at all where that leads to a bound."""
     direction, largest = psi.copy(), np.finfo(np.float32).max
     slope = psi[bounds.which]

@@ -148,7 +148,7 @@ class Means(NamedTuple):
     v: np.ndarray  # w(alpha)
     cost: float
 
-    def mixed(self, other: Means, share: float) -> Means:
+    def mix(self, other: Means, share: float) -> Means:
         """(1 - share) alpha + share other."""
         return Means((1 - share) * self.v + share * other.v, (1 - share) * self.cost + share * other.cost)
 
@@ -175,7 +175,7 @@ class Smoothed:
 
     def __init__(self, run: Run) -> None:
         self.run, self.objective = run, run.objective
-        self.strength = run.objective.regularization
+        self.regularization = run.objective.regularization
         self.range = 0.0  # R
         self.exponents = 0.0  # the largest size of scores in exponents so far
         self.uniform, value, _ = self._attain(np.zeros(run.w.size), HIGHEST)
@@ -186,7 +186,7 @@ class Smoothed:
         found = self.run.evaluate(w, self.objective.with_loss(Loss("entropy", level)))
         self.run.n_steps += self.objective.n
         self.exponents = max(self.exponents, found.size)
-        beta = Means(found.gradient / -self.strength, found.cost)
+        beta = Means(found.gradient / -self.regularization, found.cost)
         rounding = found.rounding + 10 * float(np.finfo(self.run.w.dtype).eps) * level * self.range
         return beta, found.value - found.rounding - level * self.range, rounding
 
@@ -200,12 +200,14 @@ class Smoothed:
         J_level falls as level rises, to a limit that tells whether there is a level for the given weights.
         """
         center = self.uniform.v
-        limit = self.dual_value(self.uniform) + self.strength / 2 * self.objective.layout.squared_length(w - center)
+        limit = self.dual_value(self.uniform) + self.regularization / 2 * self.objective.layout.squared_length(
+            w - center
+        )
         for at in [w, center] if limit < 0 else [center]:
             level = first
             while True:
                 beta, value, rounding = self._attain(at, level)
-                square = self.strength * self.objective.layout.inner(beta.v, beta.v)
+                square = self.regularization * self.objective.layout.inner(beta.v, beta.v)
                 share = min(1.0, beta.cost / square) if square > 0 else 1.0
                 alpha = Means(share * beta.v, share * beta.cost)
                 point = Point(level, at, alpha, beta, value <= self.dual_value(alpha) + rounding)
@@ -220,7 +222,7 @@ class Smoothed:
         """A step with the largest share tau for which tau^2 L <= (1 - tau) level."""
         tau = 2 / (1 + np.sqrt(1 + 4 * L / point.level))
         level = max((1 - tau) * point.level, LEAST_LEVEL)
-        w = (1 - tau) * point.w + tau * point.alpha.mixed(point.beta, tau).v
+        w = (1 - tau) * point.w + tau * point.alpha.mix(point.beta, tau).v
         beta, value, rounding = self._attain(w, level)
-        alpha = point.alpha.mixed(beta, tau)
+        alpha = point.alpha.mix(beta, tau)
         return Point(level, w, alpha, beta, value <= self.dual_value(alpha) + rounding)

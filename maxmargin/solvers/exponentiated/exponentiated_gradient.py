@@ -102,7 +102,7 @@ class ExponentiatedGradient(Solver):
             yield state.certifier.certify_start(state)
         if state.steps is None:
             first = state.first
-            state.steps = BatchState(run, first) if self.batch else BlockState(run, run.objective, first)
+            state.steps = BatchSteps(run, first) if self.batch else SingleSteps(run, run.objective, first)
         while True:
             for _ in range(run.passes_to_go(self.gap_every)):
                 state.steps.make_pass(self)
@@ -117,7 +117,7 @@ def temperature_of(loss: BaseLoss) -> float:
 
 
 @register_state
-class BatchState:
+class BatchSteps:
     """Steps on all examples at once.
 
     Parameters
@@ -137,14 +137,14 @@ class BatchState:
 
     def make_pass(self, solver: ExponentiatedGradient) -> None:
         """One step, which may take several passes."""
-        run, point, t, strength = self.run, self.point, self.t, self.objective.regularization
+        run, point, t, regularization = self.run, self.point, self.t, self.objective.regularization
         shortest = SHORTEST * self.eta
         while not run.must_stop:
             eta = self.eta
             tried = attain_gibbs(run, (1 - eta * t) * point.W + eta * point.v, (1 - eta * t) * point.c + eta)
             change, cost = tried.v - point.v, tried.cost - point.cost
-            a = (1 - t * point.c) * cost - strength * self.objective.layout.inner(point.v - t * point.W, change)
-            bend = t * a + strength * self.objective.layout.inner(change, change) / eta
+            a = (1 - t * point.c) * cost - regularization * self.objective.layout.inner(point.v - t * point.W, change)
+            bend = t * a + regularization * self.objective.layout.inner(change, change) / eta
             best = a / bend if bend > 0 else 2 * eta
             if self._value(tried) >= self._value(point):
                 self.point, self.eta = tried, min(max(RELAXED * best, eta / 2), 2 * eta)
@@ -159,7 +159,7 @@ class BatchState:
 
 
 @register_state
-class BlockState:
+class SingleSteps:
     """Steps on one example after the other.
 
     Parameters

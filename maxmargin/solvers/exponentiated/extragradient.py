@@ -96,18 +96,18 @@ class Saddle:
     """
 
     def __init__(self, run: Run, certificate: Certificate) -> None:
-        self.run, self.strength = run, run.objective.regularization
+        self.run, self.regularization = run, run.objective.regularization
         self.w = certificate.w.astype(float)
         self.alpha = first_gibbs(run, certificate)
         spread = max(self.alpha.entropy, 1e-300)
-        self.rho = max(certificate.primal, 1e-300) / (self.strength * spread)
+        self.rho = max(certificate.primal, 1e-300) / (self.regularization * spread)
         self.eta = 1 / first_temperature(run, certificate)
         self.total, self.sum_w, self.sum_v, self.sum_cost = 0.0, 0 * self.w, 0 * self.w, 0.0
         self.exponents = 0.0  # the largest so far
 
-    def _moved(self, slope_w: np.ndarray, slope_alpha: np.ndarray) -> tuple[np.ndarray, Gibbs]:
+    def _move(self, slope_w: np.ndarray, slope_alpha: np.ndarray) -> tuple[np.ndarray, Gibbs]:
         """The point to which the slopes at (slope_w, alpha), given as the weights of theta and w(alpha), lead."""
-        k = self.strength * self.rho * self.eta
+        k = self.regularization * self.rho * self.eta
         alpha = attain_gibbs(self.run, self.alpha.W + self.eta * slope_w, self.alpha.c + self.eta)
         return (self.w + k * slope_alpha) / (1 + k), alpha
 
@@ -116,12 +116,12 @@ class Saddle:
         shortest = SHORTEST * self.eta
         inner, length = self.run.objective.layout.inner, self.run.objective.layout.squared_length
         while not self.run.must_stop:
-            middle, u = self._moved(self.w, self.alpha.v)
-            w, alpha = self._moved(middle, u.v)
+            middle, u = self._move(self.w, self.alpha.v)
+            w, alpha = self._move(middle, u.v)
             twist = inner(middle - self.w, u.v - alpha.v) - inner(u.v - self.alpha.v, middle - w)
             away = (length(w - middle) + length(middle - self.w)) / (2 * self.rho)
             away += self._divergence(alpha, u) + self._divergence(u, self.alpha)
-            if self.eta * self.strength * twist <= away:
+            if self.eta * self.regularization * twist <= away:
                 self.total += self.eta
                 self.sum_w += self.eta * middle
                 self.sum_v += self.eta * u.v
@@ -136,7 +136,7 @@ class Saddle:
 
     def _divergence(self, p: Gibbs, q: Gibbs) -> float:
         """KL(p || q)."""
-        rise = (p.c - q.c) * p.cost - self.strength * self.run.objective.layout.inner(p.W - q.W, p.v)
+        rise = (p.c - q.c) * p.cost - self.regularization * self.run.objective.layout.inner(p.W - q.W, p.v)
         return max(rise - p.log_z + q.log_z, 0.0)
 
     def average(self) -> tuple[np.ndarray, float, float]:

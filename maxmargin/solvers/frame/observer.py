@@ -85,7 +85,7 @@ class Observer:
         if self.held_out is not None:
             self.best, self.lowest = self.held_out.best, self.primals[self.held_out.at]
             run.notes.append(self.held_out.summary)
-        certified = Certified(run.confirmed(self.best, float(self.lowest)), float(dual))
+        certified = Certified(run.confirm(self.best, float(self.lowest)), float(dual))
         is_solved = self._is_enough(certified)
         if was_solved and not is_solved:
             run.verdict = Status.STALLED if self.held_out is None else Status.HELD_OUT

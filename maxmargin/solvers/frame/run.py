@@ -277,7 +277,7 @@ class Run:
             self.slack, self.n_inexact = evaluation.slack, evaluation.n_inexact
         return evaluation
 
-    def confirmed(self, w: np.ndarray, primal: float) -> float:
+    def confirm(self, w: np.ndarray, primal: float) -> float:
         """The objective of the weights to return: by a pass with sums in float64, where `primal` may have others."""
         if self.is_rough and np.isfinite(primal):
             with suppress(BrokenOff):

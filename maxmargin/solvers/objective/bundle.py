@@ -38,7 +38,7 @@ class Bundle:
 
     def __init__(self, objective: Objective, limit: int) -> None:
         self.objective, self.limit = objective, limit
-        self.strength, self.bounds = objective.regularization, objective.bounds
+        self.regularization, self.bounds = objective.regularization, objective.bounds
         self.points = [np.zeros(objective.n_weights)]
         self.gain, self.alpha, self.H = np.zeros(1), np.ones(1), np.zeros((1, 1))  # H = lambda V'V
         self.largest = 0.0  # lambda ||v||^2 of all points: what the rounding of mean parts is relative to
@@ -47,8 +47,8 @@ class Bundle:
         """Add the dual point with this gain and gradient of the loss term, -lambda v."""
         if len(self.points) > self.limit:
             self._merge()
-        self.points.append(gradient / -self.strength)
-        row = self.strength * np.array([self.objective.layout.inner(v, self.points[-1]) for v in self.points])
+        self.points.append(gradient / -self.regularization)
+        row = self.regularization * np.array([self.objective.layout.inner(v, self.points[-1]) for v in self.points])
         self.H = np.block([[self.H, row[:-1, None]], [row]])
         self.largest = max(self.largest, float(row[-1]))
         self.gain, self.alpha = np.append(self.gain, gain), np.append(self.alpha, 0.0)
@@ -74,14 +74,14 @@ class Bundle:
         bounded = np.array([v[self.bounds.which] for v in self.points])  # the weights that have bounds
         for _ in range(MOST_STEPS if bounded.size else 1):
             excess = self._excess(self.alpha @ bounded)
-            slope = self.gain - self.H @ self.alpha + self.strength * bounded @ excess
+            slope = self.gain - self.H @ self.alpha + self.regularization * bounded @ excess
             gap = slope.max() - slope @ self.alpha
             rounding = ROUNDING * float((np.abs(self.gain) + np.abs(self.H) @ self.alpha).max())
             tol, share = max(tol, share * gap, rounding), 0.0
             if gap <= tol:
                 break
             clipped = bounded[:, excess != 0]
-            H = self.H - self.strength * clipped @ clipped.T
+            H = self.H - self.regularization * clipped @ clipped.T
             best = self.alpha.copy()
             maximise_on_simplex(slope + H @ best, H, best, tol / 2, QP_STEPS)
             direction = best / best.sum() - self.alpha
@@ -124,7 +124,7 @@ class Bundle:
         lo, hi = 0.0, 1.0
         for _ in range(HALVINGS):
             step = (lo + hi) / 2
-            if slope - step * curvature + self.strength * self._excess(at + step * along) @ along > 0:
+            if slope - step * curvature + self.regularization * self._excess(at + step * along) @ along > 0:
                 lo = step
             else:
                 hi = step

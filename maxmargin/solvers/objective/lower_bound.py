@@ -60,7 +60,7 @@ class LowerBound:
 
     def add(self, gain: float, gradient: np.ndarray) -> float:
         """Mix in the dual point with this gain and gradient of the loss term, -lambda v; return the bound's value."""
-        if self.bundle.strength > 0 and np.isfinite(gain + np.dot(gradient, gradient)):
+        if self.bundle.regularization > 0 and np.isfinite(gain + np.dot(gradient, gradient)):
             self.bundle.add(gain, gradient)
             self.bundle.solve(share=ACCURACY)
             self.value = max(self.value, self.bundle.value)

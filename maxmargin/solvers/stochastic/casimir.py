@@ -55,7 +55,7 @@ class Casimir(SmoothingSolver):
     max_k : the most outputs that l2 smoothing mixes
     smoothness : the constant L of the losses, for step sizes; estimated by default
     schedule : "adaptive" lowers the level from step to step, "constant" keeps it
-    kappa : strength of the proximal term, the first one if it grows; set by the schedule by default
+    kappa : weight of the proximal term, the first one if it grows; set by the schedule by default
     warm_start : where subproblems start: at their "center", at the "previous" solution, or at its "extrapolation"
     stop : "budget" gives each subproblem one epoch; "gradient" as many as its accuracy takes
     inner : the method for subproblems: "svrg", or "saga", whose steps replace the gradient that is kept of an example
@@ -96,8 +96,10 @@ class Casimir(SmoothingSolver):
     def _begin(self, run: Run) -> State:
         epochs = Epochs(self, run)
         w = epochs.point
-        plan = Plan(self, run, epochs)
-        return State(epochs=epochs, plan=plan, certified=None, w=w, previous=w, z=w, last_z=w, alpha=None, kappa=0.0)
+        schedule = Schedule(self, run, epochs)
+        return State(
+            epochs=epochs, schedule=schedule, certified=None, w=w, previous=w, z=w, last_z=w, alpha=None, kappa=0.0
+        )
 
     def _improve(self, state: State) -> bool:
         """An epoch on the current subproblem, unless it is solved; return whether to look if it is now."""
@@ -105,31 +107,31 @@ class Casimir(SmoothingSolver):
             return False
         if state.certified == "start":
             if state.alpha is None:
-                state.plan.begin(state.epochs.smoothness)
-                state.alpha = state.plan.first_alpha
-            state.kappa = state.plan.kappa
+                state.schedule.begin(state.epochs.smoothness)
+                state.alpha = state.schedule.first_alpha
+            state.kappa = state.schedule.kappa
         elif self._is_solved(state):
             return False
         state.w = state.epochs.run_epoch(state.kappa, state.z, self.inner == "saga")
         return self.stop == "gradient"
 
     def _is_solved(self, state: State) -> bool:
-        kappa, strength = state.kappa, state.plan.strength
+        kappa, regularization = state.kappa, state.schedule.regularization
         squared_norm = self._squared_gradient(state.epochs, kappa, state.z)
         distance = float(np.sum((state.w - state.z) ** 2))
-        return squared_norm <= (strength + kappa) * state.plan.accuracy * kappa * distance
+        return squared_norm <= (regularization + kappa) * state.schedule.accuracy * kappa * distance
 
     def _start_next(self, run: Run, state: State) -> None:
         """Move the center on, unless it is the first one, and start on the subproblem there."""
-        epochs, plan, strength, bounds = state.epochs, state.plan, state.plan.strength, run.objective.bounds
+        epochs, schedule, bounds = state.epochs, state.schedule, run.objective.bounds
         share = 0.0
         if state.alpha is not None:
-            plan.advance(epochs)
-            state.alpha, beta = extrapolate(state.alpha, state.kappa, plan.kappa, strength)
+            schedule.advance(epochs)
+            state.alpha, beta = extrapolate(state.alpha, state.kappa, schedule.kappa, schedule.regularization)
             state.last_z, state.z = state.z, project(state.w + beta * (state.w - state.previous), bounds)
             state.previous = state.w
-            share = plan.kappa / (plan.kappa + strength)
-        epochs.set_level(plan.level)
+            share = schedule.kappa / (schedule.kappa + schedule.regularization)
+        epochs.set_level(schedule.level)
         start = project(self._start(state.previous, state.z, state.last_z, share), bounds)
         epochs.snapshot(start, state.previous)
         if epochs.point is not start:
@@ -138,9 +140,9 @@ class Casimir(SmoothingSolver):
     @staticmethod
     def _squared_gradient(epochs: Epochs, kappa: float, z: np.ndarray) -> float:
         """||grad||^2 of the subproblem at the snapshot, within the bounds."""
-        strength = epochs.objective.regularization + kappa
-        step = epochs.point - project(epochs.point - epochs.gradient(kappa, z) / strength, epochs.objective.bounds)
-        return strength**2 * float(np.dot(step, step))
+        convexity = epochs.objective.regularization + kappa
+        step = epochs.point - project(epochs.point - epochs.gradient(kappa, z) / convexity, epochs.objective.bounds)
+        return convexity**2 * float(np.dot(step, step))
 
     def _start(self, previous: np.ndarray, z: np.ndarray, last_z: np.ndarray, share: float) -> np.ndarray:
         if self.warm_start == "center":
@@ -149,12 +151,12 @@ class Casimir(SmoothingSolver):
 
 
 @register_state
-class Plan:
+class Schedule:
     """The schedules of a run: level, kappa and the accuracy of the current step."""
 
     def __init__(self, solver: Casimir, run: Run, epochs: Epochs) -> None:
         self.solver = solver
-        self.n, self.strength = run.objective.n, run.objective.regularization
+        self.n, self.regularization = run.objective.n, run.objective.regularization
         self.is_constant = solver.schedule == "constant"
         self.k = 1
         self.level = epochs.level
@@ -166,25 +168,25 @@ class Plan:
         """Set kappa from the smoothness of the losses."""
         self.first_kappa = self.kappa = self.solver.kappa or self._kappa(smoothness)
         self.first_level = self.level
-        self.first_alpha = np.sqrt(self._q) if self.strength > 0 else (np.sqrt(5) - 1) / 2
+        self.first_alpha = np.sqrt(self._q) if self.regularization > 0 else (np.sqrt(5) - 1) / 2
 
     @property
     def _q(self) -> float:
-        return self.strength / (self.strength + self.kappa)
+        return self.regularization / (self.regularization + self.kappa)
 
     def _kappa(self, smoothness: float) -> float:
-        if self.strength == 0:
+        if self.regularization == 0:
             return smoothness / (self.n + 1)
         if not self.is_constant or self.solver.smoothness is None:
-            return max(smoothness / (10 * self.n), self.strength)
-        is_ill_conditioned = smoothness / self.n > 4 * self.strength
-        return smoothness / self.n - self.strength if is_ill_conditioned else self.strength
+            return max(smoothness / (10 * self.n), self.regularization)
+        is_ill_conditioned = smoothness / self.n > 4 * self.regularization
+        return smoothness / self.n - self.regularization if is_ill_conditioned else self.regularization
 
     @property
     def accuracy(self) -> float:
         """delta_k."""
         root = np.sqrt(self._q)
-        return root / (2 - root) if self.strength > 0 else 1 / (self.k + 1) ** 2
+        return root / (2 - root) if self.regularization > 0 else 1 / (self.k + 1) ** 2
 
     def advance(self, epochs: Epochs) -> None:
         """Go on to the next step."""
@@ -193,12 +195,12 @@ class Plan:
         if self.k == 3 and self.solver.kappa is None:  # the first estimate was made where outputs tie
             self.first_kappa = self.kappa = self._kappa(smoothness)
         if self.is_constant:
-            if self.is_free and self.strength > 0 and epochs.lower_level():
+            if self.is_free and self.regularization > 0 and epochs.lower_level():
                 if self.solver.kappa is None:
                     self.kappa *= self.level / epochs.level  # the losses bend more
                 self.level = epochs.level
             return
-        if self.strength == 0:
+        if self.regularization == 0:
             self.level = self.first_level / self.k
             self.kappa = self.first_kappa * self.k
             return
@@ -212,13 +214,13 @@ class Plan:
             self.kappa = max(self.kappa, self._kappa(smoothness / fall))
 
 
-def extrapolate(alpha: float, kappa: float, next_kappa: float, strength: float) -> tuple[float, float]:
+def extrapolate(alpha: float, kappa: float, next_kappa: float, regularization: float) -> tuple[float, float]:
     """alpha_k and beta_k, from alpha_{k-1}.
 
     alpha_k solves alpha_k^2 (kappa_{k+1} + lambda) = (1 - alpha_k) alpha_{k-1}^2 (kappa_k + lambda) + alpha_k lambda.
     """
-    scaled = alpha**2 * (kappa + strength)
-    a, b = next_kappa + strength, scaled - strength
+    scaled = alpha**2 * (kappa + regularization)
+    a, b = next_kappa + regularization, scaled - regularization
     following = (np.sqrt(b**2 + 4 * a * scaled) - b) / (2 * a)
-    beta = alpha * (1 - alpha) * (kappa + strength) / (scaled + following * a)
+    beta = alpha * (1 - alpha) * (kappa + regularization) / (scaled + following * a)
     return following, beta

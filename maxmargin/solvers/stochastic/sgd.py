@@ -113,17 +113,17 @@ class SGD(Solver):
         lazy = lazy_weights(w, run.objective.runner.dtype, averages=self.averaging)
         return State(bound=LowerBound(run.objective), lazy=lazy, rule=rule, n_passes=1)
 
-    def _rule(self, run: Run, w: np.ndarray) -> StepRule:
-        n, strength = run.objective.n, run.objective.regularization
+    def _rule(self, run: Run, w: np.ndarray) -> StepSizes:
+        n, regularization = run.objective.n, run.objective.regularization
         if self.schedule == "polyak":
             return polyak_rule(run, w)
-        step = float(self.step or 1 / strength)
-        delay = self.delay or (1 / (strength * step) if strength > 0 else n)
-        return StepRule(SCHEDULES[self.schedule], step, float(delay), strength)
+        step = float(self.step or 1 / regularization)
+        delay = self.delay or (1 / (regularization * step) if regularization > 0 else n)
+        return StepSizes(SCHEDULES[self.schedule], step, float(delay), regularization)
 
 
 @register_state
-class StepRule(NamedTuple):
+class StepSizes(NamedTuple):
     """Step sizes gamma_t."""
 
     kind: int
@@ -132,16 +132,16 @@ class StepRule(NamedTuple):
     regularization: float
 
 
-def polyak_rule(run: Run, w: np.ndarray) -> StepRule:
+def polyak_rule(run: Run, w: np.ndarray) -> StepSizes:
     """Polyak's steps from w, which need no tuning."""
-    n, strength = run.objective.n, run.objective.regularization
-    if strength > 0:
-        return StepRule(POLYAK, 1 / (2 * strength * n), float(n), strength)
+    n, regularization = run.objective.n, run.objective.regularization
+    if regularization > 0:
+        return StepSizes(POLYAK, 1 / (2 * regularization * n), float(n), regularization)
     found = look_at_some(run, run.objective, w)
-    return StepRule(POLYAK, LONGEST * found.loss / max(found.squared_norm, TINY), np.inf, strength)
+    return StepSizes(POLYAK, LONGEST * found.loss / max(found.squared_norm, TINY), np.inf, regularization)
 
 
-def sgd_pass(run: Run, lazy: LazyWeights, rule: StepRule) -> tuple[float, np.ndarray]:
+def sgd_pass(run: Run, lazy: LazyWeights, rule: StepSizes) -> tuple[float, np.ndarray]:
     """A step on each example, in random order; return the gain and the gradient of the dual point it comes across."""
     objective = run.objective
     order, gradient, gain = run.rng.permutation(objective.n), np.zeros(objective.n_weights), 0.0
@@ -170,14 +170,14 @@ def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient,
         i = order[k]
         theta = scratch.theta[: sizes[i]]
         delta = scratch.delta[: sizes[i]]
-        truth = lazy_potentials(problem, loss, lazy, i, theta, delta)
+        true_score = lazy_potentials(problem, loss, lazy, i, theta, delta)
         h, _, _, slack = attain(loss, problem, i, theta, delta, scratch)
         entropy = h - slack - inner(theta, delta)  # and what rounds the mean parts
         gains += add_to_dual(problem, loss, i, weight[i], entropy, theta, delta, gradient)
         t = lazy.state[STEPS] + 1
         step = step_size(rule, t)
         if rule.kind == POLYAK:
-            value = max(h - slack - truth - ROUNDING * (1 + abs(truth)), 0.0)
+            value = max(h - slack - true_score - ROUNDING * (1 + abs(true_score)), 0.0)
             square = weight[i] * squared_norm(problem, i, delta, scratch.work)
             step = min(step, RELAXATION * value / max(square, TINY))
         shrink = max(1 - step * rule.regularization, 0.0)

@@ -81,8 +81,8 @@ def bend(problem, loss, w, probe, order, sizes, searches, room, found, scratch):
         at = room[0, : sizes[i]]
         along = room[1, : sizes[i]]
         delta = room[2, : sizes[i]]
-        truth = potentials(problem, loss, w, i, theta)
-        value = attain(loss, problem, i, theta, means, scratch)[0] - truth
+        true_score = potentials(problem, loss, w, i, theta)
+        value = attain(loss, problem, i, theta, means, scratch)[0] - true_score
         calls += 1
         add_output(problem, i, true_output(problem, i), -1.0, means)
         copy_into(delta, means)
@@ -96,10 +96,10 @@ def bend(problem, loss, w, probe, order, sizes, searches, room, found, scratch):
         while not is_smooth and bound < 1e12:
             copy_into(theta, at)
             combine(theta, 1.0, along, -1 / bound)
-            truth = add_costs(problem, loss, i, theta)
-            after = attain(loss, problem, i, theta, means, scratch)[0] - truth
+            true_score = add_costs(problem, loss, i, theta)
+            after = attain(loss, problem, i, theta, means, scratch)[0] - true_score
             calls += 1
-            is_smooth = after <= value - squared_norm / (2 * bound) + 1e-6 * (1 + abs(truth))
+            is_smooth = after <= value - squared_norm / (2 * bound) + 1e-6 * (1 + abs(true_score))
             bound *= 1 if is_smooth else 2
         found[k, 0] = bound
         found[k, 1] = squared_norm

@@ -243,8 +243,8 @@ class Epochs:
 
     def gradient(self, kappa: float = 0.0, center: Any = 0.0) -> np.ndarray:
         """The gradient of the smooth objective + (kappa/2) ||w - center||^2 at the snapshot."""
-        strength = self.objective.regularization
-        return self.evaluation.gradient + strength * self.point + kappa * (self.point - center)
+        regularization = self.objective.regularization
+        return self.evaluation.gradient + regularization * self.point + kappa * (self.point - center)
 
     def lower_level(self) -> bool:
         """Lower the level if the smooth objective is solved to the accuracy with which it stands for the true one.
@@ -267,8 +267,8 @@ class Epochs:
         """
         run, objective = self.run, self.objective
         self.n_epochs += 1
-        strength = objective.regularization + kappa
-        eta = 1 / ((self.smoothness + strength) or 1.0)
+        convexity = objective.regularization + kappa
+        eta = 1 / ((self.smoothness + convexity) or 1.0)
         direction = self.evaluation.gradient if center is None else self.evaluation.gradient - kappa * center
         lazy = lazy_weights(self.point, objective.runner.dtype, direction)
         order = run.rng.permutation(objective.n)
@@ -288,7 +288,7 @@ class Epochs:
                 objective.weight,
                 order[lo:hi],
                 eta,
-                strength,
+                convexity,
                 not self.is_hard,
                 gradient,
                 gain,
@@ -304,7 +304,7 @@ class Epochs:
 
 @loop
 def svrg_steps(
-    problem, loss, lazy, bounds, means, is_saga, weight, order, eta, strength, counts_entropy, gradient, gains, scratch
+    problem, loss, lazy, bounds, means, is_saga, weight, order, eta, convexity, counts_entropy, gradient, gains, scratch
 ):
     """A step on each example of `order`; adds the gradients of the losses, divided by n; returns `gains` plus its."""
     for k in range(order.size):
@@ -317,7 +317,7 @@ def svrg_steps(
         entropy = (h if counts_entropy else mean) - slack - inner(theta, delta)  # and what rounds the mean parts
         gains += add_to_dual(problem, loss, i, weight[i], entropy, theta, delta, gradient)
         add_scaled(delta, known, -1.0)
-        lazy_step(problem, lazy, bounds, i, delta, -eta * weight[i], 1 - eta * strength, -eta, 1.0)
+        lazy_step(problem, lazy, bounds, i, delta, -eta * weight[i], 1 - eta * convexity, -eta, 1.0)
         if is_saga:
             add_scaled(known, delta, 1.0)
             turn(problem, lazy, i, delta, weight[i] / n_examples(problem))
