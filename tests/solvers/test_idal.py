@@ -719,7 +719,7 @@ def test_bad_problems_losses_and_starts():
         IDAL().solve(toy_chains())
     with pytest.raises(ValueError, match="IDAL minimises the relaxed loss, not the log loss"):
         IDAL().solve(problem, loss="log")
-    with pytest.raises(ValueError, match="mu must be a positive number"):
+    with pytest.raises(ValueError, match="level must be a positive number"):
         RelaxedLoss(level=0.0)
     with pytest.raises(ValueError, match="entropy must be one of gini, oriented_trees"):
         RelaxedLoss(entropy="shannon")

@@ -151,16 +151,6 @@ def score_cut(problem, i, theta, y):
     return total
 
 
-@implements(generics.max_oracle, GraphCutProblem)
-def max_cut(problem, i, theta, y, work):
-    return best_cut(problem, i, theta, y, work)
-
-
-@implements(generics.max_marginals, GraphCutProblem)
-def graph_max_marginals(problem, i, theta, out, work):
-    best_through_nodes(problem, i, theta, out, work)
-
-
-@implements(generics.topk_oracle, GraphCutProblem)
-def topk_cuts(problem, i, theta, outputs, values, level, work):
-    return k_best(problem, i, theta, outputs, values, level, work)
+implements(generics.max_oracle, GraphCutProblem)(best_cut)
+implements(generics.max_marginals, GraphCutProblem)(best_through_nodes)
+implements(generics.topk_oracle, GraphCutProblem)(k_best)

@@ -114,36 +114,26 @@ def branch_off_elimination(choices, y, s, branches):
 
 
 @helper
-def max_marginals(plan, i, total, tables, out):
-    """For each potential the best score of a labelling that has it, where `total` is the best of all."""
+def marginals(plan, i, total, tables, out, takes_sum):
+    """After `eliminate`, which found `total`, the probability of each potential, or the best score of a labelling that
+    has it; the tables become those of whole scopes.
+    """
     for p in range(out.size):
-        out[p] = 2 * IMPOSSIBLE
+        out[p] = 0 if takes_sum else 2 * IMPOSSIBLE
     for t in range(plan.first[plan.which[i] + 1] - 1, plan.first[plan.which[i]] - 1, -1):
         n_states = plan.states[plan.scope_first[t + 1] - 1]
         message = plan.message[t]
         if plan.parent[t] == NONE:
-            tables.returned[message] = total
-        for row in range(plan.n_rows[t]):
-            begin = plan.table[t] + row * n_states
-            for x in range(n_states):
-                tables.values[begin + x] += tables.returned[message + row] - tables.messages[message + row]
-        collect_all(plan, t, tables, out, False)
-
-
-@helper
-def marginals(plan, i, tables, mu):
-    """The probability of each potential, after `eliminate`; the tables become those of whole scopes."""
-    for p in range(mu.size):
-        mu[p] = 0
-    for t in range(plan.first[plan.which[i] + 1] - 1, plan.first[plan.which[i]] - 1, -1):
-        n_states = plan.states[plan.scope_first[t + 1] - 1]
-        if plan.parent[t] == NONE:
-            tables.returned[plan.message[t]] = 1
-        for row in range(plan.n_rows[t]):
-            begin = plan.table[t] + row * n_states
-            for x in range(n_states):
-                tables.values[begin + x] *= tables.returned[plan.message[t] + row]
-        collect_all(plan, t, tables, mu, True)
+            tables.returned[message] = 1 if takes_sum else total
+        for k in range(plan.n_rows[t]):
+            row = tables.values[plan.table[t] + k * n_states : plan.table[t] + (k + 1) * n_states]
+            if takes_sum:
+                for x in range(n_states):
+                    row[x] *= tables.returned[message + k]
+            else:
+                for x in range(n_states):
+                    row[x] += tables.returned[message + k] - tables.messages[message + k]
+        collect_all(plan, t, tables, out, takes_sum)
 
 
 @helper
@@ -186,7 +176,7 @@ def topk_states(problem, i, theta, outputs, values, level, work):
 @implements(generics.exp_oracle, EliminationProblem)
 def exp_states(problem, i, theta, mu, work):
     log_z = eliminate(problem.plan, i, theta, work.tables, True)
-    marginals(problem.plan, i, work.tables, mu)
+    marginals(problem.plan, i, log_z, work.tables, mu, True)
     return log_z
 
 
@@ -198,6 +188,6 @@ def sample_states(problem, i, theta, draws, outputs, work):
 
 
 @implements(generics.max_marginals, EliminationProblem)
-def max_marginals_of_states(problem, i, theta, out, work):
+def max_marginals(problem, i, theta, out, work):
     total = eliminate(problem.plan, i, theta, work.tables, False)
-    max_marginals(problem.plan, i, total, work.tables, out)
+    marginals(problem.plan, i, total, work.tables, out, False)

@@ -19,27 +19,22 @@ from maxmargin.execution.threads import aligned
 from maxmargin.problem import bound_oracle, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.graphs.cliques import size_of
-from maxmargin.structures.graphs.graph_problem import FractionalProblem, ends_in_all, new_spread
+from maxmargin.structures.graphs.graph_problem import FractionalProblem, LoopyProblem, ends_in_all, new_spread
 from maxmargin.structures.graphs.local_polytope import shape_of
-from maxmargin.structures.graphs.messages import copy_potentials
-from maxmargin.structures.graphs.relaxation import make_uniform, maximise
+from maxmargin.structures.graphs.relaxation import RelaxationWork, make_uniform, maximise, new_relaxation
 
 UNITS = 2**30
 RELAXATION_WORK = 300.0  # operations per part: a few, there and back, in some dozen rounds
 
 
 class FractionalWork(NamedTuple):
-    """Where the relaxation of every example got to, and buffers for the largest graph."""
+    """The buffer of direction norms, and where the relaxation of every example got to."""
 
     spread: np.ndarray  # as the weights, zero
-    multipliers: np.ndarray
+    relaxation: RelaxationWork
     means: np.ndarray  # of all examples
-    starts: np.ndarray  # (n,) where those of each begin
+    starts: np.ndarray  # (n + 1,) where those of each begin
     is_begun: np.ndarray  # (n,) bool
-    theta: np.ndarray
-    feasible: np.ndarray
-    delta: np.ndarray
-    scratch: np.ndarray
 
 
 @implements(generics.true_outputs, FractionalProblem)
@@ -62,19 +57,9 @@ def fractional_work(problem):
 
 @implements(generics.workspace, FractionalProblem)
 def fractional_workspace(problem, n_best):
-    nodes, edges = problem.graphs.nodes, problem.graphs.edges
-    sizes, n_multipliers = generics.part_sizes(problem), problem.constraints.starts[-1]
-    return FractionalWork(
-        spread=new_spread(problem),
-        multipliers=aligned((n_multipliers,), np.float64),
-        means=aligned((sizes.sum(),), np.float64),
-        starts=np.cumsum(sizes) - sizes,
-        is_begun=aligned((len(sizes),), np.bool_),
-        theta=aligned((sizes.max(),), np.float64),
-        feasible=aligned((sizes.max(),), np.float64),
-        delta=aligned((n_multipliers,), np.float64),
-        scratch=aligned((3, max(nodes.n_parts.max(), edges.n_parts.max(initial=0))), np.float64),
-    )
+    starts = starts_of(generics.part_sizes(problem))
+    means, is_begun = aligned((starts[-1],), np.float64), aligned((len(starts) - 1,), np.bool_)
+    return FractionalWork(new_spread(problem), new_relaxation(problem), means, starts, is_begun)
 
 
 @implements(generics.add_output, FractionalProblem)
@@ -92,24 +77,21 @@ def score_point(problem, i, theta, y):
     return total
 
 
-@implements(generics.max_oracle, FractionalProblem)
-def fractional_max(problem, i, theta, y, work):
+@implements(generics.max_oracle, LoopyProblem, FractionalProblem)
+def max_of_bounded(problem, i, theta, y, work):
     bound_oracle(problem, i, theta, y, work)
     return score_output(problem, i, theta, y)
 
 
 @implements(generics.bound_oracle, FractionalProblem)
 def fractional_bound(problem, i, theta, y, work):
-    exact = work.theta[: theta.size]
-    feasible = work.feasible[: theta.size]
-    means = work.means[work.starts[i] : work.starts[i] + theta.size]
-    copy_potentials(theta, exact)
+    means = work.means[work.starts[i] : work.starts[i + 1]]
     if not work.is_begun[i]:
         make_uniform(problem.graphs.nodes, i, means)
         make_uniform(problem.graphs.edges, i, means)
         work.is_begun[i] = True
-    bound = maximise(problem, i, exact, 0.0, means, work.multipliers, work.delta, feasible, work.scratch)
-    count_units(problem, i, feasible, y, work.scratch)
+    bound = maximise(problem, i, theta, 0.0, means, work.relaxation)
+    count_units(problem, i, work.relaxation.feasible, y, work.relaxation.scratch)
     return max(bound, score_output(problem, i, theta, y))
 
 

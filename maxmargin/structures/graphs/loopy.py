@@ -21,7 +21,7 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.arrays.vectors import copy_into
 from maxmargin.execution.threads import aligned
-from maxmargin.problem import METHODS, bound_oracle, is_tight, score_output
+from maxmargin.problem import METHODS, is_tight, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.cuts.fusion import FusionWork, expand, fuse, new_fusion
 from maxmargin.structures.cuts.max_flow import make_arcs
@@ -40,8 +40,16 @@ from maxmargin.structures.graphs.graph_problem import (
     split_graphs,
 )
 from maxmargin.structures.graphs.local_polytope import make_constraints
-from maxmargin.structures.graphs.messages import copy_potentials, improve_nodes, read_labels, sweep
-from maxmargin.structures.graphs.relaxation import bound_score, make_uniform, maximise, share_of_integral
+from maxmargin.structures.graphs.messages import improve_nodes, read_labels, sweep
+from maxmargin.structures.graphs.relaxation import (
+    RelaxationWork,
+    bound_score,
+    copy_potentials,
+    make_uniform,
+    maximise,
+    new_relaxation,
+    share_of_integral,
+)
 
 ELIMINATION, CUT, RELAXATION, EXPANSION = range(len(METHODS))
 CUT_WORK = 20.0  # operations per part
@@ -57,14 +65,10 @@ class LoopyWork(NamedTuple):
     tables: Tables
     fusion: FusionWork
     flows: np.ndarray  # (M,) the last flow along each edge
-    multipliers: np.ndarray  # of each edge, end and state, when its graph was last relaxed
+    relaxation: RelaxationWork
     labels: np.ndarray  # (N,) int32, the last labels, which the next ones are not worse than
-    theta: np.ndarray  # potentials
     y: np.ndarray  # labels
     means: np.ndarray
-    feasible: np.ndarray
-    delta: np.ndarray  # as the multipliers
-    scratch: np.ndarray  # (3, parts of the largest node or edge)
     method: np.ndarray  # (n,) int64, of the last call on each example
     integrality: np.ndarray  # (n,) the share of its nodes whose relaxed mean parts are integral
 
@@ -113,20 +117,15 @@ def with_oracles(
 def loopy_workspace(problem, n_best):
     nodes, edges = problem.graphs.nodes, problem.graphs.edges
     n, n_nodes, n_edges = len(nodes.starts) - 1, np.diff(nodes.starts).max(), np.diff(edges.starts).max()
-    n_parts, n_multipliers = generics.part_sizes(problem).max(), problem.constraints.starts[-1]
     return LoopyWork(
         spread=new_spread(problem),
         tables=new_tables(problem.plan),
         fusion=new_fusion(n_nodes, n_edges),
         flows=aligned((len(edges.row),), np.float64),
-        multipliers=aligned((n_multipliers,), np.float64),
+        relaxation=new_relaxation(problem),
         labels=aligned((len(nodes.row),), np.int32),
-        theta=aligned((n_parts,), np.float64),
         y=aligned((n_nodes,), np.int32),
-        means=aligned((n_parts,), np.float64),
-        feasible=aligned((n_parts,), np.float64),
-        delta=aligned((n_multipliers,), np.float64),
-        scratch=aligned((3, max(nodes.n_parts.max(), edges.n_parts.max(initial=0))), np.float64),
+        means=aligned((generics.part_sizes(problem).max(),), np.float64),
         method=aligned((n,), np.int64),
         integrality=aligned((n,), np.float64),
     )
@@ -142,12 +141,6 @@ def loopy_work(problem):
     return np.where(problem.plan.which == NONE, by_search, n_operations(problem.plan)).mean() / sizes.mean()
 
 
-@implements(generics.max_oracle, LoopyProblem)
-def loopy_max(problem, i, theta, y, work):
-    bound_oracle(problem, i, theta, y, work)
-    return score_output(problem, i, theta, y)
-
-
 @implements(generics.bound_oracle, LoopyProblem)
 def loopy_bound(problem, i, theta, y, work):
     if problem.plan.which[i] != NONE:
@@ -155,7 +148,7 @@ def loopy_bound(problem, i, theta, y, work):
         elimination.eliminate(problem.plan, i, theta, work.tables, False)
         elimination.decode(problem.plan, i, work.tables, y)
         return score_output(problem, i, theta, y)
-    exact = work.theta[: theta.size]
+    exact = work.relaxation.theta[: theta.size]
     copy_potentials(theta, exact)
     flows = work.flows[problem.graphs.edges.starts[i] : problem.graphs.edges.starts[i + 1]]
     if has_two_states(problem, i):
@@ -172,7 +165,7 @@ def loopy_bound(problem, i, theta, y, work):
     if not is_tight(bound, score_output(problem, i, exact, y)):
         if expand(problem, i, exact, y, flows, work.fusion) > 0:
             work.method[i] = EXPANSION
-        improve_nodes(problem, i, exact, y, work.scratch[0])
+        improve_nodes(problem, i, exact, y, work.relaxation.scratch[0])
     copy_into(work.labels[problem.graphs.nodes.starts[i] : problem.graphs.nodes.starts[i + 1]], y)
     return max(bound, score_output(problem, i, theta, y))
 
@@ -190,21 +183,22 @@ def has_two_states(problem, i):
 @helper
 def pass_messages(problem, i, theta, y, work):
     """Write the best labels found on the way into `y`, or the last ones if they are better; return the bound."""
-    delta = work.multipliers
+    delta = work.relaxation.multipliers
+    scratch = work.relaxation.scratch
     candidate = work.y[: y.size]
     copy_into(y, work.labels[problem.graphs.nodes.starts[i] : problem.graphs.nodes.starts[i + 1]])
     best = score_output(problem, i, theta, y)
     bound = 1e300
     for _ in range(MOST_ROUNDS):
-        sweep(problem, i, theta, delta, True, work.scratch)
-        sweep(problem, i, theta, delta, False, work.scratch)
-        read_labels(problem, i, theta, delta, candidate, work.scratch[0])
+        sweep(problem, i, theta, delta, True, scratch)
+        sweep(problem, i, theta, delta, False, scratch)
+        read_labels(problem, i, theta, delta, candidate, scratch[0])
         score = score_output(problem, i, theta, candidate)
         if score > best:
             best = score
             copy_into(y, candidate)
         before = bound
-        bound = min(bound, bound_score(problem, i, theta, 0.0, delta, work.scratch))
+        bound = min(bound, bound_score(problem, i, theta, 0.0, delta, scratch))
         if is_tight(bound, best) or before - bound <= SETTLED * (bound - best):
             break
     return bound
@@ -223,7 +217,7 @@ def loopy_means(problem, i, theta, mu, work):
     """By elimination or, with Gini's entropy in place of Shannon's, over the local polytope."""
     if problem.plan.which[i] != NONE:
         elimination.eliminate(problem.plan, i, theta, work.tables, True)
-        elimination.marginals(problem.plan, i, work.tables, mu)
+        elimination.marginals(problem.plan, i, 0.0, work.tables, mu, True)
         return True
     relax(problem, i, theta, 1.0, mu, work)
     return False
@@ -232,12 +226,9 @@ def loopy_means(problem, i, theta, mu, work):
 @helper
 def relax(problem, i, theta, temperature, mu, work):
     """`maximise`, from the last multipliers and uniform mean parts."""
-    exact = work.theta[: theta.size]
     means = work.means[: theta.size]
-    feasible = work.feasible[: theta.size]
-    copy_potentials(theta, exact)
     make_uniform(problem.graphs.nodes, i, means)
     make_uniform(problem.graphs.edges, i, means)
-    bound = maximise(problem, i, exact, temperature, means, work.multipliers, work.delta, feasible, work.scratch)
-    copy_into(mu, feasible)
+    bound = maximise(problem, i, theta, temperature, means, work.relaxation)
+    copy_into(mu, work.relaxation.feasible[: mu.size])
     return bound

@@ -13,23 +13,11 @@ trees, and where the relaxation is tight and its solution unique, labels are fou
 from __future__ import annotations
 
 from maxmargin.arrays.vectors import first_best
-from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 from maxmargin.structures.graphs.cliques import size_of
 from maxmargin.structures.graphs.local_polytope import shape_of
 
 MOST_VISITS = 20  # to each node, when labels are improved one by one
-
-
-@helper
-def copy_potentials(theta, out):
-    """In float64, with impossible parts at a loss that no output could make up for: their own would swamp the rest."""
-    loss = 1.0
-    for p in range(theta.size):
-        if theta[p] > IMPOSSIBLE / 2:
-            loss += 2 * abs(theta[p])
-    for p in range(theta.size):
-        out[p] = theta[p] if theta[p] > IMPOSSIBLE / 2 else -loss
 
 
 @helper

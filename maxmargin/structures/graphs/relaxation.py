@@ -12,8 +12,15 @@ best one, and no mean parts.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.execution.threads import aligned
+from maxmargin.problem import IMPOSSIBLE, part_sizes
 from maxmargin.runtime.dispatch import helper
 from maxmargin.structures.graphs.cliques import size_of
+from maxmargin.structures.graphs.graph_problem import FractionalProblem, LoopyProblem
 from maxmargin.structures.graphs.local_polytope import (
     find_margins,
     find_prox_step,
@@ -36,12 +43,46 @@ LEAST_BEND = 1e-9  # where nothing else bends: nodes without edges, and graphs w
 INTEGRAL = 1e-3  # how far from 1 a mean part may be
 
 
-@helper
-def maximise(problem, i, theta, temperature, mu, multipliers, delta, feasible, scratch):
-    """Write mean parts of graph i, about the best ones, into `feasible`; return a bound of the maximum.
+class RelaxationWork(NamedTuple):
+    """Where relaxations got to, and buffers for the largest graph."""
 
-    It starts from `mu` and `multipliers`, and leaves there where it got to; `delta` and `scratch` are buffers.
+    multipliers: np.ndarray  # of all graphs
+    delta: np.ndarray  # likewise
+    theta: np.ndarray
+    feasible: np.ndarray
+    scratch: np.ndarray  # (3, parts of the largest node or edge)
+
+
+def new_relaxation(problem: LoopyProblem | FractionalProblem) -> RelaxationWork:
+    """Room for the graphs of a problem."""
+    of_all, largest = (problem.constraints.starts[-1],), (part_sizes(problem).max(),)
+    n_parts = max(cliques.n_parts.max(initial=0) for cliques in (problem.graphs.nodes, problem.graphs.edges))
+    return RelaxationWork(*(aligned(shape, np.float64) for shape in (of_all, of_all, largest, largest, (3, n_parts))))
+
+
+@helper
+def copy_potentials(theta, out):
+    """In float64, with impossible parts at a loss that no output could make up for: their own would swamp the rest."""
+    loss = 1.0
+    for p in range(theta.size):
+        if theta[p] > IMPOSSIBLE / 2:
+            loss += 2 * abs(theta[p])
+    for p in range(theta.size):
+        out[p] = theta[p] if theta[p] > IMPOSSIBLE / 2 else -loss
+
+
+@helper
+def maximise(problem, i, potentials, temperature, mu, work):
+    """Write mean parts of graph i, about the best ones, into `work.feasible`; return a bound of the maximum.
+
+    It starts from `mu` and the last multipliers, and leaves there where it got to.
     """
+    theta = work.theta[: potentials.size]
+    feasible = work.feasible[: potentials.size]
+    multipliers = work.multipliers
+    delta = work.delta
+    scratch = work.scratch
+    copy_potentials(potentials, theta)
     graphs = problem.graphs
     constraints = problem.constraints
     nodes = graphs.nodes
