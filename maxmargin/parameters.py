@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields
 from textwrap import fill, indent
-from typing import Any, Literal, TypeVar, cast, dataclass_transform
+from typing import Any, TypeVar, cast, dataclass_transform
 
 Class = TypeVar("Class", bound=type)
 Check = Callable[[str, Any], object]
@@ -20,7 +20,6 @@ def parameter(
     default: Any = MISSING,
     kw_only: bool = True,
     check: Check | None = None,
-    to: Literal["encoder", "solver"] | None = None,
     **more: object,
 ) -> Any:
     """A constructor argument: all there is to write of one.
@@ -32,12 +31,9 @@ def parameter(
     default : its default
     kw_only : whether it is given by keyword only
     check : called with its name and value before training; it raises unless the value will do. Flags have one
-    to : where the value goes: to `learn` of an encoder, or to `solve` of a solver, by the same name
     more : what else there is to say of it, by name, for who reads fields
     """
-    return field(
-        default=default, kw_only=kw_only, metadata={"kind": kind, "doc": doc, "check": check, "to": to, **more}
-    )
+    return field(default=default, kw_only=kw_only, metadata={"kind": kind, "doc": doc, "check": check, **more})
 
 
 class Arguments:
@@ -89,18 +85,18 @@ def has_parameters(cls: Class, attributes: str = "") -> Class:
 
 def _declarations(cls: type) -> Iterator[tuple[str, Field]]:
     """The arguments of a class, its own first, then those of its bases in their order."""
-    for part in (cls, *vars(cls).get("__orig_bases__", cls.__bases__)):
-        if part is not cls and hasattr(part, "_documented"):
-            known = {argument.name: argument for argument in fields(part)}
-            yield from ((name, known[name]) for name in part._documented)
-        elif part is cls or isinstance(part, Arguments):
-            home = part.declared if isinstance(part, Arguments) else cls
-            for name, hint in inspect.get_annotations(home).items():
-                if not str(hint).startswith("ClassVar"):
-                    value = vars(home)[name]
-                    argument = copy(value) if isinstance(value, Field) else field(default=value)
-                    argument.type = hint
-                    yield name, argument
+    for name, hint in inspect.get_annotations(cls).items():
+        if not str(hint).startswith("ClassVar"):
+            value = vars(cls).get(name, MISSING)
+            argument = copy(value) if isinstance(value, Field) else field(default=value)
+            argument.type = hint
+            yield name, argument
+    for base in vars(cls).get("__orig_bases__", cls.__bases__):
+        if isinstance(base, Arguments):
+            yield from _declarations(base.declared)
+        elif hasattr(base, "_documented"):
+            known = {argument.name: argument for argument in fields(base)}
+            yield from ((name, known[name]) for name in base._documented)
 
 
 def _describe(name: str, argument: Field) -> str:

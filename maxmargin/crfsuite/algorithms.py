@@ -26,9 +26,7 @@ class TrainingLog(NamedTuple):
 class Frequent:
     """Of models that have the features of CRFsuite."""
 
-    least_observed: float = parameter(
-        "float", "Have weights only for pairs that occur so often or more.", default=0.0, to="encoder"
-    )
+    least_observed: float = parameter("float", "Have weights only for pairs that occur so often or more.", default=0.0)
 
 
 @estimator

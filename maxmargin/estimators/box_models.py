@@ -51,12 +51,8 @@ class BoxSVM(MaxMargin, Precision, StructuredModel):
     array([[0, 1, 2, 3]], dtype=int32)
     """
 
-    min_size: Any = parameter(
-        "int or (height, width)", "The smallest box to consider, in cells.", default=1, to="encoder"
-    )
-    fit_intercept: bool = parameter(
-        "bool", "Add a weight of every cell, whatever its features.", default=True, to="encoder"
-    )
+    min_size: Any = parameter("int or (height, width)", "The smallest box to consider, in cells.", default=1)
+    fit_intercept: bool = parameter("bool", "Add a weight of every cell, whatever its features.", default=True)
 
     _encoder_type = BoxEncoder
 

@@ -11,20 +11,8 @@ from numpy.typing import ArrayLike
 from maxmargin import inference
 from maxmargin.checks import check_count, check_share
 from maxmargin.encode.chain_encoder import ChainEncoder
-from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.lone import best_labels
-from maxmargin.estimators.foundation.arguments import (
-    ClassWeight,
-    EndIntercepts,
-    FeatureWeights,
-    LabelCost,
-    Likelihood,
-    MaxMargin,
-    Names,
-    Observed,
-    Precision,
-    SoftmaxMargin,
-)
+from maxmargin.estimators.foundation.arguments import EndIntercepts, FeatureMaxMargin, Observed, SoftmaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documented_by, documents_fit, estimator
 from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood, log_likelihoods
 from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -45,14 +33,13 @@ class SequenceData(FitOptions, total=False):
 
 
 @estimator
-class SequenceModel(EndIntercepts, Precision, StructuredModel):
+class SequenceModel(EndIntercepts, StructuredModel):
     """What the models of sequences share."""
 
     allowed_transitions: Any = parameter(
         "set of pairs of labels or (L, L) boolean array",
         "The transitions a labelling may use, from the first label (row) to the second (column); None allows all.",
         default=None,
-        to="encoder",
     )
 
     constraints: str | None = parameter(
@@ -60,7 +47,6 @@ class SequenceModel(EndIntercepts, Precision, StructuredModel):
         'The scheme of the tags in y, found there by "auto": labellings that break its rules, in transitions, at the '
         "beginning or at the end, are ruled out in training and predictions. Those of y must keep to them.",
         default=None,
-        to="encoder",
     )
 
     @documents_fit
@@ -76,9 +62,6 @@ class SequenceModel(EndIntercepts, Precision, StructuredModel):
         y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
         """
         return self._fit(X, y, sample_weight, options)
-
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
-        return super()._learn(X, y, with_grams=self._trainer.needs_norms(self), **data)
 
     def _as_predicted(self, y: Any, data: Mapping[str, Any]) -> Any:
         is_flat = data.get("lengths") is not None and np.ndim(y[0]) == 0
@@ -107,7 +90,7 @@ class SequenceModel(EndIntercepts, Precision, StructuredModel):
 
 
 @estimator
-class SequenceCRF(SoftmaxMargin, Likelihood, SequenceModel):
+class SequenceCRF(SoftmaxMargin, SequenceModel):
     """What conditional random fields of sequences share."""
 
     _trainer = LikelihoodTrainer()
@@ -176,7 +159,7 @@ class SequenceCRF(SoftmaxMargin, Likelihood, SequenceModel):
 
 
 @estimator
-class ChainSVM(FeatureWeights, LabelCost, ClassWeight, MaxMargin, Observed, Names, SequenceModel):
+class ChainSVM(FeatureMaxMargin, Observed, SequenceModel):
     """Structural SVM for sequence labelling: a max-margin Markov chain of emissions and transitions.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -218,7 +201,7 @@ class ChainSVM(FeatureWeights, LabelCost, ClassWeight, MaxMargin, Observed, Name
 
 
 @estimator
-class ChainCRF(Observed, Names, SequenceCRF):
+class ChainCRF(Observed, SequenceCRF):
     """Linear-chain conditional random field: p(y) ~ exp(score(y)), with emissions and transitions.
 
     Minimises lambda {l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2} + (1/n) sum_i weight_i {-log p(y_i)}, lambda =
@@ -257,9 +240,9 @@ class ChainCRF(Observed, Names, SequenceCRF):
         '"auto" or "lbfgs", which is OWL-QN then.',
         default=0.0,
         check=check_share,
-        to="solver",
     )
 
     _encoder_type = ChainEncoder
+    _solver_options = ("l1_ratio",)
 
     feature_names_in_ = property(feature_names)

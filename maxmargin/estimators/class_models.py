@@ -51,7 +51,6 @@ class MulticlassSVM(MaxMargin, RowClassifier):
         "Cost of predicting the column's class where the row's is true, in the order of `classes_`; by default 1 for "
         "every wrong class.",
         default=None,
-        to="encoder",
     )
     class_weight: Any = parameter('dict or "balanced"', "Weights of the examples' losses by their class.", default=None)
 

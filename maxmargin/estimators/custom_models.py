@@ -39,7 +39,7 @@ class OwnStructure(StructuredModel):
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
         last = getattr(self, "_trained_on", None) or (None, None)
-        if self.warm_start and last[0] is X and last[1] is y and self._encoder.is_of(**self._arguments_to("encoder")):
+        if self.warm_start and last[0] is X and last[1] is y and self._encoder.is_of(**self._arguments()):
             return self._encoder, self._dual_shape[0]  # whose outputs are numbered
         return super()._learn(X, y, **data)
 
@@ -81,7 +81,6 @@ class StructuredSVM(MaxMargin, OwnStructure):
         "The structure, with the methods ``features(x, y)``, ``cost(y_true, y)`` and either ``argmax(x, w, "
         "y_true=None)`` or ``outputs(x)``; `maxmargin.CustomProblem` says what they return.",
         kw_only=False,
-        to="encoder",
     )
 
     _encoder_type = CustomEncoder
@@ -123,14 +122,12 @@ class ProblemModel(MaxMargin, OwnStructure):
         "A function of X and y that returns the problem of these examples, by the contract of `maxmargin.problem`; "
         "it is called without y to predict.",
         kw_only=False,
-        to="encoder",
     )
     decode: Any = parameter(
         "callable",
         "A function of a problem, the number of an example and a row of integers that returns the output as you know "
         "it; by default it is that row.",
         default=None,
-        to="encoder",
     )
     loss: Any = parameter(
         '{"hinge", "squared_hinge", "smooth_hinge", "log"} or Loss',

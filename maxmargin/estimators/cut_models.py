@@ -61,15 +61,13 @@ class GraphCutSVM(MaxMargin, Precision, StructuredModel):
         "nodes of the graph, or the sum of the entries [true label, predicted label] of a matrix in the order of "
         "`classes_`. Nodes weigh 1 unless `fit` is told otherwise.",
         default="hamming",
-        to="encoder",
     )
     class_weight: Any = parameter(
         'dict or "balanced"',
         'Factors of the cost by true label; "balanced" gives both classes the same share of the weight of all nodes.',
         default=None,
-        to="encoder",
     )
-    fit_intercept: bool = parameter("bool", "Add a constant to the features of the nodes.", default=True, to="encoder")
+    fit_intercept: bool = parameter("bool", "Add a constant to the features of the nodes.", default=True)
 
     _encoder_type = GraphCutEncoder
 

@@ -9,15 +9,7 @@ from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.encode.graph_encoder import GraphEncoder
-from maxmargin.estimators.foundation.arguments import (
-    ClassWeight,
-    Likelihood,
-    MaxMargin,
-    Precision,
-    RelaxableHinge,
-    RelaxableLog,
-    SoftmaxMargin,
-)
+from maxmargin.estimators.foundation.arguments import Precision, RelaxableLikelihood, RelaxableMaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.predictions import check_has, known_marginals, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -61,11 +53,8 @@ class GraphModel(Precision, StructuredModel):
         "the same in both orders; one for every two labels, the first end's and the second's; or a single one, for "
         "equal labels. Edges between nodes of different types have all weights.",
         default="symmetric",
-        to="encoder",
     )
-    fit_intercept: bool = parameter(
-        "bool", "Add a constant to the features of nodes and edges.", default=True, to="encoder"
-    )
+    fit_intercept: bool = parameter("bool", "Add a constant to the features of nodes and edges.", default=True)
 
     _encoder_type = GraphEncoder
     _trainer = RelaxableTrainer()
@@ -107,7 +96,7 @@ class GraphModel(Precision, StructuredModel):
 
 
 @estimator
-class GraphSVM(ClassWeight, RelaxableHinge, MaxMargin, GraphModel):
+class GraphSVM(RelaxableMaxMargin, GraphModel):
     """Structural SVM that labels the nodes of graphs, with cycles or without: a max-margin Markov random field.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -144,8 +133,8 @@ class GraphSVM(ClassWeight, RelaxableHinge, MaxMargin, GraphModel):
         "Cost of a labelling: the weight of the nodes that are labelled wrong, or the same divided by the weight of "
         "all nodes of the graph. Nodes weigh 1 unless `fit` is told otherwise.",
         default="hamming",
-        to="encoder",
     )
+    class_weight: Any = parameter('dict or "balanced"', "Factors of the cost by true label.", default=None)
     bounds: Any = parameter(
         "dict",
         'Bounds of weights by the names of `coef_`, such as ``{"edges": (0, None)}``: pairs of a lower and an upper '
@@ -155,7 +144,7 @@ class GraphSVM(ClassWeight, RelaxableHinge, MaxMargin, GraphModel):
 
 
 @estimator
-class GraphCRF(RelaxableLog, SoftmaxMargin, Likelihood, GraphModel):
+class GraphCRF(RelaxableLikelihood, GraphModel):
     """Conditional random field on graphs, with cycles or without: p(y) ~ exp(score(y)).
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the

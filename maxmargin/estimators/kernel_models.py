@@ -6,7 +6,7 @@ from typing import Any
 
 from maxmargin.encode.kernel_encoder import KernelChainEncoder
 from maxmargin.estimators.chain_models import SequenceCRF, SequenceModel
-from maxmargin.estimators.foundation.arguments import ClassWeight, LabelCost, MaxMargin
+from maxmargin.estimators.foundation.arguments import LabelMaxMargin
 from maxmargin.estimators.foundation.fit_options import estimator
 from maxmargin.parameters import arguments, parameter
 
@@ -21,27 +21,24 @@ class KernelArguments:
         "of two matrices that returns the values of all pairs of their rows. Precomputed, each row of X holds the "
         "values of a position with all N positions of the training sequences, one sequence after the other.",
         default="rbf",
-        to="encoder",
     )
     gamma: Any = parameter(
         'float or {"scale", "auto"}',
         'Factor in the kernels "rbf" and "poly"; "scale" is 1 / (F times the variance of X), "auto" 1 / F.',
         default="scale",
-        to="encoder",
     )
-    degree: int = parameter("int", 'Degree of the kernel "poly".', default=3, to="encoder")
-    coef0: float = parameter("float", 'Constant in the kernel "poly", 0 or more.', default=1.0, to="encoder")
+    degree: int = parameter("int", 'Degree of the kernel "poly".', default=3)
+    coef0: float = parameter("float", 'Constant in the kernel "poly", 0 or more.', default=1.0)
     cache_size: float = parameter(
         "float",
         "Megabytes for rows of the Gram matrix. Those that are needed, and are not kept, are computed again; where the "
         "kernel is a function, is precomputed or X is a large sparse matrix, all must find a place.",
         default=4000.0,
-        to="encoder",
     )
 
 
 @estimator
-class KernelChainSVM(LabelCost, ClassWeight, MaxMargin, KernelArguments, SequenceModel):
+class KernelChainSVM(LabelMaxMargin, KernelArguments, SequenceModel):
     """Structural SVM for sequence labelling with a kernel: scores of labels that are not linear in the features.
 
     Minimises the objective of `ChainSVM` where each label has a function of the positions' features in place of a row

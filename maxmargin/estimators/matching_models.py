@@ -72,11 +72,9 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
     """
 
     wrong_cost: float = parameter(
-        "float", "Cost of a link that is not in the true matching.", default=1.0, check=check_cost, to="encoder"
+        "float", "Cost of a link that is not in the true matching.", default=1.0, check=check_cost
     )
-    missed_cost: float = parameter(
-        "float", "Cost of a true link that is missing.", default=1.0, check=check_cost, to="encoder"
-    )
+    missed_cost: float = parameter("float", "Cost of a true link that is missing.", default=1.0, check=check_cost)
 
     _encoder_type = MatchingEncoder
 

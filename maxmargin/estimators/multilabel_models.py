@@ -10,13 +10,7 @@ from numpy.typing import ArrayLike
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.example_checks import check_array
 from maxmargin.encode.multilabel_encoder import INDICATORS, MultiLabelEncoder
-from maxmargin.estimators.foundation.arguments import (
-    Likelihood,
-    MaxMargin,
-    RelaxableHinge,
-    RelaxableLog,
-    SoftmaxMargin,
-)
+from maxmargin.estimators.foundation.arguments import RelaxableLikelihood, RelaxableMaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.predictions import known_marginals, log_likelihood
 from maxmargin.estimators.foundation.row_classifier import RowClassifier
@@ -43,7 +37,6 @@ class MultiLabelModel(RowClassifier):
         '"full" and arrays of large treewidth: there SVMs infer approximately, with a bound, and CRFs relax, from 21 '
         "labels on.",
         default="auto",
-        to="encoder",
     )
 
     _encoder_type = MultiLabelEncoder
@@ -71,7 +64,7 @@ class MultiLabelModel(RowClassifier):
 
     def _learn(self, X: object, y: Any, **data: Any) -> tuple[Encoder, Any]:
         y = check_array(y, "y", INDICATORS, (None, None)) if isinstance(y, (list, tuple)) else y
-        return super()._learn(X, y, multi_output=True, loss=self._trainer.find_loss(self), **data)
+        return super()._learn(X, y, multi_output=True, **data)
 
     def predict(self, X: object) -> np.ndarray:
         """The best labels of each example, as a whole.
@@ -129,7 +122,7 @@ class MultiLabelModel(RowClassifier):
 
 
 @estimator
-class MultiLabelSVM(RelaxableHinge, MaxMargin, MultiLabelModel):
+class MultiLabelSVM(RelaxableMaxMargin, MultiLabelModel):
     """Structural SVM of several labels per row: each depends on the features and on the labels it is joined with.
 
     The score of labels y is the sum of <coef_[l], x> + intercept_[l] over the labels l that are on, and of
@@ -170,18 +163,16 @@ class MultiLabelSVM(RelaxableHinge, MaxMargin, MultiLabelModel):
         '{"hamming", "normalized_hamming"} or (L,) array',
         "Cost of an output: the number of wrong labels, the share of them, or the sum of what each wrong one costs.",
         default="hamming",
-        to="encoder",
     )
     class_weight: Any = parameter(
         'dict, "balanced" or list of such',
         "Factors of the cost by whether a label is on in truth, such as ``{1: 5.0}``: of all labels, or of each.",
         default=None,
-        to="encoder",
     )
 
 
 @estimator
-class MultiLabelCRF(RelaxableLog, SoftmaxMargin, Likelihood, MultiLabelModel):
+class MultiLabelCRF(RelaxableLikelihood, MultiLabelModel):
     """Conditional random field of several labels per row: p(y) ~ exp(score(y)), with the scores of `MultiLabelSVM`.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the

@@ -64,16 +64,12 @@ class DeformableSVM(MaxMargin, Precision, StructuredModel):
         "The edges of the skeleton, parent and child of each: a tree or a forest. Joints without edges are placed "
         "independently.",
         default=(),
-        to="encoder",
     )
-    n_types: int = parameter(
-        "int", "Clusters of ways from parent to child.", default=1, check=check_count, to="encoder"
-    )
+    n_types: int = parameter("int", "Clusters of ways from parent to child.", default=1, check=check_count)
     reference: Any = parameter(
         "pair of joints",
         "The distance of these two joints in the true pose is r; None is a quarter of the diagonal of the pose's box.",
         default=None,
-        to="encoder",
     )
     min_stiffness: float = parameter(
         "float",

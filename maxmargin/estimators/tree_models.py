@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self, Unpack
+from typing import Annotated, Self, Unpack
 
 from numpy.typing import ArrayLike
 
-from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.tree_encoder import TreeEncoder
-from maxmargin.estimators.foundation.arguments import (
-    ClassWeight,
-    EndIntercepts,
-    FeatureWeights,
-    LabelCost,
-    Likelihood,
-    MaxMargin,
-    Names,
-    Observed,
-    Precision,
-    SoftmaxMargin,
-)
+from maxmargin.estimators.foundation.arguments import EndIntercepts, FeatureMaxMargin, Observed, SoftmaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -33,7 +21,7 @@ class TreeData(FitOptions, total=False):
 
 
 @estimator
-class TreeModel(Observed, Names, EndIntercepts, Precision, StructuredModel):
+class TreeModel(Observed, EndIntercepts, StructuredModel):
     """What the models of trees share."""
 
     _encoder_type = TreeEncoder
@@ -51,12 +39,9 @@ class TreeModel(Observed, Names, EndIntercepts, Precision, StructuredModel):
         """
         return self._fit(X, y, sample_weight, options)
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
-        return super()._learn(X, y, with_grams=self._trainer.needs_norms(self), **data)
-
 
 @estimator
-class TreeSVM(FeatureWeights, LabelCost, ClassWeight, MaxMargin, TreeModel):
+class TreeSVM(FeatureMaxMargin, TreeModel):
     """Structural SVM that labels the nodes of trees: a max-margin Markov tree of nodes and edges.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -88,7 +73,7 @@ class TreeSVM(FeatureWeights, LabelCost, ClassWeight, MaxMargin, TreeModel):
 
 
 @estimator
-class TreeCRF(SoftmaxMargin, Likelihood, TreeModel):
+class TreeCRF(SoftmaxMargin, TreeModel):
     """Conditional random field on trees: p(y) ~ exp(score(y)), with weights of nodes and edges.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral
@@ -60,6 +61,18 @@ class Encoder:
 
     def __init_subclass__(cls) -> None:
         register(cls)  # saved by its fields
+
+    @classmethod
+    def argument_names(cls) -> set[str]:
+        """The arguments of a model, and what can come with training data, that `learn` takes by name."""
+        names: set[str] = set()
+        for base in cls.__mro__:
+            if "learn" in vars(base):
+                taken = inspect.signature(base.learn).parameters.values()  # type: ignore[attr-defined]
+                names |= {argument.name for argument in taken if argument.kind is argument.KEYWORD_ONLY}
+                if all(argument.kind is not argument.VAR_KEYWORD for argument in taken):
+                    break  # the others are not passed on
+        return names
 
     @property
     def n_weights(self) -> int:

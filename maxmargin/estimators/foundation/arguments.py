@@ -30,7 +30,48 @@ class Precision:
         "Precision of training; certificates are summed in float64 in either.",
         default="float32",
         check=check_precision,
-        to="encoder",
+    )
+
+
+@arguments
+class EndIntercepts(Precision):
+    """Of models of sequences and trees."""
+
+    fit_intercept: bool = parameter(
+        "bool",
+        "Add three weights per label: for every position, and for the first and the last of a sequence, or for roots "
+        "and leaves of trees.",
+        default=True,
+    )
+
+
+@arguments
+class Names:
+    """Of models of features that may have names."""
+
+    min_count: int = parameter(
+        "int",
+        "Leave out features given by name that occur less often than that in the training examples.",
+        default=1,
+    )
+    n_hashed: int | None = parameter(
+        "int",
+        "Hash names onto that many features, and keep none of them: less memory, but those that meet share weights.",
+        default=None,
+    )
+
+
+@arguments
+class Observed(Names):
+    """Of models of labels with weights of features, which may have names."""
+
+    only_observed: bool | str = parameter(
+        'bool, "features" or "transitions"',
+        "Have weights only for the pairs of a feature and a label, and of two neighbouring labels (with each feature "
+        "of edges), that occur in the training examples, as CRFsuite does by default, or only of the ones and all of "
+        "the others; what has no weight counts as zero. Takes less memory and time on text, where most features go "
+        "with one or two labels. Rows are then stored sparse, and so is ``coef_.emissions``.",
+        default=False,
     )
 
 
@@ -50,38 +91,7 @@ class MaxMargin:
 
 
 @arguments
-class Likelihood:
-    """Of conditional random fields."""
-
-    dtype: Any = "float64"
-
-
-@arguments
-class SoftmaxMargin:
-    """Of conditional random fields of several labels."""
-
-    cost: Any = parameter(
-        "as of SVMs, or None",
-        "Cost of a labelling: in training, wrong ones are taken to be exp(cost) times as likely as they are, so that "
-        "those that cost most are pushed down furthest (softmax-margin, Gimpel and Smith 2010); None for the "
-        "likelihood itself.",
-        default=None,
-        to="encoder",
-    )
-    class_weight: Any = parameter("as of SVMs", "Factors of the cost by true label.", default=None, to="encoder")
-
-
-@arguments
-class ClassWeight:
-    """Of structural SVMs of labels."""
-
-    class_weight: Any = parameter(
-        'dict or "balanced"', "Factors of the cost by true label.", default=None, to="encoder"
-    )
-
-
-@arguments
-class LabelCost:
+class LabelMaxMargin(MaxMargin):
     """Of structural SVMs of sequences and trees."""
 
     cost: Any = parameter(
@@ -89,12 +99,12 @@ class LabelCost:
         "Cost of a labelling: the number of wrong labels, the same divided by the number of positions, or the sum of "
         "the entries [true label, predicted label] of a matrix in the order of `classes_`.",
         default="hamming",
-        to="encoder",
     )
+    class_weight: Any = parameter('dict or "balanced"', "Factors of the cost by true label.", default=None)
 
 
 @arguments
-class FeatureWeights:
+class FeatureMaxMargin(LabelMaxMargin):
     """Of structural SVMs of labels whose weights are those of features."""
 
     bounds: Any = parameter(
@@ -113,53 +123,7 @@ class FeatureWeights:
 
 
 @arguments
-class Names:
-    """Of models of features that may have names."""
-
-    min_count: int = parameter(
-        "int",
-        "Leave out features given by name that occur less often than that in the training examples.",
-        default=1,
-        to="encoder",
-    )
-    n_hashed: int | None = parameter(
-        "int",
-        "Hash names onto that many features, and keep none of them: less memory, but those that meet share weights.",
-        default=None,
-        to="encoder",
-    )
-
-
-@arguments
-class Observed:
-    """Of models of labels with weights of features, which may have names."""
-
-    only_observed: bool | str = parameter(
-        'bool, "features" or "transitions"',
-        "Have weights only for the pairs of a feature and a label, and of two neighbouring labels (with each feature "
-        "of edges), that occur in the training examples, as CRFsuite does by default, or only of the ones and all of "
-        "the others; what has no weight counts as zero. Takes less memory and time on text, where most features go "
-        "with one or two labels. Rows are then stored sparse, and so is ``coef_.emissions``.",
-        default=False,
-        to="encoder",
-    )
-
-
-@arguments
-class EndIntercepts:
-    """Of models of sequences and trees."""
-
-    fit_intercept: bool = parameter(
-        "bool",
-        "Add three weights per label: for every position, and for the first and the last of a sequence, or for roots "
-        "and leaves of trees.",
-        default=True,
-        to="encoder",
-    )
-
-
-@arguments
-class RelaxableHinge:
+class RelaxableMaxMargin(MaxMargin):
     """Of structural SVMs on graphs."""
 
     loss: Any = parameter(
@@ -170,7 +134,28 @@ class RelaxableHinge:
 
 
 @arguments
-class RelaxableLog:
+class Likelihood:
+    """Of conditional random fields."""
+
+    dtype: Any = "float64"
+
+
+@arguments
+class SoftmaxMargin(Likelihood):
+    """Of conditional random fields of several labels."""
+
+    cost: Any = parameter(
+        "as of SVMs, or None",
+        "Cost of a labelling: in training, wrong ones are taken to be exp(cost) times as likely as they are, so that "
+        "those that cost most are pushed down furthest (softmax-margin, Gimpel and Smith 2010); None for the "
+        "likelihood itself.",
+        default=None,
+    )
+    class_weight: Any = parameter("as of SVMs", "Factors of the cost by true label.", default=None)
+
+
+@arguments
+class RelaxableLikelihood(SoftmaxMargin):
     """Of conditional random fields on graphs."""
 
     loss: Any = parameter(

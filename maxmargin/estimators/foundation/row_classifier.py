@@ -26,7 +26,6 @@ class RowClassifier(Precision, StructuredModel):
         "bool",
         "Add a constant to the scores of each class or label, regularized like the other weights.",
         default=True,
-        to="encoder",
     )
 
     def __sklearn_tags__(self) -> Any:

@@ -143,6 +143,7 @@ class StructuredModel(Estimator):
 
     _encoder_type: ClassVar[Any]
     _trainer: ClassVar[Trainer] = Trainer()
+    _solver_options: ClassVar[tuple[str, ...]] = ()  # arguments that `solve` of the solver takes by the same names
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -220,13 +221,16 @@ class StructuredModel(Estimator):
                 check(argument.name, getattr(self, argument.name))
         self._trainer.find_solver(self, self._trainer.find_loss(self))
 
-    def _arguments_to(self, part: str) -> dict[str, Any]:
-        """The constructor arguments that go to the encoder, or to the solver."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["to"] == part}
+    def _arguments(self) -> dict[str, Any]:
+        """What `learn` of the encoder takes: constructor arguments, by the same names, and what training asks for."""
+        names, loss = self._encoder_type.argument_names(), self._trainer.find_loss(self)
+        known = self.get_params(deep=False)
+        known |= {"loss": loss, "with_grams": self._trainer.find_solver(self, loss).needs_norms(loss)}
+        return {name: value for name, value in known.items() if name in names}
 
     def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
         """Check training data; return the encoder and the problem."""
-        return self._encoder_type.learn(X, y, **self._arguments_to("encoder"), **data)
+        return self._encoder_type.learn(X, y, **{**self._arguments(), **data})
 
     def _named_bounds(self, encoder: Any) -> Any:
         """Bounds of the weights by the names of `coef_`."""

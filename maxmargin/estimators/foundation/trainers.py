@@ -31,11 +31,6 @@ class Trainer:
         loss = self.find_loss(model)
         return self.find_solver(model, loss), loss
 
-    def needs_norms(self, model: Any) -> bool:
-        """Whether the solver asks for the norms of features."""
-        loss = self.find_loss(model)
-        return self.find_solver(model, loss).needs_norms(loss)
-
     def check_data(self, model: Any, data: Mapping[str, object]) -> None:
         """Raise where training data come with something that the loss has no use for."""
 

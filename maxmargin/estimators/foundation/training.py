@@ -47,7 +47,7 @@ def find_loss(model: StructuredModel) -> BaseLoss:
 
 def solver_options(model: StructuredModel) -> dict[str, Any]:
     """The arguments of a model that are for solvers alone."""
-    return model._arguments_to("solver")
+    return {name: getattr(model, name) for name in model._solver_options}
 
 
 def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | None = None, **data: Any) -> Task:
