@@ -17,6 +17,7 @@ from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.encode.inputs.base_encoder import RowEncoder, by_row
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import check_array, check_examples, check_truths
+from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_grids
 from maxmargin.metrics import iou
 from maxmargin.structures.boxes.box_problem import BoxProblem
@@ -81,12 +82,12 @@ class BoxEncoder(RowEncoder):
         cells = by_row(parts, problem.starts, 1)
         return [column.reshape(shape) for column, shape in zip(cells, problem.shapes, strict=True)]
 
-    def judge(self, problem: BoxProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+    def judge(self, problem: BoxProblem, outputs: Blocks) -> Merits:
         found = outputs.values.reshape(-1, 4)
         with_box = ~is_none(problem.boxes) & ~is_none(found)
         overlaps = (is_none(problem.boxes) & is_none(found)).astype(float)
         overlaps[with_box] = iou(problem.boxes[with_box], found[with_box])
-        return overlaps, 1
+        return Merits(overlaps)
 
 
 def is_none(boxes: np.ndarray) -> np.ndarray:

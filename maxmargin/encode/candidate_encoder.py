@@ -68,9 +68,6 @@ class CandidateEncoder(RowEncoder):
     def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
         return outputs.values
 
-    def judge(self, problem: CandidateProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return outputs.values == problem.labels, 1
-
 
 def true_candidates(y: Any, rows: Rows) -> np.ndarray:
     """Check the indices of the true candidates."""

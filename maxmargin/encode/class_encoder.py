@@ -74,6 +74,3 @@ class MulticlassEncoder(LabellingEncoder):
 
     def arrange(self, problem: Any, parts: Blocks) -> np.ndarray:
         return parts.values.reshape(-1, len(self.classes))
-
-    def judge(self, problem: MulticlassProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return outputs.values == problem.labels, 1

@@ -13,6 +13,7 @@ from maxmargin import problem as contract
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.example_checks import check_truths
+from maxmargin.encode.inputs.merits import Merits
 from maxmargin.runtime.dispatch import supports
 from maxmargin.structures.derived.custom_problem import CustomProblem
 
@@ -60,10 +61,10 @@ class CustomEncoder(OwnEncoder):
     def decode(self, problem: CustomProblem, i: int, rows: np.ndarray) -> list[Any]:
         return [problem.output(i, row) for row in rows]
 
-    def judge(self, problem: CustomProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+    def judge(self, problem: CustomProblem, outputs: Blocks) -> Merits:
         predicted = self.decode_all(problem, outputs)
         costs = [self.model.cost(truth, output) for truth, output in zip(problem.Y or [], predicted, strict=True)]
-        return -np.array(costs, np.float64), 1
+        return Merits(-np.array(costs, np.float64))
 
 
 NEEDED = (
@@ -112,8 +113,8 @@ class ProblemEncoder(OwnEncoder):
     def decode(self, problem: Any, i: int, rows: np.ndarray) -> Any:
         return rows if self.decode_row is None else [self.decode_row(problem, i, row) for row in rows]
 
-    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return -inference.costs_of(problem, outputs), 1
+    def judge(self, problem: Any, outputs: Blocks) -> Merits:
+        return Merits(-inference.costs_of(problem, outputs))
 
 
 def _checked(problem: Any) -> Any:

@@ -20,6 +20,7 @@ from maxmargin.encode.inputs.example_checks import (
     learn_classes,
     locate,
 )
+from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
@@ -94,8 +95,8 @@ class GraphCutEncoder(LabellingEncoder):
     def arrange(self, problem: GraphCutProblem, parts: Blocks) -> list[np.ndarray]:
         return [table.reshape(2, -1).T for table in by_row(parts, problem.starts, 2)]  # stored label by label
 
-    def importance(self, problem: GraphCutProblem) -> np.ndarray:
-        return problem.cost.astype(np.float64)
+    def judge(self, problem: GraphCutProblem, outputs: Blocks) -> Merits:
+        return super().judge(problem, outputs)._replace(weights=problem.cost.astype(np.float64))
 
 
 def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | None = None) -> Graphs:

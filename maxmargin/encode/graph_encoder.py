@@ -22,6 +22,7 @@ from maxmargin.encode.inputs.example_checks import (
     learn_classes,
     locate,
 )
+from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
 from maxmargin.structures.graphs.graph_problem import make_graph_problem
@@ -236,11 +237,8 @@ class GraphEncoder(LabellingEncoder):
             at += size
         return named
 
-    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return outputs.values == problem.graphs.labels, np.diff(problem.graphs.nodes.starts)
-
-    def importance(self, problem: Any) -> np.ndarray:
-        return problem.graphs.cost.astype(np.float64)
+    def judge(self, problem: Any, outputs: Blocks) -> Merits:
+        return super().judge(problem, outputs)._replace(weights=problem.graphs.cost.astype(np.float64))
 
     def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
         nodes = problem.graphs.nodes

@@ -81,9 +81,6 @@ class MatchingEncoder(RowEncoder):
         sizes = zip(np.diff(problem.left_starts), problem.n_right, super().arrange(problem, parts), strict=True)
         return [np.column_stack([part[: n * m].reshape(n, m), part[n * m :]]) for n, m, part in sizes]
 
-    def judge(self, problem: MatchingProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return outputs.values == problem.matches, np.diff(problem.left_starts)
-
 
 def stack_pairs(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarray]:
     """Check the features of pairs and stack them; with the numbers of left and right nodes, (n, 2)."""

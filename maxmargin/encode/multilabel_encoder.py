@@ -17,6 +17,7 @@ from maxmargin.encode.inputs.base_encoder import RowEncoder
 from maxmargin.encode.inputs.edges import check_ends
 from maxmargin.encode.inputs.example_checks import check_array, check_truths
 from maxmargin.encode.inputs.label_graphs import edges_of, price_of, warn_of_price
+from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.losses import BaseLoss
 from maxmargin.problem import true_outputs
@@ -157,8 +158,8 @@ class MultiLabelEncoder(RowEncoder):
             return parts.values.reshape(n, 2, -1).transpose(0, 2, 1)
         return parts.values.reshape(n, -1)[:, : 2 * self.n_labels].reshape(n, -1, 2)
 
-    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return (outputs.values == true_outputs(problem).values).reshape(-1, self.n_labels).all(axis=1), 1
+    def judge(self, problem: Any, outputs: Blocks) -> Merits:
+        return Merits((outputs.values == true_outputs(problem).values).reshape(-1, self.n_labels).all(axis=1))
 
 
 INDICATORS = "a matrix of 0 and 1, a row per example and a column per label, as MultiLabelBinarizer makes it"

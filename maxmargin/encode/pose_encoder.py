@@ -17,6 +17,7 @@ from maxmargin.encode.inputs.base_encoder import Encoder, by_row
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import check_parents, children_first
 from maxmargin.encode.inputs.example_checks import check_array, check_examples, check_truths, flatten_weights
+from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_grids
 from maxmargin.structures.poses.pose_problem import N_STATISTICS, DeformableProblem
 
@@ -132,11 +133,11 @@ class DeformableEncoder(Encoder):
         cells = by_row(parts, problem.starts, self.n_joints)
         return [table.reshape(-1, width, self.n_joints) for table, width in zip(cells, problem.width, strict=True)]
 
-    def judge(self, problem: DeformableProblem, outputs: Blocks) -> tuple[np.ndarray, Any]:
+    def judge(self, problem: DeformableProblem, outputs: Blocks) -> Merits:
         truth = np.array(self.decode_all(problem, outputs._replace(values=problem.outputs.ravel())))
         squares = np.square(np.array(self.decode_all(problem, outputs)) - truth).sum(axis=2)
         costs = np.minimum(1.0, squares / cost_radius(truth, self.reference)[:, np.newaxis] ** 2)
-        return 1.0 - costs.mean(axis=1), 1
+        return Merits(1.0 - costs.mean(axis=1))
 
 
 def stack_images(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarray]:

@@ -17,6 +17,7 @@ import pytest
 
 import maxmargin
 from maxmargin import ChainCRF, DeformableSVM, GraphSVM, MultiLabelSVM, Tagger, TreeSVM
+from maxmargin.encode.inputs.file_guard import check_encoder
 from maxmargin.encode.inputs.vocabulary import Vocabulary
 from maxmargin.persist.container import ALIGNMENT, MAGIC, PREFIX, VERSION
 from maxmargin.runtime import interpreted
@@ -326,7 +327,7 @@ def test_claims_of_encoders_are_checked():
     names = [[["a", "b"], ["c"]], [["b"], ["c", "a"]]]
     model = ChainCRF(max_passes=1, only_observed=True).fit(names, [["x", "y"], ["z", "x"]])
     encoder, w = model._encoder, model._w
-    encoder.check(w)
+    check_encoder(encoder, w)
     pairs = encoder.node_pairs
     broken = {
         "vocabulary": Vocabulary(["a", "b"]),
@@ -344,4 +345,4 @@ def test_claims_of_encoders_are_checked():
             replace(encoder, **{name: value}).check(w)
     for bad in (w[1:], w.astype(int), np.full(w.size, np.nan), None, w.reshape(1, -1)):
         with pytest.raises(ValueError, match="weights"):
-            encoder.check(bad)
+            check_encoder(encoder, bad)

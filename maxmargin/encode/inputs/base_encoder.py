@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from numbers import Integral
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +13,7 @@ import scipy.sparse as sp
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import shown
 from maxmargin.encode.inputs.example_checks import UNKNOWN, find_labels, flatten_labels, locate, refuse_unknown
+from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, as_stored
 from maxmargin.persist.registry import register
 from maxmargin.problem import true_outputs
@@ -27,15 +27,6 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(same, a, b))
     return a is b or np.array_equal(a, b)
-
-
-def has_type(value: Any, hint: Any) -> bool:
-    """Whether a field of an encoder is what it is declared to be; integers are counts."""
-    if hint is int:
-        return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
-    if hint is np.dtype:
-        return value in (np.float32, np.float64)
-    return hint is Any or isinstance(value, (bool, np.bool_) if hint is bool else hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,24 +71,12 @@ class Encoder:
         raise NotImplementedError
 
     def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
-        """What must be true of the fields and of weights, as loops take it for granted: names, and whether it is.
+        """What must be true of the fields, and of weights, besides their types: names, and whether it is.
 
-        Encoders of training data keep to it; one that was read from a file need not. Each claim is put only where those
-        before it hold.
+        Encoders of training data keep to it; one that was read from a file need not: see `file_guard`. Each claim is
+        put only where those before it hold.
         """
-        hints = get_type_hints(type(self))
-        for f in fields(self):
-            yield f.name, has_type(getattr(self, f.name), hints[f.name])
-
-    def check(self, w: Any) -> None:
-        """Raise unless these can be the weights of a model with this encoder."""
-        for name, is_true in self.claims(w):
-            if not is_true:
-                raise ValueError(f"{name} of {type(self).__name__} is not as it must be")
-        if not (isinstance(w, np.ndarray) and w.dtype in (np.float32, np.float64) and w.shape == (self.n_weights,)):
-            raise ValueError(f"there are not {self.n_weights} weights")
-        if not np.isfinite(w).all():
-            raise ValueError("weights are not finite")
+        yield from ()
 
     def problem(self, X: Any, y: Any = None) -> Any:
         """Check other examples and put their problem together; with true outputs y, to compare predictions with.
@@ -175,21 +154,11 @@ class Encoder:
     def check_seen(self, problem: Any) -> None:
         """Raise where a true output has something that was not there in training."""
 
-    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        """How good outputs are, compared with the true ones: numbers, and how many of them each example has."""
-        raise NotImplementedError
-
-    def importance(self, problem: Any) -> Any:
-        """The weights of these numbers."""
-        return 1.0
-
-    def score(self, problem: Any, outputs: Blocks, sample_weight: np.ndarray | None = None) -> float:
-        """The weighted mean of how good outputs are."""
-        merit, sizes = self.judge(problem, outputs)
-        weights = np.broadcast_to(self.importance(problem), merit.shape)
-        if sample_weight is not None:
-            weights = weights * np.repeat(sample_weight, sizes)
-        return float(np.average(merit, weights=weights))
+    def judge(self, problem: Any, outputs: Blocks) -> Merits:
+        """How good outputs are, compared with the true ones: which of their entries are right."""
+        truth = true_outputs(problem)
+        values = truth.values if isinstance(truth, Blocks) else np.ravel(truth)
+        return Merits(outputs.values == values, np.diff(outputs.starts))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -260,9 +229,6 @@ class LabellingEncoder(RowEncoder):
 
     def decode_all(self, problem: Any, outputs: Blocks) -> list[np.ndarray]:
         return np.split(self.classes[outputs.values], outputs.starts[1:])[:-1]
-
-    def judge(self, problem: Any, outputs: Blocks) -> tuple[np.ndarray, Any]:
-        return outputs.values == problem.labels, np.diff(problem.starts)
 
     def arrange(self, problem: Any, parts: Blocks) -> Any:
         return by_row(parts, problem.starts, len(self.classes))

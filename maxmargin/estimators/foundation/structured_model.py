@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from maxmargin import inference
 from maxmargin.checks import as_sample_weight, check_count, check_flag, check_positive
 from maxmargin.encode.inputs.base_encoder import Encoder
+from maxmargin.encode.inputs.file_guard import check_encoder
 from maxmargin.estimators.foundation.convergence import warn_unless_solved
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.predictions import check_has
@@ -294,7 +295,7 @@ class StructuredModel(Estimator):
             for name, kind in LEARNED.items():
                 if not isinstance(fitted[name], kind):
                     raise TypeError(f"{name} is a {type(fitted[name]).__name__}")
-            fitted["_encoder"].check(fitted["_w"])
+            check_encoder(fitted["_encoder"], fitted["_w"])
             count_threads(model.n_jobs)
             vars(model).update({name: fitted[name] for name in LEARNED})
             model._set_weights(fitted["_encoder"], fitted["_w"])
@@ -424,4 +425,4 @@ class StructuredModel(Estimator):
 
     def _score(self, problem: Any, sample_weight: ArrayLike | None) -> float:
         weights = self._sample_weight(sample_weight, problem, None)
-        return self._encoder.score(problem, inference.best_outputs(problem, self._w, self.n_jobs), weights)
+        return self._encoder.judge(problem, inference.best_outputs(problem, self._w, self.n_jobs)).mean(weights)

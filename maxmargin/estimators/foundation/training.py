@@ -98,7 +98,7 @@ def read_held_out(model: StructuredModel, encoder: Encoder, X: Any, y: Any, data
     def score(w: np.ndarray) -> float:
         outputs = inference.best_outputs(encoder.scored(problem, w), w, model.n_jobs)
         if model.scoring is None:
-            return encoder.score(problem, outputs)
+            return encoder.judge(problem, outputs).mean()
         return metric(truth, encoder.decode_all(problem, outputs))
 
     return HeldOut(score, model.patience, n_examples(problem), (problem, shown(model.scoring)))
