@@ -191,7 +191,7 @@ def _subject_of_model(
     task = prepare(model, X, y, sample_weight, **data)
     held_out = read_held_out(model, task.encoder, X_dev, y_dev, {})
     known = task.problem, task.sample_weight, task.lower, task.upper
-    return Subject(*known, loss, task.order.back, model, task.encoder, held_out)
+    return Subject(*known, loss, task.layout.to_model, model, task.encoder, held_out)
 
 
 class Accuracy:

@@ -184,7 +184,7 @@ class StructuredModel(Estimator):
             self.C,
             task.sample_weight,
             loss=loss,
-            start=task.order.start(find_start(self, task)),
+            start=find_start(self, task),
             lower=task.lower,
             upper=task.upper,
             tol=self.tol,
@@ -195,10 +195,10 @@ class StructuredModel(Estimator):
             verbose=self.verbose,
             callback=options.get("callback"),
             checkpoint=checkpoint,
-            held_out=task.order.held_out(held_out),
+            held_out=held_out,
             **solver_options(self),
         )
-        result = result._replace(w=task.order.back(result.w))
+        result = result._replace(w=task.layout.to_model(result.w))
         complete(self, task.encoder, result.w, result.trace, result.status, result.certificate)
         self._result = result if self.warm_start else None
         self._dual_shape: Any = task.dual_shape

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from maxmargin import inference
 from maxmargin.checks import shown
 from maxmargin.encode.inputs.base_encoder import Encoder, same
-from maxmargin.estimators.foundation.arrangement import Arrangement
+from maxmargin.features import WeightLayout, layout_of
 from maxmargin.garbage import give_back
 from maxmargin.losses import BaseLoss
 from maxmargin.metrics.scoring import find_metric
@@ -33,7 +33,7 @@ class Task(NamedTuple):
 
     encoder: Encoder
     problem: Any
-    order: Arrangement
+    layout: WeightLayout
     lower: np.ndarray | None
     upper: np.ndarray | None
     sample_weight: np.ndarray | None
@@ -57,12 +57,13 @@ def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | N
     encoder, problem = model._learn(as_list(X), y, **data)
     if part_sizes(problem).sum() >= MANY_PARTS:
         give_back()
-    order, dual_shape = Arrangement(problem), encoder.dual_shape(problem)
-    lower, upper = encoder.limits(model._named_bounds(encoder), order.n_weights)
+    layout, dual_shape = layout_of(problem), encoder.dual_shape(problem)
+    lower, upper = encoder.limits(model._named_bounds(encoder), layout.n_weights)
+    lower, upper = layout.to_solver(lower, -np.inf), layout.to_solver(upper, np.inf)
     if getattr(model, "rescaling", "margin") == "slack":
         problem, dual_shape = rescaled(problem), ("slack", *dual_shape)
     weights = model._sample_weight(sample_weight, problem, y)
-    return Task(encoder, problem, order, order.there(lower, -np.inf), order.there(upper, np.inf), weights, dual_shape)
+    return Task(encoder, problem, layout, lower, upper, weights, dual_shape)
 
 
 def find_start(model: StructuredModel, task: Task) -> Any:
@@ -70,13 +71,13 @@ def find_start(model: StructuredModel, task: Task) -> Any:
     if not (model.warm_start and hasattr(model, "_w")):
         return None
     w = task.encoder.taken_over(model._encoder, model._w)
-    if w is None:
+    has_dual_shape = hasattr(model, "_dual_shape")  # else it was loaded or pickled: weights of equal encoders will do
+    if w is None or (has_dual_shape and not same(model._dual_shape, task.dual_shape)):
         return None
-    if not hasattr(model, "_dual_shape"):  # of a model that was loaded or pickled: weights of equal encoders will do
-        return w if w.size == task.order.n_weights else None
-    if not same(model._dual_shape, task.dual_shape):
-        return None
-    return model._w if model._result is None else model._result
+    last = model._result if has_dual_shape else None
+    if last is not None:
+        return last._replace(w=task.layout.to_solver(last.w))
+    return task.layout.to_solver(w) if w.size == task.layout.n_weights else None
 
 
 def read_held_out(model: StructuredModel, encoder: Encoder, X: Any, y: Any, data: Mapping[str, Any]) -> HeldOut | None:

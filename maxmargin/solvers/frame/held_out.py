@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.checks import check_count
+from maxmargin.features import WeightLayout
 
 WAIT = 0.2  # of the passes made so far, until the next certificate: each pass has one at first, later ever fewer do
 
@@ -17,7 +18,7 @@ class HeldOut:
 
     Parameters
     ----------
-    score : how good weights are, the higher the better
+    score : how good weights of a model are, the higher the better
     patience : the number of certificates without a better score after which to stop. They come after each pass at
         first, then after a fifth of the passes made so far, at most as far apart as without held-out data
     n_examples : the number of held-out examples: certificates are at least as far apart as to visit as many
@@ -45,9 +46,9 @@ class HeldOut:
         self.best, self.best_score, self.at = np.zeros(0), -np.inf, -1
         self.n_judged = 0
 
-    def judge(self, w: np.ndarray) -> float:
+    def judge(self, w: np.ndarray, layout: WeightLayout) -> float:
         """The score of the weights of the next certificate."""
-        score = float(self.score(w))
+        score = float(self.score(layout.to_model(w)))
         if score > self.best_score or not self.n_judged:
             self.best, self.best_score, self.at = w.copy(), float(np.fmax(self.best_score, score)), self.n_judged
         self.n_judged += 1

@@ -49,7 +49,7 @@ class Observer:
             dual=certificate.dual,
             cache_hits=run.cache_hits,
             cache_misses=run.cache_misses,
-            dev_score=np.nan if self.held_out is None else self.held_out.judge(certificate.w),
+            dev_score=np.nan if self.held_out is None else self.held_out.judge(certificate.w, run.objective.layout),
             extras=certificate.extras,
         )
         if self.verbose:
