@@ -19,10 +19,8 @@ from benchmarks.common import (
     forget_peak,
     in_fresh_process,
     load_ocr,
-    parse_arguments,
     peak_megabytes,
     print_table,
-    report,
     watched,
 )
 
@@ -203,13 +201,5 @@ def run(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return in_fresh_process(fit_maxmargin, name, peer["objective"]), peer
 
 
-def main() -> None:
-    names = {"nargs": "+", "choices": list(SETTINGS), "default": list(SETTINGS)}
-    repeats = {"type": int, "default": 1, "help": "runs of each contender, of which the fastest counts"}
-    arguments = parse_arguments(__doc__, ("--datasets", names), ("--repeats", repeats))
-    figures, bars = crfsuite_peer.compare(arguments.datasets, arguments.repeats, warm_up, run, show, check)
-    report(figures, bars, arguments.json)
-
-
 if __name__ == "__main__":
-    main()
+    crfsuite_peer.compare(__doc__, "--datasets", [*SETTINGS], warm_up, run, show, check)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import Bar, in_fresh_process, peak_megabytes
+from benchmarks.common import Bar, in_fresh_process, parse_arguments, peak_megabytes, report
 
 Figures = dict[str, Any]
 
@@ -70,20 +70,24 @@ def label_error(predicted: Iterable[Iterable[Any]], y: Iterable[Iterable[Any]]) 
 
 
 def compare(
-    names: Iterable[str],
-    repeats: int,
+    description: str | None,
+    option: str,
+    names: list[str],
     warm_up: Callable[[str], None],
     run: Callable[[str], tuple[Figures, Figures]],
     show: Callable[[str, Figures, Figures], None],
     check: Callable[[str, Figures, Figures], list[Bar]],
-) -> tuple[dict[str, Figures], list[Bar]]:
-    """Figures and bars of runs of both contenders, of which the fastest count."""
+) -> None:
+    """A command that compares both contenders on data of these names, of which an option chooses some."""
+    chosen = {"nargs": "+", "choices": names, "default": names, "dest": "names"}
+    repeats = {"type": int, "default": 1, "help": "runs of each contender, of which the fastest counts"}
+    arguments = parse_arguments(description, (option, chosen), ("--repeats", repeats))
     figures, bars = {}, []
-    for name in names:
+    for name in arguments.names:
         in_fresh_process(warm_up, name)  # compiling takes memory
-        runs = [run(name) for _ in range(repeats)]
+        runs = [run(name) for _ in range(arguments.repeats)]
         ours, peer = (min(each, key=lambda run: run["seconds"]) for each in zip(*runs, strict=True))
         show(name, ours, peer)
         figures[name] = {"maxmargin": ours, "python-crfsuite": peer}
         bars += check(name, ours, peer)
-    return figures, bars
+    report(figures, bars, arguments.json)

@@ -16,10 +16,8 @@ from benchmarks.common import (
     Log,
     in_fresh_process,
     load_ocr,
-    parse_arguments,
     peak_megabytes,
     print_table,
-    report,
     watched,
 )
 
@@ -105,13 +103,5 @@ def run(size: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return in_fresh_process(fit_maxmargin, size), in_fresh_process(fit_crfsuite, size)
 
 
-def main() -> None:
-    sizes = {"nargs": "+", "choices": list(OPTIMUM), "default": list(OPTIMUM)}
-    repeats = {"type": int, "default": 1, "help": "runs of each contender, of which the fastest counts"}
-    arguments = parse_arguments(__doc__, ("--sizes", sizes), ("--repeats", repeats))
-    figures, bars = crfsuite_peer.compare(arguments.sizes, arguments.repeats, warm_up, run, show, check)
-    report(figures, bars, arguments.json)
-
-
 if __name__ == "__main__":
-    main()
+    crfsuite_peer.compare(__doc__, "--sizes", [*OPTIMUM], warm_up, run, show, check)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from maxmargin.cli.common import say
 from maxmargin.text.token_features.window_options import WindowOptions
 
 FILES, FEATURES = "Files", "Features"  # parts of what --help prints
@@ -176,6 +177,11 @@ class Choices:
     json: Json = False
     features: dict[str, Any]  # parameters of the features, options of their own
     lists: list[Path]  # the files of lists that these name
+
+    def say(self, message: str) -> None:
+        """A message, unless it was asked for quiet."""
+        if not self.quiet:
+            say(message)
 
 
 def feature_options(transformer: type[WindowOptions]) -> list[inspect.Parameter]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from maxmargin.cli.common import located, say
@@ -10,11 +11,11 @@ from maxmargin.text import Document, Mended, mend_tags
 from maxmargin.text.mending import spells_entities
 
 
-def in_scheme(document: Document, scheme: str | None, *, is_quiet: bool = False) -> Mended:
+def in_scheme(document: Document, scheme: str | None, say: Callable[[str], None] = say) -> Mended:
     """The tags of a document, mended, in a scheme, or in the one that fits best; says which lines were wrong."""
     with located(document):
         mended = mend_tags(document.y or [], scheme)
-    if mended.faults and not is_quiet:
+    if mended.faults:
         lines = mended.tell(
             lambda fault: f"{document.where(fault.sequence, fault.position)}: the sentence {fault.fault}"
         )
@@ -23,38 +24,37 @@ def in_scheme(document: Document, scheme: str | None, *, is_quiet: bool = False)
 
 
 def settle_scheme(
-    tagger: Tagger, train: Document, dev: Document | None, *, is_quiet: bool
+    tagger: Tagger, train: Document, dev: Document | None, *, say: Callable[[str], None]
 ) -> tuple[Document, Document | None]:
     """The documents with tags of one scheme, which the tagger has from now on."""
-    mended = None if tagger.scheme is None else _in_its_scheme(train, tagger.scheme, is_quiet)
+    mended = None if tagger.scheme is None else _in_its_scheme(train, tagger.scheme, say)
     if mended is None:
         tagger.set_params(scheme=None, layout=train.layout)
     else:
         tagger.set_params(scheme=mended.scheme, layout=replace(train.layout, scheme=mended.source))
         train = replace(train, y=mended.y)
         if dev is not None:
-            dev = replace(dev, y=in_scheme(dev, mended.scheme, is_quiet=is_quiet).y)
-        if not is_quiet:
-            converted = "" if mended.scheme == mended.source else f", converted to {mended.scheme}"
-            say(f"Tags are {mended.source}{converted}: predictions keep to its rules.")
-    if dev is not None and not is_quiet:
-        _tell_of_unknown_tags(train, dev)
+            dev = replace(dev, y=in_scheme(dev, mended.scheme, say).y)
+        converted = "" if mended.scheme == mended.source else f", converted to {mended.scheme}"
+        say(f"Tags are {mended.source}{converted}: predictions keep to its rules.")
+    if dev is not None:
+        _tell_of_unknown_tags(train, dev, say)
     return train, dev
 
 
-def _in_its_scheme(train: Document, scheme: str, is_quiet: bool) -> Mended | None:
+def _in_its_scheme(train: Document, scheme: str, say: Callable[[str], None]) -> Mended | None:
     """The tags in the scheme that was asked for; None where there is none to be found."""
     try:
-        return in_scheme(train, None if scheme == "auto" else scheme, is_quiet=is_quiet)
+        return in_scheme(train, None if scheme == "auto" else scheme, say)
     except ValueError as error:
         if scheme != "auto":
             raise
-        if spells_entities(train.y or []) and not is_quiet:
+        if spells_entities(train.y or []):
             say(f"Warning: {error} Without a scheme, predictions keep to no rules.")
         return None
 
 
-def _tell_of_unknown_tags(train: Document, dev: Document) -> None:
+def _tell_of_unknown_tags(train: Document, dev: Document, say: Callable[[str], None]) -> None:
     known = {tag for tags in train.y or () for tag in tags}
     unknown: dict[str, tuple[int, int]] = {}  # where each is for the first time
     for i, tags in enumerate(dev.y or ()):

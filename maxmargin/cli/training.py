@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from errno import EISDIR
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import typer
 
 from maxmargin.checks import counted
-from maxmargin.cli.common import STDIN, Shield, keep_apart, located, print_json, read, say, tell_size
+from maxmargin.cli.common import STDIN, Shield, keep_apart, located, print_json, read, tell_size
 from maxmargin.cli.options import Choices, split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.tags import settle_scheme
@@ -53,10 +54,8 @@ def read_documents(choices: Choices) -> tuple[Document, Document | None]:
     )
     train = read(choices.file, layout)
     dev = None if choices.dev is None else read(choices.dev, train.layout, format=choices.format)
-    if not choices.quiet:
-        for document in (train, dev):
-            if document is not None:
-                say(f"{document.name}: {describe(document)}")
+    for document in (train, *([] if dev is None else [dev])):
+        choices.say(f"{document.name}: {describe(document)}")
     return train, dev
 
 
@@ -72,7 +71,7 @@ def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None
     """Train a tagger on a file and write it to another."""
     target = find_target(choices, checkpoint)
     tagger = make_tagger(choices, **options)
-    train, dev = settle_scheme(tagger, *read_documents(choices), is_quiet=choices.quiet)
+    train, dev = settle_scheme(tagger, *read_documents(choices), say=choices.say)
     score = "F1" if tagger.scheme is not None else "accuracy"
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
     with Shield() as shield:
@@ -85,19 +84,17 @@ def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None
             with without_warning():  # `summary` says it
                 tagger.fit(train.X, train.y or [], callback=watch, checkpoint=checkpoint, **held_out)
             progress.say(summary(tagger.model_))
-        if not choices.quiet:
-            tell_of_lists(tagger)
+        tell_of_lists(tagger, choices.say)
         tagger.save(target)
         best = max(tagger.trace_.dev_score.tolist()) if dev is not None else None
-        if not choices.quiet:
-            held = "" if best is None else f", held-out {score} {100 * best:.2f}"
-            say(f"The tagger is in {tell_size(target)}{held}.")
+        held = "" if best is None else f", held-out {score} {100 * best:.2f}"
+        choices.say(f"The tagger is in {tell_size(target)}{held}.")
         if choices.json:
             print_json({**figures(tagger, target), "sentences": len(train.X), "held_out": best})
         shield.end(is_interrupted=tagger.status_ is Status.INTERRUPTED)
 
 
-def tell_of_lists(tagger: Tagger) -> None:
+def tell_of_lists(tagger: Tagger, say: Callable[[str], None]) -> None:
     """Say which lists were made of the training data."""
     for title in tagger.features_.cross_fit_:
         say(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path as File
 
@@ -11,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 
 from maxmargin.checks import counted
-from maxmargin.cli.common import Shield, located, print_json, say, tell_size
+from maxmargin.cli.common import Shield, located, print_json, tell_size
 from maxmargin.cli.options import Choices
 from maxmargin.cli.progress import summary
 from maxmargin.cli.tags import settle_scheme
@@ -36,7 +35,7 @@ def run_path(choices: Choices, Cs: list[float] | None, plot: File | None) -> Non
 def _run_path(choices: Choices, Cs: list[float] | None, plot: File | None, shield: Shield) -> None:
     target = find_target(choices, plot)
     tagger = make_tagger(choices)
-    train, dev = settle_scheme(tagger, *read_documents(choices), is_quiet=choices.quiet)
+    train, dev = settle_scheme(tagger, *read_documents(choices), say=choices.say)
     X, y, X_dev, y_dev = _split(train, dev)
     score = "F1" if tagger.scheme is not None else "accuracy"
     console = Terminal(stderr=True)
@@ -49,52 +48,39 @@ def _run_path(choices: Choices, Cs: list[float] | None, plot: File | None, shiel
         shield.is_up = True
         if is_live:
             live.update(curve(path, score), refresh=True)
-        elif not choices.quiet:
-            say(f"C {path.Cs[-1]:g}: held-out {score} {100 * path.scores[-1]:.2f}")
+        else:
+            choices.say(f"C {path.Cs[-1]:g}: held-out {score} {100 * path.scores[-1]:.2f}")
 
     try:
-        notice = nullcontext() if choices.quiet else before_compiling(partial(say, COMPILING))
-        with located(train if dev is None else dev), notice:
+        with located(train if dev is None else dev), before_compiling(partial(choices.say, COMPILING)):
             path = tagger.tune(X, y, X_dev, y_dev, Cs=Cs, callback=show)
     finally:
         live.stop()
     if not choices.quiet:
         console.print(curve(path, score))
-        tell_of_lists(tagger)
-        end = " of those that were tried, at their end: try others beyond it, --C" if path.is_best_at_end else ""
-        say(f"The best C is {path.best_C:g}{end}.")
+    tell_of_lists(tagger, choices.say)
+    end = " of those that were tried, at their end: try others beyond it, --C" if path.is_best_at_end else ""
+    choices.say(f"The best C is {path.best_C:g}{end}.")
     is_cut = path.interrupted
     if dev is None and not is_cut:
-        if not choices.quiet:
-            say("Training on all sentences with it ...")
+        choices.say("Training on all sentences with it ...")
         tagger.model.set_params(C=path.best_C)
         try:
             shield.is_up = False
             with without_warning():  # `summary` says it
                 is_cut = tagger.fit(train.X, train.y or []).status_ is Status.INTERRUPTED
-            if not choices.quiet:
-                say(summary(tagger.model_))
+            choices.say(summary(tagger.model_))
         except KeyboardInterrupt:  # before training: the tagger of those that were not held out stays
             is_cut = True
         shield.is_up = True
     tagger.save(target)
-    if not choices.quiet:
-        say(f"The tagger is in {tell_size(target)}.")
+    choices.say(f"The tagger is in {tell_size(target)}.")
     if plot is not None:
         draw(path, plot)
     if choices.json:
-        tried = [
-            {"C": C, "objective": primal, "gap": gap, "passes": passes, "score": found}
-            for C, primal, gap, passes, found in zip(
-                path.Cs.tolist(),
-                path.primal.tolist(),
-                path.gap.tolist(),
-                path.passes.tolist(),
-                path.scores.tolist(),
-                strict=False,
-            )
-        ]
-        print_json({**figures(tagger, target), "path": tried})
+        columns = {"C": path.Cs, "objective": path.primal, "gap": path.gap, "passes": path.passes, "score": path.scores}
+        rows = zip(*(column.tolist() for column in columns.values()), strict=False)
+        print_json({**figures(tagger, target), "path": [dict(zip(columns, row, strict=True)) for row in rows]})
     shield.end(is_interrupted=is_cut)
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -27,54 +27,24 @@ __all__ = [
 Sequences = Sequence[Iterable[object]] | np.ndarray  # of labels
 
 
-def _flat(y: Sequences) -> list[object]:
-    return [*chain.from_iterable(y)]
+def _flatten(metric: Callable[..., Any], *third: str) -> Callable[..., Any]:
+    """scikit-learn's metric of all labels in one row, with its options, one of which may be the third argument."""
+
+    def flat(y_true: Sequences, y_pred: Sequences, *given: Any, **options: Any) -> Any:
+        rows = ([*chain.from_iterable(y)] for y in (y_true, y_pred))
+        return metric(*rows, **dict(zip(third, given, strict=True)) if given else {}, **options)
+
+    flat.__name__ = flat.__qualname__ = f"flat_{metric.__name__}"  # by which it is pickled
+    flat.__doc__ = f"scikit-learn's `{metric.__name__}` of the labels of all sequences, with its options."
+    return flat
 
 
-def flat_accuracy_score(y_true: Sequences, y_pred: Sequences) -> float:
-    """The share of labels that are right.
-
-    Examples
-    --------
-    >>> from maxmargin.crfsuite.metrics import flat_accuracy_score
-    >>> flat_accuracy_score([["a", "b"], ["a", "a"]], [["a", "b"], ["a", "b"]])
-    0.75
-    """
-    return metrics.accuracy_score(_flat(y_true), _flat(y_pred))
-
-
-def flat_precision_score(y_true: Sequences, y_pred: Sequences, **options: Any) -> Any:
-    """Precision of labels, with the options of scikit-learn's `precision_score`."""
-    return metrics.precision_score(_flat(y_true), _flat(y_pred), **options)
-
-
-def flat_recall_score(y_true: Sequences, y_pred: Sequences, **options: Any) -> Any:
-    """Recall of labels, with the options of scikit-learn's `recall_score`."""
-    return metrics.recall_score(_flat(y_true), _flat(y_pred), **options)
-
-
-def flat_f1_score(y_true: Sequences, y_pred: Sequences, **options: Any) -> Any:
-    """F1 of labels, with the options of scikit-learn's `f1_score`.
-
-    Examples
-    --------
-    >>> from maxmargin.crfsuite.metrics import flat_f1_score
-    >>> flat_f1_score([["a", "b"]], [["a", "a"]], average="weighted", labels=["a"])
-    0.6666666666666666
-    """
-    return metrics.f1_score(_flat(y_true), _flat(y_pred), **options)
-
-
-def flat_fbeta_score(y_true: Sequences, y_pred: Sequences, beta: float, **options: Any) -> Any:
-    """F-beta of labels, with the options of scikit-learn's `fbeta_score`."""
-    return metrics.fbeta_score(_flat(y_true), _flat(y_pred), beta=beta, **options)
-
-
-def flat_classification_report(
-    y_true: Sequences, y_pred: Sequences, labels: Sequence[object] | None = None, **options: Any
-) -> Any:
-    """scikit-learn's `classification_report` of labels, with its options."""
-    return metrics.classification_report(_flat(y_true), _flat(y_pred), labels=labels, **options)
+flat_accuracy_score = _flatten(metrics.accuracy_score)
+flat_precision_score = _flatten(metrics.precision_score)
+flat_recall_score = _flatten(metrics.recall_score)
+flat_f1_score = _flatten(metrics.f1_score)
+flat_fbeta_score = _flatten(metrics.fbeta_score, "beta")
+flat_classification_report = _flatten(metrics.classification_report, "labels")
 
 
 def sequence_accuracy_score(y_true: Sequences, y_pred: Sequences) -> float:
@@ -82,8 +52,10 @@ def sequence_accuracy_score(y_true: Sequences, y_pred: Sequences) -> float:
 
     Examples
     --------
-    >>> from maxmargin.crfsuite.metrics import sequence_accuracy_score
+    >>> from maxmargin.crfsuite.metrics import flat_f1_score, sequence_accuracy_score
     >>> sequence_accuracy_score([["a", "b"], ["a"]], [["a", "b"], ["b"]])
     0.5
+    >>> flat_f1_score([["a", "b"]], [["a", "a"]], average="weighted", labels=["a"])
+    0.6666666666666666
     """
     return sequence_accuracy(y_true, y_pred) if len(y_true) else 0

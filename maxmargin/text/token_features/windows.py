@@ -13,16 +13,7 @@ from maxmargin.persist.registry import register
 from maxmargin.text.schemes import LabelSequences
 from maxmargin.text.token_features.gazetteers import Gazetteers
 from maxmargin.text.token_features.named_features import FeatureColumns
-from maxmargin.text.token_features.sources import (
-    Code,
-    ListedNames,
-    Options,
-    Rows,
-    Source,
-    TagNgrams,
-    WordNgrams,
-    Words,
-)
+from maxmargin.text.token_features.sources import Code, ListedNames, Options, Rows, Source, TagNgrams, WordNgrams, Words
 from maxmargin.text.token_features.tokens import Titles, Token, split_tokens
 from maxmargin.text.token_features.window_options import WindowOptions
 
