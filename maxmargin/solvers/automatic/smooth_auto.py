@@ -112,7 +112,7 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
         yield certificate
     run.notes.append(
         f"Handed over to L-BFGS after {run.passes:.0f} passes, as the gap fell too slowly: steps went "
-        f"{state.steps.etas.mean():.2g} of the way on average."
+        f"{state.steps.point.etas.mean():.2g} of the way on average."
     )
 
 

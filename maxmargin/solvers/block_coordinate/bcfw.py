@@ -12,7 +12,17 @@ from maxmargin.checks import check_choice, check_count, check_positive, check_sh
 from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.block_coordinate import sum_tree
-from maxmargin.solvers.block_coordinate.block_steps import AWAY, BEST, EXACT, FW, PAIRWISE, BlockRule, block_steps
+from maxmargin.solvers.block_coordinate.block_steps import (
+    AWAY,
+    BEST,
+    EXACT,
+    FW,
+    PAIRWISE,
+    BlockPoint,
+    BlockRule,
+    Visits,
+    block_steps,
+)
 from maxmargin.solvers.block_coordinate.exact_steps import exact_steps
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
@@ -202,13 +212,11 @@ class BlockState:
         """Take a step on each example of `order`."""
         run, objective = self.run, self.run.objective
         before = self.counts.copy()
+        take_steps = exact_steps if self.rule.kind == EXACT else block_steps
         while True:
-            where = objective.problem, run.w, objective.bounds, run.dual.means
-            last = order, draws, self.lag, self.n_steps, self.counts, objective.runner.scratches[0]
-            if self.rule.kind == EXACT:
-                done = exact_steps(*where, self.tree, self.rule, *last)
-            else:
-                done = block_steps(*where, self.sets, self.tree, self.rule, self.global_gap, *last)
+            point = BlockPoint(run.w, objective.bounds, run.dual.means, self.sets, self.tree, self.lag, self.counts)
+            visits = Visits(order, draws, self.n_steps, self.global_gap)
+            done = take_steps(objective.problem, point, self.rule, visits, objective.runner.scratches[0])
             self.n_steps += done
             if done == len(order):
                 break

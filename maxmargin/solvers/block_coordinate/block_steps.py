@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner, move_by
 from maxmargin.arrays.views import matrix
 from maxmargin.persist.registry import register_state
@@ -38,8 +39,8 @@ from maxmargin.problem import (
 )
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.block_coordinate.sum_tree import change, draw
-from maxmargin.solvers.objective.active_sets import has_room, remove, store
-from maxmargin.solvers.objective.bounds import confine, release
+from maxmargin.solvers.objective.active_sets import ActiveSets, has_room, remove, store
+from maxmargin.solvers.objective.bounds import Bounds, confine, release
 from maxmargin.solvers.objective.loss_pass import is_below
 
 FW, PAIRWISE, AWAY, EXACT, BEST = range(5)
@@ -47,6 +48,27 @@ FW, PAIRWISE, AWAY, EXACT, BEST = range(5)
 NEGLIGIBLE = 1e-12  # the weight below which active outputs are dropped
 
 CALLS, HITS, WRONG = 0, 1, 2
+
+
+class BlockPoint(NamedTuple):
+    """What steps change."""
+
+    w: np.ndarray
+    bounds: Bounds
+    means: Blocks
+    sets: ActiveSets
+    tree: np.ndarray  # of the block gaps
+    lag: np.ndarray  # of the average of the iterates; empty if none is wanted
+    counts: np.ndarray  # of calls of the oracle, cache hits and wrong outputs
+
+
+class Visits(NamedTuple):
+    """The examples to take steps on."""
+
+    order: np.ndarray  # or -1, where one is to be drawn by its gap
+    draws: np.ndarray  # numbers from 0 to 1, for these
+    n_before: int  # steps
+    global_gap: float  # as last known, of all examples
 
 
 @register_state
@@ -65,19 +87,21 @@ class BlockRule(NamedTuple):
 
 
 @loop
-def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, draws, lag, n_steps, counts, scratch):
-    """A step on each example of `order`, or on one drawn by its gap where `order` is negative.
+def block_steps(problem, point, rule, visits, scratch):
+    """A step on each example of `visits`.
 
-    Keeps w = w(means), the active sets and the block gaps (the leaves of `tree`) up to date; counts oracle calls, cache
-    hits and wrong oracles. Returns the number of steps made: fewer than asked if the active sets need a larger arena.
+    Keeps w = w(means), the active sets and the block gaps up to date. Returns the number of steps made: fewer than
+    asked if the active sets need a larger arena.
 
-    `lag`, if not empty, collects sum_j j (j - 1)/2 (w_j - w_{j - 1}) over the steps j, from which the weighted average
-    of the iterates is 2/(k (k + 1)) sum_j j w_j = w_k - 2/(k (k + 1)) lag: as sparse to update as w itself.
+    The lag, if not empty, collects sum_j j (j - 1)/2 (w_j - w_{j - 1}) over the steps j, from which the average of the
+    iterates by their number is 2/(k (k + 1)) sum_j j w_j = w_k - 2/(k (k + 1)) lag: as sparse to update as w itself.
     """
+    w, bounds, means, sets = point.w, point.bounds, point.means, point.sets
+    tree, lag, counts, order = point.tree, point.lag, point.counts, visits.order
     n = n_examples(problem)
     scale = 1.0 / (rule.regularization * n)
     for k in range(order.size):
-        i = order[k] if order[k] >= 0 else draw(tree, n, draws[k])
+        i = order[k] if order[k] >= 0 else draw(tree, n, visits.draws[k])
         if rule.stores and not has_room(sets, i):
             return k
         first = sets.slot_at[i] if rule.stores else 0
@@ -98,7 +122,7 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
             mean = true_score + inner(theta, mu)
 
         promise = rule.weight[i] / n * (sets.score[first + slot] - mean) if rule.cache_limit > 0 else 0.0
-        least = max(rule.cache_factor * tree[tree.size // 2 + i], rule.cache_nu / n * global_gap)
+        least = max(rule.cache_factor * tree[tree.size // 2 + i], rule.cache_nu / n * visits.global_gap)
         if not rule.calls_oracle:
             change(tree, i, max(promise, 0.0))
         elif promise > 0 and promise >= least:
@@ -137,7 +161,7 @@ def block_steps(problem, w, bounds, means, sets, tree, rule, global_gap, order, 
         spread(problem, w, i, delta, -gamma * rule.weight[i] * scale)
         confine(w, bounds)
         if lag.size > 0:
-            j = n_steps + k + 1.0
+            j = visits.n_before + k + 1.0
             accumulate(problem, lag, i, delta, -gamma * rule.weight[i] * scale * j * (j - 1) / 2)
         if rule.keeps_means:
             move_by(mu, delta, gamma)

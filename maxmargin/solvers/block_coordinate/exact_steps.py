@@ -17,12 +17,14 @@ LEAST = 1e-7  # of a slope, relative to the scores: less is rounding
 
 
 @loop
-def exact_steps(problem, w, bounds, means, tree, rule, order, draws, lag, n_steps, counts, scratch):
-    """A step on each example of `order`, as `block_steps` of `maxmargin.solvers.block_coordinate.block_steps`."""
+def exact_steps(problem, point, rule, visits, scratch):
+    """A step on each example of `visits`, as `block_steps` of `maxmargin.solvers.block_coordinate.block_steps`."""
+    w, bounds, means, tree, lag = point.w, point.bounds, point.means, point.tree, point.lag
+    order = visits.order
     n = n_examples(problem)
     scale = 1.0 / (rule.regularization * n)
     for k in range(order.size):
-        i = order[k] if order[k] >= 0 else draw(tree, n, draws[k])
+        i = order[k] if order[k] >= 0 else draw(tree, n, visits.draws[k])
         mu = means.values[means.starts[i] : means.starts[i + 1]]
         theta = scratch.theta[: mu.size]
         delta = scratch.delta[: mu.size]
@@ -30,7 +32,7 @@ def exact_steps(problem, w, bounds, means, tree, rule, order, draws, lag, n_step
         augment(problem, i, theta)
         mean = score_output(problem, i, theta, true_output(problem, i)) + inner(theta, mu)
         best = block_oracle(problem, i, theta, rule.weight[i] * scale, mu, delta, scratch.work)
-        counts[CALLS] += 1
+        point.counts[CALLS] += 1
         change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
         if best - mean <= LEAST * abs(best):
             continue
@@ -38,7 +40,7 @@ def exact_steps(problem, w, bounds, means, tree, rule, order, draws, lag, n_step
         spread(problem, w, i, delta, -rule.weight[i] * scale)
         confine(w, bounds)
         if lag.size > 0:
-            j = n_steps + k + 1.0
+            j = visits.n_before + k + 1.0
             accumulate(problem, lag, i, delta, -rule.weight[i] * scale * j * (j - 1) / 2)
         move_by(mu, delta, 1.0)
     return order.size

@@ -1,14 +1,14 @@
 """Exponentiated gradient (Collins et al. 2008) on the dual of log losses and of hinge losses, smoothed or plain.
 
 A dual point is a Gibbs distribution of each example, alpha_i ~ exp(<theta_i, s(y)>). A step adds a multiple of the
-slope of the dual to the potentials, theta_i + eta (B_i'w(alpha) + cost_i - t theta_i), where t is the temperature of
-the loss: on one example after the other, w following at once (`exponentiated_steps`), or on all at the same time.
+slope of the dual to the potentials, theta_i + eta (B_i'w(alpha) + cost_i - level theta_i), where level is the level of
+entropy: on one example after the other, w following at once (`exponentiated_steps`), or on all at the same time.
 
-In batch steps from theta_i = B_i'W + c cost_i, potentials stay of that form: W <- (1 - eta t) W + eta w(alpha) and c <-
-(1 - eta t) c + eta. So nothing is kept per example, and alpha is where the loss smoothed at the temperature 1/c is
+In batch steps from theta_i = B_i'W + c cost_i, potentials stay of that form: W <- (1 - eta level) W + eta w(alpha) and
+c <- (1 - eta level) c + eta. So nothing is kept per example, and alpha is where the loss smoothed at the level 1/c is
 attained at the weights W/c. Steps that lower the dual are taken back. If w(alpha) changes by v and the mean cost by k,
-the slope is a = k - lambda <w, v> - t (c k - lambda <W, v>), and of small steps eta = a / (t a + lambda ||v||^2 / eta)
-is the best.
+the slope is a = k - lambda <w, v> - level (c k - lambda <W, v>), and of small steps eta = a / (level a + lambda ||v||^2
+/ eta) is the best.
 """
 
 from __future__ import annotations
@@ -25,8 +25,14 @@ from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.solvers.block_coordinate import sum_tree
-from maxmargin.solvers.exponentiated.exponentiated_steps import GibbsPoint, assemble_gibbs, exponentiated_steps, place
-from maxmargin.solvers.exponentiated.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
+from maxmargin.solvers.exponentiated.exponentiated_steps import (
+    GibbsPoint,
+    GibbsRule,
+    assemble_gibbs,
+    exponentiated_steps,
+    place,
+)
+from maxmargin.solvers.exponentiated.gibbs import Gibbs, attain_gibbs, first_gibbs, first_level
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.evaluation import Certificate, Objective
@@ -111,11 +117,6 @@ class ExponentiatedGradient(Solver):
             yield state.certifier.certify(*state.steps.rebuild())
 
 
-def temperature_of(loss: BaseLoss) -> float:
-    """That of the entropy in the dual."""
-    return loss.entropy_level or 0.0
-
-
 @register_state
 class BatchSteps:
     """Steps on all examples at once.
@@ -128,23 +129,24 @@ class BatchSteps:
 
     def __init__(self, run: Run, certificate: Certificate) -> None:
         self.run, self.objective = run, run.objective
-        self.t = temperature_of(run.objective.loss)
+        self.level = run.objective.loss.entropy_level or 0.0
         self.point = first_gibbs(run, certificate)
-        self.eta = FIRST_STEP / first_temperature(run, certificate)
+        self.eta = FIRST_STEP / first_level(run, certificate)
 
     def _value(self, point: Gibbs) -> float:
-        return self.objective.dual_value(point.cost + self.t * point.entropy, point.v)
+        return self.objective.dual_value(point.cost + self.level * point.entropy, point.v)
 
     def make_pass(self, solver: ExponentiatedGradient) -> None:
         """One step, which may take several passes."""
-        run, point, t, regularization = self.run, self.point, self.t, self.objective.regularization
+        run, point, level, regularization = self.run, self.point, self.level, self.objective.regularization
+        inner = self.objective.layout.inner
         shortest = SHORTEST * self.eta
         while not run.must_stop:
             eta = self.eta
-            tried = attain_gibbs(run, (1 - eta * t) * point.W + eta * point.v, (1 - eta * t) * point.c + eta)
+            tried = attain_gibbs(run, (1 - eta * level) * point.W + eta * point.v, (1 - eta * level) * point.c + eta)
             change, cost = tried.v - point.v, tried.cost - point.cost
-            a = (1 - t * point.c) * cost - regularization * self.objective.layout.inner(point.v - t * point.W, change)
-            bend = t * a + regularization * self.objective.layout.inner(change, change) / eta
+            a = (1 - level * point.c) * cost - regularization * inner(point.v - level * point.W, change)
+            bend = level * a + regularization * inner(change, change) / eta
             best = a / bend if bend > 0 else 2 * eta
             if self._value(tried) >= self._value(point):
                 self.point, self.eta = tried, min(max(RELAXED * best, eta / 2), 2 * eta)
@@ -170,24 +172,26 @@ class SingleSteps:
     """
 
     def __init__(self, run: Run, objective: Objective, certificate: Certificate) -> None:
-        n = objective.n
         self.run, self.objective = run, objective
-        self.w = np.zeros(objective.n_weights, objective.runner.dtype)
-        self.t = temperature_of(objective.loss)
+        self.level = objective.loss.entropy_level or 0.0
         sizes, dtype = objective.runner.part_sizes, objective.runner.dtype
         keeps_means = sizes.sum() <= MOST_KEPT
-        self.point = GibbsPoint(new_blocks(sizes, dtype), new_blocks(keeps_means * sizes, dtype))
-        first = 1 / first_temperature(run, certificate)
-        self.etas = np.full(n, FIRST_STEP * first)
-        self.tree = sum_tree.new_tree(n)
-        self.room = np.zeros((3, int(objective.runner.part_sizes.max())), objective.runner.dtype)
+        first = 1 / first_level(run, certificate)
+        self.point = GibbsPoint(
+            potentials=new_blocks(sizes, dtype),
+            means=new_blocks(keeps_means * sizes, dtype),
+            w=certificate.w.astype(dtype),
+            etas=np.full(objective.n, FIRST_STEP * first),
+            tree=sum_tree.new_tree(objective.n),
+        )
+        self.rule = GibbsRule(self.level, objective.weight, objective.regularization)
+        self.room = np.zeros((3, int(sizes.max())), dtype)
         self.is_first = True
-        self.w[:] = certificate.w
         if run.start is not None:
             self._place(first, 0.0)
         else:
             value, norm = self._place(0.0, PULL)
-            if self.t > 0 and value > 0 and norm > 0:
+            if self.level > 0 and value > 0 and norm > 0:
                 self._place(0.0, float(np.clip(PULL - np.log(value / (2 * norm)), *PULLS)))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -205,7 +209,7 @@ class SingleSteps:
         With a strong pull, probabilities of other outputs are proportional to exp(-pull), as are both the first term
         and the root of the second: from one pull they tell which is about the best.
         """
-        self.objective.runner.run(place, self.point, self.objective.attained, self.w, scale, pull)
+        self.objective.runner.run(place, self.point, self.objective.attained, scale, pull)
         v, dual, _ = self.rebuild()
         norm = 0.5 * self.objective.regularization * self.objective.layout.squared_length(v)
         return dual + norm, norm
@@ -222,13 +226,8 @@ class SingleSteps:
             calls = exponentiated_steps(
                 objective.problem,
                 objective.attained,
-                self.t,
-                self.w,
                 self.point,
-                self.etas,
-                objective.weight,
-                objective.regularization,
-                self.tree,
+                self.rule,
                 order[lo:hi],
                 draws[lo:hi],
                 self.room,
@@ -247,8 +246,8 @@ class SingleSteps:
         v = objective.runner.accumulate(assemble_gibbs, *arguments)
         objective.layout.complete(v)
         self.run.count(calls=objective.n)
-        self.w[:] = v
-        gain = float(costs.sum()) * objective.loss.margin + self.t * float(objective.weight @ entropies)
+        self.point.w[:] = v
+        gain = float(costs.sum()) * objective.loss.margin + self.level * float(objective.weight @ entropies)
         return v, objective.dual_value(gain / objective.n, v), size_of_potentials(self.point.potentials.values)
 
 

@@ -2,18 +2,19 @@
 
 Block i is a Gibbs distribution alpha_i ~ exp(<theta_i, s(y)>), kept as its potentials theta_i and, where there is room,
 its mean parts mu_i: to find them again takes an eighth of the time of a step on text, a quarter where features are few.
-At the temperature t of the loss (1 for the log loss, zero for the hinge loss), the slope of the dual in alpha_i has the
-potentials g = B_i'w + cost_i - t theta_i, so that a step is
+At the level of entropy (1 for the log loss, zero for the hinge loss), the slope of the dual in alpha_i has the
+potentials g = B_i'w + cost_i - level theta_i, so that a step is
 
     theta' = theta_i + eta g,   mu' = exp_oracle(theta'),   delta = mu' - mu_i,   w -= weight_i / (lambda n) B_i delta.
 
 The dual rises by weight_i / n times
 
-    a - t KL(alpha' || alpha_i) - q / 2,    a = <g, delta>,    q = weight_i / (lambda n) ||B_i delta||^2,
+    a - level KL(alpha' || alpha_i) - q / 2,    a = <g, delta>,    q = weight_i / (lambda n) ||B_i delta||^2,
 
-where KL is about eta a / 2: steps with q > (2 - t eta) a are taken back, unless that may be rounding: close to a single
-output nothing moves but the potentials, at first. For small steps a and q / eta are proportional to eta, and eta =
-a / (t a + q / eta) is the best: that of the next step on the block.
+where KL is about eta a / 2: steps with q > (2 - level eta) a are taken back, unless that may be rounding: close to a
+single output nothing moves but the potentials, at first. For small steps a and q / eta are proportional to eta, and
+eta = a / (level a + q / eta) is the best: that of the next step on the block. What it tells of the block's gap is level
+KL, which is about a / (2 level eta), or at least a where the level is zero.
 """
 
 from __future__ import annotations
@@ -38,14 +39,26 @@ FARTHEST = 100.0  # in exponents: further steps change nothing any more, until t
 
 @register_state
 class GibbsPoint(NamedTuple):
-    """A dual point of Gibbs distributions."""
+    """A dual point of Gibbs distributions, its weights, and what past steps on its blocks tell of the next."""
 
     potentials: Blocks
     means: Blocks  # of no size, if they are not kept
+    w: np.ndarray
+    etas: np.ndarray  # (n,) the lengths of the next steps
+    tree: np.ndarray  # of what the last steps tell of the block gaps
+
+
+@register_state
+class GibbsRule(NamedTuple):
+    """What is minimised."""
+
+    level: float  # the level of entropy
+    weight: np.ndarray  # (n,) sample weights
+    regularization: float
 
 
 @loop
-def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
+def place(problem, point, loss, scale, pull, lo, hi, scratch):
     """theta_i = scale (B_i'w + cost_i) + pull s_i(y_i) for the examples lo:hi, with its mean parts.
 
     Parts that the true output has several times are pulled once: else others that have them more often would win.
@@ -53,7 +66,7 @@ def place(problem, point, loss, w, scale, pull, lo, hi, scratch):
     for i in range(lo, hi):
         theta = point.potentials.values[point.potentials.starts[i] : point.potentials.starts[i + 1]]
         means = point.means.values[point.means.starts[i] : point.means.starts[i + 1]]
-        potentials(problem, loss, w, i, theta)
+        potentials(problem, loss, point.w, i, theta)
         combine(theta, scale, theta, 0.0)
         add_output(problem, i, true_output(problem, i), pull, theta)
         if pull > 0:
@@ -91,18 +104,17 @@ def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, 
 
 
 @loop
-def exponentiated_steps(
-    problem, loss, temperature, w, point, etas, weight, regularization, tree, order, draws, room, scratch
-):
+def exponentiated_steps(problem, loss, point, rule, order, draws, room, scratch):
     """A step on each example of `order`, or one drawn by the tree where it is negative; return the calls of the oracle.
 
-    `room` holds three rows for the parts of an example. The tree holds what the last step on a block tells of its gap:
-    t KL, which is about a / (2 t eta), or at least a where t is zero.
+    `room` holds three rows for the parts of an example.
     """
     n = n_examples(problem)
+    level = rule.level
+    w = point.w
     calls = 0
     for k in range(order.size):
-        i = order[k] if order[k] >= 0 else draw(tree, n, draws[k])
+        i = order[k] if order[k] >= 0 else draw(point.tree, n, draws[k])
         at = point.potentials.values[point.potentials.starts[i] : point.potentials.starts[i + 1]]
         means = point.means.values[point.means.starts[i] : point.means.starts[i + 1]]
         theta = scratch.theta[: at.size]
@@ -110,7 +122,7 @@ def exponentiated_steps(
         slope = room[0, : at.size]
         delta = room[1, : at.size]
         before = room[2, : at.size]
-        scale = weight[i] / (regularization * n)
+        scale = rule.weight[i] / (rule.regularization * n)
         if means.size:
             copy_into(before, means)
         else:
@@ -118,32 +130,32 @@ def exponentiated_steps(
             exp_oracle(problem, i, theta, before, scratch.work)
             calls += 1
         potentials(problem, loss, w, i, slope)
-        eta = etas[i]
+        eta = point.etas[i]
         gap = 0.0
         for _ in range(MOST_TRIALS):
             copy_into(theta, at)
-            combine(theta, 1 - eta * temperature, slope, eta)
+            combine(theta, 1 - eta * level, slope, eta)
             exp_oracle(problem, i, theta, mu, scratch.work)
             calls += 1
             copy_into(delta, mu)
             add_scaled(delta, before, -1.0)
-            a = inner(slope, delta) - temperature * inner(at, delta)
+            a = inner(slope, delta) - level * inner(at, delta)
             q = scale * squared_norm(problem, i, delta, scratch.work)
-            bend = temperature * a + q / eta
-            gap = a / (2 * temperature * eta) if temperature > 0 else a
+            bend = level * a + q / eta
+            gap = a / (2 * level * eta) if level > 0 else a
             size = 1 + size_of_score(slope, mu, np.inf)
             rounding = epsilon(theta) * size
             best = LONGEST * eta
             if bend > 0 and a > rounding:
                 best = min(max(a / bend, SHORTEST * eta), best)
-            if q <= (2 - temperature * eta) * a + rounding:
-                combine(at, 1 - eta * temperature, slope, eta)
+            if q <= (2 - level * eta) * a + rounding:
+                combine(at, 1 - eta * level, slope, eta)
                 spread(problem, w, i, delta, -scale)
                 if means.size:
                     copy_into(means, mu)
-                eta = min(best, 1 / temperature if temperature > 0 else FARTHEST / size)
+                eta = min(best, 1 / level if level > 0 else FARTHEST / size)
                 break
             eta = min(eta / 2, best)
-        etas[i] = eta
-        change(tree, i, weight[i] / n * max(gap, 0.0))
+        point.etas[i] = eta
+        change(point.tree, i, rule.weight[i] / n * max(gap, 0.0))
     return calls

@@ -32,7 +32,7 @@ import numpy as np
 from maxmargin.checks import check_count
 from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
-from maxmargin.solvers.exponentiated.gibbs import Gibbs, attain_gibbs, first_gibbs, first_temperature
+from maxmargin.solvers.exponentiated.gibbs import Gibbs, attain_gibbs, first_gibbs, first_level
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.evaluation import Certificate
@@ -101,7 +101,7 @@ class Saddle:
         self.alpha = first_gibbs(run, certificate)
         spread = max(self.alpha.entropy, 1e-300)
         self.rho = max(certificate.primal, 1e-300) / (self.regularization * spread)
-        self.eta = 1 / first_temperature(run, certificate)
+        self.eta = 1 / first_level(run, certificate)
         self.total, self.sum_w, self.sum_v, self.sum_cost = 0.0, 0 * self.w, 0 * self.w, 0.0
         self.exponents = 0.0  # the largest so far
 

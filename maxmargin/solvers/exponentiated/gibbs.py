@@ -1,6 +1,6 @@
 """Gibbs distributions of all examples by potentials that are linear in weights: theta_i = B_i'W + c cost_i.
 
-They are where the loss smoothed by entropy at the temperature 1/c is attained at the weights W/c, so a pass of the exp
+They are where the loss smoothed by entropy at the level 1/c is attained at the weights W/c, so a pass of the exp
 oracle tells all that solvers on the dual need, which is linear in the mean parts or a sum over the examples.
 """
 
@@ -15,8 +15,8 @@ from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.evaluation import Certificate
 
-HIGHEST = 1e15  # a temperature at which all outputs are alike
-WARM_SHARE = 0.1  # of the objective, that the first temperature of a hinge loss is, at weights to start from
+HIGHEST = 1e15  # a level at which all outputs are alike
+WARM_SHARE = 0.1  # of the objective, that the first level of a hinge loss is, at weights to start from
 
 
 @register_state
@@ -43,7 +43,7 @@ def attain_gibbs(run: Run, W: np.ndarray, c: float) -> Gibbs:
     return Gibbs(W, c, v, found.cost, c * found.entropy, c * loss, found.size)
 
 
-def first_temperature(run: Run, certificate: Certificate) -> float:
+def first_level(run: Run, certificate: Certificate) -> float:
     """That of the loss or, for the hinge loss, one to go on at from weights whose certificate is given."""
     return run.objective.loss.entropy_level or max(WARM_SHARE * certificate.primal, LEAST_LEVEL)
 
@@ -51,5 +51,5 @@ def first_temperature(run: Run, certificate: Certificate) -> float:
 def first_gibbs(run: Run, certificate: Certificate) -> Gibbs:
     """The point to begin with: for hinge losses without a start, the uniform distributions."""
     is_uniform = run.start is None and run.objective.loss.is_maximum
-    c = 1 / (HIGHEST if is_uniform else first_temperature(run, certificate))
+    c = 1 / (HIGHEST if is_uniform else first_level(run, certificate))
     return attain_gibbs(run, c * certificate.w.astype(float), c)

@@ -119,7 +119,7 @@ class SGD(Solver):
             return polyak_rule(run, w)
         step = float(self.step or 1 / regularization)
         delay = self.delay or (1 / (regularization * step) if regularization > 0 else n)
-        return StepSizes(SCHEDULES[self.schedule], step, float(delay), regularization)
+        return StepSizes(SCHEDULES[self.schedule], step, float(delay), regularization, run.objective.weight)
 
 
 @register_state
@@ -130,15 +130,17 @@ class StepSizes(NamedTuple):
     first: float  # gamma_0
     delay: float  # t_0
     regularization: float
+    weight: np.ndarray  # (n,) sample weights
 
 
 def polyak_rule(run: Run, w: np.ndarray) -> StepSizes:
     """Polyak's steps from w, which need no tuning."""
     n, regularization = run.objective.n, run.objective.regularization
     if regularization > 0:
-        return StepSizes(POLYAK, 1 / (2 * regularization * n), float(n), regularization)
+        return StepSizes(POLYAK, 1 / (2 * regularization * n), float(n), regularization, run.objective.weight)
     found = look_at_some(run, run.objective, w)
-    return StepSizes(POLYAK, LONGEST * found.loss / max(found.squared_norm, TINY), np.inf, regularization)
+    longest = LONGEST * found.loss / max(found.squared_norm, TINY)
+    return StepSizes(POLYAK, longest, np.inf, regularization, run.objective.weight)
 
 
 def sgd_pass(run: Run, lazy: LazyWeights, rule: StepSizes) -> tuple[float, np.ndarray]:
@@ -152,9 +154,8 @@ def sgd_pass(run: Run, lazy: LazyWeights, rule: StepSizes) -> tuple[float, np.nd
             lazy,
             objective.bounds,
             objective.runner.part_sizes,
-            objective.weight,
-            order[lo:hi],
             rule,
+            order[lo:hi],
             gradient,
             gain,
             objective.runner.scratches[0],
@@ -164,7 +165,7 @@ def sgd_pass(run: Run, lazy: LazyWeights, rule: StepSizes) -> tuple[float, np.nd
 
 
 @loop
-def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient, gains, scratch):
+def sgd_steps(problem, loss, lazy, bounds, sizes, rule, order, gradient, gains, scratch):
     """Steps along `order`; adds the gradients of the losses, divided by n, and returns `gains` plus the dual's."""
     for k in range(order.size):
         i = order[k]
@@ -173,15 +174,15 @@ def sgd_steps(problem, loss, lazy, bounds, sizes, weight, order, rule, gradient,
         true_score = lazy_potentials(problem, loss, lazy, i, theta, delta)
         h, _, _, slack = attain(loss, problem, i, theta, delta, scratch)
         entropy = h - slack - inner(theta, delta)  # and what rounds the mean parts
-        gains += add_to_dual(problem, loss, i, weight[i], entropy, theta, delta, gradient)
+        gains += add_to_dual(problem, loss, i, rule.weight[i], entropy, theta, delta, gradient)
         t = lazy.state[STEPS] + 1
         step = step_size(rule, t)
         if rule.kind == POLYAK:
             value = max(h - slack - true_score - ROUNDING * (1 + abs(true_score)), 0.0)
-            square = weight[i] * squared_norm(problem, i, delta, scratch.work)
+            square = rule.weight[i] * squared_norm(problem, i, delta, scratch.work)
             step = min(step, RELAXATION * value / max(square, TINY))
         shrink = max(1 - step * rule.regularization, 0.0)
-        lazy_step(problem, lazy, bounds, i, delta, -step * weight[i], shrink, 0.0, t)
+        lazy_step(problem, lazy, bounds, i, delta, -step * rule.weight[i], shrink, 0.0, t)
     return gains
 
 

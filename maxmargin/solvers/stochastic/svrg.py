@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -277,6 +277,7 @@ class Epochs:
         if is_saga:
             known = self.spare  # the snapshot's are needed again if the epoch fails
             known.values[:] = self.means.values
+        rule = EpochRule(objective.weight, eta, convexity, is_saga, not self.is_hard)
         for lo, hi in run.slices(objective.n):
             gain = svrg_steps(
                 objective.problem,
@@ -284,12 +285,8 @@ class Epochs:
                 lazy,
                 objective.bounds,
                 known,
-                is_saga,
-                objective.weight,
+                rule,
                 order[lo:hi],
-                eta,
-                convexity,
-                not self.is_hard,
                 gradient,
                 gain,
                 objective.runner.scratches[0],
@@ -302,10 +299,18 @@ class Epochs:
             return project(average(lazy), objective.bounds)
 
 
+class EpochRule(NamedTuple):
+    """How to take the steps of an epoch."""
+
+    weight: np.ndarray  # (n,) sample weights
+    eta: float  # their length
+    convexity: float  # lambda + kappa
+    is_saga: bool  # whether gradients that are met take the place of the snapshot's
+    counts_entropy: bool  # in the dual point that is met
+
+
 @loop
-def svrg_steps(
-    problem, loss, lazy, bounds, means, is_saga, weight, order, eta, convexity, counts_entropy, gradient, gains, scratch
-):
+def svrg_steps(problem, loss, lazy, bounds, means, rule, order, gradient, gains, scratch):
     """A step on each example of `order`; adds the gradients of the losses, divided by n; returns `gains` plus its."""
     for k in range(order.size):
         i = order[k]
@@ -314,11 +319,12 @@ def svrg_steps(
         delta = scratch.delta[: known.size]
         lazy_potentials(problem, loss, lazy, i, theta, delta)
         h, _, mean, slack = attain(loss, problem, i, theta, delta, scratch)
-        entropy = (h if counts_entropy else mean) - slack - inner(theta, delta)  # and what rounds the mean parts
-        gains += add_to_dual(problem, loss, i, weight[i], entropy, theta, delta, gradient)
+        entropy = (h if rule.counts_entropy else mean) - slack - inner(theta, delta)  # and what rounds the mean parts
+        gains += add_to_dual(problem, loss, i, rule.weight[i], entropy, theta, delta, gradient)
         add_scaled(delta, known, -1.0)
-        lazy_step(problem, lazy, bounds, i, delta, -eta * weight[i], 1 - eta * convexity, -eta, 1.0)
-        if is_saga:
+        shrink = 1 - rule.eta * rule.convexity
+        lazy_step(problem, lazy, bounds, i, delta, -rule.eta * rule.weight[i], shrink, -rule.eta, 1.0)
+        if rule.is_saga:
             add_scaled(known, delta, 1.0)
-            turn(problem, lazy, i, delta, weight[i] / n_examples(problem))
+            turn(problem, lazy, i, delta, rule.weight[i] / n_examples(problem))
     return gains
