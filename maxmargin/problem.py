@@ -122,7 +122,7 @@ def layout(problem):
 
 
 @generic
-def prepared(problem, dtype):
+def prepare(problem, dtype):
     """The same problem in a precision, made to tell norms of directions fast: for solvers that take many short steps.
 
     Where it is not implemented, nobody asks for it.

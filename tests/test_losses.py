@@ -80,7 +80,7 @@ def test_a_smoothed_maximum_is_one_call_and_mixes_at_most_max_k_outputs(max_k):
 
     toy.topk_oracle = counting
     objective = Objective(toy, loss=Loss("l2", level=50.0, max_k=max_k))
-    means = objective.gold_means()
+    means = objective.true_means()
     found = objective.evaluate(np.zeros(objective.n_weights), means=means)
     assert calls == list(range(5))
     assert found.n_inexact == 5
@@ -134,7 +134,7 @@ def test_threads_and_kept_means_do_not_matter(problem):
     assert np.isclose(one.value, two.value)
     assert np.allclose(one.gradient, two.gradient)
     objective = Objective(problem, loss=LOSSES[1])
-    means = objective.gold_means()
+    means = objective.true_means()
     assert np.array_equal(objective.evaluate(w, means=means).gradient, one.gradient)
     assert np.allclose(objective.at(means)[0], -one.gradient / objective.regularization)
 

@@ -169,7 +169,7 @@ def test_any_bounds(lower, upper, accuracy):
 def test_gaps_are_convex_between_kinks(lower, upper):
     """And so below the straight line between those at the kinks."""
     walk = follower(toy_chains(n=5, n_labels=3), BCFW(), lower=lower, upper=upper)
-    objective, means = walk.objective, walk.objective.gold_means()
+    objective, means = walk.objective, walk.objective.true_means()
     found = objective.evaluate(project(np.zeros(21), objective.bounds), means=means)
     psi, kinks = -found.gradient, kinks_of(-found.gradient, objective.bounds)
     assert len(kinks) > 3

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.problem import prepared
+from maxmargin.problem import prepare
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient, SingleSteps
@@ -51,10 +51,10 @@ class SmoothAuto(LBFGS):
         super().follow(run, watch)
         objective = run.objective
         is_rough = run.verdict is Status.STALLED and objective.runner.dtype == np.float32
-        can_go_on = supports(prepared, objective.problem) and not objective.bounds.which.size
+        can_go_on = supports(prepare, objective.problem) and not objective.bounds.which.size
         if is_rough and can_go_on and isinstance(observe, Observer):
             (last,), run.verdict, run.state = seen, None, None
-            run.objective, run.start = objective.prepared(np.float64), last.w
+            run.objective, run.start = objective.prepare(np.float64), last.w
             run.notes.append(f"Went on in float64 after {run.passes:.0f} passes.")
             LBFGS().follow(run, lambda found: observe(found._replace(dual=max(found.dual, last.dual))))
 
@@ -85,7 +85,7 @@ class SmoothAuto(LBFGS):
 
 def suits_single_steps(objective: Objective) -> bool:
     """Whether exponentiated gradient is to begin: where it can, and where there is enough to do."""
-    has_steps = bool(objective.loss.entropy_level) and supports(prepared, objective.problem)
+    has_steps = bool(objective.loss.entropy_level) and supports(prepare, objective.problem)
     is_plain = objective.regularization > 0 and not objective.l1 and not objective.bounds.which.size
     return has_steps and is_plain and ENOUGH_PARTS <= objective.runner.part_sizes.sum() <= MOST_PARTS
 
@@ -98,7 +98,7 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
         run.n_steps += run.objective.n
         yield state.certificate
     if state.steps is None:
-        state.steps = SingleSteps(run, run.objective.prepared(np.float32), state.certificate)
+        state.steps = SingleSteps(run, run.objective.prepare(np.float32), state.certificate)
         run.notes.append("Began with steps of exponentiated gradient on single examples.")
     while state.n_before <= FIRST or state.gap <= state.gap_before / SLOW:
         for _ in range(run.passes_to_go(passes_needed(run, state, solver.gap_every))):

@@ -17,7 +17,7 @@ from maxmargin.checks import check_count
 from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.active_sets import enlarged, store_outputs
+from maxmargin.solvers.objective.active_sets import enlarge, store_outputs
 from maxmargin.solvers.objective.evaluation import Certificate
 
 ACCURACY = 0.1  # of the gap found by the oracle, to which a restricted problem is solved
@@ -81,5 +81,5 @@ class NSlack(Solver):
         problem, n, done = state.run.objective.problem, state.run.objective.n, 0
         gaps = state.gaps.copy()
         while (done := store_outputs(problem, state.sets, state.outputs, gaps, ACCURACY * least, 0, done)) < n:
-            state.sets = enlarged(state.sets)
+            state.sets = enlarge(state.sets)
             state.share_sets()

@@ -22,7 +22,7 @@ from maxmargin.checks import check_count, check_flag
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.active_sets import OfStored, enlarged, sets_of, store_outputs
+from maxmargin.solvers.objective.active_sets import OfStored, enlarge, sets_of, store_outputs
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.bundle import Bundle
 from maxmargin.solvers.objective.evaluation import Certificate, Evaluation, Objective
@@ -128,7 +128,7 @@ class OutputCache:
             return
         problem, n, done = self.objective.problem, self.objective.n, 0
         while (done := store_outputs(problem, self.sets, self.outputs, np.ones(n), 0.0, self.limit, done)) < n:
-            self.sets = enlarged(self.sets)
+            self.sets = enlarge(self.sets)
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """The objective with the best stored outputs in place of the oracle's: a lower bound, with its cut."""

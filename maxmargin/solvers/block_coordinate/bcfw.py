@@ -26,7 +26,7 @@ from maxmargin.solvers.block_coordinate.block_steps import (
 from maxmargin.solvers.block_coordinate.exact_steps import exact_steps
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.active_sets import Carried, DualPoint, OfStored, enlarged, no_sets, rescale, sets_of
+from maxmargin.solvers.objective.active_sets import Carried, DualPoint, OfStored, enlarge, no_sets, rescale, sets_of
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.evaluation import Certificate
 
@@ -221,7 +221,7 @@ class BlockState:
             if done == len(order):
                 break
             order, draws = order[done:], draws[done:]
-            self.sets = enlarged(self.sets)
+            self.sets = enlarge(self.sets)
             self.share_sets()
         calls, hits, wrong = self.counts - before
         wrong = 0 if objective.is_bounded else wrong  # where outputs worse than known ones are nothing wrong

@@ -48,7 +48,7 @@ from maxmargin.losses import BaseLoss, Loss
 from maxmargin.problem import augment, n_examples, score_output, scores, true_output
 from maxmargin.runtime.dispatch import Bound, loop
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.active_sets import Carried, DualPoint, kept_primal, read_means, sets_of
+from maxmargin.solvers.objective.active_sets import Carried, DualPoint, keep_primal, read_means, sets_of
 from maxmargin.solvers.objective.bounds import Bounds, project
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.trace import Status
@@ -223,7 +223,7 @@ class PathFollower:
         sizes = objective.runner.part_sizes
         objective.runner.run(block_decays, w, point, sizes, objective.weight, decays)
         gaps = np.maximum(point.gaps + (1 - factor) * decays, 0) if point.gaps.size else point.gaps
-        return Carried(kept_primal(self.problem, point, factor)._replace(gaps=gaps), current.v, factor * current.dual)
+        return Carried(keep_primal(self.problem, point, factor)._replace(gaps=gaps), current.v, factor * current.dual)
 
 
 @dataclass(frozen=True)

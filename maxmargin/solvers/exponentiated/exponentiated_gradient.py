@@ -201,7 +201,7 @@ class SingleSteps:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         exact, dtype = state["run"].objective, state["objective"]
-        vars(self).update(state, objective=exact if dtype is None else exact.prepared(dtype))
+        vars(self).update(state, objective=exact if dtype is None else exact.prepare(dtype))
 
     def _place(self, scale: float, pull: float) -> tuple[float, float]:
         """Begin at theta_i = scale (B_i'w + cost_i) + pull s_i(y_i); return both terms of D there.

@@ -14,7 +14,7 @@ from maxmargin.checks import as_numbers
 from maxmargin.execution.clock import BrokenOff, Clock
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.held_out import HeldOut
-from maxmargin.solvers.objective.active_sets import Carried, DualPoint, copied, no_means, no_sets, sets_of
+from maxmargin.solvers.objective.active_sets import Carried, DualPoint, copy_point, no_means, no_sets, sets_of
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.evaluation import Certificate, Evaluation, Objective
 from maxmargin.trace import Certified, Status, Trace
@@ -211,7 +211,7 @@ class Run:
             self._place(self.start.v)
             return True
         sets = sets_of(objective.problem.truth) if needs_sets else no_sets()
-        self.dual = DualPoint(self._no_means() if needs_sets else objective.gold_means(), sets)
+        self.dual = DualPoint(self._no_means() if needs_sets else objective.true_means(), sets)
         v, value = objective.at(self.dual)
         is_usable = False
         given = self.start.dual if isinstance(self.start, Result) else self.start
@@ -219,7 +219,7 @@ class Run:
             self._check_sizes(given)
             is_usable = bool(given.sets.sizes.size) or not needs_sets
             if is_usable:
-                point = copied(self._as_kept(given, needs_sets), objective.runner.dtype)
+                point = copy_point(self._as_kept(given, needs_sets), objective.runner.dtype)
                 start, reached = objective.at(point)
                 is_usable = reached >= value
         if is_usable:

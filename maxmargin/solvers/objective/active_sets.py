@@ -61,7 +61,7 @@ def no_means(sizes: np.ndarray, dtype: Any) -> Blocks:
     return Blocks(np.zeros(0, dtype), starts_of(sizes))
 
 
-def copied(point: DualPoint, dtype: Any) -> DualPoint:
+def copy_point(point: DualPoint, dtype: Any) -> DualPoint:
     """A copy, its mean parts of the given dtype, that can be changed without changing the original."""
     sets = ActiveSets(*(array.copy() for array in point.sets))
     return DualPoint(Blocks(point.means.values.astype(dtype), point.means.starts), sets)
@@ -98,7 +98,7 @@ def sets_of(outputs: Blocks) -> ActiveSets:
     return sets
 
 
-def enlarged(sets: ActiveSets) -> ActiveSets:
+def enlarge(sets: ActiveSets) -> ActiveSets:
     """The same sets in arenas of twice the size, or as much as the largest example may need."""
     n_slots = 2 * int(sets.capacity.max())
     n_outputs = 2 * int((sets.capacity * sets.sizes).max())
@@ -252,19 +252,19 @@ def store_outputs(problem, sets, outputs, gaps, least, limit, first):
     return n_examples(problem)
 
 
-def kept_primal(problem: Bound, point: DualPoint, factor: float) -> DualPoint:
+def keep_primal(problem: Bound, point: DualPoint, factor: float) -> DualPoint:
     """A dual point scaled, in place, by `factor` < 1 with the rest of the weight on the true outputs.
 
     With a regularization that is smaller by the same factor its weights w(mu) are the same (*Gaps*, Proposition 1).
     """
     sets, done = point.sets, 0
-    while (done := scale_towards_gold(problem, point.means, sets, factor, done)) < n_examples(problem):
-        sets = enlarged(sets)
+    while (done := scale_towards_true(problem, point.means, sets, factor, done)) < n_examples(problem):
+        sets = enlarge(sets)
     return DualPoint(point.means, sets)
 
 
 @loop
-def scale_towards_gold(problem, means, sets, factor, first):
+def scale_towards_true(problem, means, sets, factor, first):
     """Scale the examples from `first` on; return the number of examples done, fewer than all if the arena is full."""
     for i in range(first, n_examples(problem)):
         has_sets = sets.sizes.size > 0

@@ -37,7 +37,7 @@ from maxmargin.features.layout import layout_of, with_complete_steps
 from maxmargin.losses import NAMED, BaseLoss
 from maxmargin.losses.base_loss import OfBound
 from maxmargin.persist.registry import register_state
-from maxmargin.problem import new_weights, prepared
+from maxmargin.problem import new_weights, prepare
 from maxmargin.solvers.objective.active_sets import ActiveSets, DualPoint, fill_means, no_sets
 from maxmargin.solvers.objective.bounds import dual_term, make_bounds, project
 from maxmargin.solvers.objective.loss_pass import (
@@ -147,10 +147,10 @@ class Objective:
         other.regularization = regularization
         return other
 
-    def prepared(self, dtype: Any) -> Objective:
+    def prepare(self, dtype: Any) -> Objective:
         """The same objective, of the problem made ready for many short steps in a precision; without its bounds."""
         other = copy.copy(self)
-        problem, runner = prepared(self.problem.problem, dtype), self.runner
+        problem, runner = prepare(self.problem.problem, dtype), self.runner
         other.runner = Runner(problem, self.n_jobs, runner.n_best, runner.clock)
         other.problem = other.runner.problem
         return other
@@ -160,7 +160,7 @@ class Objective:
         """Whether the oracle need not find the best outputs, and says by how much they may be better."""
         return self.loss.is_maximum and isinstance(self.attained, OfBound)
 
-    def gold_means(self) -> Blocks:
+    def true_means(self) -> Blocks:
         """The dual point of the true outputs, whose weights are zero."""
         return new_blocks(self.runner.part_sizes, self.runner.dtype)
 
@@ -170,7 +170,7 @@ class Objective:
 
     def means_of(self, point: DualPoint) -> Blocks:
         """The mean parts of a dual point, less those of the true outputs."""
-        means = self.gold_means()
+        means = self.true_means()
         self.runner.run(fill_means, point, means)
         return means
 

@@ -134,7 +134,7 @@ class Epochs:
         self.is_smoothed = self.is_hard and solver.smoothing is not None
         self.range = self._range() if self.is_smoothed else 0.0
         self.bound = LowerBound(run.objective)
-        self.means, self.spare = run.objective.gold_means(), run.objective.gold_means()
+        self.means, self.spare = run.objective.true_means(), run.objective.true_means()
         self.smoothness = solver.smoothness or 0.0
         self.gained = 0.0  # by the last epoch
         self.objective = run.objective

@@ -123,8 +123,8 @@ def chain_layout(problem):
     return join_layouts(emissions, layout_of_rows(problem.transitions, 1, n_labels**2))
 
 
-@implements(generics.prepared, ChainProblem)
-def prepared_chain(problem, dtype):
+@implements(generics.prepare, ChainProblem)
+def prepare_chain(problem, dtype):
     features = with_gram(in_precision(problem.features, dtype), problem.starts, problem.n_features)
     return in_precision(problem, dtype)._replace(features=features)
 
