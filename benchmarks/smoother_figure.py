@@ -111,7 +111,7 @@ def run_dataset(name: str, part: str, C: float, seconds: float, n_sentences: int
     model._encoder = task.encoder
 
     def f1(w: np.ndarray) -> float:
-        model._set_weights(w)
+        model._set_weights(model._encoder, w)
         return entity_f1(y_test, model.predict(X_test))
 
     runs = []

@@ -182,7 +182,9 @@ def test_only_observed_predicts_like_its_weights(sparse_words):
     fitted = ChainCRF(only_observed=True, tol=1e-5).fit(X, y)
     everything = ChainCRF(tol=0.5).fit(X, y)
     parts = (fitted.coef_[name] for name in ("emissions", "bias", "first", "last", "transitions"))
-    everything._set_weights(np.concatenate([(p.toarray() if sp.issparse(p) else p).ravel() for p in parts]))
+    everything._set_weights(
+        everything._encoder, np.concatenate([(p.toarray() if sp.issparse(p) else p).ravel() for p in parts])
+    )
     assert np.allclose(fitted.log_likelihood(X, y), everything.log_likelihood(X, y))
     assert all(map(np.array_equal, fitted.predict(X), everything.predict(X)))
     assert all(map(np.allclose, fitted.predict_marginals(X), everything.predict_marginals(X)))
@@ -235,7 +237,7 @@ def test_objectives_of_crfsuite(sparse_words, tmp_path, c1, c2):
         w[int(attribute), "abc".index(label)] = weight
     for (before, after), weight in info.transitions.items():
         w[6 + "abc".index(before), "abc".index(after)] = weight
-    theirs._set_weights(w.ravel())
+    theirs._set_weights(theirs._encoder, w.ravel())
     objective = c1 * np.abs(w).sum() + c2 * np.square(w).sum() - theirs.log_likelihood(X, y).sum()
     assert np.isclose(fitted.trace_.primal[-1] * len(X), objective, rtol=1e-4)
     assert fitted.trace_.dual[-1] * len(X) <= objective
@@ -300,7 +302,7 @@ def test_marginals_of_an_svm_are_those_of_its_scores(words):
     X, y = words
     svm = ChainSVM(C=0.1, dtype="float64", random_state=0).fit(X, y)
     crf = ChainCRF().fit(X, y)
-    crf._set_weights(svm._w)
+    crf._set_weights(crf._encoder, svm._w)
     assert all(map(np.allclose, svm.predict_marginals(X), crf.predict_marginals(X)))
 
 

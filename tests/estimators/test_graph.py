@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import IDAL, ChainSVM, Graph, GraphCRF, GraphSVM, RelaxedLoss, Status, Tree, TreeCRF
+from maxmargin.estimators.foundation.training import find_loss
 from maxmargin.structures.graphs.elimination_plan import TreewidthError
 
 SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0)]
@@ -130,7 +131,7 @@ def test_relaxed_losses(squares):
         assert model.score(X, y) > 0.5
     with pytest.raises(ValueError, match="solver must be a Solver of the relaxed loss or one of gdmm, idal"):
         GraphSVM(loss="relaxed", solver="bcfw").fit(X, y)
-    assert crf._find_loss() == RelaxedLoss(margin=False)
+    assert find_loss(crf) == RelaxedLoss(margin=False)
     by_solver = GraphCRF(solver=IDAL(), C=0.1, tol=0.05, random_state=0).fit(X, y)
     assert np.array_equal(by_solver._w, crf._w)
     for solver in ("idal", IDAL()):

@@ -7,6 +7,7 @@ from scipy.optimize import linprog
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import in_precision
+from maxmargin.estimators.foundation.training import find_loss
 from maxmargin.features import DenseFeatures, layout_of
 from maxmargin.features.kernel_features import complete, tables
 from maxmargin.features.linear_map import Gram
@@ -189,7 +190,7 @@ def false_certificate(model, X, y, sample_weight, reference, **data):
     task = model._encode(X, y, **data)
     problem, (own, theirs) = explicit(task.problem, model, reference)
     blocks = blocks_of(problem)
-    n, loss, C = len(blocks), model._find_loss(), float(model.C)
+    n, loss, C = len(blocks), find_loss(model), float(model.C)
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
     bounds = make_bounds(task.lower, task.upper, own)  # as weights of the dtype can keep them
     w = own.astype(float)
