@@ -27,32 +27,32 @@ __all__ = [
 LARGEST = 1e12  # of features, costs and weights of examples: sums of their squares are within float32
 
 
-def check_positive(name: str, value: Any, allow_infinite: bool = False) -> None:
+def check_positive(name: str, value: object, allow_infinite: bool = False) -> None:
     """Raise unless `value` is a positive number, finite unless said otherwise."""
     number = _as_float(value)
     if not (0 < number < np.inf or (allow_infinite and number == np.inf)):
         raise ValueError(f"{name} must be a positive number, not {shown(value)}.")
 
 
-def check_cost(name: str, value: Any) -> None:
+def check_cost(name: str, value: object) -> None:
     """Raise unless `value` is a finite number that is not negative."""
     if not 0 <= _as_float(value) < np.inf:
         raise ValueError(f"{name} must be a number, 0 or more, not {shown(value)}.")
 
 
-def check_number(name: str, value: Any) -> None:
+def check_number(name: str, value: object) -> None:
     """Raise unless `value` is a number, which may be infinite."""
     if np.isnan(_as_float(value)):
         raise ValueError(f"{name} must be a number, not {shown(value)}.")
 
 
-def check_share(name: str, value: Any) -> None:
+def check_share(name: str, value: object) -> None:
     """Raise unless `value` is a number from 0 to 1."""
     if not 0 <= _as_float(value) <= 1:
         raise ValueError(f"{name} must be a number from 0 to 1, not {shown(value)}.")
 
 
-def _as_float(value: Any) -> float:
+def _as_float(value: object) -> float:
     """A number, NaN for what is none that a float can hold."""
     if not isinstance(value, Real) or isinstance(value, (bool, np.timedelta64)):
         return np.nan
@@ -62,7 +62,7 @@ def _as_float(value: Any) -> float:
         return np.nan
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value as messages show it."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:60]}..."
@@ -73,13 +73,13 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def check_unmasked(name: str, values: Any) -> None:
+def check_unmasked(name: str, values: object) -> None:
     """Raise where entries of a masked array are masked: nothing here leaves them out."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked entries: fill them, or leave their examples out.")
 
 
-def as_numbers(name: str, values: Any) -> np.ndarray:
+def as_numbers(name: str, values: object) -> np.ndarray:
     """Values in float64; raises if they are no numbers that it can hold, or not all in rows of the same length."""
     check_unmasked(name, values)
     try:
@@ -91,7 +91,7 @@ def as_numbers(name: str, values: Any) -> np.ndarray:
         raise ValueError(f"{name} must hold numbers, in rows of the same length, that a float can hold.") from None
 
 
-def as_sample_weight(values: Any, n: int) -> np.ndarray:
+def as_sample_weight(values: object, n: int) -> np.ndarray:
     """Weights of the n examples, checked."""
     weights = as_numbers("sample_weight", values)
     if weights.shape != (n,):
@@ -101,20 +101,20 @@ def as_sample_weight(values: Any, n: int) -> np.ndarray:
     return weights
 
 
-def check_count(name: str, value: Any, least: int = 1, most: float = np.inf) -> None:
+def check_count(name: str, value: object, least: int = 1, most: float = np.inf) -> None:
     """Raise unless `value` is an integer of at least `least`, and at most `most`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or not least <= int(value) <= most:
         limits = f"at least {least}" if most == np.inf else f"from {least} to {most}"
         raise ValueError(f"{name} must be an integer, {limits}, not {shown(value)}.")
 
 
-def check_flag(name: str, value: Any) -> None:
+def check_flag(name: str, value: object) -> None:
     """Raise unless `value` is True or False, or 1 or 0."""
     if not isinstance(value, (Integral, np.bool_)) or value not in (0, 1):
         raise ValueError(f"{name} must be True or False, not {shown(value)}.")
 
 
-def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
+def check_choice(name: str, value: object, choices: Iterable[Any]) -> None:
     """Raise unless `value` is one of `choices`."""
     choices = [*choices]
     if value not in choices:

@@ -16,6 +16,7 @@ from maxmargin.problem import (
     IMPOSSIBLE,
     METHODS,
     REACH,
+    AnyProblem,
     augment,
     bound_oracle,
     exp_oracle,
@@ -81,7 +82,7 @@ class Prediction(NamedTuple):
     integrality: float
 
 
-def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> list[Prediction]:
+def certified_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> list[Prediction]:
     """As `best_outputs`, with what is known of each.
 
     Where an oracle does not find the best output, as on graphs with cycles, a relaxation is solved for the bound. Sums
@@ -103,7 +104,7 @@ def certified_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) ->
     return [Prediction(*row) for row in zip(rows, *(np.asarray(column).tolist() for column in known), strict=True)]
 
 
-def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
+def best_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
     """The output of the highest score of every example."""
     runner = Runner(problem, n_jobs)
     outputs = new_blocks(runner.output_sizes, np.int32)
@@ -111,7 +112,7 @@ def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Bloc
     return outputs
 
 
-def scored_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
+def scored_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
     """As `best_outputs`, with their scores."""
     runner = Runner(problem, n_jobs)
     outputs = new_blocks(runner.output_sizes, np.int32)
@@ -120,7 +121,7 @@ def scored_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tu
     return outputs, reached
 
 
-def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None) -> list[tuple[Any, Any]]:
+def best_k_outputs(problem: AnyProblem, w: np.ndarray, k: int, n_jobs: int | None = None) -> list[tuple[Any, Any]]:
     """For every example the K best outputs, as rows, and their scores: fewer where there are fewer outputs."""
     outputs, values, counts = best_k_tables(problem, w, k, n_jobs)
     rows = [block.reshape(k, -1) for block in np.split(outputs.values, outputs.starts[1:-1])]
@@ -128,7 +129,7 @@ def best_k_outputs(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = Non
 
 
 def best_k_tables(
-    problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None
+    problem: AnyProblem, w: np.ndarray, k: int, n_jobs: int | None = None
 ) -> tuple[Blocks, np.ndarray, np.ndarray]:
     """The K best outputs of every example, one after the other in its block, their scores, and how many there are."""
     runner = Runner(problem, n_jobs, n_best=k)
@@ -138,7 +139,7 @@ def best_k_tables(
     return outputs, values, counts
 
 
-def best_through_parts(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
+def best_through_parts(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
     """For every example the max-marginals of its parts, minus infinity for those that no output has."""
     runner = Runner(problem, n_jobs)
     best = new_blocks(runner.part_sizes, np.float64)
@@ -147,7 +148,7 @@ def best_through_parts(problem: Any, w: np.ndarray, n_jobs: int | None = None) -
     return best
 
 
-def marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
+def marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
     """For every example the mean parts under p(y) ~ exp(score(y)), and the log-partition function."""
     runner = Runner(problem, n_jobs)
     means = new_blocks(runner.part_sizes, runner.dtype)
@@ -156,7 +157,7 @@ def marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[B
     return means, log_partition
 
 
-def known_marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
+def known_marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
     """For every example the mean parts under p(y) ~ exp(score(y)), and whether they are exact.
 
     Where sums over all outputs are out of reach, as on graphs of large treewidth, they are the mean parts of the local
@@ -171,7 +172,9 @@ def known_marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> t
     return means, is_exact
 
 
-def samples(problem: Any, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int | None = None) -> list[np.ndarray]:
+def samples(
+    problem: AnyProblem, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int | None = None
+) -> list[np.ndarray]:
     """For every example outputs drawn from p(y) ~ exp(score(y)), as rows."""
     runner = Runner(problem, n_jobs)
     sizes = runner.output_sizes
@@ -181,7 +184,7 @@ def samples(problem: Any, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int |
     return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.starts[1:])[:-1]]
 
 
-def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+def scores_of(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """The scores of the true outputs."""
     runner = Runner(problem, n_jobs)
     values = np.zeros(runner.n)
@@ -189,14 +192,14 @@ def scores_of(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndar
     return values
 
 
-def log_likelihoods(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+def log_likelihoods(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """The logarithms of the probabilities of the true outputs under p(y) ~ exp(score(y))."""
     _, log_partition = marginals(problem, w, n_jobs)
     values = scores_of(problem, w, n_jobs)
     return np.where(values < IMPOSSIBLE / 2, -np.inf, values - log_partition)
 
 
-def costs_of(problem: Any, outputs: Blocks, n_jobs: int | None = None) -> np.ndarray:
+def costs_of(problem: AnyProblem, outputs: Blocks, n_jobs: int | None = None) -> np.ndarray:
     """What it costs to predict these outputs, one per example, in place of the true ones."""
     runner = Runner(problem, n_jobs)
     values = np.zeros(runner.n)
@@ -219,7 +222,7 @@ def run(runner: Runner, function: Any, w: np.ndarray, *args: Any) -> None:
 def _where_there_are_outputs(function: Any, is_filled: np.ndarray) -> Any:
     """A loop that leaves out examples whose outputs are empty: there is but one, and its score is zero."""
 
-    def run_on_filled(problem: Any, *args: Any) -> int:
+    def run_on_filled(problem: AnyProblem, *args: Any) -> int:
         *others, lo, hi, scratch = args
         edges = np.flatnonzero(np.diff(is_filled[lo:hi], prepend=False, append=False)) + lo
         for begin, end in edges.reshape(-1, 2).tolist():

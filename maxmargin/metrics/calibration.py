@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_count, check_positive
 from maxmargin.panels import new_axes, stack_panels
 
 LOWEST = 1e-300  # probabilities below are taken for it: their logarithms are finite
+
+Tables = Sequence[np.ndarray] | np.ndarray  # probabilities of the labels of sequences, or of rows
 
 
 class Reliability(NamedTuple):
@@ -52,7 +56,7 @@ class Reliability(NamedTuple):
         return shares
 
 
-def reliability(y_true: Any, marginals: Any, classes: Any, n_bins: int = 10) -> Reliability:
+def reliability(y_true: Any, marginals: Tables, classes: ArrayLike, n_bins: int = 10) -> Reliability:
     """How often the most probable label is right, by its probability.
 
     Parameters
@@ -84,7 +88,7 @@ def reliability(y_true: Any, marginals: Any, classes: Any, n_bins: int = 10) -> 
     return Reliability(np.linspace(0, 1, n_bins + 1), means[0], means[1], counts)
 
 
-def expected_calibration_error(y_true: Any, marginals: Any, classes: Any, n_bins: int = 10) -> float:
+def expected_calibration_error(y_true: Any, marginals: Tables, classes: ArrayLike, n_bins: int = 10) -> float:
     """The mean distance between how probable labels are and how often they are right.
 
     Parameters
@@ -100,7 +104,7 @@ def expected_calibration_error(y_true: Any, marginals: Any, classes: Any, n_bins
     return reliability(y_true, marginals, classes, n_bins).ece
 
 
-def temper(marginals: Any, temperature: float) -> Any:
+def temper(marginals: Tables, temperature: float) -> Any:
     """Probabilities at another temperature, p^(1/T) rescaled to sums of 1: above 1 they are more alike.
 
     Parameters
@@ -130,7 +134,7 @@ def _tempered(p: np.ndarray, temperature: float) -> np.ndarray:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def find_temperature(y_true: Any, marginals: Any, classes: Any) -> float:
+def find_temperature(y_true: Any, marginals: Tables, classes: ArrayLike) -> float:
     """The temperature at which the labels are most likely, from 0.01 to 100: find it on held-out data.
 
     Parameters
@@ -164,7 +168,7 @@ def find_temperature(y_true: Any, marginals: Any, classes: Any) -> float:
     return float(np.exp(found.x))
 
 
-def _flatten(y_true: Any, marginals: Any, classes: Any) -> tuple[np.ndarray, np.ndarray]:
+def _flatten(y_true: Any, marginals: Tables, classes: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """All rows of probabilities, and the columns of the true labels, -1 for those that have none."""
     if isinstance(marginals, np.ndarray) and marginals.ndim == 2:
         marginals, y_true = [marginals], [y_true]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def _percentages(score: EntityScore) -> str:
     return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"
 
 
-def entity_report(y_true: Any, y_pred: Any) -> EntityReport:
+def entity_report(y_true: object, y_pred: object) -> EntityReport:
     """Compare entities: overall and by type, with the share of tags that are right.
 
     Parameters
@@ -95,7 +95,7 @@ def entity_report(y_true: Any, y_pred: Any) -> EntityReport:
     return EntityReport(overall, types, token_accuracy(y_true, y_pred), sum(map(len, y_true)))
 
 
-def _entities(y_true: Any, y_pred: Any) -> tuple[Spans, Spans, np.ndarray]:
+def _entities(y_true: object, y_pred: object) -> tuple[Spans, Spans, np.ndarray]:
     """The true and the predicted entities, and the types of those that are both."""
     pairs = zip(("y_true", "y_pred"), check_pairs(y_true, y_pred), strict=True)
     true, predicted = (read_tags(y, name).spans() for name, y in pairs)
@@ -104,12 +104,12 @@ def _entities(y_true: Any, y_pred: Any) -> tuple[Spans, Spans, np.ndarray]:
     return true, predicted, true.type[left][is_right]
 
 
-def _overall(y_true: Any, y_pred: Any) -> EntityScore:
+def _overall(y_true: object, y_pred: object) -> EntityScore:
     true, predicted, right = _entities(y_true, y_pred)
     return EntityScore(len(true.type), len(predicted.type), len(right))
 
 
-def entity_precision(y_true: Any, y_pred: Any) -> float:
+def entity_precision(y_true: object, y_pred: object) -> float:
     """The share of predicted entities that are right.
 
     Parameters
@@ -125,7 +125,7 @@ def entity_precision(y_true: Any, y_pred: Any) -> float:
     return _overall(y_true, y_pred).precision
 
 
-def entity_recall(y_true: Any, y_pred: Any) -> float:
+def entity_recall(y_true: object, y_pred: object) -> float:
     """The share of true entities that were found.
 
     Parameters
@@ -141,7 +141,7 @@ def entity_recall(y_true: Any, y_pred: Any) -> float:
     return _overall(y_true, y_pred).recall
 
 
-def entity_f1(y_true: Any, y_pred: Any) -> float:
+def entity_f1(y_true: object, y_pred: object) -> float:
     """The harmonic mean of the precision and recall of entities.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin.panels import new_axes
 
 
-def check_pairs(y_true: Any, y_pred: Any) -> tuple[list[Any], list[Any]]:
+def check_pairs(y_true: object, y_pred: object) -> tuple[list[Any], list[Any]]:
     """Raise unless both are lists of sequences of the same lengths, with at least one label; return them as lists."""
     true, predicted = (
         [_as_list(labels, f"{name}[{i}]") for i, labels in enumerate(_as_list(y, name))]
@@ -25,7 +25,7 @@ def check_pairs(y_true: Any, y_pred: Any) -> tuple[list[Any], list[Any]]:
     return true, predicted
 
 
-def _as_list(values: Any, name: str) -> list[Any]:
+def _as_list(values: object, name: str) -> list[Any]:
     if isinstance(values, np.ndarray) and values.ndim:
         return values.tolist() if values.dtype != object else [*values]
     if isinstance(values, str) or not hasattr(values, "__iter__"):
@@ -33,7 +33,7 @@ def _as_list(values: Any, name: str) -> list[Any]:
     return [*values]
 
 
-def token_accuracy(y_true: Any, y_pred: Any) -> float:
+def token_accuracy(y_true: object, y_pred: object) -> float:
     """The share of labels that are right.
 
     Parameters
@@ -51,7 +51,7 @@ def token_accuracy(y_true: Any, y_pred: Any) -> float:
     return sum(is_right) / len(is_right)
 
 
-def sequence_accuracy(y_true: Any, y_pred: Any) -> float:
+def sequence_accuracy(y_true: object, y_pred: object) -> float:
     """The share of sequences whose labels are all right.
 
     Parameters
@@ -106,7 +106,7 @@ class Confusion(NamedTuple):
         return ax
 
 
-def confusion(y_true: Any, y_pred: Any) -> Confusion:
+def confusion(y_true: object, y_pred: object) -> Confusion:
     """Count how often each label was predicted as each.
 
     Parameters

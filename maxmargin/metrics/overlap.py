@@ -6,12 +6,16 @@ left <= column < right, so that its area is (bottom - top) (right - left).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+Boxes = Sequence[ArrayLike] | np.ndarray  # (top, left, bottom, right) each
 
 
-def iou(a: Any, b: Any) -> Any:
+def iou(a: ArrayLike, b: ArrayLike) -> Any:
     """Intersection over union of boxes: 1 where they are equal, 0 where they are disjoint.
 
     Parameters
@@ -36,7 +40,7 @@ def iou(a: Any, b: Any) -> Any:
     return overlap if overlap.ndim else float(overlap)
 
 
-def mean_iou(true: Any, predicted: Any) -> float:
+def mean_iou(true: Boxes, predicted: Boxes) -> float:
     """The mean overlap of one predicted box per image with the true one, or with the nearest of several true ones.
 
     Parameters
@@ -53,7 +57,7 @@ def mean_iou(true: Any, predicted: Any) -> float:
     return float(np.mean(_best_overlaps(true, predicted)))
 
 
-def corloc(true: Any, predicted: Any, threshold: float = 0.5) -> float:
+def corloc(true: Boxes, predicted: Boxes, threshold: float = 0.5) -> float:
     """Correct localization: the share of images whose predicted box overlaps a true one by at least `threshold`.
 
     Parameters
@@ -72,7 +76,11 @@ def corloc(true: Any, predicted: Any, threshold: float = 0.5) -> float:
 
 
 def average_precision(
-    true: Any, predicted: Any, scores: Any, threshold: float = 0.5, interpolation: str = "all"
+    true: Sequence[Any],
+    predicted: Sequence[Any],
+    scores: Sequence[Any],
+    threshold: float = 0.5,
+    interpolation: str = "all",
 ) -> float:
     """Average precision of detections, as in PASCAL VOC: the area under precision as a function of recall.
 
@@ -119,7 +127,7 @@ def average_precision(
     return float(np.mean(np.append(best_from, 0.0)[at]))
 
 
-def _match(truths: list[Any], found: list[Any], scores: list[Any], threshold: float) -> np.ndarray:
+def _match(truths: list[np.ndarray], found: list[np.ndarray], scores: list[np.ndarray], threshold: float) -> np.ndarray:
     """Whether each detection is right, by falling score; equal scores in the order given."""
     ranked = [(-value, i, k) for i, values in enumerate(scores) for k, value in enumerate(values)]
     is_taken = [np.zeros(len(boxes), bool) for boxes in truths]
@@ -133,7 +141,7 @@ def _match(truths: list[Any], found: list[Any], scores: list[Any], threshold: fl
     return is_right
 
 
-def _best_overlaps(true: Any, predicted: Any) -> np.ndarray:
+def _best_overlaps(true: Boxes, predicted: Boxes) -> np.ndarray:
     if len(true) != len(predicted) or len(true) == 0:
         raise ValueError(
             f"true and predicted must hold one entry per image, but hold {len(true)} and {len(predicted)}."
@@ -147,11 +155,11 @@ def _best_overlaps(true: Any, predicted: Any) -> np.ndarray:
     return np.array(overlaps)
 
 
-def _list_of_boxes(boxes: Any, name: str) -> np.ndarray:
+def _list_of_boxes(boxes: ArrayLike, name: str) -> np.ndarray:
     return _boxes(boxes, name) if np.size(boxes) else np.zeros((0, 4))
 
 
-def _boxes(boxes: Any, name: str) -> np.ndarray:
+def _boxes(boxes: ArrayLike, name: str) -> np.ndarray:
     array = np.asarray(boxes, np.float64)
     if array.ndim == 0 or array.shape[-1] != 4:
         raise ValueError(f"{name} must hold boxes (top, left, bottom, right), but its shape is {array.shape}.")

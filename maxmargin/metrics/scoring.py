@@ -20,7 +20,7 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def find_metric(scoring: Any) -> Metric:
+def find_metric(scoring: object) -> Metric:
     """A metric, of true outputs and predictions, by its name or as it is."""
     if callable(scoring):
         return scoring
