@@ -91,7 +91,7 @@ class Packed:
 
     __slots__ = ("address", "block", "type", "value")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         words: list[int] = []
         self.value = value
         self.type = _write(value, words, type(value).__name__)

@@ -16,14 +16,17 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from numba import types
+from numba.core.typing.templates import Signature
 
 from maxmargin.runtime import entries, numba_private
 from maxmargin.runtime.abi import Stored
-from maxmargin.runtime.reach import CONSTANTS, Reach, as_text
+from maxmargin.runtime.numba_private import Compiled, Context
+from maxmargin.runtime.reach import CONSTANTS, Function, Reach, as_text
 from maxmargin.runtime.tables import Interface
+
+Arguments = tuple[types.Type, ...]
 
 
 def classes_of(arguments: Iterable[types.Type]) -> Iterator[type]:
@@ -52,7 +55,7 @@ def before_compiling(tell: Callable[[], None]) -> Iterator[None]:
             _waiting.remove(tell)
 
 
-def tell_of_compiling(function: Callable[..., Any]) -> None:
+def tell_of_compiling(function: Function) -> None:
     """Tell those who wait for it that a function has to be compiled."""
     compiled_anew[function.__name__] += 1
     while _waiting:
@@ -66,12 +69,12 @@ class LoopCache:
     there.
     """
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Function, options: dict[str, object]) -> None:
         self.function = function
         self.options = options
-        self._sought: dict[Any, Path | None] = {}  # where entries were looked for, and will be kept
+        self._sought: dict[object, Path | None] = {}  # where entries were looked for, and will be kept
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: Signature | Arguments, target_context: Context) -> Compiled | None:
         """The compiled function of a signature, or None."""
         with contextlib.suppress(Exception):  # a broken or unreadable entry only costs a compilation
             path = self._sought[sig] = self._path(sig, target_context)
@@ -82,15 +85,15 @@ class LoopCache:
         tell_of_compiling(self.function)
         return None
 
-    def save_overload(self, sig: Any, compiled: Any) -> None:
+    def save_overload(self, sig: Signature | Arguments, compiled: Compiled) -> None:
         """Keep a compiled function, in place of older ones of the same signature."""
         with contextlib.suppress(Exception):  # a full disk or a read-only folder only costs the next compilation
             path = self._sought.pop(sig)
             if path is not None and numba_private.can_be_kept(compiled):
                 entries.write(path, numba_private.dump(compiled))
 
-    def _path(self, sig: Any, target_context: Any) -> Path | None:
-        classes = [*classes_of(getattr(sig, "args", sig))]
+    def _path(self, sig: Signature | Arguments, target_context: Context) -> Path | None:
+        classes = [*classes_of(sig.args if isinstance(sig, Signature) else sig)]
         if any(cls.__module__ == "__main__" or "<locals>" in cls.__qualname__ for cls in classes):
             return None  # another process has another class of that name
         cells = [cell.cell_contents for cell in self.function.__closure__ or ()]  # which tell loops of a factory apart

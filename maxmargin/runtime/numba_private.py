@@ -39,7 +39,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import llvmlite.binding as llvm
 import numba
@@ -48,6 +48,10 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
+
+if TYPE_CHECKING:
+    from numba.core.dispatcher import Dispatcher
+    from numba.core.typing.templates import Signature
 
 missing: ImportError | None = None
 try:
@@ -74,6 +78,31 @@ except ImportError as error:
 
 
 _WORD = ir.IntType(64)
+
+
+class Compiled(Protocol):
+    """What Numba's compiler returns (`CompileResult`)."""
+
+    library: Any
+    fndesc: Any
+    lifted: Any
+    entry_point: Callable[..., Any]
+
+    def _reduce(self) -> tuple[Any, ...]: ...
+
+
+class Context(Protocol):
+    """What Numba lowers code in (`BaseContext`)."""
+
+    call_conv: Any
+    data_model_manager: Any
+
+    def codegen(self) -> Any: ...
+    def get_data_type(self, kind: types.Type) -> ir.Type: ...
+    def get_abi_sizeof(self, kind: ir.Type) -> int: ...
+
+
+Lowering = Callable[..., ir.Value]
 
 
 # --- compilers that take less time than Numba's own -----------------------------------------------------------------
@@ -157,19 +186,19 @@ UNCOUNTED = {"_nrt": False}
 # --- results of compilers, as files keep them -----------------------------------------------------------------------
 
 
-def keep_in(dispatcher: Any, cache: Any) -> None:
+def keep_in(dispatcher: Dispatcher, cache: object) -> None:
     """Let a dispatcher ask `cache.load_overload` before it compiles, and tell `cache.save_overload` after it has."""
     if not hasattr(dispatcher, "_cache"):
         raise AttributeError("Dispatchers have no _cache.")
     dispatcher._cache = cache
 
 
-def can_be_kept(compiled: Any) -> bool:
+def can_be_kept(compiled: Compiled) -> bool:
     """Whether code holds no address of this process."""
     return not compiled.lifted and not compiled.library.has_dynamic_globals
 
 
-def dump(compiled: Any) -> bytes:
+def dump(compiled: Compiled) -> bytes:
     """A compiled function, without what only a caller that inlines it would need, or a reader: most of Numba's form.
 
     Of the code for inlining the names of functions stay, which Numba looks up.
@@ -183,7 +212,7 @@ def dump(compiled: Any) -> bytes:
     return serialize.dumps((counts_references, (name, form, (machine_code, outline.as_bitcode())), *others))
 
 
-def load(content: bytes, context: Any) -> Any:
+def load(content: bytes, context: Context) -> Compiled:
     """What `dump` has made; Numba's counting of references, 20 MB, is only set up for what needs it."""
     counts_references, *reduced = pickle.loads(content)
     if counts_references:
@@ -191,12 +220,12 @@ def load(content: bytes, context: Any) -> Any:
     return CompileResult._rebuild(context, *reduced)
 
 
-def machine(context: Any) -> tuple[Any, ...]:
+def machine(context: Context) -> tuple[object, ...]:
     """The machine that code is made for."""
     return context.codegen().magic_tuple()
 
 
-def settings() -> list[Any]:
+def settings() -> list[object]:
     """What else machine code depends on."""
     return [getattr(numba.config, name, None) for name in ("BOUNDSCHECK", "OPT", "USING_SVML")]
 
@@ -204,14 +233,19 @@ def settings() -> list[Any]:
 # --- inside of compiled code ----------------------------------------------------------------------------------------
 
 
-def address_of(compiled: Any) -> int:
+def address_of(compiled: Compiled) -> int:
     """Where the code of a compiled function is."""
     return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
 def call_address(
-    context: Any, builder: Any, address: Any, result: types.Type, arguments: Sequence[types.Type], values: Sequence[Any]
-) -> Any:
+    context: Context,
+    builder: ir.IRBuilder,
+    address: ir.Value,
+    result: types.Type,
+    arguments: Sequence[types.Type],
+    values: Sequence[ir.Value],
+) -> ir.Value:
     """Call the compiled function at an address, by Numba's own convention, and pass on its errors."""
     convention = context.call_conv
     callee = builder.inttoptr(address, convention.get_function_type(result, arguments).as_pointer())
@@ -221,13 +255,15 @@ def call_address(
     return value
 
 
-def raise_if_null(context: Any, builder: Any, address: Any, message: str) -> None:
+def raise_if_null(context: Context, builder: ir.IRBuilder, address: ir.Value, message: str) -> None:
     """Raise a RuntimeError where an address is 0."""
     with cgutils.if_unlikely(builder, cgutils.is_null(builder, address)):
         context.call_conv.return_user_exc(builder, RuntimeError, (message,))
 
 
-def make_array(context: Any, builder: Any, array_type: types.Array, address: Any, shape: Sequence[Any]) -> Any:
+def make_array(
+    context: Context, builder: ir.IRBuilder, array_type: types.Array, address: ir.Value, shape: Sequence[ir.Value]
+) -> ir.Value:
     """A C-contiguous array at an address, which owns nothing."""
     data_type = context.get_data_type(array_type.dtype)
     itemsize = _WORD(context.get_abi_sizeof(data_type))
@@ -260,17 +296,17 @@ class _Shelf:
 
     content = b""
 
-    def load_overload(self, signature: Any, context: Any) -> Any:
+    def load_overload(self, signature: object, context: Context) -> Compiled | None:
         return load(self.content, context) if self.content else None
 
-    def save_overload(self, signature: Any, compiled: Any) -> None:
+    def save_overload(self, signature: object, compiled: Compiled) -> None:
         if can_be_kept(compiled):
             self.content = dump(compiled)
 
 
 @intrinsic
-def _call(typing_context: Any, address: Any, data: Any, k: Any) -> Any:
-    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+def _call(typing_context: object, address: types.Type, data: types.Type, k: types.Type) -> tuple[Signature, Lowering]:
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, values: Sequence[ir.Value]) -> ir.Value:
         raise_if_null(context, builder, values[0], "no address")
         return call_address(context, builder, values[0], types.float64, ARGUMENTS, values[1:])
 
@@ -278,10 +314,10 @@ def _call(typing_context: Any, address: Any, data: Any, k: Any) -> Any:
 
 
 @intrinsic
-def _array_of_three(typing_context: Any, data: Any) -> Any:
+def _array_of_three(typing_context: object, data: types.Type) -> tuple[Signature, Lowering]:
     array_type = types.Array(types.float64, 1, "C")
 
-    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, values: Sequence[ir.Value]) -> ir.Value:
         return make_array(context, builder, array_type, values[0], [_WORD(3)])
 
     return array_type(data), lower

@@ -14,7 +14,7 @@ import inspect
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import is_dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 import numpy as np
@@ -25,7 +25,10 @@ from maxmargin.runtime import entries
 from maxmargin.runtime.abi import array_type, field_names
 from maxmargin.runtime.cache import tell_of_compiling
 from maxmargin.runtime.compiling import OPTIONS
-from maxmargin.runtime.reach import Generic, Reach, as_text
+from maxmargin.runtime.reach import Function, Generic, Reach, as_text
+
+if TYPE_CHECKING:
+    from numba.core.dispatcher import Dispatcher
 
 
 class Opened(NamedTuple):
@@ -37,13 +40,13 @@ class Opened(NamedTuple):
 
 
 _classes: dict[type, type] = {}  # of dataclasses, by those of the NamedTuples that stand for them
-_dispatchers: dict[object, Any] = {}
+_dispatchers: dict[object, Dispatcher] = {}
 
 
 # --- from Python ----------------------------------------------------------------------------------------------------
 
 
-def call(function: Callable[..., Any], arguments: Iterable[object], options: dict[str, bool]) -> Any:
+def call(function: Function, arguments: Iterable[object], options: dict[str, bool]) -> Any:
     """Call a loop, compiled."""
     values = [as_argument(argument, "an argument of a loop") for argument in arguments]
     classes = tuple(dict.fromkeys(classes_of(map(numba.typeof, values))))
@@ -55,7 +58,7 @@ def call(function: Callable[..., Any], arguments: Iterable[object], options: dic
     return dispatcher(*values)
 
 
-def as_argument(value: Any, name: str) -> Any:
+def as_argument(value: object, name: str) -> object:
     """What compiled code takes in the place of a value: a dataclass becomes a NamedTuple."""
     if isinstance(value, np.ndarray):
         array_type(value, name)
@@ -87,7 +90,7 @@ def classes_of(arguments: Iterable[Any]) -> Iterator[type]:
             yield from classes_of(argument)
 
 
-def _make_dispatcher(function: Callable[..., Any], classes: tuple[type, ...], options: dict[str, bool]) -> Any:
+def _make_dispatcher(function: Function, classes: tuple[type, ...], options: dict[str, bool]) -> Dispatcher:
     dispatcher = numba.njit(**{**OPTIONS, **options})(function)
     parts = Reach(function, classes).digest, [str(cls) for cls in classes], entries.surroundings(), as_text(options)
     folder = entries.folder_of(function) / f"plain-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
@@ -101,7 +104,7 @@ def _make_dispatcher(function: Callable[..., Any], classes: tuple[type, ...], op
 
 # --- in compiled code -----------------------------------------------------------------------------------------------
 
-CASTS: dict[str, Callable[..., Any]] = {"int": np.int64, "float": np.float64, "bool": np.bool_}
+CASTS: dict[str, Function] = {"int": np.int64, "float": np.float64, "bool": np.bool_}
 
 
 @numba.njit
@@ -109,7 +112,7 @@ def _as_floats(values):
     return np.float64(values[0]), np.float64(values[1]), np.float64(values[2]), np.float64(values[3])
 
 
-def select(function: Generic, target: Any) -> Callable[..., Any] | None:
+def select(function: Generic, target: Any) -> Function | None:
     """The implementation of a generic for an argument of this type, with numbers as its declaration says."""
     cls = next(classes_of([target[0] if _is_opened(target) else target]), type(None))
     implementation = function.implementations.get(cls)

@@ -14,6 +14,7 @@ from numba import types
 if TYPE_CHECKING:
     from maxmargin.runtime.tables import Interface
 
+Function = Callable[..., Any]
 CONSTANTS = (int, float, complex, str, bytes, frozenset, type(None), type(Ellipsis), np.generic, np.dtype)
 
 
@@ -31,7 +32,7 @@ class Generic(Protocol):
     """
 
     __name__: str
-    implementations: dict[type, Callable[..., Any]]
+    implementations: dict[type, Function]
     options: dict[type, dict[str, Any]]
     interface: Interface | None
     words: dict[str, str]
@@ -57,7 +58,7 @@ class Reach:
     generics : the generics among it
     """
 
-    def __init__(self, function: Callable[..., Any], classes: Iterable[type] = ()) -> None:
+    def __init__(self, function: Function, classes: Iterable[type] = ()) -> None:
         self.classes = [*classes]
         self.generics: list[Generic] = []
         self._seen: set[object] = set()

@@ -180,7 +180,7 @@ class FunctionTable:
         self._table[function.slot] = address
 
 
-def argument_type(value: Any) -> types.Type:
+def argument_type(value: object) -> types.Type:
     """The type of an argument of a loop."""
     if isinstance(value, np.ndarray):
         return array_type(value, "an argument of a loop")
