@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import check_choice
@@ -25,7 +26,7 @@ from maxmargin.encode.inputs.example_checks import (
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
-from maxmargin.structures.graphs.graph_problem import make_graph_problem
+from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
 
 
@@ -46,6 +47,7 @@ class Graph(NamedTuple):
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike, DTypeLike
     >>> from maxmargin import Graph
     >>> Graph(np.eye(3), edges=[(0, 1), (1, 2), (2, 0)]).edge_features is None
     True
@@ -114,16 +116,16 @@ class GraphEncoder(LabellingEncoder):
     @classmethod
     def learn(
         cls,
-        X: Any,
-        y: Any,
+        X: Sequence[tuple[object, ...]],
+        y: Sequence[ArrayLike],
         *,
-        dtype: Any,
+        dtype: DTypeLike,
         fit_intercept: bool,
         interaction: str,
-        cost: Any = None,
-        class_weight: Any = None,
-        node_weight: Any = None,
-    ) -> tuple[GraphEncoder, Any]:
+        cost: str | None = None,
+        class_weight: str | Mapping[object, float] | None = None,
+        node_weight: Sequence[ArrayLike] | None = None,
+    ) -> tuple[GraphEncoder, WithOracles]:
         """The encoder and the problem of training graphs; arguments are those of `GraphSVM`."""
         check_choice("interaction", interaction, TIES)
         typed = stack_graphs(X)
@@ -150,7 +152,13 @@ class GraphEncoder(LabellingEncoder):
         costs = node_costs(cost, class_weight, classes, labels, nodes.lengths, scales)
         return encoder, encoder.assemble(typed, encoder.state[node_type, labels], costs)
 
-    def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> Any:
+    def problem(
+        self,
+        X: Sequence[tuple[object, ...]],
+        y: Sequence[ArrayLike] | None = None,
+        *,
+        node_weight: Sequence[ArrayLike] | None = None,
+    ) -> WithOracles:
         typed = stack_graphs(X, self.n_features_in, self.n_edge_features_in)
         nodes = typed.graphs.nodes
         weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
@@ -161,7 +169,7 @@ class GraphEncoder(LabellingEncoder):
         labels = np.where(codes < 0, -1, self.state[graphs.nodes.type, codes]).astype(np.int32)
         return problem._replace(graphs=graphs._replace(labels=labels))
 
-    def assemble(self, typed: Typed, labels: np.ndarray, cost: np.ndarray) -> Any:
+    def assemble(self, typed: Typed, labels: np.ndarray, cost: np.ndarray) -> WithOracles:
         """Put checked graphs, states of all nodes and costs of their wrong ones together."""
         graphs = typed.graphs
         nodes, edges = self.stored(graphs.nodes, append_constant), graphs.edges
@@ -212,7 +220,7 @@ class GraphEncoder(LabellingEncoder):
             raise ValueError(f"Edge {row} of X[{i}] joins nodes of types {types}, which no edge{edge_type} did in fit.")
         return numbers
 
-    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: WithOracles) -> tuple[np.ndarray, ...]:
         nodes, edges = problem.graphs.nodes, problem.graphs.edges
         return nodes.starts, nodes.type, edges.starts, edges.type, problem.graphs.ends
 
@@ -237,14 +245,14 @@ class GraphEncoder(LabellingEncoder):
             at += size
         return named
 
-    def judge(self, problem: Any, outputs: Blocks) -> Merits:
+    def judge(self, problem: WithOracles, outputs: Blocks) -> Merits:
         return super().judge(problem, outputs)._replace(weights=problem.graphs.cost.astype(np.float64))
 
-    def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
+    def decode(self, problem: WithOracles, i: int, rows: np.ndarray) -> np.ndarray:
         nodes = problem.graphs.nodes
         return self._labels(nodes.type[nodes.starts[i] : nodes.starts[i + 1]], rows)
 
-    def decode_all(self, problem: Any, outputs: Blocks) -> list[np.ndarray]:
+    def decode_all(self, problem: WithOracles, outputs: Blocks) -> list[np.ndarray]:
         return np.split(self._labels(problem.graphs.nodes.type, outputs.values), outputs.starts[1:-1])
 
     def _labels(self, node_types: np.ndarray, states: np.ndarray) -> np.ndarray:
@@ -252,7 +260,7 @@ class GraphEncoder(LabellingEncoder):
         order = np.argsort(self.state < 0, axis=1, kind="stable")
         return self.classes[order[node_types, states]]
 
-    def arrange(self, problem: Any, parts: Blocks, missing: float = 0.0) -> list[np.ndarray]:
+    def arrange(self, problem: WithOracles, parts: Blocks, missing: float = 0.0) -> list[np.ndarray]:
         """Tables (V_i, L) of numbers of nodes and labels, with `missing` for labels that a type does not have."""
         nodes = problem.graphs.nodes
         state = self.state[nodes.type]
@@ -261,7 +269,9 @@ class GraphEncoder(LabellingEncoder):
         return np.split(table, nodes.starts[1:-1])
 
 
-def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | None = None) -> Typed:
+def stack_graphs(
+    X: Sequence[tuple[object, ...]], n_features: int | None = None, n_edge_features: int | None = None
+) -> Typed:
     """Check graphs, `Graph` or tuples of its first two to five entries, and stack them."""
     check_examples(X, "graphs", "graph")
     for i, graph in enumerate(X):
@@ -281,7 +291,12 @@ def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | N
 
 
 def node_costs(
-    cost: Any, class_weight: Any, classes: np.ndarray, labels: np.ndarray, lengths: np.ndarray, scales: np.ndarray
+    cost: str | None,
+    class_weight: str | Mapping[object, float] | None,
+    classes: np.ndarray,
+    labels: np.ndarray,
+    lengths: np.ndarray,
+    scales: np.ndarray,
 ) -> np.ndarray:
     """The costs of wrong labels of all nodes, whose weights are `scales`; zeros where there is no cost."""
     if cost is None:

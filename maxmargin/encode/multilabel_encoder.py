@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import LARGEST, as_numbers, check_choice
@@ -22,9 +23,11 @@ from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, st
 from maxmargin.losses import BaseLoss
 from maxmargin.problem import true_outputs
 from maxmargin.structures.graphs.cliques import EdgeType
-from maxmargin.structures.graphs.graph_problem import make_graph_problem
+from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.independent import IndependentProblem
 from maxmargin.structures.graphs.loopy import with_oracles
+
+ClassWeight = str | Mapping[int, float] | None
 
 OFF_ON = np.array([-1, 0])  # of the two states of a label, the second has weights
 ONE = Rows(np.ones((1, 1)), np.array([0, 1]))  # the feature of all edges
@@ -38,9 +41,7 @@ class MultiLabelEncoder(RowEncoder):
 
     n_labels: int
     edges: np.ndarray  # (E, 2)
-    is_wide: bool = (
-        False  # whether weights have the shape (F, L), as those of an `IndependentProblem`, in place of (L, F)
-    )
+    is_wide: bool = False  # whether weights are (F, L), as those of an `IndependentProblem`, in place of (L, F)
     feature_names_in: np.ndarray | None  # of the columns of a data frame
 
     @property
@@ -55,18 +56,18 @@ class MultiLabelEncoder(RowEncoder):
     @classmethod
     def learn(
         cls,
-        X: Any,
-        y: Any,
+        X: np.ndarray | sp.csr_array,
+        y: ArrayLike,
         *,
-        dtype: Any,
+        dtype: DTypeLike,
         fit_intercept: bool,
-        graph: Any,
+        graph: str | int | ArrayLike | None,
         feature_names: np.ndarray | None,
         loss: BaseLoss,
-        cost: Any = None,
-        class_weight: Any = None,
-        label_weight: Any = None,
-    ) -> tuple[MultiLabelEncoder, Any]:
+        cost: str | ArrayLike | None = None,
+        class_weight: ClassWeight | Sequence[ClassWeight] = None,
+        label_weight: ArrayLike | None = None,
+    ) -> tuple[MultiLabelEncoder, WithOracles | IndependentProblem]:
         """The encoder and the problem of training data, whose rows scikit-learn has checked."""
         rows = stack_rows(X, np.ones(X.shape[0], np.int64))
         labels = check_indicators(y, X.shape[0])
@@ -86,13 +87,15 @@ class MultiLabelEncoder(RowEncoder):
         )
         return encoder, encoder.assemble(rows, labels, costs, price.n_entries if np.isfinite(price.n_entries) else 0)
 
-    def problem(self, X: Any, y: Any = None) -> Any:
+    def problem(self, X: np.ndarray | sp.csr_array, y: ArrayLike | None = None) -> WithOracles | IndependentProblem:
         n = np.shape(X)[0]
         rows = stack_rows(X, np.ones(n, np.int64), self.n_features_in)
         labels = np.zeros((n, self.n_labels), int) if y is None else check_indicators(y, n, self.n_labels)
         return self.assemble(rows, labels, np.zeros(labels.shape))
 
-    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray, most_entries: float = np.inf) -> Any:
+    def assemble(
+        self, rows: Rows, labels: np.ndarray, costs: np.ndarray, most_entries: float = np.inf
+    ) -> WithOracles | IndependentProblem:
         """Put rows, true labels and costs together, with tables of elimination of up to so many entries."""
         rows = self.stored(rows, append_constant)  # whose weights are the intercepts
         if self.is_wide:
@@ -129,7 +132,7 @@ class MultiLabelEncoder(RowEncoder):
             n_labels=self.n_labels,
         )
 
-    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: object) -> tuple[int, ...]:
         return (len(true_outputs(problem).values),)
 
     def attributes(self, w: np.ndarray) -> dict[str, Any]:
@@ -145,20 +148,20 @@ class MultiLabelEncoder(RowEncoder):
             **names,
         }
 
-    def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
+    def decode(self, problem: object, i: int, rows: np.ndarray) -> np.ndarray:
         return rows.astype(int)
 
-    def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
+    def decode_all(self, problem: object, outputs: Blocks) -> np.ndarray:
         return outputs.values.reshape(-1, self.n_labels).astype(int)
 
-    def arrange(self, problem: Any, parts: Blocks) -> np.ndarray:
+    def arrange(self, problem: object, parts: Blocks) -> np.ndarray:
         """An (n, L, 2) array of the parts of labels, off and on."""
         n = len(parts.starts) - 1
         if self.is_wide:
             return parts.values.reshape(n, 2, -1).transpose(0, 2, 1)
         return parts.values.reshape(n, -1)[:, : 2 * self.n_labels].reshape(n, -1, 2)
 
-    def judge(self, problem: Any, outputs: Blocks) -> Merits:
+    def judge(self, problem: object, outputs: Blocks) -> Merits:
         return Merits((outputs.values == true_outputs(problem).values).reshape(-1, self.n_labels).all(axis=1))
 
 
@@ -192,7 +195,7 @@ def warn_of_constant(labels: np.ndarray) -> None:
             warnings.warn(f"Labels in {columns} of y are {when} on in training.", UserWarning, stacklevel=2)
 
 
-def costs_of_labels(cost: Any, n_labels: int) -> np.ndarray:
+def costs_of_labels(cost: str | ArrayLike | None, n_labels: int) -> np.ndarray:
     """(L,) what it costs to get each label wrong; zeros where there is no cost."""
     if cost is None:
         return np.zeros(n_labels)
@@ -205,7 +208,9 @@ def costs_of_labels(cost: Any, n_labels: int) -> np.ndarray:
     return costs
 
 
-def factors_of_labels(class_weight: Any, label_weight: Any, labels: np.ndarray) -> np.ndarray:
+def factors_of_labels(
+    class_weight: ClassWeight | Sequence[ClassWeight], label_weight: ArrayLike | None, labels: np.ndarray
+) -> np.ndarray:
     """(n, L) factors of the costs: by whether a label is on in truth, for all labels or for each, and one by one."""
     n, n_labels = labels.shape
     by_label = class_weight if isinstance(class_weight, (list, tuple)) else [class_weight] * n_labels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -50,7 +51,7 @@ def edges_of(graph: Any, labels: np.ndarray) -> np.ndarray:
     return check_ends(graph, "graph", n_labels)
 
 
-def is_small(pairs: Any, n_labels: int) -> bool:
+def is_small(pairs: Sequence[Sequence[int]], n_labels: int) -> bool:
     """Whether the tables of elimination are."""
     most = ENTRIES_PER_LABEL * n_labels
     return count_entries([2] * n_labels, [[*pair] for pair in pairs], most) <= most

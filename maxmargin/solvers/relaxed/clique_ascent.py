@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class CliqueAscent(Solver):
     def oracles(self, loss: BaseLoss) -> set[str]:
         return set()
 
-    def _check_oracles(self, problem: Any, loss: BaseLoss) -> None:
+    def _check_oracles(self, problem: object, loss: BaseLoss) -> None:
         if not isinstance(getattr(problem, "graphs", None), LabelledGraphs):  # it may have oracles besides
             raise TypeError(f"{self.known_as} needs a GraphProblem, not a {type(problem).__name__}.")
 

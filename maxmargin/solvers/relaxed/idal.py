@@ -53,16 +53,11 @@ class IDAL(CliqueAscent):
     Examples
     --------
     >>> import numpy as np
-    >>> from maxmargin.features import DenseFeatures
-    >>> from maxmargin.features.linear_map import Gram
+    >>> from maxmargin import Graph, GraphSVM
     >>> from maxmargin.solvers.relaxed.idal import IDAL
-    >>> from maxmargin.structures.graphs.graph_problem import make_graph_problem
-    >>> none = Gram(np.zeros(0), np.zeros(1, np.int64))
-    >>> nodes, edges = DenseFeatures(np.eye(3), none), DenseFeatures(np.ones((3, 1)), none)
-    >>> ends = np.array([(0, 1), (1, 2), (2, 0)])  # a triangle
-    >>> problem = make_graph_problem(nodes, edges, (3, 1), np.array([0, 3]), np.array([0, 3]), ends, np.arange(3) % 2,
-    ...                         np.ones(3), n_states=[2])
-    >>> IDAL().solve(problem, random_state=0).status.name
+    >>> triangle = Graph(np.eye(3), edges=[(0, 1), (1, 2), (2, 0)])
+    >>> svm = GraphSVM(loss="relaxed", solver=IDAL(), random_state=0).fit([triangle], [["a", "b", "a"]])
+    >>> svm.status_.name
     'OPTIMAL'
 
     References

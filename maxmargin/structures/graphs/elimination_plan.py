@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def make_plan(
     Potentials are those of the nodes, one after the other, then a table for each edge, rows for its first end. Graphs
     of too large a treewidth, whose tables would have more than `most` entries, are an error, unless it `skips` them.
     """
-    known: dict[Any, int] = {}
+    known: dict[tuple[bytes, bytes], int] = {}
     plans: list[list[_Step]] = []
     which = []
     for i, (n_states, ends) in enumerate(graphs):

@@ -77,6 +77,7 @@ class FractionalProblem(NamedTuple):
     constraints: Constraints
 
 
+WithOracles = EliminationProblem | LoopyProblem | FractionalProblem
 WITH_LABELS = GraphProblem, EliminationProblem, LoopyProblem  # as outputs
 ALL = *WITH_LABELS, FractionalProblem
 
@@ -228,7 +229,7 @@ def graph_workspace(problem, n_best):
     return GraphWork(spread=new_spread(problem))
 
 
-def new_spread(problem: Any) -> np.ndarray:
+def new_spread(problem: GraphProblem | WithOracles) -> np.ndarray:
     """The buffer of direction norms."""
     return aligned((problem.graphs.edges.weight[-1],), problem.graphs.cost.dtype)
 

@@ -35,6 +35,7 @@ from maxmargin.structures.graphs.graph_problem import (
     FractionalProblem,
     GraphProblem,
     LoopyProblem,
+    WithOracles,
     ends_in_all,
     new_spread,
     split_graphs,
@@ -73,9 +74,7 @@ class LoopyWork(NamedTuple):
     integrality: np.ndarray  # (n,) the share of its nodes whose relaxed mean parts are integral
 
 
-def with_oracles(
-    problem: GraphProblem, relaxed: bool = False, most: float = math.inf
-) -> EliminationProblem | LoopyProblem | FractionalProblem:
+def with_oracles(problem: GraphProblem, relaxed: bool = False, most: float = math.inf) -> WithOracles:
     """The same problem with oracles: all, and exact, where every treewidth allows, else a max oracle with a bound.
 
     Parameters
