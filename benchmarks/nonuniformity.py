@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin.problem import add_output, squared_norm, true_output
 from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
-from maxmargin.solvers.frame.run import Run
+from maxmargin.solvers.frame.run import Limits, Run
 from maxmargin.solvers.objective.evaluation import Objective
 
 
@@ -34,7 +34,7 @@ def follow_gaps(
         exact gaps to be faster than uniform sampling
     """
     objective = Objective(encoded.problem, C, lower=encoded.lower, upper=encoded.upper)
-    run = Run(objective, None, 1e-9, 0.0, np.inf, None, 0)
+    run = Run(objective, Limits(tol=1e-9), random_state=0)
     state = BlockState(solver, run)
     columns: dict[str, list[float]] = {name: [] for name in ("passes", "gap", "ratio", "chi", "speed-up")}
     largest = np.zeros(objective.n)  # squared norm of psi_i(y), of the outputs seen: the curvature, but for a constant

@@ -42,7 +42,8 @@ def make_follower(task: Any, solver: str, method: str, eps: float, kappa: float)
     chosen = BCFW(**SOLVERS[solver], exact_gaps=method != "heuristic path")
     encoded = task.encode()
     problem = bind(encoded.problem)
-    return PathFollower(problem, None, encoded.lower, encoded.upper, chosen, eps, kappa, random_state=0)
+    bounds = {"lower": encoded.lower, "upper": encoded.upper}
+    return PathFollower(problem, solver=chosen, eps=eps, kappa=kappa, random_state=0, **bounds)
 
 
 def solutions(follower: Any, method: str, smallest: float) -> Iterator[Any]:

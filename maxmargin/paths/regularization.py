@@ -128,15 +128,24 @@ def regularization_path(
     problem, loss = bind(subject.problem), subject.loss
     n, is_grid = n_examples(problem), method == "grid"
     largest = stretch.find_largest(n)
-    shared, run = (problem, *subject[1:4]), (time_limit, n_jobs, random_state)
+    shared = {
+        "sample_weight": subject.sample_weight,
+        "lower": subject.lower,
+        "upper": subject.upper,
+        "max_passes": max_passes,
+        "time_limit": time_limit,
+        "n_jobs": n_jobs,
+        "random_state": random_state,
+    }
     follower = None
     if loss.name != "hinge":
         chosen = find_solver(model.solver if solver is None else solver, loss)
-        options = {"tol": tol or model.tol, "max_passes": max_passes, **solver_options(model)}
-        points = GridFollower(*shared, chosen, loss, options, *run).follow_grid(stretch.grid)
+        options = {"tol": tol or model.tol, **solver_options(model)}
+        points = GridFollower(problem, solver=chosen, loss=loss, options=options, **shared).follow_grid(stretch.grid)
     else:
-        gaps = accuracy.choose(method, getattr(subject.model, "tol", 1e-3))
-        follower = PathFollower(*shared, _path_solver(solver, method), *gaps, max_passes, *run)
+        eps, kappa, tol = accuracy.choose(method, getattr(subject.model, "tol", 1e-3))
+        keeps_dual = _path_solver(solver, method)
+        follower = PathFollower(problem, solver=keeps_dual, eps=eps, kappa=kappa, tol=tol, **shared)
         points = follower.follow_grid(stretch.grid) if is_grid else follower.follow(lambda_min, largest)
     path = Path(n, is_grid, subject.model, subject.encoder)
     if verbose:

@@ -6,7 +6,7 @@ import pytest
 from maxmargin.solvers import Extragradient
 from maxmargin.solvers.exponentiated.extragradient import Saddle
 from maxmargin.solvers.exponentiated.gibbs import attain_gibbs
-from maxmargin.solvers.frame.run import Run
+from maxmargin.solvers.frame.run import Limits, Run
 from maxmargin.solvers.objective.evaluation import Certificate, Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
@@ -34,7 +34,7 @@ def test_every_certificate_holds():
 
 def test_points_and_their_divergence():
     problem, rng = toy_chains(n=4, n_labels=2, max_length=3), np.random.default_rng(0)
-    run = Run(Objective(problem, 0.7), None, 1e-3, 0.0, 100, None, 0)
+    run = Run(Objective(problem, 0.7), Limits(max_passes=100), random_state=0)
     saddle = Saddle(run, Certificate(run.w, 1.0, 0.0))
     (W, other), (c, d) = rng.normal(size=(2, run.w.size)), (0.7, 2.0)
     p, q = attain_gibbs(run, W, c), attain_gibbs(run, other, d)

@@ -7,7 +7,7 @@ from maxmargin.losses import Loss
 from maxmargin.problem import n_examples, spread
 from maxmargin.solvers import BCFW, LBFGS, SGD, SVRG, Casimir, NSlack, OneSlack
 from maxmargin.solvers.frame.held_out import HeldOut
-from maxmargin.solvers.frame.run import Run
+from maxmargin.solvers.frame.run import Limits, Run
 from maxmargin.solvers.objective.bounds import make_bounds
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.simplex_qp import maximise_on_simplex
@@ -150,7 +150,7 @@ def test_one_slack_goes_a_share_of_the_way_where_the_whole_way_leads_too_far():
 def test_one_slack_as_published_goes_all_the_way():
     """Every pass is at the minimiser of the restricted problem, with all cuts, and there are more passes."""
     problem = toy_chains(n=60, n_labels=3)
-    run = Run(Objective(problem, 10.0), None, 1e-9, 0.0, np.inf, None, 0)
+    run = Run(Objective(problem, 10.0), Limits(tol=1e-9), random_state=0)
     certificates = OneSlack(cache=0, damped=False).iterate(run)
     next(certificates)
     for k in range(60):

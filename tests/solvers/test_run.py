@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_info
 
 from maxmargin import BCFW
 from maxmargin.losses import NAMED
-from maxmargin.solvers.frame.run import Run
+from maxmargin.solvers.frame.run import Limits, Run
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
 
@@ -19,7 +19,7 @@ def test_slices_are_as_long_as_steps_allow(monkeypatch, step_seconds):
     """By the second pass on short steps make one slice, so that small data need few calls of loops."""
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr("maxmargin.execution.clock.time", SimpleNamespace(perf_counter=lambda: clock.now))
-    run = Run(Objective(toy_chains(), loss=NAMED["hinge"]), None, 1e-3, 0.0, 1e9, None, 0)
+    run = Run(Objective(toy_chains(), loss=NAMED["hinge"]), Limits(max_passes=1e9), random_state=0)
     passes = []
     for _ in range(2):
         passes.append([])

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -47,6 +47,7 @@ from maxmargin.arrays.vectors import clear, inner
 from maxmargin.losses import BaseLoss, Loss
 from maxmargin.problem import augment, n_examples, score_output, scores, true_output
 from maxmargin.runtime.dispatch import Bound, loop
+from maxmargin.solvers.frame.run import Result
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, keep_primal, read_means, sets_of
 from maxmargin.solvers.objective.bounds import Bounds, project
@@ -73,33 +74,60 @@ class Breakpoint(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PathFollower:
-    """Solves a problem for many values of lambda, each from the solution before.
+class Follower:
+    """Solves a problem for several values of lambda, each from the solution before.
 
     Parameters
     ----------
-    problem : the examples, made ready for loops once for the whole path; their true outputs cost nothing
+    problem : the examples, made ready for loops once for the whole path
+    solver : what to solve it by
     sample_weight : (n,) weights of the examples
     lower, upper : bounds of the weights
-    solver : a solver that keeps its dual point, such as any BCFW
-    eps, tol : the accuracy of the path: gaps are at most eps + tol times the objective
-    kappa : each breakpoint is solved to this share of it
     max_passes, n_jobs, random_state : see `Solver.solve`
     time_limit : seconds for the whole path
     """
 
     problem: Bound
-    sample_weight: np.ndarray | None
-    lower: Any
-    upper: Any
+    _: KW_ONLY
     solver: Solver
-    eps: float
-    kappa: float
-    tol: float = 0.0
-    max_passes: float = 1000
+    sample_weight: np.ndarray | None = None
+    lower: Any = None
+    upper: Any = None
+    max_passes: float | None = 1000
     time_limit: float | None = None
     n_jobs: int | None = None
     random_state: Any = None
+
+    def solve_at(self, regularization: float, began: float, **options: Any) -> Result:
+        """The solution at a value of lambda, of a path that began at a time."""
+        return self.solver.solve(
+            self.problem,
+            1.0 / (n_examples(self.problem) * regularization),
+            self.sample_weight,
+            lower=self.lower,
+            upper=self.upper,
+            max_passes=self.max_passes,
+            time_limit=time_left(self.time_limit, began),
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            **options,
+        )
+
+
+@dataclass(frozen=True)
+class PathFollower(Follower):
+    """Solves a problem, whose true outputs cost nothing, by a solver that keeps its dual point, such as any BCFW.
+
+    Parameters
+    ----------
+    eps, tol : the accuracy of the path: gaps are at most eps + tol times the objective
+    kappa : each breakpoint is solved to this share of it
+    """
+
+    _: KW_ONLY
+    eps: float
+    kappa: float
+    tol: float = 0.0
 
     @cached_property
     def objective(self) -> Objective:
@@ -177,20 +205,8 @@ class PathFollower:
 
     def solve(self, regularization: float, start: Carried | None, began: float) -> Breakpoint:
         """The breakpoint at a value of lambda."""
-        result = self.solver.solve(
-            self.problem,
-            1.0 / (n_examples(self.problem) * regularization),
-            self.sample_weight,
-            start=start,
-            lower=self.lower,
-            upper=self.upper,
-            tol=max(self.kappa * self.tol, 1e-15),
-            abs_tol=self.kappa * self.eps,
-            max_passes=self.max_passes,
-            time_limit=time_left(self.time_limit, began),
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-        )
+        tol, abs_tol = max(self.kappa * self.tol, 1e-15), self.kappa * self.eps
+        result = self.solve_at(regularization, began, start=start, tol=tol, abs_tol=abs_tol)
         passes, calls = float(result.trace.passes[-1]), int(result.trace.oracle_calls[-1])
         primal = result.certificate.primal
         return self.breakpoint(regularization, result.w, primal, result.dual, passes, calls, began, result.status)
@@ -227,45 +243,24 @@ class PathFollower:
 
 
 @dataclass(frozen=True)
-class GridFollower:
-    """Solves a problem for several values of lambda by any solver, each from the weights before.
+class GridFollower(Follower):
+    """Solves a problem by any solver that takes weights to start from.
 
     Parameters
     ----------
-    problem, sample_weight, lower, upper, n_jobs, random_state : as those of `PathFollower`
-    solver, loss : any solver that takes weights to start from, and what it minimises
+    loss : what it minimises
     options : further arguments of `Solver.solve`, such as tol
-    time_limit : seconds for all values
     """
 
-    problem: Bound
-    sample_weight: np.ndarray | None
-    lower: Any
-    upper: Any
-    solver: Solver
+    _: KW_ONLY
     loss: BaseLoss
     options: Mapping[str, Any]
-    time_limit: float | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
 
     def follow_grid(self, grid: np.ndarray) -> Iterator[Breakpoint]:
         """Solutions at the given values of lambda, falling."""
         began, start = time.perf_counter(), None
         for regularization in grid:
-            result = self.solver.solve(
-                self.problem,
-                1.0 / (n_examples(self.problem) * regularization),
-                self.sample_weight,
-                loss=self.loss,
-                start=start,
-                lower=self.lower,
-                upper=self.upper,
-                time_limit=time_left(self.time_limit, began),
-                n_jobs=self.n_jobs,
-                random_state=self.random_state,
-                **self.options,
-            )
+            result = self.solve_at(regularization, began, loss=self.loss, start=start, **self.options)
             start = result.w
             passes, calls = float(result.trace.passes[-1]), int(result.trace.oracle_calls[-1])
             primal, dual = result.certificate

@@ -137,12 +137,12 @@ def fingerprint(solver: Any, run: Any, problem: Any) -> dict[str, str]:
     """Digests of all that a run depends on, but for its limits, by what messages say where they differ."""
     objective, held_out = run.objective, run.held_out
     judged = None if held_out is None else (held_out.data, held_out.patience, held_out.n_examples)
-    strengths = objective.regularization, objective.l1, run.tol, run.abs_tol
+    sought = objective.regularization, objective.l1, float(run.limits.tol), float(run.limits.abs_tol)
     parts = {
         "another version of maxmargin": __version__,
         "another solver": solver,
         "another loss": objective.loss,
-        "another C, l1_ratio or tol": strengths,
+        "another C, l1_ratio or tol": sought,
         "other examples": problem,
         "another sample_weight": objective.weight,
         "other bounds": objective.bounds[:3],

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.checks import as_numbers
+from maxmargin.checks import as_numbers, check_positive
 from maxmargin.execution.clock import BrokenOff, Clock
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.held_out import HeldOut
@@ -46,6 +47,22 @@ class Result(NamedTuple):
     certificate: Certified
 
 
+@dataclass(frozen=True)
+class Limits:
+    """When a run is to end: at a relative, or an absolute, duality gap, after passes, after seconds."""
+
+    tol: float = 1e-3
+    abs_tol: float = 0.0
+    max_passes: float = np.inf
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("tol", self.tol)
+        for name in ("max_passes", "time_limit"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name), allow_infinite=True)
+
+
 class Run:
     """The state of one run: the point it has reached, its counters and its limits."""
 
@@ -63,12 +80,9 @@ class Run:
     def __init__(
         self,
         objective: Objective,
-        start: Any,
-        tol: float,
-        abs_tol: float,
-        max_passes: float,
-        time_limit: float | None,
-        random_state: Any,
+        limits: Limits,
+        start: Any = None,
+        random_state: Any = None,
         held_out: HeldOut | None = None,
     ) -> None:
         self.objective = objective
@@ -77,10 +91,8 @@ class Run:
         self.start = start
         self.w = np.zeros(objective.n_weights, objective.runner.dtype)
         self.dual: Any = None  # the dual point, in solvers that keep one
-        self.tol = float(tol)
-        self.abs_tol = float(abs_tol)
-        self.max_passes = float(max_passes)
-        self.clock = objective.runner.clock = Clock(time_limit)
+        self.limits = limits
+        self.clock = objective.runner.clock = Clock(limits.time_limit)
         self.seed = random_state
         try:
             self.rng = np.random.default_rng(random_state)
@@ -133,7 +145,7 @@ class Run:
 
     def target(self, primal: float) -> float:
         """The duality gap to reach at this objective."""
-        return max(self.tol * abs(primal), self.abs_tol)
+        return max(self.limits.tol * abs(primal), self.limits.abs_tol)
 
     @property
     def passes(self) -> float:
@@ -171,7 +183,7 @@ class Run:
     @property
     def must_stop(self) -> bool:
         """Whether the run is to end at the next certificate, whatever that says."""
-        return self.verdict is not None or self.interrupted or self.timed_out or self.passes >= self.max_passes
+        return self.verdict is not None or self.interrupted or self.timed_out or self.passes >= self.limits.max_passes
 
     def passes_to_go(self, gap_every: int) -> int:
         """Runner until the next certificate: `gap_every` or, with held-out data, fewer at first."""

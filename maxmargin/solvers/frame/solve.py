@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin.checks import check_positive, shown
+from maxmargin.checks import shown
 from maxmargin.execution.clock import BrokenOff
 from maxmargin.execution.threads import one_blas_thread
 from maxmargin.losses import NAMED, BaseLoss, RelaxedLoss, find_loss
@@ -22,7 +22,7 @@ from maxmargin.solvers.frame.checkpoint import Checkpoint
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.frame.interrupt import Interruptible
 from maxmargin.solvers.frame.observer import Observer
-from maxmargin.solvers.frame.run import Result, Run
+from maxmargin.solvers.frame.run import Limits, Result, Run
 from maxmargin.solvers.objective.evaluation import Certificate, Objective
 from maxmargin.trace import Status, Trace
 
@@ -128,9 +128,8 @@ class Solver:
         checkpoint : where to keep the state of the run, from which the same call goes on after it was killed; see
             `maxmargin.solvers.frame.checkpoint.Checkpoint`
         """
-        for name, value in (("tol", tol), ("max_passes", max_passes), ("time_limit", time_limit)):
-            if value is not None:
-                check_positive(name, value, allow_infinite=name != "tol")
+        most = self.default_passes if max_passes is None else max_passes
+        limits = Limits(tol, abs_tol, most, time_limit)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be a function of a trace, not {shown(callback)}.")
         chosen = find_loss(loss or self.default_loss)
@@ -138,22 +137,21 @@ class Solver:
         self._check_oracles(problem, chosen)
         objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen, l1_ratio)
         self._check_objective(objective)
-        most = self.default_passes if max_passes is None else max_passes
-        run = Run(objective, start, tol, abs_tol, most, time_limit, random_state, held_out)
+        run = Run(objective, limits, start, random_state, held_out)
         observer = Observer(run, self.returns_last, verbose, callback)
-        kept = None if checkpoint is None else Checkpoint(checkpoint, self, run, observer, problem)
-        if kept is not None:
-            kept.resume()
-        told = before_compiling(partial(print, COMPILING, flush=True)) if verbose else nullcontext()
-        with one_blas_thread, Interruptible(run), told:
+        file = None if checkpoint is None else Checkpoint(checkpoint, self, run, observer, problem)
+        if file is not None:
+            file.resume()
+        reports = before_compiling(partial(print, COMPILING, flush=True)) if verbose else nullcontext()
+        with one_blas_thread, Interruptible(run), reports:
             with suppress(BrokenOff):
-                self.follow(run, observer if kept is None else kept.observe)
+                self.follow(run, observer if file is None else file.observe)
             if not len(observer.trace):  # no pass of the oracle was finished
                 observer(Certificate(run.w, np.inf, objective.dual_value(0.0, np.zeros(objective.n_weights))))
             result = observer.result()
         run.state = None  # which refers to the run: both are gone at once, not when Python finds them
-        if kept is not None:
-            kept.end(result.status)
+        if file is not None:
+            file.end(result.status)
         return result
 
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:

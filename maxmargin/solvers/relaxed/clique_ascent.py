@@ -109,7 +109,7 @@ class CliqueAscent(Solver):
         mu, xi = run.dual
         delta = xi - found.residual / pace.rho
         curvature = relaxed.curvature(pace.rho)
-        n_more = int(np.ceil(min(self.gap_every * n_sets, run.max_passes * n_sets - state.n_visits)))
+        n_more = int(np.ceil(min(self.gap_every * n_sets, run.limits.max_passes * n_sets - state.n_visits)))
         visits = self.draw(run.rng, n_sets, n_more)
         often = self.multiplier_steps(pace.inner, np.arange(state.n_visits, state.n_visits + n_more), n_sets)
         fixed = relaxed.problem, relaxed.terms, sets, relaxed.n_lambda, pace.rho, curvature, relaxed.scratch
