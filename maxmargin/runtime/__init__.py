@@ -1,4 +1,4 @@
-"""How structures and solvers meet at run time: generic functions, compiled loops, passes over examples on threads."""
+"""How structures and solvers meet at run time: generic functions, compiled loops, their files on disk."""
 
 from maxmargin.runtime.dispatch import generic, helper, implements, loop, supports
 from maxmargin.runtime.entries import cache_folder
