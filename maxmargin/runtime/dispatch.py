@@ -191,8 +191,9 @@ def _check_returns(function: Generic, implementation: Function) -> None:
     if function.interface is None or function.words["return"] == "None":
         return
     steps = [(step.opname, step.argval) for step in dis.get_instructions(implementation)]
-    ends = [last for last in itertools.pairwise(steps) if last[1][0] == "RETURN_VALUE"]
-    if ("RETURN_CONST", None) in steps or any(before == ("LOAD_CONST", None) for before, _ in ends):
+    loads_none = {("LOAD_CONST", None), ("LOAD_COMMON_CONSTANT", None)}  # the second since Python 3.15
+    ends = [before for before, last in itertools.pairwise(steps) if last[0] == "RETURN_VALUE"]
+    if ("RETURN_CONST", None) in steps or loads_none & {*ends}:
         raise TypeError(
             f"{implementation.__name__} must return a {function.words['return']}, as {function.__name__} "
             "does, but it may end without a return statement."
