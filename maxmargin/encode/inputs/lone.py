@@ -21,7 +21,7 @@ from maxmargin.execution.runner import Runner
 from maxmargin.features.observed import ObservedFeatures
 from maxmargin.problem import part_sizes
 from maxmargin.runtime.modes import is_interpreted
-from maxmargin.text.token_features.named_features import NamedFeatures
+from maxmargin.text.token_features.named_features import is_named
 
 ROOM = 128, 8192  # for positions and their features, at first
 MOST_ROOM = 4000, 1_000_000  # that is kept
@@ -31,8 +31,8 @@ def best_labels(encoder: Any, X: Any, w: np.ndarray) -> np.ndarray | None:
     """The best labels of X, if it is one sequence with features by name that are all 1; None of anything else."""
     if type(encoder) is not ChainEncoder or not isinstance(X, Sequence) or len(X) != 1 or is_interpreted.get():
         return None
-    is_named = isinstance(X, NamedFeatures) or (isinstance(X[0], list | tuple) and has_names(X[0]))
-    if encoder.vocabulary is None or not encoder.stores_sparse or not is_named:
+    has_name = is_named(X) or (isinstance(X[0], list | tuple) and has_names(X[0]))
+    if encoder.vocabulary is None or not encoder.stores_sparse or not has_name:
         return None
     pool = encoder.lone_sequences
     lone = pool.pop() if pool else LoneSequence(encoder)  # each thread takes one

@@ -21,7 +21,7 @@ from maxmargin.encode.inputs.example_checks import check_examples
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.garbage import no_garbage_collection
 from maxmargin.persist.registry import register
-from maxmargin.text.token_features.named_features import NamedFeatures
+from maxmargin.text.token_features.named_features import is_named
 
 LISTS = (list, tuple, set, frozenset)
 MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
@@ -185,7 +185,7 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
 
 def have_names(X: Any) -> tuple[bool, Any]:
     """Whether features have names, judged by the first item, and X again: iterators as lists, unless they have."""
-    if isinstance(X, NamedFeatures):
+    if is_named(X):
         return True, X
     if isinstance(X, Iterator):
         first = [*islice(X, 1)]
@@ -279,7 +279,7 @@ def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, 
     """One pass over sequences of items: codes of their features, where those of each item end, and each sequence."""
     columns = codes.columns
     entries, ends, starts = array("i"), array("q", [0]), [0]
-    if isinstance(X, NamedFeatures):
+    if is_named(X):
         with no_garbage_collection:
             for rows in X.look_up(columns):
                 entries.extend(chain.from_iterable(rows))
