@@ -71,13 +71,13 @@ def blocks_of(problem):
 
 def objective(w, blocks, C, weight, loss, l1_ratio=0.0):
     """F(w), from its definition."""
-    n, total = len(blocks), 0.0
+    n, total, smoothing = len(blocks), 0.0, getattr(loss, "smoothing", None)
     for (psi, costs), scale in zip(blocks, weight, strict=True):
         z = loss.margin * costs - psi @ w
-        if loss.smoothing == "l2":
+        if smoothing == "l2":
             u = naive.project_to_simplex((z - z.max()) / loss.level)
             h = z.max() + u @ (z - z.max()) - loss.level / 2 * (u @ u - 1)
-        elif loss.smoothing == "entropy":
+        elif smoothing == "entropy":
             h = z.max() + loss.level * np.log(np.exp((z - z.max()) / loss.level).sum())
         else:
             h = z.max() ** 2 / 2 if loss.name == "squared_hinge" else z.max()
