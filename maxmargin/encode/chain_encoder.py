@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from maxmargin.costs import labelling_costs
 from maxmargin.encode.inputs.bunch import Bunch
@@ -47,7 +48,7 @@ class ChainEncoder(NodeEdgeEncoder):
         X: Any,
         y: Any,
         *,
-        dtype: Any,
+        dtype: DTypeLike,
         fit_intercept: bool,
         allowed_transitions: Any,
         constraints: Any = None,
@@ -147,7 +148,7 @@ def append_biases(rows: Rows) -> Rows:
     return append_columns(rows, columns)
 
 
-def transition_penalties(allowed: Any, classes: np.ndarray, dtype: Any) -> np.ndarray:
+def transition_penalties(allowed: Any, classes: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     """The potentials of transitions before any weight: zero, or IMPOSSIBLE for those that are not allowed."""
     n_labels = len(classes)
     if allowed is None:
@@ -180,7 +181,7 @@ def check_transitions(penalty: np.ndarray, labels: np.ndarray, starts: np.ndarra
 
 
 def scheme_penalties(
-    constraints: Any, labels: np.ndarray, starts: np.ndarray, classes: np.ndarray, dtype: Any
+    constraints: Any, labels: np.ndarray, starts: np.ndarray, classes: np.ndarray, dtype: DTypeLike
 ) -> tuple[np.ndarray, np.ndarray]:
     """The potentials of transitions, (L, L), and of the first and last label, (2, L), that a scheme of tags leaves."""
     if constraints is None:

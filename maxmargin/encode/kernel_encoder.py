@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from maxmargin.checks import LARGEST, check_cost, check_count, check_positive, shown
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder
@@ -179,7 +180,7 @@ def is_shape(shape: Any) -> bool:
     )
 
 
-def is_finite(values: np.ndarray, dtype: Any) -> bool:
+def is_finite(values: np.ndarray, dtype: np.dtype | None) -> bool:
     """Whether an array holds finite numbers, of a dtype if there is one."""
     return values.dtype.kind == "f" and (dtype is None or values.dtype == dtype) and bool(np.isfinite(values).all())
 
@@ -235,7 +236,7 @@ def check_square(matrix: np.ndarray) -> None:
         )
 
 
-def check_values(values: Any, shape: tuple[int, int], dtype: Any) -> np.ndarray:
+def check_values(values: Any, shape: tuple[int, int], dtype: DTypeLike) -> np.ndarray:
     """What a function returned as the values of a kernel, as an array of that shape."""
     try:
         found = np.asarray(as_dense(values), dtype)

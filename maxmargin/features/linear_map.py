@@ -8,10 +8,11 @@ cheaper way.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from maxmargin.execution.threads import aligned
 from maxmargin.runtime.dispatch import generic, helper, implements, supports
@@ -70,6 +71,9 @@ def as_matrix(features, n_rows):
     """The rows as a matrix of NumPy or SciPy, without the gram matrices; called from Python only."""
 
 
+Size = TypeVar("Size", int, np.ndarray)
+
+
 class Gram(NamedTuple):
     """Gram matrices of the examples that have one, folded and flat; `at` is -1 for the others."""
 
@@ -82,7 +86,7 @@ def folded(matrix: np.ndarray) -> np.ndarray:
     return (matrix + np.tril(matrix, -1))[np.tril_indices(len(matrix))]
 
 
-def folded_size(n: Any) -> Any:
+def folded_size(n: Size) -> Size:
     """The number of entries of folded matrices with n rows."""
     return n * (n + 1) // 2
 
@@ -161,7 +165,7 @@ def squared_sums(features: Any, counts: sp.csr_array) -> np.ndarray:
     return np.asarray((sums * sums).sum(axis=1), np.float64).ravel()
 
 
-def norm_buffer(features: Any, n_features: int, n_labels: int, dtype: Any) -> np.ndarray:
+def norm_buffer(features: Any, n_features: int, n_labels: int, dtype: DTypeLike) -> np.ndarray:
     """The buffer of `squared_norm_rows`, of the shape of the weights; empty where every example has its Gram matrix."""
     rows, columns = weight_shape(features, n_features, n_labels)
     has_grams = hasattr(features, "gram") and bool(np.all(features.gram.at >= 0))

@@ -6,7 +6,7 @@ one or two labels, there are far fewer of them, and they fit in the processor's 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,7 @@ from maxmargin.features.linear_map import (
     squared_norm_rows,
     weight_shape,
 )
-from maxmargin.features.sparse import SparseFeatures, entry
+from maxmargin.features.sparse import SparseFeatures, SparseRows, entry
 from maxmargin.persist.registry import register
 from maxmargin.runtime.dispatch import implements
 
@@ -88,12 +88,12 @@ class ObservedFeatures(NamedTuple):
     Entry p meets the weights rows.indices[p]:ends[p], those of its feature; weight k is that of labels[k].
     """
 
-    rows: Any
+    rows: SparseRows
     ends: np.ndarray  # uint32
     labels: np.ndarray  # (P,) uint32
 
 
-def observed_features(rows: Any, pairs: Pairs, *, is_once: bool = False) -> ObservedFeatures:
+def observed_features(rows: SparseRows, pairs: Pairs, *, is_once: bool = False) -> ObservedFeatures:
     """Sparse or binary rows with weights for these pairs; for a single pass, if said so, sorting is not worth it."""
     if is_once:
         starts, ends = pairs.start[rows.indices], pairs.start[1:][rows.indices]
@@ -103,13 +103,16 @@ def observed_features(rows: Any, pairs: Pairs, *, is_once: bool = False) -> Obse
     return ObservedFeatures(rows, pairs.start[np.searchsorted(pairs.start, rows.indices, side="right")], pairs.labels)
 
 
-def select_entries(rows: Any, is_in: np.ndarray, numbers: np.ndarray, n_met: np.ndarray | None = None) -> Any:
+def select_entries(
+    rows: SparseRows, is_in: np.ndarray, numbers: np.ndarray, n_met: np.ndarray | None = None
+) -> SparseRows:
     """The rows with their entries of some features only, which have new numbers.
 
     The entries of a row are sorted by the number of weights that they meet, if that of each feature is given: then
     loops over these are of similar length, and a pass takes a third less time.
     """
-    lengths, indices, entries = [], [], []
+    lengths, indices = [], []
+    values: list[np.ndarray] = []
     for lo in range(0, len(rows.indptr) - 1, ROWS):
         starts = rows.indptr[lo : lo + ROWS + 1]
         found = rows.indices[starts[0] : starts[-1]]
@@ -120,9 +123,9 @@ def select_entries(rows: Any, is_in: np.ndarray, numbers: np.ndarray, n_met: np.
             kept = kept[np.lexsort((n_met[found[kept]], row))]
         indices.append(numbers[found[kept]])
         if isinstance(rows, SparseFeatures):
-            entries.append(rows.values[starts[0] + kept])
+            values.append(rows.values[starts[0] + kept])
     chosen = rows._replace(indptr=starts_of(np.concatenate(lengths)), indices=np.concatenate(indices))
-    return chosen._replace(values=np.concatenate(entries)) if entries else chosen
+    return chosen._replace(values=np.concatenate(values)) if isinstance(chosen, SparseFeatures) else chosen
 
 
 @implements(weight_shape, ObservedFeatures)

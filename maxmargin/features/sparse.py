@@ -44,6 +44,9 @@ class BinaryFeatures(NamedTuple):
     gram: Gram
 
 
+SparseRows = SparseFeatures | BinaryFeatures
+
+
 @generic
 def entry(features, p):
     """The value of the stored entry at `p`."""

@@ -8,10 +8,11 @@ how often they occur, pairs by their first use.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import places_in, starts_of
 from maxmargin.arrays.lanes import BLOCK, LANES, as_precise, fetch, times
@@ -31,7 +32,7 @@ from maxmargin.features.linear_map import (
     with_gram,
 )
 from maxmargin.features.observed import Pairs, select_entries
-from maxmargin.features.sparse import entry, meet, spread_block
+from maxmargin.features.sparse import SparseRows, entry, meet, spread_block
 from maxmargin.runtime.dispatch import implements
 
 MANY = 1 / 4  # of all labels: features that meet more have a row of weights
@@ -47,16 +48,18 @@ class SplitFeatures(NamedTuple):
     An entry p of `rare` meets the weights from rare.indices[p] on, n_met[p] of them.
     """
 
-    frequent: Any
+    frequent: SparseRows
     is_observed: np.ndarray  # (F, L) which weights of frequent features there are, as numbers 0 and 1
-    rare: Any
+    rare: SparseRows
     n_met: np.ndarray  # uint16
     labels: np.ndarray  # uint32, of the weights of rare features, which come after those of the frequent ones
     place: np.ndarray  # (P,) where the weight of each pair is
     gram: Gram  # of all features, whatever pairs they have
 
 
-def split_features(rows: Any, pairs: Pairs, n_labels: int, n_examples: int, dtype: Any) -> SplitFeatures | None:
+def split_features(
+    rows: SparseRows, pairs: Pairs, n_labels: int, n_examples: int, dtype: DTypeLike
+) -> SplitFeatures | None:
     """Sparse or binary rows with weights for these pairs, in two parts; None if that is not worth it."""
     n_met = np.diff(pairs.start)
     n_uses, first_use = _uses(rows.indices, len(n_met))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import LARGEST, check_unmasked, counted
@@ -134,7 +135,7 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
     return Rows(sp.vstack(pieces, format="csr"), rows.starts)
 
 
-def row_features(rows: Rows, dtype: Any, *, with_grams: bool = False) -> Any:
+def row_features(rows: Rows, dtype: DTypeLike, *, with_grams: bool = False) -> Any:
     """Store rows as features; with Gram matrices, by which most solvers find norms of directions."""
     # Gram matrices are only looked up while training; elsewhere every example may claim an empty one.
     matrix, gram = rows.matrix, Gram(np.empty(0), np.zeros(len(rows.lengths), np.int64))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.arrays.vectors import clear, copy_into, is_same, scale
@@ -56,12 +57,12 @@ class Carried(NamedTuple):
     value: float  # D(mu)
 
 
-def no_means(sizes: np.ndarray, dtype: Any) -> Blocks:
+def no_means(sizes: np.ndarray, dtype: DTypeLike) -> Blocks:
     """In place of mean parts of these sizes, where active sets say it all."""
     return Blocks(np.zeros(0, dtype), starts_of(sizes))
 
 
-def copy_point(point: DualPoint, dtype: Any) -> DualPoint:
+def copy_point(point: DualPoint, dtype: DTypeLike) -> DualPoint:
     """A copy, its mean parts of the given dtype, that can be changed without changing the original."""
     sets = ActiveSets(*(array.copy() for array in point.sets))
     return DualPoint(Blocks(point.means.values.astype(dtype), point.means.starts), sets)

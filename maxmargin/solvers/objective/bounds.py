@@ -7,9 +7,10 @@ Only the constrained weights are kept apart: elsewhere w = v.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.checks import as_numbers
 from maxmargin.runtime.dispatch import helper
@@ -30,7 +31,7 @@ class Bounds(NamedTuple):
         return lower, upper
 
 
-def make_bounds(lower: Any, upper: Any, weights: np.ndarray) -> Bounds:
+def make_bounds(lower: ArrayLike | None, upper: ArrayLike | None, weights: np.ndarray) -> Bounds:
     """Check bounds, numbers or arrays with one entry per weight, None or infinite where there is none.
 
     Examples
@@ -48,19 +49,17 @@ def make_bounds(lower: Any, upper: Any, weights: np.ndarray) -> Bounds:
     index = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
     largest = float(np.finfo(weights.dtype).max)  # loops assume finite numbers
     low, high = np.maximum(low[index], -largest), np.minimum(high[index], largest)
-    return Bounds(
-        index, _rounded(low, weights.dtype, np.inf), _rounded(high, weights.dtype, -np.inf), np.zeros(len(index))
-    )
+    return Bounds(index, _round(low, weights.dtype, np.inf), _round(high, weights.dtype, -np.inf), np.zeros(len(index)))
 
 
-def _rounded(bound: np.ndarray, dtype: Any, inwards: float) -> np.ndarray:
+def _round(bound: np.ndarray, dtype: np.dtype, inwards: float) -> np.ndarray:
     """Bounds that weights of the dtype can take on exactly, none looser than asked for."""
     rounded = bound.astype(dtype)
     is_looser = rounded < bound if inwards > 0 else rounded > bound
     return np.where(is_looser, np.nextafter(rounded, dtype.type(inwards)), rounded).astype(np.float64)
 
 
-def _as_bound(name: str, bound: Any, nothing: float, n_weights: int) -> np.ndarray:
+def _as_bound(name: str, bound: ArrayLike | None, nothing: float, n_weights: int) -> np.ndarray:
     values = as_numbers(name, nothing if bound is None else bound)
     if values.shape not in ((), (n_weights,)):
         raise ValueError(f"{name} must be a number or hold {n_weights} numbers, but has shape {values.shape}.")

@@ -29,6 +29,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, new_blocks
 from maxmargin.checks import as_sample_weight, check_positive, check_share
@@ -109,8 +110,8 @@ class Objective:
         C: float = 1.0,
         sample_weight: np.ndarray | None = None,
         n_jobs: int | None = None,
-        lower: Any = None,
-        upper: Any = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
         loss: BaseLoss = NAMED["hinge"],
         l1_ratio: float = 0.0,
     ) -> None:
@@ -147,7 +148,7 @@ class Objective:
         other.regularization = regularization
         return other
 
-    def prepare(self, dtype: Any) -> Objective:
+    def prepare(self, dtype: DTypeLike) -> Objective:
         """The same objective, of the problem made ready for many short steps in a precision; without its bounds."""
         other = copy.copy(self)
         problem, runner = prepare(self.problem.problem, dtype), self.runner
@@ -285,7 +286,7 @@ class Objective:
         return at if not at.means.values.size and at.sets.sizes.size else at._replace(sets=sets or no_sets())
 
 
-def no_blocks(dtype: Any) -> Blocks:
+def no_blocks(dtype: DTypeLike) -> Blocks:
     """In place of blocks that nobody asks for."""
     return Blocks(np.zeros(0, dtype), np.zeros(1, np.int64))
 
