@@ -2,7 +2,6 @@
 
 from maxmargin.features.constant import ConstantFeatures
 from maxmargin.features.dense import DenseFeatures
-from maxmargin.features.kernel_features import KernelFeatures, KnownScores
 from maxmargin.features.layout import WeightLayout, join_layouts, layout_of, layout_of_rows
 from maxmargin.features.linear_map import (
     Gram,
@@ -16,33 +15,24 @@ from maxmargin.features.linear_map import (
     weight_shape,
     with_gram,
 )
-from maxmargin.features.observed import ObservedFeatures, Pairs, observed_features
 from maxmargin.features.parts import score_parts, spread_parts, squared_norm_parts
 from maxmargin.features.sparse import BinaryFeatures, SparseFeatures
-from maxmargin.features.split import SplitFeatures, split_features
 
 __all__ = [
     "BinaryFeatures",
     "ConstantFeatures",
     "DenseFeatures",
     "Gram",
-    "KernelFeatures",
-    "KnownScores",
-    "ObservedFeatures",
-    "Pairs",
     "SparseFeatures",
-    "SplitFeatures",
     "WeightLayout",
     "as_matrix",
     "join_layouts",
     "layout_of",
     "layout_of_rows",
     "norm_buffer",
-    "observed_features",
     "rows_of",
     "score_parts",
     "score_rows",
-    "split_features",
     "spread_parts",
     "spread_rows",
     "squared_norm_parts",

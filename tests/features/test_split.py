@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import ChainCRF, ChainSVM, regularization_path
-from maxmargin.features import SplitFeatures, layout_of, observed, split, with_gram
+from maxmargin.features import layout_of, observed, split, with_gram
+from maxmargin.features.split import SplitFeatures
 from maxmargin.problem import (
     new_weights,
     part_sizes,

@@ -15,8 +15,8 @@ from maxmargin.checks import check_choice
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.rows import Rows, row_features
 from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name
-from maxmargin.features import Pairs, observed_features, split_features
-from maxmargin.features.observed import all_pairs, are_pairs, find_pairs, pair_numbers
+from maxmargin.features.observed import Pairs, all_pairs, are_pairs, find_pairs, observed_features, pair_numbers
+from maxmargin.features.split import split_features
 
 N_BIASES = 3
 
