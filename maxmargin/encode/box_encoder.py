@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.encode.inputs.base_encoder import RowEncoder, by_row
@@ -41,7 +42,9 @@ class BoxEncoder(RowEncoder):
         return super().n_weights + self.has_none
 
     @classmethod
-    def learn(cls, X: Any, y: Any, *, dtype: Any, fit_intercept: bool, min_size: Any) -> tuple[BoxEncoder, BoxProblem]:
+    def learn(
+        cls, X: object, y: object, *, dtype: DTypeLike, fit_intercept: bool, min_size: Any
+    ) -> tuple[BoxEncoder, BoxProblem]:
         """The encoder and the problem of training images; arguments are those of `BoxSVM`."""
         rows, shapes = stack_cells(X)
         smallest = check_min_size(min_size, shapes)
@@ -50,7 +53,7 @@ class BoxEncoder(RowEncoder):
         encoder = cls.of(rows, dtype, has_bias=fit_intercept, **options)
         return encoder, encoder.assemble(rows, shapes, boxes, with_grams=True)
 
-    def problem(self, X: Any, y: Any = None) -> BoxProblem:
+    def problem(self, X: object, y: object = None) -> BoxProblem:
         rows, shapes = stack_cells(X, self.n_features_in, self.are_words)
         check_min_size(tuple(self.smallest.tolist()), shapes)
         truths = [(0, 0, 1, 1)] * len(shapes) if y is None else y

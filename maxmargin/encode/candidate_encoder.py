@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import shown
@@ -30,7 +31,14 @@ class CandidateEncoder(RowEncoder):
 
     @classmethod
     def learn(
-        cls, X: Any, y: Any, *, dtype: Any, min_count: int = 1, n_hashed: int | None = None, costs: Any = None
+        cls,
+        X: object,
+        y: object,
+        *,
+        dtype: DTypeLike,
+        min_count: int = 1,
+        n_hashed: int | None = None,
+        costs: Any = None,
     ) -> tuple[CandidateEncoder, CandidateProblem]:
         """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""
         vocabulary, given = learn_names(X, min_count=min_count, n_hashed=n_hashed)
@@ -45,7 +53,7 @@ class CandidateEncoder(RowEncoder):
         encoder = cls.of(rows, dtype, vocabulary=vocabulary)
         return encoder, encoder.assemble(rows, labels, flat)
 
-    def problem(self, X: Any, y: Any = None) -> CandidateProblem:
+    def problem(self, X: object, y: object = None) -> CandidateProblem:
         rows = stack_rows(known_by_name(X, self.vocabulary), None, self.n_features_in, noun="candidate set")
         labels = np.zeros(len(rows.lengths)) if y is None else true_candidates(y, rows)
         return self.assemble(rows, labels, np.zeros(rows.starts[-1]))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.costs import label_costs
@@ -27,7 +28,14 @@ class MulticlassEncoder(LabellingEncoder):
 
     @classmethod
     def learn(
-        cls, X: Any, y: np.ndarray, *, dtype: Any, fit_intercept: bool, cost: Any, feature_names: np.ndarray | None
+        cls,
+        X: Any,
+        y: np.ndarray,
+        *,
+        dtype: DTypeLike,
+        fit_intercept: bool,
+        cost: Any,
+        feature_names: np.ndarray | None,
     ) -> tuple[MulticlassEncoder, MulticlassProblem]:
         """The encoder and the problem of training data that scikit-learn has checked."""
         rows = stack_rows(X, np.ones(X.shape[0], np.int64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class CustomEncoder(OwnEncoder):
         return self.model is model
 
     @classmethod
-    def learn(cls, X: Any, y: Any, *, model: Any) -> tuple[CustomEncoder, CustomProblem]:
+    def learn(cls, X: Iterable[Any], y: Iterable[Any] | None, *, model: Any) -> tuple[CustomEncoder, CustomProblem]:
         """The encoder and the problem of training data."""
         if y is None:
             raise TypeError("y must be a list with one output per example.")
@@ -97,7 +97,7 @@ class ProblemEncoder(OwnEncoder):
         return self.make_problem is make_problem and self.decode_row is decode
 
     @classmethod
-    def learn(cls, X: Any, y: Any, *, make_problem: Any, decode: Any) -> tuple[ProblemEncoder, Any]:
+    def learn(cls, X: object, y: object, *, make_problem: Any, decode: Any) -> tuple[ProblemEncoder, Any]:
         """The encoder and the problem of training data."""
         for name, function in (("make_problem", make_problem), ("decode", decode)):
             if not (callable(function) or (name == "decode" and function is None)):
@@ -107,7 +107,7 @@ class ProblemEncoder(OwnEncoder):
         problem = _checked(make_problem(X, y))
         return cls(make_problem=make_problem, decode_row=decode, size=contract.new_weights(problem).size), problem
 
-    def problem(self, X: Any, y: Any = None) -> Any:
+    def problem(self, X: object, y: object = None) -> Any:
         return _checked(self.make_problem(X) if y is None else self.make_problem(X, y))
 
     def decode(self, problem: Any, i: int, rows: np.ndarray) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.checks import check_unmasked
@@ -33,7 +34,7 @@ class MatchingEncoder(RowEncoder):
 
     @classmethod
     def learn(
-        cls, X: Any, y: Any, *, dtype: Any, wrong_cost: float, missed_cost: float, link_weight: Any = None
+        cls, X: object, y: object, *, dtype: DTypeLike, wrong_cost: float, missed_cost: float, link_weight: Any = None
     ) -> tuple[MatchingEncoder, MatchingProblem]:
         """The encoder and the problem of training data; arguments are those of `MatchingSVM`."""
         rows, sides = stack_pairs(X)
@@ -49,14 +50,14 @@ class MatchingEncoder(RowEncoder):
         encoder = cls.of(rows, dtype)
         return encoder, encoder.assemble(rows, sides, matches, np.concatenate(blocks))
 
-    def problem(self, X: Any, y: Any = None) -> MatchingProblem:
+    def problem(self, X: object, y: object = None) -> MatchingProblem:
         rows, sides = stack_pairs(X, self.n_features_in)
         n_left = sides[:, 0].sum()
         matches = [np.zeros(n_left)] if y is None else true_matches(y, sides)
         problem = self.assemble(rows, sides, matches, np.zeros(rows.starts[-1] + n_left))
         return problem._replace(threshold=float(self.threshold))
 
-    def best_links(self, X: Any, w: np.ndarray) -> np.ndarray:
+    def best_links(self, X: object, w: np.ndarray) -> np.ndarray:
         """The scores of the best links of all left nodes that can have one."""
         rows, sides = stack_pairs(X, self.n_features_in)
         scores = np.split(np.asarray(rows.matrix @ w), rows.starts[1:-1])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import LARGEST
@@ -60,7 +61,15 @@ class DeformableEncoder(Encoder):
 
     @classmethod
     def learn(
-        cls, X: Any, y: Any, *, dtype: Any, edges: Any, n_types: int, reference: Any, joint_weight: Any = None
+        cls,
+        X: object,
+        y: object,
+        *,
+        dtype: DTypeLike,
+        edges: Any,
+        n_types: int,
+        reference: Any,
+        joint_weight: Any = None,
     ) -> tuple[DeformableEncoder, DeformableProblem]:
         """The encoder and the problem of training images; arguments are those of `DeformableSVM`."""
         rows, shapes = stack_images(X)
@@ -81,7 +90,7 @@ class DeformableEncoder(Encoder):
         problem = encoder.assemble(rows, shapes, cells, types, joint_cost, cost_radius(cells, reference))
         return encoder, problem._replace(hides_types=False)  # they are known in training
 
-    def problem(self, X: Any, y: Any = None) -> DeformableProblem:
+    def problem(self, X: object, y: object = None) -> DeformableProblem:
         rows, shapes = stack_images(X, self.n_features_in)
         n = len(shapes)
         cells = np.zeros((n, self.n_joints, 2), np.int64) if y is None else stack_poses(y, shapes, self.n_joints)

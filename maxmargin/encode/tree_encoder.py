@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from maxmargin.costs import labelling_costs
 from maxmargin.encode.inputs.bunch import Bunch
@@ -69,10 +70,10 @@ class TreeEncoder(NodeEdgeEncoder):
     @classmethod
     def learn(
         cls,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         *,
-        dtype: Any,
+        dtype: DTypeLike,
         fit_intercept: bool,
         with_grams: bool,
         only_observed: bool | str,
@@ -109,7 +110,7 @@ class TreeEncoder(NodeEdgeEncoder):
             )
         return encoder, encoder.assemble(trees, labels, *costs, penalty, with_grams=with_grams)
 
-    def problem(self, X: Any, y: Any = None) -> TreeProblem:
+    def problem(self, X: object, y: object = None) -> TreeProblem:
         X = check_trees(X)
         features = self.by_name([tree.features for tree in X])
         trees = stack_trees(X, features, self.n_features_in, self.n_edge_features)
@@ -196,7 +197,7 @@ def stack_trees(
     return join_graphs(parts, "tree", check_parents, n_features, n_edge_features)
 
 
-def label_penalties(X: list[Tree], nodes: Rows, classes: np.ndarray, dtype: Any) -> np.ndarray:
+def label_penalties(X: list[Tree], nodes: Rows, classes: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     """(N, L) potentials of labels before any weight: zero, or IMPOSSIBLE; (0, L) where nodes can have all labels."""
     allowed = [tree.allowed for tree in X]
     if all(sets is None for sets in allowed):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import shown
@@ -78,7 +79,7 @@ class Encoder:
         """
         yield from ()
 
-    def problem(self, X: Any, y: Any = None) -> Any:
+    def problem(self, X: object, y: object = None) -> Any:
         """Check other examples and put their problem together; with true outputs y, to compare predictions with.
 
         Costs and what else only training needs are left out.
@@ -181,7 +182,7 @@ class RowEncoder(Encoder):
         yield "n_features_in", self.n_features_in > 0
 
     @classmethod
-    def of(cls, rows: Rows, dtype: Any, *, stores_sparse: bool = False, **fields: Any) -> Self:
+    def of(cls, rows: Rows, dtype: DTypeLike, *, stores_sparse: bool = False, **fields: Any) -> Self:
         """The encoder of training rows, which stores others in the same way."""
         matrix = rows.matrix
         is_sparse = stores_sparse or sp.issparse(matrix) or np.count_nonzero(matrix) < SPARSE_BELOW * matrix.size
@@ -206,7 +207,7 @@ class LabellingEncoder(RowEncoder):
         yield from super().claims(w)
         yield "classes", self.classes.ndim == 1 and len(self.classes) > 0
 
-    def truth(self, y: Any, rows: Rows, noun: str, *, is_stacked: bool = False) -> np.ndarray:
+    def truth(self, y: object, rows: Rows, noun: str, *, is_stacked: bool = False) -> np.ndarray:
         """The numbers of true labels, -1 for those that were not seen in training; zeros where there are none."""
         if y is None:
             return np.zeros(rows.starts[-1], np.int32)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import LARGEST
@@ -30,7 +31,7 @@ class Graphs(NamedTuple):
 def join_graphs(
     parts: Sequence[tuple[Any, Any, Any]],
     noun: str,
-    check: Callable[[Any, str, int], np.ndarray],
+    check: Callable[[ArrayLike, str, int], np.ndarray],
     n_features: int | None,
     n_edge_features: int | None,
     *,
@@ -54,7 +55,7 @@ def join_graphs(
     return Graphs(nodes, np.concatenate(pairs), Rows(matrix, starts))
 
 
-def check_edges(edges: Any, name: str, n_nodes: int) -> np.ndarray:
+def check_edges(edges: ArrayLike, name: str, n_nodes: int) -> np.ndarray:
     """Check edges, pairs of nodes that are there."""
     kind = "an (E, 2) array of integers, pairs of nodes"
     ends = check_array(edges, f"The edges of {name}", kind, (None, 2), (0,), dtypes="iu").reshape(-1, 2)
@@ -72,7 +73,7 @@ def first_repeated(keys: np.ndarray) -> tuple[int, int] | None:
     return (int(order[repeats[0]]), int(order[repeats[0] + 1])) if repeats.size else None
 
 
-def check_ends(edges: Any, name: str, n_nodes: int) -> np.ndarray:
+def check_ends(edges: ArrayLike, name: str, n_nodes: int) -> np.ndarray:
     """Check edges that have no direction: no loops, and none twice."""
     ends = check_edges(edges, name, n_nodes)
     is_loop = ends[:, 0] == ends[:, 1]
@@ -86,7 +87,7 @@ def check_ends(edges: Any, name: str, n_nodes: int) -> np.ndarray:
     return ends
 
 
-def check_parents(edges: Any, name: str, n_nodes: int) -> np.ndarray:
+def check_parents(edges: ArrayLike, name: str, n_nodes: int) -> np.ndarray:
     """Check the edges of a tree, pairs of parent and child; cycles are found by `children_first`."""
     ends = check_edges(edges, name, n_nodes)
     repeated = first_repeated(ends[:, 1])

@@ -12,7 +12,7 @@ from maxmargin.checks import LARGEST, as_numbers, check_unmasked, counted, shown
 UNKNOWN = -1  # what many call a label that nobody has told
 
 
-def check_examples(X: Any, kind: str, noun: str) -> None:
+def check_examples(X: object, kind: str, noun: str) -> None:
     """Raise unless X is a list, of `kind` in messages, with at least one entry, `noun` in messages."""
     if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, str) or (isinstance(X, np.ndarray) and not X.ndim):
         raise TypeError(f"X must be a list of {kind}, not a {type(X).__name__}.")
@@ -20,7 +20,7 @@ def check_examples(X: Any, kind: str, noun: str) -> None:
         raise ValueError(f"X must hold at least one {noun}, but it is empty.")
 
 
-def check_truths(y: Any, n: int, kind: str, noun: str, name: str = "y") -> None:
+def check_truths(y: object, n: int, kind: str, noun: str, name: str = "y") -> None:
     """Raise unless y, `name` in messages, is a list of n entries, `kind` in messages, for what they call `noun`."""
     if isinstance(y, str) or not hasattr(y, "__len__") or not hasattr(y, "__iter__"):
         raise TypeError(f"{name} must be a list with {kind}.")
@@ -48,7 +48,7 @@ def check_sparse(x: Any, name: str) -> None:
         raise ValueError(f"{name} is a broken sparse matrix: its indices do not fit its shape, {x.shape}.")
 
 
-def check_array(x: Any, name: str, kind: str, *shapes: tuple[int | None, ...], dtypes: str = "biuf") -> np.ndarray:
+def check_array(x: object, name: str, kind: str, *shapes: tuple[int | None, ...], dtypes: str = "biuf") -> np.ndarray:
     """Raise unless x is an array, `kind` in messages, of one of these shapes, with None for any length, and dtypes."""
     check_unmasked(name, x)
     try:
@@ -64,7 +64,7 @@ def check_array(x: Any, name: str, kind: str, *shapes: tuple[int | None, ...], d
     return array
 
 
-def locate(row: Any, starts: np.ndarray) -> tuple[int, int]:
+def locate(row: int | np.integer, starts: np.ndarray) -> tuple[int, int]:
     """The example that a row belongs to, and its place there."""
     example = int(np.searchsorted(starts, row, side="right") - 1)
     return example, int(row - starts[example])
@@ -104,7 +104,7 @@ def _as_labels(labels: Any, name: str) -> np.ndarray:
     return array
 
 
-def check_last_characters(labels: Iterable[Any], name: str) -> None:
+def check_last_characters(labels: Iterable[object], name: str) -> None:
     """Raise where a label ends with the character 0, which NumPy would cut off."""
     for label in labels:
         if isinstance(label, str) and label.endswith("\0"):
