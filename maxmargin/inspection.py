@@ -15,10 +15,9 @@ from maxmargin.encode.chain_encoder import BIASES, ChainEncoder, append_biases
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.estimators.foundation.predictions import find_encoder
-from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.features import ConstantFeatures
 from maxmargin.runtime import interpreted
-from maxmargin.sklearn_contract import check_is_fitted
+from maxmargin.sklearn_contract import Estimator, check_is_fitted
 from maxmargin.structures.chains.chain_problem import ChainProblem
 
 
@@ -74,7 +73,7 @@ class Explanation(NamedTuple):
         return "\n".join([first, *(f"{c.value:+10.4f}  {c.of}  (position {c.position})" for c in self.contributions)])
 
 
-def strongest_features(model: Any, label: Any, k: int = 10) -> list[Weight]:
+def strongest_features(model: Estimator, label: object, k: int = 10) -> list[Weight]:
     """The features that speak most for a label, or most against it.
 
     Parameters
@@ -104,7 +103,7 @@ def strongest_features(model: Any, label: Any, k: int = 10) -> list[Weight]:
     return [Weight(name, label, float(column[f])) for name, f in zip(names, order, strict=True) if column[f]]
 
 
-def strongest_transitions(model: Any, k: int | None = None) -> list[tuple[Any, Any, float]]:
+def strongest_transitions(model: Estimator, k: int | None = None) -> list[tuple[Any, Any, float]]:
     """The weights of transitions, the largest in absolute value first.
 
     Parameters
@@ -135,7 +134,7 @@ def strongest_transitions(model: Any, k: int | None = None) -> list[tuple[Any, A
     ]
 
 
-def explain(model: Any, x: Any, position: int, rival: Any = None) -> Explanation:
+def explain(model: Estimator, x: object, position: int, rival: object = None) -> Explanation:
     """Why a position has its label: what speaks for it, and against it, in comparison with another one.
 
     The predicted labelling is compared with the best one that has the rival at this position. They may differ
@@ -201,14 +200,13 @@ def explain(model: Any, x: Any, position: int, rival: Any = None) -> Explanation
     )
 
 
-def _find_chain(model: Any) -> tuple[ChainSVM | ChainCRF, ChainEncoder]:
+def _find_chain(model: Estimator) -> tuple[ChainSVM | ChainCRF, ChainEncoder]:
     """A model of chains that was fitted, and its encoder; that of a `Tagger`, or of a `crfsuite.CRF`, is within."""
-    model = getattr(model, "model_", model)
-    check_is_fitted(model)
-    encoder = find_encoder(model) if isinstance(model, StructuredModel) else None
-    if not isinstance(encoder, ChainEncoder):
-        raise TypeError(f"model must be a ChainSVM or a ChainCRF, not a {type(model).__name__}.")
-    return model, encoder
+    chain = getattr(model, "model_", model)
+    check_is_fitted(chain)
+    if not isinstance(chain, ChainSVM | ChainCRF):
+        raise TypeError(f"model must be a ChainSVM or a ChainCRF, not a {type(chain).__name__}.")
+    return chain, find_encoder(chain)
 
 
 def _with_potentials(problem: ChainProblem, length: int) -> ChainProblem:
@@ -225,7 +223,7 @@ def _infer(
         return function(problem, np.concatenate([nodes.ravel(), edges.ravel()])).values
 
 
-def _number(encoder: ChainEncoder, label: Any) -> int:
+def _number(encoder: ChainEncoder, label: object) -> int:
     labels = encoder.classes.tolist()
     if label not in labels:
         raise ValueError(f"{shown(label)} is not a label of the model, which has {shown(labels)}.")
@@ -250,7 +248,9 @@ def _feature_names(encoder: ChainEncoder, which: np.ndarray) -> list[str]:
     ]
 
 
-def _of_features(encoder: ChainEncoder, matrix: Any, weights: Any, best: Any, second: Any) -> list[Contribution]:
+def _of_features(
+    encoder: ChainEncoder, matrix: Any, weights: Any, best: np.ndarray, second: np.ndarray
+) -> list[Contribution]:
     found = []
     for t in np.flatnonzero(best != second).tolist():
         row = sp.csr_array(matrix[[t]])
@@ -262,7 +262,7 @@ def _of_features(encoder: ChainEncoder, matrix: Any, weights: Any, best: Any, se
     return found
 
 
-def _of_transitions(classes: np.ndarray, edges: np.ndarray, best: Any, second: Any) -> list[Contribution]:
+def _of_transitions(classes: np.ndarray, edges: np.ndarray, best: np.ndarray, second: np.ndarray) -> list[Contribution]:
     found = []
     for t in range(1, len(best)):
         pairs = (best[t - 1], best[t]), (second[t - 1], second[t])

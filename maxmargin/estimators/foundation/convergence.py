@@ -5,12 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from maxmargin.solvers.frame.run import Result
 from maxmargin.trace import Status
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.foundation.structured_model import StructuredModel
 
 NOT_SOLVED = "Not solved to tol"  # how the warning begins
 LARGE = 0.1  # a relative gap that is worth a warning, where more passes would not make it smaller
@@ -25,7 +28,7 @@ REMEDIES = {
 LIMITS = Status.MAX_PASSES, Status.TIMEOUT, Status.DIVERGED
 
 
-def warn_unless_solved(model: Any, result: Result, stacklevel: int) -> None:
+def warn_unless_solved(model: StructuredModel, result: Result, stacklevel: int) -> None:
     """Warn where a limit has ended a fit above tol, or the gap is large.
 
     Not where nobody asked for tol: with held-out data, of the perceptron, without regularization, on an interrupt.

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from maxmargin import inference
-from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.problem import exp_oracle, topk_oracle
 from maxmargin.runtime.dispatch import supports
 from maxmargin.runtime.reach import Generic
@@ -31,7 +30,7 @@ class Unavailable:
         raise AttributeError(f"{owner.__name__} has no {self.name}: {self.reason}.")
 
 
-def find_encoder(model: StructuredModel) -> Encoder:
+def find_encoder(model: StructuredModel) -> Any:
     """The encoder of a fitted model, which knows what its weights are."""
     check_is_fitted(model)
     return model._encoder

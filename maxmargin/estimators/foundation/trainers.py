@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from maxmargin.checks import check_choice
 from maxmargin.losses import NAMED, BaseLoss, RelaxedLoss, find_loss
@@ -13,25 +13,28 @@ from maxmargin.problem import exp_oracle
 from maxmargin.runtime import supports
 from maxmargin.solvers import Solver, all_solvers, find_solver
 
+if TYPE_CHECKING:
+    from maxmargin.estimators.foundation.structured_model import StructuredModel
+
 
 @dataclass(frozen=True)
 class Trainer:
     """That of structural SVMs, which have an argument `loss`; all methods read the arguments of a model."""
 
-    def find_loss(self, model: Any) -> BaseLoss:
+    def find_loss(self, model: StructuredModel) -> BaseLoss:
         """The loss that it asks for."""
         return find_loss(model.loss)
 
-    def find_solver(self, model: Any, loss: BaseLoss) -> Solver:
+    def find_solver(self, model: StructuredModel, loss: BaseLoss) -> Solver:
         """The solver that minimises a loss."""
         return find_solver(model.solver, loss)
 
-    def choose(self, model: Any, problem: object) -> tuple[Solver, BaseLoss]:
+    def choose(self, model: StructuredModel, problem: object) -> tuple[Solver, BaseLoss]:
         """The solver for a problem, and the loss that it minimises."""
         loss = self.find_loss(model)
         return self.find_solver(model, loss), loss
 
-    def check_data(self, model: Any, data: Mapping[str, object]) -> None:
+    def check_data(self, model: StructuredModel, data: Mapping[str, object]) -> None:
         """Raise where training data come with something that the loss has no use for."""
 
 
@@ -39,10 +42,10 @@ class Trainer:
 class LikelihoodTrainer(Trainer):
     """That of conditional random fields; with a cost, those of softmax-margin."""
 
-    def find_loss(self, model: Any) -> BaseLoss:
+    def find_loss(self, model: StructuredModel) -> BaseLoss:
         return with_margin(find_loss("log"), model)
 
-    def check_data(self, model: Any, data: Mapping[str, object]) -> None:
+    def check_data(self, model: StructuredModel, data: Mapping[str, object]) -> None:
         check_weights(model, data)
 
 
@@ -54,7 +57,7 @@ class RelaxableTrainer(Trainer):
     names: tuple[str, ...] = (*NAMED, "relaxed")
     default: str = "hinge"  # what "auto" stands for where it can be had
 
-    def find_loss(self, model: Any) -> BaseLoss:
+    def find_loss(self, model: StructuredModel) -> BaseLoss:
         if isinstance(model.loss, BaseLoss):
             return model.loss
         check_choice("loss", model.loss, self.names)
@@ -62,7 +65,7 @@ class RelaxableTrainer(Trainer):
             return self.relaxed
         return find_loss(self.default if model.loss == "auto" else model.loss)
 
-    def find_solver(self, model: Any, loss: BaseLoss) -> Solver:
+    def find_solver(self, model: StructuredModel, loss: BaseLoss) -> Solver:
         is_relaxed = loss.name == "relaxed"
         if self._is_of_relaxed(model.solver) and not is_relaxed:
             raise ValueError(f'{model.solver} minimises relaxed losses: set loss="relaxed".')
@@ -82,13 +85,13 @@ class RelaxableLikelihoodTrainer(RelaxableTrainer):
     names: tuple[str, ...] = ("auto", "log", "relaxed")
     default: str = "log"
 
-    def find_loss(self, model: Any) -> BaseLoss:
+    def find_loss(self, model: StructuredModel) -> BaseLoss:
         return with_margin(super().find_loss(model), model)
 
-    def check_data(self, model: Any, data: Mapping[str, object]) -> None:
+    def check_data(self, model: StructuredModel, data: Mapping[str, object]) -> None:
         check_weights(model, data)
 
-    def choose(self, model: Any, problem: object) -> tuple[Solver, BaseLoss]:
+    def choose(self, model: StructuredModel, problem: object) -> tuple[Solver, BaseLoss]:
         if model.loss != "auto" or supports(exp_oracle, problem):
             return super().choose(model, problem)
         warnings.warn(
@@ -102,12 +105,12 @@ class RelaxableLikelihoodTrainer(RelaxableTrainer):
         return self.find_solver(model, relaxed), relaxed
 
 
-def with_margin(loss: BaseLoss, model: Any) -> BaseLoss:
+def with_margin(loss: BaseLoss, model: StructuredModel) -> BaseLoss:
     """A loss that has the costs of a model in it, if it has any."""
     return loss if getattr(model, "cost", None) is None else loss.with_margin(True)
 
 
-def check_weights(model: Any, data: Mapping[str, object]) -> None:
+def check_weights(model: StructuredModel, data: Mapping[str, object]) -> None:
     """Raise where there are weights of costs, and no cost."""
     weights = {"class_weight": getattr(model, "class_weight", None), **data}
     given = [name for name, value in weights.items() if name.endswith("_weight") and value is not None]
