@@ -79,7 +79,7 @@ class Encoder:
         """
         yield from ()
 
-    def problem(self, X: object, y: object = None) -> Any:
+    def problem(self, X: Any, y: Any = None) -> Any:
         """Check other examples and put their problem together; with true outputs y, to compare predictions with.
 
         Costs and what else only training needs are left out.
