@@ -13,7 +13,7 @@ from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
-from maxmargin.structures.boxes.all_boxes import detections
+from maxmargin.vision.detections import find_detections
 
 
 @estimator
@@ -100,4 +100,4 @@ class BoxSVM(MaxMargin, Precision, StructuredModel):
         check_count("max_boxes", max_boxes)
         check_share("threshold", threshold)
         check_number("min_score", min_score)
-        return detections(self._problem(X), self._w, max_boxes, threshold, min_score, self.n_jobs)
+        return find_detections(self._problem(X), self._w, max_boxes, threshold, min_score, self.n_jobs)
