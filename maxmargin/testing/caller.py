@@ -63,6 +63,11 @@ def _spread(problem, w, i, delta, scale):
 
 
 @loop
+def _accumulate(problem, w, i, delta, scale):
+    generics.accumulate(problem, w, i, delta, scale)
+
+
+@loop
 def _squared_norm(problem, i, delta, scratch):
     return generics.squared_norm(problem, i, delta, scratch.work)
 
@@ -108,6 +113,16 @@ def _exp_oracle(problem, i, theta, mu, scratch):
 
 
 @loop
+def _mean_oracle(problem, i, theta, mu, scratch):
+    return generics.mean_oracle(problem, i, theta, mu, scratch.work)
+
+
+@loop
+def _relax_oracle(problem, i, theta, mu, scratch):
+    return generics.relax_oracle(problem, i, theta, mu, scratch.work)
+
+
+@loop
 def _sample_oracle(problem, i, theta, draws, outputs, scratch):
     generics.sample_oracle(problem, i, theta, draws, outputs, scratch.work)
 
@@ -120,6 +135,7 @@ def _max_marginals(problem, i, theta, out, scratch):
 _COMPILED: dict[Any, Any] = {
     generics.scores: _scores,
     generics.spread: _spread,
+    generics.accumulate: _accumulate,
     generics.squared_norm: _squared_norm,
     generics.augment: _augment,
     generics.add_output: _add_output,
@@ -129,6 +145,8 @@ _COMPILED: dict[Any, Any] = {
     generics.topk_oracle: _topk_oracle,
     generics.block_oracle: _block_oracle,
     generics.exp_oracle: _exp_oracle,
+    generics.mean_oracle: _mean_oracle,
+    generics.relax_oracle: _relax_oracle,
     generics.sample_oracle: _sample_oracle,
     generics.max_marginals: _max_marginals,
 }

@@ -12,6 +12,7 @@ from maxmargin import problem as generics
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.chain_encoder import ChainEncoder
 from maxmargin.encode.inputs.rows import Rows
+from maxmargin.features.layout import layout_of
 from maxmargin.runtime.dispatch import runs_compiled, supports
 from maxmargin.runtime.modes import bounds_checked, interpreted
 from maxmargin.smoothing import EVERY, has_weight
@@ -74,14 +75,38 @@ def check_structure(
         with way():
             call = Caller(problem)
         rng = np.random.default_rng(random_state)
-        w = generics.new_weights(problem)
+        w, layout = generics.new_weights(problem), layout_of(problem)
         assert not w.any(), "new_weights must return zeros"
+        assert layout.n_solved == w.size, f"layout has {layout.n_solved} weights, but new_weights {w.size}"
         seen: list[dict[tuple[int, ...], np.ndarray]] = [{} for _ in range(generics.n_examples(problem))]
         for scale in (1.0, 10.0, 0.0):  # ordinary, far apart, all tied: costs alone decide
-            w[:] = np.maximum(scale * rng.normal(size=w.size), lower)
+            w[:] = layout.to_solver(np.maximum(scale * rng.normal(size=layout.n_weights), lower))
             work = generics.workspace(problem, k)
             for i, known in enumerate(seen):
                 _Example(call, i, w, work, rng, k, known).check(None if outputs is None else [*outputs(i)])
+    if supports(generics.prepare, problem):
+        _check_prepare(problem, w + 1)
+
+
+def _check_prepare(problem: Any, w: np.ndarray) -> None:
+    """The problem in another precision must have the same examples, scores and norms."""
+    for dtype in (np.float32, np.float64):
+        other = generics.prepare(problem, dtype)
+        is_same = generics.new_weights(other).dtype == dtype and generics.new_weights(other).shape == w.shape
+        assert is_same, f"prepare for {dtype.__name__} has other weights"
+        pairs = zip(generics.all_true_outputs(problem), generics.all_true_outputs(other), strict=True)
+        assert all(np.array_equal(a, b) for a, b in pairs), "prepare has other true outputs"
+        for i, size in enumerate(generics.part_sizes(problem)):
+            found = []
+            for each, kind in ((problem, w.dtype), (other, dtype)):
+                with interpreted():
+                    call = Caller(each)
+                theta, delta = np.zeros(size, kind), np.sin(np.arange(size)).astype(kind)
+                call(generics.scores, w.astype(kind), i, theta)
+                norm = call(generics.squared_norm, i, delta, generics.workspace(each, 1))
+                found.append(np.append(theta, norm).astype(np.float64))
+            is_close = np.allclose(found[0], found[1], rtol=1e-4, atol=1e-4 * (1 + np.abs(w).sum()))
+            assert is_close, f"example {i}: prepare has other scores or norms"
 
 
 class _Example:
@@ -118,25 +143,31 @@ class _Example:
                 self.call(generics.augment, self.i, self.theta)
             table = None if outputs is None else np.array([self.parts(y) for y in outputs], np.float64)
             self.check_max(table)
-            if supports(generics.topk_oracle, self.call.problem):
-                self.check_topk(table)
-            if supports(generics.exp_oracle, self.call.problem):
-                self.check_exp(table)
-            if supports(generics.block_oracle, self.call.problem) and table is not None:
-                self.check_block(table)
-            if supports(generics.sample_oracle, self.call.problem) and not augmented:
+            for name in ("bound", "topk", "exp", "mean", "relax", "block", "marginals"):
+                generic = generics.max_marginals if name == "marginals" else getattr(generics, f"{name}_oracle")
+                if self.supports(generic):
+                    getattr(self, f"check_{name}")(table)
+            if self.supports(generics.sample_oracle) and not augmented:
                 self.check_samples()
-        if outputs is not None and supports(generics.squared_diameters, self.call.problem) and not self.w.any():
+        if outputs is not None and self.supports(generics.squared_diameters) and not self.w.any():
             self.check_diameter(outputs)
+
+    def supports(self, generic: Any) -> bool:
+        return supports(generic, self.call.problem)
 
     def check_linear_map(self) -> None:
         is_possible = self.theta > generics.IMPOSSIBLE / 2
         delta = np.where(is_possible, self.rng.normal(size=self.n_parts), 0).astype(self.w.dtype)
-        moved = np.zeros_like(self.w)
+        moved, sums = np.zeros_like(self.w), np.zeros(self.w.size)
         self.call(generics.spread, moved, self.i, delta, 2.0)
         self.close(np.dot(self.w, moved), 2 * np.dot(self.theta, delta), "spread is not the adjoint of scores")
+        self.call(generics.accumulate, sums, self.i, delta, 2.0)
+        self.close(sums, moved, "accumulate differs from spread")
+        layout = layout_of(self.call.problem)
+        layout.complete(moved)
+        self.close(layout.to_solver(layout.to_model(moved)), moved, "spread changes weights that layout leaves out")
         squared = self.call(generics.squared_norm, self.i, delta, self.work)
-        self.close(4 * squared, np.dot(moved, moved), "squared_norm is not that of spread")
+        self.close(4 * squared, layout.squared_length(moved), "squared_norm is not that of spread")
 
     def check_costs(self, outputs: list[Any] | None) -> None:
         cost = self.zeros()
@@ -155,6 +186,8 @@ class _Example:
         assert np.array_equal(y, again), f"example {self.i}: max_oracle broke a tie in two ways: {y} and {again}"
         self.close(value, self.call(generics.score_output, self.i, self.theta, y), "max_oracle returns a wrong score")
         self.close(value, np.dot(self.theta, self.parts(y)), "score_output differs from the parts of add_output")
+        if self.supports(generics.bound_oracle):  # it need not be the best
+            return
         lowest = self.call(generics.score_output, self.i, self.theta, self.true_output)
         assert value >= lowest - self.tol * (1 + abs(lowest)), f"example {self.i}: the true output beats max_oracle"
         for other in self.known.values():
@@ -167,6 +200,68 @@ class _Example:
         self.known[tuple(y.tolist())] = y
         if table is not None:
             self.close(value, (table @ self.theta).max(), "max_oracle differs from enumeration")
+
+    def check_bound(self, table: np.ndarray | None) -> None:
+        y = np.zeros(self.size, np.int32)
+        bound = self.call(generics.bound_oracle, self.i, self.theta, y, self.work)
+        score = self.call(generics.score_output, self.i, self.theta, y)
+        self.above(bound, score, "bound_oracle returns less than the score of its own output")
+        self.above_all(bound, table, "bound_oracle")
+
+    def above(self, bound: float, score: float, message: str) -> None:
+        slack = self.tol * (1 + abs(score) + np.abs(self.theta[self.theta > generics.IMPOSSIBLE / 2]).sum())
+        assert bound >= score - slack, f"example {self.i}: {message}: {bound} and {score}"
+
+    def above_all(self, bound: float, table: np.ndarray | None, name: str) -> None:
+        """No output may score above an upper bound: those that are known, or all."""
+        for y in [self.true_output, *self.known.values()]:
+            score = self.call(generics.score_output, self.i, self.theta, y)
+            self.above(bound, score, f"{name} returns less than the score of the output {y}")
+        if table is not None:
+            self.above(bound, (table @ self.theta).max(), f"{name} returns less than the highest score")
+
+    def check_relax(self, table: np.ndarray | None) -> None:
+        mu = self.zeros()
+        bound = self.call(generics.relax_oracle, self.i, self.theta, mu, self.work)
+        self.above_all(bound, table, "relax_oracle")
+        self.above(bound, float(np.dot(self.theta, mu)), "relax_oracle returns less than the score of its mean parts")
+        self.check_range(mu, table, "relax_oracle")
+        for name in ("method", "integrality"):
+            assert hasattr(self.work, name), f"relax_oracle needs work.{name}"
+
+    def check_range(self, mu: np.ndarray, table: np.ndarray | None, name: str) -> None:
+        """Mean parts, be they of a relaxation, are between the least and the most that outputs have."""
+        assert np.isfinite(mu).all(), f"example {self.i}: {name} writes mean parts that are not finite"
+        if table is not None:
+            slack = 100 * self.tol
+            is_within = (mu >= table.min(axis=0) - slack) & (mu <= table.max(axis=0) + slack)
+            assert is_within.all(), f"example {self.i}: {name} writes mean parts that no mixture of outputs has"
+
+    def check_mean(self, table: np.ndarray | None) -> None:
+        mu = self.zeros()
+        is_exact = self.call(generics.mean_oracle, self.i, self.theta, mu, self.work)
+        self.check_range(mu, table, "mean_oracle")
+        if is_exact and table is not None:
+            scores = table @ self.theta
+            p = np.exp(scores - scores.max())
+            self.close(mu, (p / p.sum()) @ table, "the means of mean_oracle differ from enumeration")
+
+    def check_marginals(self, table: np.ndarray | None) -> None:
+        """Where it writes anything, it must be the best score of the outputs that have the part."""
+        y, best = np.zeros(self.size, np.int32), np.full(self.n_parts, np.nan)
+        value = self.call(generics.max_oracle, self.i, self.theta, y, self.work)
+        self.call(generics.max_marginals, self.i, self.theta, best, self.work)
+        is_written = ~np.isnan(best)
+        assert is_written.any() or not self.n_parts, f"example {self.i}: max_marginals writes nothing"
+        has_part = is_written & (self.parts(y) > 0.5)
+        self.close(best[has_part], value, "max_marginals of the best output's parts are not its score")
+        for p in np.flatnonzero(is_written) if table is not None else ():
+            column = table[:, p]  # type: ignore[index]
+            is_indicator = bool(np.isin(column, (0, 1)).all())
+            assert is_indicator, f"example {self.i}: max_marginals writes part {p}, of which outputs have more than one"
+            if column.any():
+                highest = (table[column == 1] @ self.theta).max()  # type: ignore[index]
+                self.close(best[p], highest, f"max_marginals of part {p} differ from enumeration")
 
     def check_topk(self, table: np.ndarray | None) -> None:
         found, values = np.zeros((self.k, self.size), np.int32), np.zeros(self.k)
@@ -194,8 +289,10 @@ class _Example:
             self.close(log_z, top + np.log(p.sum()), "the log-partition function differs from enumeration")
             self.close(mu, (p / p.sum()) @ table, "the means of exp_oracle differ from enumeration")
 
-    def check_block(self, table: np.ndarray) -> None:
+    def check_block(self, table: np.ndarray | None) -> None:
         """The move of `block_oracle` must end inside the polytope, where no output has a higher slope."""
+        if table is None:
+            return
         for curvature in (0.0, 0.1, 1.0, 100.0):
             mean = self.rng.dirichlet(np.full(len(table), 0.3)) @ table
             mu, delta = (mean - self.parts(self.true_output)).astype(self.w.dtype), self.zeros()

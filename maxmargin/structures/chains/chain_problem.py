@@ -33,7 +33,7 @@ from maxmargin.features import (
     with_gram,
 )
 from maxmargin.problem import part_sizes, rank
-from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.runtime.dispatch import helper, implements, supports
 from maxmargin.structures.chains import chain_dp, chain_logs, chain_sums
 from maxmargin.structures.k_best import k_best
 
@@ -125,8 +125,10 @@ def chain_layout(problem):
 
 @implements(generics.prepare, ChainProblem)
 def prepare_chain(problem, dtype):
-    features = with_gram(in_precision(problem.features, dtype), problem.starts, problem.n_features)
-    return in_precision(problem, dtype)._replace(features=features)
+    prepared = in_precision(problem, dtype)
+    if not supports(with_gram, prepared.features):
+        return prepared
+    return prepared._replace(features=with_gram(prepared.features, problem.starts, problem.n_features))
 
 
 @implements(generics.workspace, ChainProblem)
