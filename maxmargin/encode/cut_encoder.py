@@ -79,7 +79,7 @@ class GraphCutEncoder(LabellingEncoder):
             ends=graphs.ends.astype(np.int32),
             labels=labels.astype(np.int32),
             cost=np.ascontiguousarray(cost, self.dtype),
-            **make_arcs(nodes.starts, edges.starts, graphs.ends)._asdict(),
+            arcs=make_arcs(nodes.starts, edges.starts, graphs.ends),
             n_features=nodes.matrix.shape[1],
             n_edge_features=edges.matrix.shape[1],
         )

@@ -213,7 +213,7 @@ class GraphCuts(Potentials):
             ends=self.ends.astype(np.int32),
             labels=labels.astype(np.int32),
             cost=costs.astype(dtype),
-            **make_arcs(starts, self.edge_starts, self.ends)._asdict(),
+            arcs=make_arcs(starts, self.edge_starts, self.ends),
             n_features=1,
             n_edge_features=1,
         )

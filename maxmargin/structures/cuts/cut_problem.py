@@ -21,7 +21,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
 from maxmargin.runtime.dispatch import implements
-from maxmargin.structures.cuts.max_flow import Flow, new_flow
+from maxmargin.structures.cuts.max_flow import Arcs, Flow, new_flow
 from maxmargin.structures.cuts.minimum_cuts import best_cut, best_through_nodes, k_best, sizes
 
 
@@ -35,8 +35,7 @@ class GraphCutProblem(NamedTuple):
     ends: np.ndarray  # (M, 2) int32, nodes counted from the first one of the example
     labels: np.ndarray  # (N,) int32, the true labels
     cost: np.ndarray  # (N,) cost of each node's wrong label
-    first: np.ndarray  # (N + n,) int32, arcs of example i as in `max_flow`, from starts[i] + i on
-    out: np.ndarray  # (2 M,) int32
+    arcs: Arcs
     n_features: int
     n_edge_features: int
 

@@ -50,7 +50,7 @@ def arcs(problem, i):
     lo = problem.starts[i] + i
     begin = 2 * problem.edge_starts[i]
     ends = matrix(problem.ends, begin, 1, 2 * n_edges)[0]
-    return problem.first[lo : lo + n_nodes + 1], problem.out[begin : begin + 2 * n_edges], ends
+    return problem.arcs.first[lo : lo + n_nodes + 1], problem.arcs.out[begin : begin + 2 * n_edges], ends
 
 
 @helper
