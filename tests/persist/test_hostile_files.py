@@ -342,7 +342,7 @@ def test_claims_of_encoders_are_checked():
     }
     for name, value in broken.items():
         with pytest.raises(ValueError, match=r"is not as it must be|there are not"):
-            replace(encoder, **{name: value}).check(w)
+            check_encoder(replace(encoder, **{name: value}), w)
     for bad in (w[1:], w.astype(int), np.full(w.size, np.nan), None, w.reshape(1, -1)):
         with pytest.raises(ValueError, match="weights"):
             check_encoder(encoder, bad)
