@@ -39,7 +39,7 @@ __all__ = ["generic", "helper", "implements", "loop", "supports"]
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 
-PROBLEM, LOSS = Interface("problem"), Interface("loss")
+PROBLEM, LOSS = Interface("problem"), Interface("loss", flags=("margin",))
 
 _compiled_types: set[type] = set()  # NamedTuple classes with implementations of generics
 
@@ -300,7 +300,9 @@ def _as_argument(value: Any, table: FunctionTable | None) -> Any:
         return Packed(value)
     loss, nested = table.loss, tuple(map(type, value)) if isinstance(value, tuple) else ()
     if loss is None or loss.target is not value:
-        loss = FunctionTable(value, LOSS, table.dtype, [int(value.margin)], table.options)
+        loss = FunctionTable(
+            value, LOSS, table.dtype, [int(getattr(value, flag)) for flag in LOSS.flags], table.options
+        )
         for function in losses:
             _fill(loss, function)
             _link(table, function.implementations[type(value)], nested)

@@ -4,7 +4,7 @@ A loop knows nothing of a problem, or of a loss, but its table (`FunctionTable`)
 
     word 0            the address of its block
     words 1, 2, 3     numbers that loops read: of a problem the number of examples and the addresses of its true
-                      outputs and of their starts; of a loss whether it has a margin
+                      outputs and of their starts; of a loss its flags, such as whether it has a margin
     words 4, ...      the addresses of the compiled functions that implement the generics of its interface, in the
                       order in which these were declared; zero where nobody has asked for one
 
@@ -35,7 +35,6 @@ from maxmargin.runtime.reach import Generic
 _WORD = ir.IntType(64)
 BLOCK, FIRST_NUMBER, FIRST_FUNCTION = 0, 1, 4  # words of a table
 N_EXAMPLES, TRUE_OUTPUTS, TRUE_STARTS = 1, 2, 3  # of a problem
-MARGIN = 1  # of a loss
 
 
 class Table(types.Type):
@@ -85,8 +84,9 @@ class Interface:
 
     named: ClassVar[dict[str, Interface]] = {}
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, flags: tuple[str, ...] = ()) -> None:
         self.name = name
+        self.flags = flags  # attributes that loops read
         self.generics: list[Generic] = []
         self.named[name] = self
 
@@ -195,13 +195,14 @@ def argument_type(value: object) -> types.Type:
 class _TableNumbers(AttributeTemplate):
     key = Table
 
-    def resolve_margin(self, table):
-        return types.boolean if table.interface == "loss" else None
+    def generic_resolve(self, value, attr):  # type: ignore[override]
+        return types.boolean if attr in Interface.named[value.interface].flags else None
 
 
 @lower_getattr_generic(Table)
-def _load_margin(context, builder, table, base, name):
-    return builder.trunc(load(builder, base, MARGIN), ir.IntType(1))
+def _load_flag(context, builder, table, base, name):
+    word = FIRST_NUMBER + Interface.named[table.interface].flags.index(name)
+    return builder.trunc(load(builder, base, word), ir.IntType(1))
 
 
 def read_from_tables(n_examples: Callable[..., int], true_output: Callable[..., np.ndarray]) -> None:
