@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from maxmargin.persist.registry import register_state
 
@@ -18,7 +19,7 @@ class Blocks(NamedTuple):
     starts: np.ndarray
 
 
-def starts_of(sizes: Any) -> np.ndarray:
+def starts_of(sizes: ArrayLike) -> np.ndarray:
     """Where blocks of the given sizes begin, one after the other, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
@@ -29,13 +30,13 @@ def places_in(sizes: np.ndarray) -> np.ndarray:
     return np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
 
 
-def new_blocks(sizes: np.ndarray, dtype: Any) -> Blocks:
+def new_blocks(sizes: np.ndarray, dtype: DTypeLike) -> Blocks:
     """Blocks of zeros of the given sizes."""
     starts = starts_of(sizes)
     return Blocks(np.zeros(starts[-1], dtype), starts)
 
 
-def as_blocks(arrays: Blocks | Sequence[Any], dtype: Any) -> Blocks:
+def as_blocks(arrays: Blocks | Sequence[Any], dtype: DTypeLike) -> Blocks:
     """Blocks of the given arrays, or of the rows of a matrix, one after the other."""
     if isinstance(arrays, Blocks):
         return Blocks(np.ascontiguousarray(arrays.values, dtype), np.ascontiguousarray(arrays.starts, np.int64))
@@ -45,7 +46,7 @@ def as_blocks(arrays: Blocks | Sequence[Any], dtype: Any) -> Blocks:
     return Blocks(np.concatenate([*arrays, np.zeros(0, dtype)]).astype(dtype), starts)
 
 
-def in_precision(value: Any, dtype: Any) -> Any:
+def in_precision(value: Any, dtype: DTypeLike) -> Any:
     """A NamedTuple with its numbers, those of the tuples inside it included, in another precision."""
     if isinstance(value, np.ndarray):
         return value.astype(dtype, copy=False) if value.dtype.kind == "f" else value

@@ -24,6 +24,7 @@ from numba.extending import lower_builtin, register_model
 
 from maxmargin.runtime.dispatch import helper
 
+Index = int | np.signedinteger
 LANES = 8
 BLOCK = 4 * LANES  # columns whose sums fit into registers
 
@@ -36,52 +37,52 @@ def padded(n: int) -> int:
 # --- the functions in Python ----------------------------------------------------------------------------------------
 
 
-def fetch(table: np.ndarray, t: Any, c: Any) -> np.ndarray:
+def fetch(table: np.ndarray, t: Index, c: Index) -> np.ndarray:
     """table[t, c : c + 8]."""
     return table[t, c : c + LANES].copy()
 
 
-def store(table: np.ndarray, t: Any, c: Any, x: np.ndarray) -> None:
+def store(table: np.ndarray, t: Index, c: Index, x: np.ndarray) -> None:
     """table[t, c : c + 8] = x."""
     table[t, c : c + LANES] = x
 
 
-def at(table: np.ndarray, t: Any, c: Any) -> Any:
+def at(table: np.ndarray, t: Index, c: Index) -> float:
     """table[t, c], not negative: Numba would check for that."""
     return table[t, c]
 
 
-def splat(number: Any) -> np.ndarray:
+def splat(number: float) -> np.ndarray:
     """Eight times the same number."""
     return np.repeat(number, LANES)
 
 
-def fma(a: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def fma(a: float | np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A x + y, rounded once in compiled code; `a` is a number or a vector, as it is below."""
     return a * x + y
 
 
-def plus(a: Any, x: np.ndarray) -> np.ndarray:
+def plus(a: float | np.ndarray, x: np.ndarray) -> np.ndarray:
     """A + x."""
     return a + x
 
 
-def times(a: Any, x: np.ndarray) -> np.ndarray:
+def times(a: float | np.ndarray, x: np.ndarray) -> np.ndarray:
     """A x."""
     return a * x
 
 
-def upper(a: Any, x: np.ndarray) -> np.ndarray:
+def upper(a: float | np.ndarray, x: np.ndarray) -> np.ndarray:
     """The larger of each two."""
     return np.maximum(a, x)
 
 
-def lower(a: Any, x: np.ndarray) -> np.ndarray:
+def lower(a: float | np.ndarray, x: np.ndarray) -> np.ndarray:
     """The smaller of each two."""
     return np.minimum(a, x)
 
 
-def where_below(x: np.ndarray, limit: Any, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+def where_below(x: np.ndarray, limit: float, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Of y where x is below the limit, else of z."""
     return np.where(x < limit, y, z)
 
@@ -96,17 +97,17 @@ def as_precise(x: np.ndarray, table: np.ndarray) -> np.ndarray:
     return x.astype(table.dtype)
 
 
-def total(x: np.ndarray) -> Any:
+def total(x: np.ndarray) -> float:
     """The sum of the eight."""
     return x.sum()
 
 
-def highest(x: np.ndarray) -> Any:
+def highest(x: np.ndarray) -> float:
     """The largest of the eight."""
     return x.max()
 
 
-def lowest(x: np.ndarray) -> Any:
+def lowest(x: np.ndarray) -> float:
     """The smallest of the eight."""
     return x.min()
 
@@ -141,7 +142,7 @@ def _bits(dtype: types.Type) -> int:
     return 32 if dtype == types.float32 else 64
 
 
-def _pointer(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
     """The address of an entry of a table."""
     table = context.make_array(sig.args[0])(context, builder, args[0])
     t, c = (context.cast(builder, args[k], sig.args[k], types.intp) for k in (1, 2))
@@ -166,13 +167,13 @@ def _vector_of(*kinds: Any) -> Any:
     return next(kind for kind in reversed(kinds) if isinstance(kind, Vector))
 
 
-def _splat(builder: Any, number: Any, kind: Any) -> Any:
+def _splat(builder: ir.IRBuilder, number: Any, kind: Any) -> Any:
     undefined, first = ir.Constant(kind, ir.Undefined), ir.IntType(32)(0)
     places = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     return builder.shuffle_vector(builder.insert_element(undefined, number, first), undefined, places)
 
 
-def _vectors(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
+def _vectors(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> list[Any]:
     """The arguments, with numbers as vectors."""
     kind = _vector_of(*sig.args)
     number, vector = context.get_value_type(kind.dtype), context.get_value_type(kind)
@@ -185,7 +186,7 @@ def _vectors(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
     return found
 
 
-def _call(builder: Any, name: str, result: Any, args: list[Any], flags: tuple[str, ...] = ()) -> Any:
+def _call(builder: ir.IRBuilder, name: str, result: Any, args: list[Any], flags: tuple[str, ...] = ()) -> Any:
     """A call of LLVM's function of that name on vectors."""
     bits = 32 if args[-1].type.element == ir.FloatType() else 64
     kind = ir.FunctionType(result, [arg.type for arg in args])
