@@ -47,7 +47,6 @@ class Graph(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike, DTypeLike
     >>> from maxmargin import Graph
     >>> Graph(np.eye(3), edges=[(0, 1), (1, 2), (2, 0)]).edge_features is None
     True
