@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import check_choice
+from maxmargin.checks import check_choice, check_count, check_positive
+from maxmargin.execution.threads import count_threads
+from maxmargin.metrics.scoring import find_metric
 from maxmargin.parameters import arguments, parameter
 
 
@@ -19,6 +21,94 @@ def check_precision(name: str, value: Any) -> None:
         is_known = False
     if not is_known:
         raise ValueError(f"{name} must be float32 or float64, not {value!r}.")
+
+
+def check_limit(name: str, value: Any) -> None:
+    """Raise unless it is a positive number, or there is none."""
+    if value is not None:
+        check_positive(name, value)
+
+
+def check_scoring(name: str, value: Any) -> None:
+    """Raise unless it is a metric, or there is none."""
+    if value is not None:
+        find_metric(value)
+
+
+def check_seed(name: str, value: Any) -> None:
+    """Raise where a seed is a string."""
+    if isinstance(value, str):
+        raise ValueError(f"{name} must be a seed or a generator, not {value!r}.")
+
+
+@arguments
+class TrainingArguments:
+    """Of all estimators."""
+
+    C: float = parameter(
+        "float",
+        "Inverse strength of the regularization; infinite for none, where the solver can do without.",
+        default=1.0,
+        check=partial(check_positive, allow_infinite=True),
+    )
+    solver: Any = parameter(
+        "str or Solver",
+        "The optimizer, by its name or as a `Solver` with options, such as ``BCFW(averaging=True)`` or "
+        "``LBFGS(memory=20)``.",
+        default="auto",
+    )
+    tol: float = parameter(
+        "float",
+        "Relative duality gap, (primal - dual) / primal, at which to stop.",
+        default=1e-3,
+        check=check_positive,
+    )
+    max_passes: float | None = parameter(
+        "float",
+        "Passes over the examples after which to stop: by default 20 of the perceptron, else 1,000.",
+        default=None,
+        check=check_limit,
+    )
+    time_limit: float | None = parameter(
+        "float",
+        "Seconds of training after which to stop, those of a first compilation and of the last certificate included; "
+        "those of reading the data do not count.",
+        default=None,
+        check=check_limit,
+    )
+    patience: int = parameter(
+        "int",
+        "With held-out data, the number of certificates without a better score there after which `fit` stops. They "
+        "come after each pass at first, then after a fifth of the passes made so far, those of L-BFGS after each.",
+        default=10,
+        check=check_count,
+    )
+    scoring: Any = parameter(
+        "str or callable",
+        'What held-out data are scored by: a name, such as "entity_f1" (see `maxmargin.metrics.get_scorer`), or a '
+        "function of y_true and y_pred, the higher the better; None is `score`.",
+        default=None,
+        check=check_scoring,
+    )
+    warm_start: bool = parameter(
+        "bool",
+        "Continue from the solution of the previous `fit`, if the examples are of the same sizes and kinds; else start "
+        "afresh.",
+        default=False,
+    )
+    n_jobs: int | None = parameter(
+        "int",
+        "Threads of passes over all examples; None is 1, -1 all cores.",
+        default=None,
+        check=lambda name, value: count_threads(value),
+    )
+    random_state: Any = parameter(
+        "int, RandomState or Generator",
+        "Seed, of the order of the examples for instance.",
+        default=None,
+        check=check_seed,
+    )
+    verbose: int = parameter("int", "Print the trace as it grows.", default=0)
 
 
 @arguments

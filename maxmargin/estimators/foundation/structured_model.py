@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields
-from functools import partial
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import inference
-from maxmargin.checks import as_sample_weight, check_count, check_flag, check_positive
+from maxmargin.checks import as_sample_weight, check_count, check_flag
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.file_guard import check_encoder
+from maxmargin.estimators.foundation.arguments import TrainingArguments
 from maxmargin.estimators.foundation.convergence import warn_unless_solved
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.predictions import check_has
@@ -29,8 +29,6 @@ from maxmargin.estimators.foundation.training import (
     solver_options,
 )
 from maxmargin.execution.threads import count_threads
-from maxmargin.metrics.scoring import find_metric
-from maxmargin.parameters import parameter
 from maxmargin.persist import register, save
 from maxmargin.problem import exp_oracle, max_marginals, part_sizes, topk_oracle
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
@@ -47,96 +45,13 @@ LEARNED = {  # by a fit, but for training data
 }
 
 
-def check_limit(name: str, value: Any) -> None:
-    """Raise unless it is a positive number, or there is none."""
-    if value is not None:
-        check_positive(name, value)
-
-
-def check_scoring(name: str, value: Any) -> None:
-    """Raise unless it is a metric, or there is none."""
-    if value is not None:
-        find_metric(value)
-
-
-def check_seed(name: str, value: Any) -> None:
-    """Raise where a seed is a string."""
-    if isinstance(value, str):
-        raise ValueError(f"{name} must be a seed or a generator, not {value!r}.")
-
-
 @estimator
-class StructuredModel(Estimator):
+class StructuredModel(TrainingArguments, Estimator):
     """Base of all models.
 
     Subclasses hold an `_encoder_type`, which learns an encoder from training data, and a `_trainer`, which says what
     is minimised. What they predict, and how it is scored, is in the encoder.
     """
-
-    C: float = parameter(
-        "float",
-        "Inverse strength of the regularization; infinite for none, where the solver can do without.",
-        default=1.0,
-        check=partial(check_positive, allow_infinite=True),
-    )
-    solver: Any = parameter(
-        "str or Solver",
-        "The optimizer, by its name or as a `Solver` with options, such as ``BCFW(averaging=True)`` or "
-        "``LBFGS(memory=20)``.",
-        default="auto",
-    )
-    tol: float = parameter(
-        "float",
-        "Relative duality gap, (primal - dual) / primal, at which to stop.",
-        default=1e-3,
-        check=check_positive,
-    )
-    max_passes: float | None = parameter(
-        "float",
-        "Passes over the examples after which to stop: by default 20 of the perceptron, else 1,000.",
-        default=None,
-        check=check_limit,
-    )
-    time_limit: float | None = parameter(
-        "float",
-        "Seconds of training after which to stop, those of a first compilation and of the last certificate included; "
-        "those of reading the data do not count.",
-        default=None,
-        check=check_limit,
-    )
-    patience: int = parameter(
-        "int",
-        "With held-out data, the number of certificates without a better score there after which `fit` stops. They "
-        "come after each pass at first, then after a fifth of the passes made so far, those of L-BFGS after each.",
-        default=10,
-        check=check_count,
-    )
-    scoring: Any = parameter(
-        "str or callable",
-        'What held-out data are scored by: a name, such as "entity_f1" (see `maxmargin.metrics.get_scorer`), or a '
-        "function of y_true and y_pred, the higher the better; None is `score`.",
-        default=None,
-        check=check_scoring,
-    )
-    warm_start: bool = parameter(
-        "bool",
-        "Continue from the solution of the previous `fit`, if the examples are of the same sizes and kinds; else start "
-        "afresh.",
-        default=False,
-    )
-    n_jobs: int | None = parameter(
-        "int",
-        "Threads of passes over all examples; None is 1, -1 all cores.",
-        default=None,
-        check=lambda name, value: count_threads(value),
-    )
-    random_state: Any = parameter(
-        "int, RandomState or Generator",
-        "Seed, of the order of the examples for instance.",
-        default=None,
-        check=check_seed,
-    )
-    verbose: int = parameter("int", "Print the trace as it grows.", default=0)
 
     # what scikit-learn passes on, where metadata routing is enabled, unless told otherwise
     __metadata_request__fit: ClassVar = {"sample_weight": True}
