@@ -9,34 +9,33 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks, in_precision, new_blocks
-from maxmargin.arrays.vectors import clear
-from maxmargin.arrays.views import matrix
 from maxmargin.execution.runner import Runner
+from maxmargin.prediction_loops import (
+    NONE,
+    attain_outputs,
+    bound_outputs,
+    decode,
+    decode_k,
+    draw_samples,
+    find_best_through,
+    find_costs,
+    find_marginals,
+    find_means,
+    score_true_outputs,
+    tighten_bounds,
+)
 from maxmargin.problem import (
     IMPOSSIBLE,
     METHODS,
     REACH,
     AnyProblem,
-    augment,
     bound_oracle,
     exp_oracle,
-    is_beyond_reach,
     is_tight,
-    max_marginals,
-    max_oracle,
-    mean_oracle,
     new_weights,
     relax_oracle,
-    sample_oracle,
-    score_output,
-    scores,
-    topk_oracle,
-    true_output,
 )
-from maxmargin.runtime.dispatch import helper, loop, supports
-from maxmargin.smoothing import EVERY
-
-NONE = -1  # what a loop returns when it is through, in place of an example whose scores are beyond reach
+from maxmargin.runtime.dispatch import supports
 
 
 class BeyondReach(ValueError):
@@ -91,10 +90,18 @@ def certified_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = N
     runner = Runner(in_precision(problem, np.float64), n_jobs)
     outputs = new_blocks(runner.output_sizes, np.int32)
     reached, bounds = np.zeros((2, runner.n))
-    run(runner, _bound if supports(bound_oracle, problem) else _attain, w, runner.part_sizes, outputs, reached, bounds)
+    run(
+        runner,
+        bound_outputs if supports(bound_oracle, problem) else attain_outputs,
+        w,
+        runner.part_sizes,
+        outputs,
+        reached,
+        bounds,
+    )
     methods, integrality = ["oracle"] * runner.n, np.ones(runner.n)
     if supports(relax_oracle, problem):
-        run(runner, _tighten, w, runner.part_sizes, reached, bounds)
+        run(runner, tighten_bounds, w, runner.part_sizes, reached, bounds)
         for (lo, hi), scratch in zip(runner.ranges.bounds, runner.scratches, strict=True):
             methods[lo:hi] = [METHODS[k] for k in scratch.work.method[lo:hi]]
             integrality[lo:hi] = scratch.work.integrality[lo:hi]
@@ -117,7 +124,7 @@ def scored_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None
     runner = Runner(problem, n_jobs)
     outputs = new_blocks(runner.output_sizes, np.int32)
     reached, bounds = np.zeros((2, runner.n))
-    run(runner, _attain, w, runner.part_sizes, outputs, reached, bounds)
+    run(runner, attain_outputs, w, runner.part_sizes, outputs, reached, bounds)
     return outputs, reached
 
 
@@ -135,7 +142,7 @@ def best_k_tables(
     runner = Runner(problem, n_jobs, n_best=k)
     outputs, values = new_blocks(runner.output_sizes * k, np.int32), np.zeros((runner.n, k))
     counts = np.ones(runner.n, np.int64)
-    run(runner, _decode_k, w, runner.part_sizes, outputs, values, counts)
+    run(runner, decode_k, w, runner.part_sizes, outputs, values, counts)
     return outputs, values, counts
 
 
@@ -143,7 +150,7 @@ def best_through_parts(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = 
     """For every example the max-marginals of its parts, minus infinity for those that no output has."""
     runner = Runner(problem, n_jobs)
     best = new_blocks(runner.part_sizes, np.float64)
-    run(runner, _best_through, w, best)
+    run(runner, find_best_through, w, best)
     best.values[best.values < IMPOSSIBLE / 2] = -np.inf
     return best
 
@@ -153,7 +160,7 @@ def marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> 
     runner = Runner(problem, n_jobs)
     means = new_blocks(runner.part_sizes, runner.dtype)
     log_partition = np.zeros(runner.n)
-    run(runner, _marginals, w, means, log_partition)
+    run(runner, find_marginals, w, means, log_partition)
     return means, log_partition
 
 
@@ -168,7 +175,7 @@ def known_marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = Non
         return means, np.ones(len(log_partition), bool)
     runner = Runner(problem, n_jobs)
     means, is_exact = new_blocks(runner.part_sizes, runner.dtype), np.zeros(runner.n, bool)
-    run(runner, _means, w, means, is_exact)
+    run(runner, find_means, w, means, is_exact)
     return means, is_exact
 
 
@@ -180,7 +187,7 @@ def samples(
     sizes = runner.output_sizes
     outputs = new_blocks(sizes * n_samples, np.int32)
     draws = rng.random(outputs.values.size)
-    run(runner, _sample, w, runner.part_sizes, sizes, n_samples, draws, outputs)
+    run(runner, draw_samples, w, runner.part_sizes, sizes, n_samples, draws, outputs)
     return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.starts[1:])[:-1]]
 
 
@@ -188,7 +195,7 @@ def scores_of(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> 
     """The scores of the true outputs."""
     runner = Runner(problem, n_jobs)
     values = np.zeros(runner.n)
-    run(runner, _score_true_outputs, w, runner.part_sizes, values)
+    run(runner, score_true_outputs, w, runner.part_sizes, values)
     return values
 
 
@@ -203,7 +210,7 @@ def costs_of(problem: AnyProblem, outputs: Blocks, n_jobs: int | None = None) ->
     """What it costs to predict these outputs, one per example, in place of the true ones."""
     runner = Runner(problem, n_jobs)
     values = np.zeros(runner.n)
-    runner.run(_cost, runner.part_sizes, outputs, values)
+    runner.run(find_costs, runner.part_sizes, outputs, values)
     return values
 
 
@@ -232,135 +239,3 @@ def _where_there_are_outputs(function: Any, is_filled: np.ndarray) -> Any:
         return NONE
 
     return run_on_filled
-
-
-@helper
-def find_scores(problem, w, i, theta):
-    """Theta = B_i' w; return whether all of it is within reach."""
-    scores(problem, w, i, theta)
-    return not is_beyond_reach(theta)
-
-
-@loop
-def decode(problem, w, n_parts, outputs, lo, hi, scratch):
-    """Write the best output of each example; return one whose scores are beyond reach, or NONE."""
-    for i in range(lo, hi):
-        theta = scratch.theta[: n_parts[i]]
-        if not find_scores(problem, w, i, theta):
-            return i
-        max_oracle(problem, i, theta, outputs.values[outputs.starts[i] : outputs.starts[i + 1]], scratch.work)
-    return NONE
-
-
-@loop
-def _attain(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
-    for i in range(lo, hi):
-        theta = scratch.theta[: n_parts[i]]
-        y = outputs.values[outputs.starts[i] : outputs.starts[i + 1]]
-        if not find_scores(problem, w, i, theta):
-            return i
-        max_oracle(problem, i, theta, y, scratch.work)
-        scores(problem, w, i, theta)  # some oracles change them
-        values[i] = score_output(problem, i, theta, y)
-        bounds[i] = values[i]
-    return NONE
-
-
-@loop
-def _bound(problem, w, n_parts, outputs, values, bounds, lo, hi, scratch):
-    for i in range(lo, hi):
-        theta = scratch.theta[: n_parts[i]]
-        y = outputs.values[outputs.starts[i] : outputs.starts[i + 1]]
-        if not find_scores(problem, w, i, theta):
-            return i
-        bound = bound_oracle(problem, i, theta, y, scratch.work)
-        values[i] = score_output(problem, i, theta, y)
-        bounds[i] = max(bound, values[i])
-    return NONE
-
-
-@loop
-def _tighten(problem, w, n_parts, values, bounds, lo, hi, scratch):
-    for i in range(lo, hi):
-        if not is_tight(bounds[i], values[i]):
-            theta = scratch.theta[: n_parts[i]]
-            scores(problem, w, i, theta)
-            bound = relax_oracle(problem, i, theta, scratch.delta[: theta.size], scratch.work)
-            bounds[i] = max(min(bounds[i], bound), values[i])
-    return NONE
-
-
-@loop
-def _means(problem, w, means, is_exact, lo, hi, scratch):
-    for i in range(lo, hi):
-        mu = means.values[means.starts[i] : means.starts[i + 1]]
-        theta = scratch.theta[: mu.size]
-        if not find_scores(problem, w, i, theta):
-            return i
-        is_exact[i] = mean_oracle(problem, i, theta, mu, scratch.work)
-    return NONE
-
-
-@loop
-def _decode_k(problem, w, n_parts, outputs, values, counts, lo, hi, scratch):
-    k = values.shape[1]
-    for i in range(lo, hi):
-        theta = scratch.theta[: n_parts[i]]
-        size = (outputs.starts[i + 1] - outputs.starts[i]) // k
-        if not find_scores(problem, w, i, theta):
-            return i
-        best = matrix(outputs.values, outputs.starts[i], k, size)
-        counts[i] = topk_oracle(problem, i, theta, best, values[i], EVERY, scratch.work)
-    return NONE
-
-
-@loop
-def _best_through(problem, w, best, lo, hi, scratch):
-    for i in range(lo, hi):
-        out = best.values[best.starts[i] : best.starts[i + 1]]
-        theta = scratch.theta[: out.size]
-        if not find_scores(problem, w, i, theta):
-            return i
-        max_marginals(problem, i, theta, out, scratch.work)
-    return NONE
-
-
-@loop
-def _marginals(problem, w, means, log_partition, lo, hi, scratch):
-    for i in range(lo, hi):
-        mu = means.values[means.starts[i] : means.starts[i + 1]]
-        theta = scratch.theta[: mu.size]
-        if not find_scores(problem, w, i, theta):
-            return i
-        log_partition[i] = exp_oracle(problem, i, theta, mu, scratch.work)
-    return NONE
-
-
-@loop
-def _sample(problem, w, n_parts, sizes, n_samples, draws, outputs, lo, hi, scratch):
-    for i in range(lo, hi):
-        theta = scratch.theta[: n_parts[i]]
-        if not find_scores(problem, w, i, theta):
-            return i
-        rows = matrix(outputs.values, outputs.starts[i], n_samples, sizes[i])
-        sample_oracle(problem, i, theta, matrix(draws, outputs.starts[i], n_samples, sizes[i]), rows, scratch.work)
-    return NONE
-
-
-@loop
-def _cost(problem, n_parts, outputs, values, lo, hi, scratch):
-    for i in range(lo, hi):
-        theta = scratch.theta[: n_parts[i]]
-        clear(theta)
-        augment(problem, i, theta)
-        values[i] = score_output(problem, i, theta, outputs.values[outputs.starts[i] : outputs.starts[i + 1]])
-
-
-@loop
-def _score_true_outputs(problem, w, n_parts, values, lo, hi, scratch):
-    for i in range(lo, hi):
-        theta = scratch.theta[: n_parts[i]]
-        if not find_scores(problem, w, i, theta):
-            return i
-        values[i] = score_output(problem, i, theta, true_output(problem, i))
-    return NONE

@@ -19,6 +19,7 @@ from maxmargin.encode.inputs.rows import Rows
 from maxmargin.encode.inputs.vocabulary import MOST_KEPT, Codes, has_names, read_codes
 from maxmargin.execution.runner import Runner
 from maxmargin.features.observed import ObservedFeatures
+from maxmargin.prediction_loops import decode
 from maxmargin.problem import part_sizes
 from maxmargin.runtime.modes import is_interpreted
 from maxmargin.text.token_features.named_features import is_named
@@ -96,7 +97,7 @@ class LoneSequence:
             return None
         self._write(places % width, np.searchsorted(places, starts))
         bound = self.runner.problem
-        inference.run(self.runner, inference.decode, w, part_sizes(bound), self.outputs)
+        inference.run(self.runner, decode, w, part_sizes(bound), self.outputs)
         return self.encoder.classes[self.outputs.values[:n_rows]]
 
     def _write(self, columns: np.ndarray, ends: np.ndarray) -> None:
