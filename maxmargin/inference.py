@@ -131,7 +131,7 @@ def scored_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None
 def best_k_outputs(problem: AnyProblem, w: np.ndarray, k: int, n_jobs: int | None = None) -> list[tuple[Any, Any]]:
     """For every example the K best outputs, as rows, and their scores: fewer where there are fewer outputs."""
     outputs, values, counts = best_k_tables(problem, w, k, n_jobs)
-    rows = [block.reshape(k, -1) for block in np.split(outputs.values, outputs.starts[1:-1])]
+    rows = [block.reshape(k, -1) for block in np.split(outputs.values, outputs.starts[1:])[:-1]]
     return [(table[:count], scores[:count]) for table, scores, count in zip(rows, values, counts, strict=True)]
 
 

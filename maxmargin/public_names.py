@@ -23,7 +23,7 @@ def homes(package: str = "maxmargin") -> dict[str, str]:
 
 def names_in(room: str, listed_in: str = "maxmargin") -> list[str]:
     """The public names that are defined in the modules of a room, sorted."""
-    return sorted(name for name, home in homes(listed_in).items() if home.startswith(f"{room}."))
+    return sorted((name for name, home in homes(listed_in).items() if home.startswith(f"{room}.")), key=str.lower)
 
 
 def find(name: str, room: str, listed_in: str = "maxmargin") -> Any:

@@ -12,6 +12,7 @@ from maxmargin import BCFW, LBFGS
 from maxmargin import problem as generics
 from maxmargin.arrays.vectors import first_best
 from maxmargin.encode.inputs.base_encoder import RowEncoder
+from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import stack_rows
 from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
@@ -123,7 +124,7 @@ class OnsetEncoder(RowEncoder):
         return rows[:, 0]
 
     def judge(self, problem, outputs):
-        return outputs.values == problem.labels, 1
+        return Merits(outputs.values == problem.labels)
 
 
 # --- estimators/onset_models.py -------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def structures():
 
 def can_run(solver, loss, task):
     has_oracles = all(supports(ORACLES[name], task.problem) for name in solver.oracles(loss))
-    takes_kernel = solver.takes_kernels and loss.smoothing != "l2"  # "auto" is a solver of the dual then
+    takes_kernel = solver.takes_kernels and loss.oracle != "topk"  # "auto" is a solver of the dual then
     takes_features = layout_of(task.problem).is_explicit or takes_kernel
     return has_oracles and takes_features and (solver.takes_bounds or task.lower is None)
 

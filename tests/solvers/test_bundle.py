@@ -59,4 +59,4 @@ def test_points_beyond_the_limit_become_mixtures(limit, bounds):
         assert values[-1] <= objective.dual_value(bundle.gain @ bundle.alpha, bundle.v) + 1e-15
     assert (np.diff(values) >= -1e-9).all()
     assert values[-1] <= best_value(objective, gain, gradient) + 1e-8
-    assert np.allclose(bundle.H, bundle.strength * np.array(bundle.points) @ np.array(bundle.points).T)
+    assert np.allclose(bundle.H, bundle.regularization * np.array(bundle.points) @ np.array(bundle.points).T)

@@ -35,7 +35,7 @@ def value_of(toy, w, C, loss):
     losses = []
     for phi, costs in zip(toy.phi, toy.costs, strict=True):
         z = phi @ w - phi[0] @ w + loss.margin * costs
-        h = smooth_max(z, loss.level, loss.smoothing)[0] if loss.smoothing else z.max()
+        h = smooth_max(z, loss.level, loss.smoothing)[0] if loss.is_smooth else z.max()
         losses.append(h**2 / 2 if loss.name == "squared_hinge" else h)
     return np.dot(w, w) / (2 * len(losses) * C) + np.mean(losses)
 
