@@ -33,7 +33,7 @@ LABELS = np.ma.array([0, 1], mask=[False, True])
         (ChainSVM(), [ROWS, ROWS], [[0, 1]] * 2, {"sample_weight": LABELS}, "sample_weight"),
         (MulticlassSVM(), MASKED, [0, 1], {}, "X"),
         (MulticlassSVM(), ROWS, LABELS, {}, "y"),
-        (MatchingSVM(), [(MASKED, (2, 1))], [[0, 0]], {}, r"X\[0\]"),
+        (MatchingSVM(), [(MASKED, (2, 1))], [[0, -1]], {}, r"X\[0\]"),
     ],
 )
 def test_masks_are_refused(model, X, y, options, name):

@@ -1,12 +1,13 @@
 """Sequences that are labelled one at a time, in arrays that are used again: the same labels as together."""
 
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from maxmargin import ChainCRF
+from maxmargin import ChainCRF, Tagger
 
 WORDS = [f"w{k}" for k in range(60)]
 
@@ -102,3 +103,32 @@ def test_no_room_is_kept_for_very_long_sequences(model):
     assert alone(model, [x]) == together(model, [x])
     model.predict([x[:2]])
     assert max(lone.room[0] for lone in model._encoder.lone_sequences) < len(x)
+
+
+def calls_of(function):
+    """How many functions are called, which no clock disturbs."""
+    count = 0
+
+    def note(frame, event, arg):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("make", [ChainCRF, Tagger])
+def test_one_sequence_takes_a_fraction_of_the_calls_of_two(make):
+    if make is ChainCRF:
+        x, y = [["w1", "w2"], ["w3"], ["w2"]], ["a", "b", "a"]
+    else:
+        x, y = ["Ann", "left", "home"], ["B-PER", "O", "O"]
+    model = make().fit([x, x], [y, y])
+    for sequences in ([x], [x, x]):
+        model.predict(sequences)  # what is kept for later calls
+    assert calls_of(lambda: model.predict([x])) < calls_of(lambda: model.predict([x, x])) / 3

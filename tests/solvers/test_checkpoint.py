@@ -307,6 +307,14 @@ def test_killed_at_any_moment(name, words, path):
         assert {*os.listdir(path.parent)} <= {"weights", path.name}  # nothing that was half written
 
 
+def test_what_a_killed_fit_has_left_goes_away(words, path):
+    """Kills at random moments seldom meet one at which a file is half written."""
+    left = path.with_name(f".{path.name}.0123456789ab.part")
+    left.write_bytes(b"half")
+    ChainCRF(max_passes=1).fit(words[0][:5], words[1][:5], checkpoint=path)
+    assert not left.exists()
+
+
 class Rankings:
     """Orders of rows, with outputs, but for the true one, that only its oracle knows; its attributes are part of it."""
 
