@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks, in_precision, new_blocks
-from maxmargin.execution.runner import Runner
-from maxmargin.prediction_loops import (
+from maxmargin.execution.prediction_loops import (
     NONE,
     attain_outputs,
     bound_outputs,
@@ -24,6 +23,7 @@ from maxmargin.prediction_loops import (
     score_true_outputs,
     tighten_bounds,
 )
+from maxmargin.execution.runner import Runner
 from maxmargin.problem import (
     IMPOSSIBLE,
     METHODS,
@@ -54,14 +54,19 @@ class Prediction(NamedTuple):
 
     Attributes
     ----------
-    output : a row of integers
-    score : its score
-    bound : no output has a higher score; equal to the score where that is known to be the highest
-    is_exact : whether that is known, but for rounding
-    method : how it was found: by an "oracle" that is exact for all examples; among graphs that have none by
-        "elimination", "cut", "relaxation" (labels read off the dual of the relaxation) or "expansion" (the same,
-        improved by moves)
-    integrality : the share of the nodes of a graph whose mean parts in the relaxation are integral; 1 where it is exact
+    output
+        A row of integers.
+    score
+        Its score.
+    bound
+        No output has a higher score; equal to the score where that is known to be the highest.
+    is_exact
+        Whether that is known, but for rounding.
+    method
+        How it was found: by an "oracle" that is exact for all examples; among graphs that have none by "elimination",
+        "cut", "relaxation" (labels read off the dual of the relaxation) or "expansion" (the same, improved by moves).
+    integrality
+        The share of the nodes of a graph whose mean parts in the relaxation are integral; 1 where it is exact.
 
     Examples
     --------

@@ -34,9 +34,12 @@ class Contribution(NamedTuple):
 
     Attributes
     ----------
-    position : where; of a transition, that of its second label
-    of : the name of the feature, or both transitions, such as "O -> B-PER, not O -> O"
-    value : how much
+    position
+        Where; of a transition, that of its second label.
+    of
+        The name of the feature, or both transitions, such as "O -> B-PER, not O -> O".
+    value
+        How much.
     """
 
     position: int
@@ -49,12 +52,17 @@ class Explanation(NamedTuple):
 
     Attributes
     ----------
-    position : the position
-    label : its label in the predicted labelling
-    rival : the other label; the runner-up, whose best labelling comes closest, unless another was asked for; None if no
-        labelling that is allowed has it
-    margin : how much higher the score of the predicted labelling is than that of the best labelling with the rival
-    labelling, rival_labelling : both
+    position
+        The position.
+    label
+        Its label in the predicted labelling.
+    rival
+        The other label; the runner-up, whose best labelling comes closest, unless another was asked for; None if no
+        labelling that is allowed has it.
+    margin
+        How much higher the score of the predicted labelling is than that of the best labelling with the rival.
+    labelling, rival_labelling
+        Both.
     contributions : list of `Contribution`, the largest first, which add up to the margin
     """
 
@@ -78,9 +86,12 @@ def strongest_features(model: Estimator, label: object, k: int = 10) -> list[Wei
 
     Parameters
     ----------
-    model : a fitted `ChainSVM` or `ChainCRF`
-    label : one of its `classes_`
-    k : the number of features
+    model
+        A fitted `ChainSVM` or `ChainCRF`.
+    label
+        One of its `classes_`.
+    k
+        The number of features.
 
     Returns
     -------
@@ -108,8 +119,10 @@ def strongest_transitions(model: Estimator, k: int | None = None) -> list[tuple[
 
     Parameters
     ----------
-    model : a fitted `ChainSVM` or `ChainCRF`
-    k : how many; all by default
+    model
+        A fitted `ChainSVM` or `ChainCRF`.
+    k
+        How many; all by default.
 
     Returns
     -------
@@ -142,10 +155,14 @@ def explain(model: Estimator, x: object, position: int, rival: object = None) ->
 
     Parameters
     ----------
-    model : a fitted `ChainSVM` or `ChainCRF`
-    x : a sequence, as in `fit`
-    position : which position, from 0
-    rival : the label to compare with; by default the runner-up
+    model
+        A fitted `ChainSVM` or `ChainCRF`.
+    x
+        A sequence, as in `fit`.
+    position
+        Which position, from 0.
+    rival
+        The label to compare with; by default the runner-up.
 
     Returns
     -------

@@ -26,12 +26,18 @@ def parameter(
 
     Parameters
     ----------
-    kind : its type, in words
-    doc : what it is for
-    default : its default
-    kw_only : whether it is given by keyword only
-    check : called with its name and value before training; it raises unless the value will do. Flags have one
-    more : what else there is to say of it, by name, for who reads fields
+    kind
+        Its type, in words.
+    doc
+        What it is for.
+    default
+        Its default.
+    kw_only
+        Whether it is given by keyword only.
+    check
+        Called with its name and value before training; it raises unless the value will do. Flags have one.
+    more
+        What else there is to say of it, by name, for who reads fields.
     """
     return field(default=default, kw_only=kw_only, metadata={"kind": kind, "doc": doc, "check": check, **more})
 

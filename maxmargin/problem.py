@@ -200,7 +200,7 @@ def topk_oracle(problem, i: int, theta: Reals, outputs: Outputs, values: Sums, l
     """Write the K best outputs into the K rows of `outputs`, best first, and their scores, in float64, into `values`.
 
     Return how many there are: fewer than K where the example has fewer outputs, or where the others have no weight in
-    the maximum smoothed by l2 at `level` (`maxmargin.smoothing`: `has_weight`, and `EVERY` if all K are wanted).
+    the maximum smoothed by l2 at `level` (`maxmargin.losses.smoothing`: `has_weight`, and `EVERY` if all K are wanted).
     """
 
 

@@ -50,7 +50,8 @@ class Estimator(Lone):
 
         Parameters
         ----------
-        deep : include those of parameters that have some of their own, as ``name__parameter``
+        deep
+            Include those of parameters that have some of their own, as ``name__parameter``.
         """
         cls: Any = type(self)
         found = {name: getattr(self, name) for name in parameter_names(cls)}
@@ -64,7 +65,8 @@ class Estimator(Lone):
 
         Parameters
         ----------
-        params : the new values by name
+        params
+            The new values by name.
 
         Returns
         -------

@@ -63,8 +63,10 @@ class Tagger(Estimator):
         The tags, sorted.
     scheme_ : str or None
         The scheme of its tags.
-    model_ : the fitted model
-    features_ : the fitted transformer
+    model_
+        The fitted model.
+    features_
+        The fitted transformer.
 
     Examples
     --------
@@ -164,8 +166,10 @@ class Tagger(Estimator):
         ----------
         X : list of sentences, lists of words or of tuples of a word and tags
         y : list of lists of tags
-        X_dev, y_dev : held-out sentences like X and y: the best weights on them are kept, and end the fit
-        options : further arguments of the `fit` of models, such as sample_weight and callback
+        X_dev, y_dev
+            Held-out sentences like X and y: the best weights on them are kept, and end the fit.
+        options
+            Further arguments of the `fit` of models, such as sample_weight and callback.
 
         Returns
         -------
@@ -194,12 +198,17 @@ class Tagger(Estimator):
 
         Parameters
         ----------
-        X, y : as in `fit`
-        X_dev, y_dev : held-out sentences, on which models are scored
-        Cs : the values of C to try; by default 0.03, 0.1, 0.3 and so on, until two in a row are no better than a
-            smaller one. `Path.is_best_at_end` tells where others may be better than all of them
-        eps : how far from its optimum an objective may be, of SVMs; by default, and of CRFs, their tol tells it
-        callback : called with the `Path` after each C; it ends if that returns True
+        X, y
+            As in `fit`.
+        X_dev, y_dev
+            Held-out sentences, on which models are scored.
+        Cs
+            The values of C to try; by default 0.03, 0.1, 0.3 and so on, until two in a row are no better than a smaller
+            one. `Path.is_best_at_end` tells where others may be better than all of them.
+        eps
+            How far from its optimum an objective may be, of SVMs; by default, and of CRFs, their tol tells it.
+        callback
+            Called with the `Path` after each C; it ends if that returns True.
 
         Returns
         -------
@@ -249,7 +258,8 @@ class Tagger(Estimator):
 
         Parameters
         ----------
-        X : as in `fit`
+        X
+            As in `fit`.
         """
         return [tags.tolist() for tags in self._fitted().predict(self.features_.transform(X))]
 
@@ -267,17 +277,13 @@ class Tagger(Estimator):
 
         Parameters
         ----------
-        X, y : as in `fit`
+        X, y
+            As in `fit`.
         """
         return (token_accuracy if self.scheme_ is None else entity_f1)(y, self.predict(X))
 
     def save(self, path: Location) -> None:
-        """Write the tagger to a file, from which `maxmargin.load` makes it again.
-
-        Parameters
-        ----------
-        path : where; what is there is replaced
-        """
+        """Write the tagger to a file, in place of what is there; `maxmargin.load` makes it again."""
         save(self, path)
 
     def _saved(self) -> dict[str, Any]:
@@ -307,9 +313,12 @@ class Tagger(Estimator):
 
         Parameters
         ----------
-        sentence : a list of words, or of tuples of a word and tags
-        position : which word, from 0
-        rival : the tag to compare with; by default the runner-up
+        sentence
+            A list of words, or of tuples of a word and tags.
+        position
+            Which word, from 0.
+        rival
+            The tag to compare with; by default the runner-up.
         """
         return explain(self._fitted(), self.features_.transform([sentence])[0], position, rival)
 

@@ -45,9 +45,12 @@ class Certified(NamedTuple):
 
     Attributes
     ----------
-    primal : their objective
-    dual : a lower bound of the lowest objective there is
-    gap : primal - dual: they are at most this far from the optimum
+    primal
+        Their objective.
+    dual
+        A lower bound of the lowest objective there is.
+    gap
+        Primal - dual: they are at most this far from the optimum.
 
     Examples
     --------
@@ -90,16 +93,26 @@ class Trace:
 
     Attributes
     ----------
-    passes : passes over the training examples
-    oracle_calls : calls of the oracle so far, those of the certificates included
-    seconds : wall-clock time so far
-    primal : the lowest objective found so far; that of the weights a fit returns is in its `certificate_`
-    dual : the highest lower bound found so far
-    gap : primal - dual; the weights of the lowest objective are at most this far from the optimum
-    cache_hits, cache_misses : steps so far for which a cached output saved a call of the oracle, or did not
-    dev_score : the score of the weights on held-out data, NaN where there is none
-    extras : further columns that some solvers have, by name, such as those of `maxmargin.solvers.relaxed.idal.IDAL`
-    notes : what else is to be said, such as the choices of an automatic solver
+    passes
+        Passes over the training examples.
+    oracle_calls
+        Calls of the oracle so far, those of the certificates included.
+    seconds
+        Wall-clock time so far.
+    primal
+        The lowest objective found so far; that of the weights a fit returns is in its `certificate_`.
+    dual
+        The highest lower bound found so far.
+    gap
+        Primal - dual; the weights of the lowest objective are at most this far from the optimum.
+    cache_hits, cache_misses
+        Steps so far for which a cached output saved a call of the oracle, or did not.
+    dev_score
+        The score of the weights on held-out data, NaN where there is none.
+    extras
+        Further columns that some solvers have, by name, such as those of `maxmargin.solvers.relaxed.idal.IDAL`.
+    notes
+        What else is to be said, such as the choices of an automatic solver.
 
     Examples
     --------
@@ -199,8 +212,10 @@ class Trace:
 
         Parameters
         ----------
-        ax : matplotlib axes, in whose place the panels are drawn, new ones by default
-        x : "passes", "oracle_calls" or "seconds"
+        ax
+            Matplotlib axes, in whose place the panels are drawn, new ones by default.
+        x
+            "passes", "oracle_calls" or "seconds".
 
         Returns
         -------

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from maxmargin.losses import Loss, find_loss
-from maxmargin.smoothing import smooth_max
+from maxmargin.losses.smoothing import smooth_max
 from maxmargin.solvers import LBFGS, SGD
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.structures.derived.custom_problem import CustomProblem

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
-from maxmargin.smoothing import bound_sorted, has_weight, project_to_simplex, smooth_max, smooth_sorted
+from maxmargin.losses.smoothing import bound_sorted, has_weight, project_to_simplex, smooth_max, smooth_sorted
 from tests import naive
 
 scores = st.lists(st.integers(-20, 20).map(lambda k: k / 4), min_size=1, max_size=8).map(np.array)  # ties are common

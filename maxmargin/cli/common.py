@@ -214,10 +214,10 @@ def tell_size(path: Path) -> str:
 
 def load_tagger(path: Path) -> Tagger:
     """The tagger in a file."""
-    import maxmargin
+    from maxmargin.persist import load
     from maxmargin.tagger import Tagger
 
-    tagger = maxmargin.load(path)
+    tagger = load(path)
     if not isinstance(tagger, Tagger):
         raise ValueError(f"{str(path)!r} holds a {type(tagger).__name__}, not a tagger of `maxmargin train`.")
     tagger._fitted()

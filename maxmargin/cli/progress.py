@@ -22,8 +22,10 @@ class Progress:
 
     Parameters
     ----------
-    score : what the held-out score is called
-    is_quiet : whether to show nothing
+    score
+        What the held-out score is called.
+    is_quiet
+        Whether to show nothing.
     """
 
     def __init__(self, score: str, *, is_quiet: bool) -> None:

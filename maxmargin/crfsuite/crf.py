@@ -128,7 +128,8 @@ class CRF(Estimator):
         ----------
         X : list of lists of feature dictionaries, or of lists of strings
         y : list of lists of labels
-        X_dev, y_dev : held-out sequences: the share of labels that are right is in the last entry of `training_log_`
+        X_dev, y_dev
+            Held-out sequences: the share of labels that are right is in the last entry of `training_log_`.
         """
         if (X_dev is None) != (y_dev is None):
             raise ValueError("Pass both X_dev and y_dev to use the holdout data")

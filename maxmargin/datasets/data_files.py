@@ -20,8 +20,10 @@ class Dataset:
     Attributes
     ----------
     X_train, X_test : lists of examples, such as sequences, or arrays with a row for each
-    y_train, y_test : the same of their true outputs, such as the labels of each sequence
-    X_dev, y_dev : the same for model selection; empty where a data set has no such part
+    y_train, y_test
+        The same of their true outputs, such as the labels of each sequence.
+    X_dev, y_dev
+        The same for model selection; empty where a data set has no such part.
 
     Examples
     --------

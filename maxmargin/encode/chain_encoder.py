@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from maxmargin.costs import labelling_costs
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import check_array, flatten_labels, flatten_weights, learn_classes, locate
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, stack_rows
 from maxmargin.encode.inputs.vocabulary import learn_names
 from maxmargin.features import ConstantFeatures
+from maxmargin.losses.costs import labelling_costs
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.text.schemes import fitting_scheme, read_tags, scheme_named, scheme_table, violation

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.costs import label_costs
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.example_checks import check_truths, find_labels
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
+from maxmargin.losses.costs import label_costs
 from maxmargin.structures.choices.class_problem import MulticlassProblem
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.costs import label_costs, shares_of_graphs
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder, by_row
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import Graphs, check_ends, join_graphs
@@ -22,6 +21,7 @@ from maxmargin.encode.inputs.example_checks import (
 )
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
+from maxmargin.losses.costs import label_costs, shares_of_graphs
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
 

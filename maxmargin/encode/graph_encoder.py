@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import check_choice
-from maxmargin.costs import COSTS, label_costs, shares_of_graphs
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import Graphs, check_ends, join_graphs
@@ -25,6 +24,7 @@ from maxmargin.encode.inputs.example_checks import (
 )
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
+from maxmargin.losses.costs import COSTS, label_costs, shares_of_graphs
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
@@ -39,7 +39,8 @@ class Graph(NamedTuple):
     Attributes
     ----------
     features : (V, F) array or sparse matrix, a row per node
-    edges : (E, 2) integers, the two nodes of each edge
+    edges
+        (E, 2) integers, the two nodes of each edge.
     edge_features : (E, G) array, a row per edge, or None
     node_types : (V,) integers or strings, or None if all nodes are of one type
     edge_types : (E,) integers or strings, or None if all edges are of one type

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import LARGEST, as_numbers, check_choice
-from maxmargin.costs import COSTS, class_weights
 from maxmargin.encode.inputs.base_encoder import RowEncoder
 from maxmargin.encode.inputs.edges import check_ends
 from maxmargin.encode.inputs.example_checks import check_array, check_truths
@@ -21,6 +20,7 @@ from maxmargin.encode.inputs.label_graphs import edges_of, price_of, warn_of_pri
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.losses import BaseLoss
+from maxmargin.losses.costs import COSTS, class_weights
 from maxmargin.problem import true_outputs
 from maxmargin.structures.graphs.cliques import EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem

@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from maxmargin.costs import labelling_costs
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import Graphs, check_parents, children_first, join_graphs
 from maxmargin.encode.inputs.example_checks import (
@@ -26,6 +25,7 @@ from maxmargin.encode.inputs.example_checks import (
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, append_constant
 from maxmargin.encode.inputs.vocabulary import learn_names
+from maxmargin.losses.costs import labelling_costs
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.trees.tree_problem import TreeProblem
 
@@ -37,11 +37,13 @@ class Tree(NamedTuple):
 
     Attributes
     ----------
-    features : (T, F) array or sparse matrix, a row per node, or a list of T items, feature dictionaries or lists of
-        names
-    edges : (E, 2) integers, the nodes of each edge: parent, child; nodes without a parent are roots
+    features
+        (T, F) array or sparse matrix, a row per node, or a list of T items, feature dictionaries or lists of names.
+    edges
+        (E, 2) integers, the nodes of each edge: parent, child; nodes without a parent are roots.
     edge_features : (E, F_edge) array, a row per edge, or None
-    allowed : for each node the collection of labels it can have, None for all; or None
+    allowed
+        For each node the collection of labels it can have, None for all; or None.
 
     Examples
     --------

@@ -62,9 +62,11 @@ class BoxSVM(MaxMargin, Precision, StructuredModel):
 
         Parameters
         ----------
-        X : list of (H_i, W_i, F) arrays of cell features, or of (H_i, W_i) integer maps of visual words, numbered from
-            0; -1 for a cell without a word
-        y : list of boxes (top, left, bottom, right), one per image; None, or zeros, for images without an object
+        X
+            List of (H_i, W_i, F) arrays of cell features, or of (H_i, W_i) integer maps of visual words, numbered from
+            0; -1 for a cell without a word.
+        y
+            List of boxes (top, left, bottom, right), one per image; None, or zeros, for images without an object.
         """
         return self._fit(X, y, sample_weight, options)
 
@@ -78,10 +80,14 @@ class BoxSVM(MaxMargin, Precision, StructuredModel):
 
         Parameters
         ----------
-        X : as in `fit`
-        max_boxes : at most so many in an image
-        threshold : the IoU with a better box above which a box is left out
-        min_score : the least score of a detection; 0 is that of no box
+        X
+            As in `fit`.
+        max_boxes
+            At most so many in an image.
+        threshold
+            The IoU with a better box above which a box is left out.
+        min_score
+            The least score of a detection; 0 is that of no box.
 
         Returns
         -------

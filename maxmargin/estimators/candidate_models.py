@@ -36,8 +36,9 @@ class CandidateModel(Names, Precision, StructuredModel):
 
         Parameters
         ----------
-        X : list of (K_i, F) arrays or sparse matrices, one row per candidate; or list of lists of candidates, feature
-            dictionaries or lists of names (see `feature_names_in_`)
+        X
+            List of (K_i, F) arrays or sparse matrices, one row per candidate; or list of lists of candidates, feature
+            dictionaries or lists of names (see `feature_names_in_`).
         y : (n,) indices of the true candidates
         """
         return self._fit(X, y, sample_weight, options)
@@ -89,7 +90,8 @@ class CandidateCRF(Likelihood, CandidateModel):
 
     Attributes
     ----------
-    coef_, n_features_in_, feature_names_in_ : as those of `CandidateSVM`
+    coef_, n_features_in_, feature_names_in_
+        As those of `CandidateSVM`.
 
     Examples
     --------

@@ -14,10 +14,10 @@ from maxmargin.encode.chain_encoder import ChainEncoder
 from maxmargin.encode.inputs.lone import best_labels
 from maxmargin.estimators.foundation.arguments import EndIntercepts, FeatureMaxMargin, Observed, SoftmaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documented_by, documents_fit, estimator
+from maxmargin.estimators.foundation.fitting import as_seed
 from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood, log_likelihoods
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
-from maxmargin.estimators.foundation.training import as_seed
 from maxmargin.parameters import parameter
 from maxmargin.sklearn_contract import check_is_fitted
 
@@ -57,9 +57,11 @@ class SequenceModel(EndIntercepts, StructuredModel):
 
         Parameters
         ----------
-        X : list of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`; or list or
-            iterator of sequences of items, feature dictionaries or lists of names (see `feature_names_in_`)
-        y : list of sequences of labels, integers or strings; with `lengths` also one flat sequence
+        X
+            List of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`; or list or
+            iterator of sequences of items, feature dictionaries or lists of names (see `feature_names_in_`).
+        y
+            List of sequences of labels, integers or strings; with `lengths` also one flat sequence.
         """
         return self._fit(X, y, sample_weight, options)
 
@@ -107,7 +109,8 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
 
         Parameters
         ----------
-        X, lengths : as in `fit`
+        X, lengths
+            As in `fit`.
 
         Returns
         -------
@@ -134,8 +137,10 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
 
         Parameters
         ----------
-        X, lengths : as in `fit`
-        n_samples : the number of labellings of each sequence
+        X, lengths
+            As in `fit`.
+        n_samples
+            The number of labellings of each sequence.
         random_state : int, RandomState or Generator, default=None
             Seed of the draws.
 
@@ -210,7 +215,8 @@ class ChainCRF(Observed, SequenceCRF):
 
     Attributes
     ----------
-    classes_, coef_, n_features_in_, feature_names_in_ : as those of `ChainSVM`
+    classes_, coef_, n_features_in_, feature_names_in_
+        As those of `ChainSVM`.
 
     Examples
     --------

@@ -7,11 +7,11 @@ from typing import Any, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin.costs import class_weights
 from maxmargin.encode.class_encoder import MulticlassEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.row_classifier import RowClassifier
+from maxmargin.losses.costs import class_weights
 from maxmargin.parameters import parameter
 
 
@@ -63,7 +63,8 @@ class MulticlassSVM(MaxMargin, RowClassifier):
         Parameters
         ----------
         X : (n, F) array or sparse matrix
-        y : (n,) classes
+        y
+            (n,) classes.
         """
         return self._fit(X, y, sample_weight, options)
 
@@ -84,7 +85,8 @@ class MulticlassSVM(MaxMargin, RowClassifier):
 
         Parameters
         ----------
-        X : as in `fit`
+        X
+            As in `fit`.
 
         Returns
         -------

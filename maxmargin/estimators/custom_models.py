@@ -13,9 +13,9 @@ from maxmargin.encode.custom_encoder import CustomEncoder, ProblemEncoder
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.arguments import MaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fitting import as_seed
 from maxmargin.estimators.foundation.predictions import Unavailable, check_has, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
-from maxmargin.estimators.foundation.training import as_seed
 from maxmargin.parameters import parameter
 from maxmargin.problem import sample_oracle
 
@@ -144,8 +144,10 @@ class ProblemModel(MaxMargin, OwnStructure):
 
         Parameters
         ----------
-        X : as in `fit`
-        n_samples : the number of outputs of each example
+        X
+            As in `fit`.
+        n_samples
+            The number of outputs of each example.
         random_state : int, RandomState or Generator, default=None
             Seed of the draws.
 

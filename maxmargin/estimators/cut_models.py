@@ -80,9 +80,10 @@ class GraphCutSVM(MaxMargin, Precision, StructuredModel):
 
         Parameters
         ----------
-        X : list of pairs (nodes, edges) or triples (nodes, edges, edge features): an array or sparse matrix (V_i, F) of
+        X
+            List of pairs (nodes, edges) or triples (nodes, edges, edge features): an array or sparse matrix (V_i, F) of
             node features, the ends of the edges (E_i, 2), and an array (E_i, G) without negative numbers; edges without
-            features have the single feature 1
+            features have the single feature 1.
         y : list of (V_i,) labels, integers or strings, of two classes
         """
         return self._fit(X, y, sample_weight, options)
@@ -98,9 +99,12 @@ def graph_cut(potentials: ArrayLike, edges: ArrayLike, weights: ArrayLike) -> np
 
     Parameters
     ----------
-    potentials : (V,) numbers
-    edges : (E, 2) pairs of nodes
-    weights : (E,) non-negative numbers
+    potentials
+        (V,) numbers.
+    edges
+        (E, 2) pairs of nodes.
+    weights
+        (E,) non-negative numbers.
 
     Returns
     -------

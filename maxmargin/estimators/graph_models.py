@@ -36,7 +36,8 @@ def score_nodes(
 
     Parameters
     ----------
-    X, y : as in `fit`
+    X, y
+        As in `fit`.
     sample_weight : (n,) weights of the graphs
     node_weight : list of (V_i,) weights of the nodes
     """
@@ -82,8 +83,10 @@ class GraphModel(Precision, StructuredModel):
 
         Parameters
         ----------
-        X : as in `fit`
-        return_exact : whether to return, too, which of them are exact
+        X
+            As in `fit`.
+        return_exact
+            Whether to return, too, which of them are exact.
 
         Returns
         -------
@@ -154,7 +157,8 @@ class GraphCRF(RelaxableLikelihood, GraphModel):
 
     Attributes
     ----------
-    classes_, coef_, n_features_in_, n_edge_features_in_ : as those of `GraphSVM`
+    classes_, coef_, n_features_in_, n_edge_features_in_
+        As those of `GraphSVM`.
 
     Examples
     --------

@@ -87,7 +87,8 @@ class KernelChainCRF(KernelArguments, SequenceCRF):
 
     Attributes
     ----------
-    classes_, coef_, support_, support_vectors_, n_features_in_ : as those of `KernelChainSVM`
+    classes_, coef_, support_, support_vectors_, n_features_in_
+        As those of `KernelChainSVM`.
 
     Examples
     --------

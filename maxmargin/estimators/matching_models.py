@@ -15,9 +15,9 @@ from maxmargin.checks import check_cost
 from maxmargin.encode.matching_encoder import MatchingEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fitting import as_list
 from maxmargin.estimators.foundation.predictions import Unavailable
 from maxmargin.estimators.foundation.structured_model import StructuredModel
-from maxmargin.estimators.foundation.training import as_list
 from maxmargin.parameters import parameter
 
 FEW = 0.5  # of the true links, that predictions have: fewer are worth a warning
@@ -88,9 +88,11 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
 
         Parameters
         ----------
-        X : list of (n_i, m_i, F) arrays, the features of all pairs of a left and a right node; or, for sparse features,
-            of tuples of an (n_i m_i, F) matrix, whose row v m_i + z is that of the pair (v, z), and of (n_i, m_i)
-        y : list of (n_i,) arrays with the right node of each left node, or -1; or of lists of links (left, right)
+        X
+            List of (n_i, m_i, F) arrays, the features of all pairs of a left and a right node; or, for sparse features,
+            of tuples of an (n_i m_i, F) matrix, whose row v m_i + z is that of the pair (v, z), and of (n_i, m_i).
+        y
+            List of (n_i,) arrays with the right node of each left node, or -1; or of lists of links (left, right).
         """
         self._fit(X, y, sample_weight, options)
         self._warn_of_few_links(X, y)
@@ -118,8 +120,10 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
 
         Parameters
         ----------
-        X, y : as in `fit`
-        scoring : a function of y and predictions, the higher the better; by default the F1 of links
+        X, y
+            As in `fit`.
+        scoring
+            A function of y and predictions, the higher the better; by default the F1 of links.
 
         Returns
         -------

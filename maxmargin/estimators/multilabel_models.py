@@ -71,7 +71,8 @@ class MultiLabelModel(RowClassifier):
 
         Parameters
         ----------
-        X : as in `fit`
+        X
+            As in `fit`.
 
         Returns
         -------
@@ -84,7 +85,8 @@ class MultiLabelModel(RowClassifier):
 
         Parameters
         ----------
-        X : as in `fit`
+        X
+            As in `fit`.
 
         Returns
         -------
@@ -100,8 +102,10 @@ class MultiLabelModel(RowClassifier):
 
         Parameters
         ----------
-        X : as in `fit`
-        return_exact : whether to return, too, which of them are exact
+        X
+            As in `fit`.
+        return_exact
+            Whether to return, too, which of them are exact.
 
         Returns
         -------
@@ -115,7 +119,8 @@ class MultiLabelModel(RowClassifier):
 
         Parameters
         ----------
-        X, y : as in `fit`
+        X, y
+            As in `fit`.
         sample_weight : (n,) weights of the examples
         """
         return super().score(X, y, sample_weight)
@@ -134,8 +139,8 @@ class MultiLabelSVM(RelaxableMaxMargin, MultiLabelModel):
 
     Attributes
     ----------
-    classes_ : (L, 2) array
-        0 and 1 for each label.
+    classes_
+        (L, 2) array 0 and 1 for each label.
     coef_ : (L, F) array
         The weights of each label.
     intercept_ : (L,) array
@@ -181,7 +186,8 @@ class MultiLabelCRF(RelaxableLikelihood, MultiLabelModel):
 
     Attributes
     ----------
-    classes_, coef_, intercept_, edges_, edge_coef_, n_features_in_, feature_names_in_ : as those of `MultiLabelSVM`
+    classes_, coef_, intercept_, edges_, edge_coef_, n_features_in_, feature_names_in_
+        As those of `MultiLabelSVM`.
 
     Examples
     --------
@@ -204,7 +210,8 @@ class MultiLabelCRF(RelaxableLikelihood, MultiLabelModel):
 
         Parameters
         ----------
-        X : as in `fit`
+        X
+            As in `fit`.
 
         Returns
         -------

@@ -88,8 +88,10 @@ class DeformableSVM(MaxMargin, Precision, StructuredModel):
 
         Parameters
         ----------
-        X : list of (H_i, W_i, F) arrays: the features of each cell
-        y : list of (J, 2) arrays: x (column) and y (row) of each joint, rounded to cells
+        X
+            List of (H_i, W_i, F) arrays: the features of each cell.
+        y
+            List of (J, 2) arrays: x (column) and y (row) of each joint, rounded to cells.
         """
         return self._fit(X, y, sample_weight, options)
 

@@ -81,7 +81,8 @@ class TreeCRF(SoftmaxMargin, TreeModel):
 
     Attributes
     ----------
-    classes_, coef_, n_features_in_, feature_names_in_ : as those of `TreeSVM`
+    classes_, coef_, n_features_in_, feature_names_in_
+        As those of `TreeSVM`.
 
     Examples
     --------

@@ -32,7 +32,8 @@ class Clock:
 
     Parameters
     ----------
-    limit : seconds after which to stop; None for no limit
+    limit
+        Seconds after which to stop; None for no limit.
     """
 
     def __init__(self, limit: float | None = None) -> None:

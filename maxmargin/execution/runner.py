@@ -46,10 +46,14 @@ class Runner:
 
     Parameters
     ----------
-    problem : the examples
-    n_jobs : the number of threads, as in scikit-learn
-    n_best : the number of outputs the top-K oracle is asked for
-    clock : what passes look at, and are broken off by; none by default
+    problem
+        The examples.
+    n_jobs
+        The number of threads, as in scikit-learn.
+    n_best
+        The number of outputs the top-K oracle is asked for.
+    clock
+        What passes look at, and are broken off by; none by default.
     """
 
     def __init__(self, problem: Any, n_jobs: int | None = None, n_best: int = 1, clock: Clock | None = None) -> None:

@@ -93,8 +93,10 @@ class Ranges:
 
     Parameters
     ----------
-    sizes : the sizes of the examples
-    n_threads : the number of ranges, at most one per example
+    sizes
+        The sizes of the examples.
+    n_threads
+        The number of ranges, at most one per example.
     """
 
     def __init__(self, sizes: np.ndarray, n_threads: int) -> None:

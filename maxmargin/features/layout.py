@@ -23,8 +23,10 @@ class WeightLayout:
 
     Parameters
     ----------
-    n_solved : how many of them a solver has
-    place : where it has each weight of a model; None where both have the same
+    n_solved
+        How many of them a solver has.
+    place
+        Where it has each weight of a model; None where both have the same.
 
     Examples
     --------

@@ -182,10 +182,14 @@ def gram_blocks(features: Any, starts: np.ndarray, n_entries: np.ndarray, width:
 
     Parameters
     ----------
-    features : features without Gram matrices
-    starts : (n + 1,) the rows of example i are starts[i]:starts[i + 1]
-    n_entries : (n,) the number of stored entries of each example
-    width : the number of features
+    features
+        Features without Gram matrices.
+    starts
+        (n + 1,) the rows of example i are starts[i]:starts[i + 1].
+    n_entries
+        (n,) the number of stored entries of each example.
+    width
+        The number of features.
     """
     lengths = np.diff(starts)
     wanted = needs_gram(lengths, n_entries)

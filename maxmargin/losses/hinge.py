@@ -10,9 +10,9 @@ from maxmargin.arrays.vectors import clear, inner
 from maxmargin.arrays.views import matrix
 from maxmargin.checks import check_choice, check_count
 from maxmargin.losses.base_loss import LEAST_LEVEL, BaseLoss, attains, check_level, check_margin, combine
+from maxmargin.losses.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted
 from maxmargin.persist.registry import register, renaming
 from maxmargin.problem import add_output, exp_oracle, topk_oracle, true_output
-from maxmargin.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,14 @@ class Loss(BaseLoss):
 
     Parameters
     ----------
-    smoothing : None for the maximum, "l2" (by the top-K oracle) or "entropy" (by the exp oracle)
-    level : how much the maximum is smoothed
-    margin : whether outputs must win by their cost
-    max_k : the most outputs that l2 smoothing mixes: the smoothed maximum is exact where these are enough
+    smoothing
+        None for the maximum, "l2" (by the top-K oracle) or "entropy" (by the exp oracle).
+    level
+        How much the maximum is smoothed.
+    margin
+        Whether outputs must win by their cost.
+    max_k
+        The most outputs that l2 smoothing mixes: the smoothed maximum is exact where these are enough.
 
     Examples
     --------

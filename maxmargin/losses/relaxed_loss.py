@@ -20,14 +20,19 @@ class RelaxedLoss(BaseLoss):
 
     Parameters
     ----------
-    level : the weight of the entropy: as it tends to 0, the loss tends to the relaxed hinge loss
-    margin : whether outputs must win by their cost
-    entropy : "gini", or "oriented_trees" for the mean of Gini's entropy over oriented spanning trees, which is nearer
-        to that of the graph
-    trees : (M, 2) how often these trees have the first, or the second, end of each edge of all graphs, in the order of
-        the problem's `ends`, as the child of the other; by default as often as all trees do, drawn alike
-    epsilon : of "oriented_trees", the share of a parent's entropy that is taken from that of a pair: with less than 1
-        the entropy is strongly concave in the table of every edge
+    level
+        The weight of the entropy: as it tends to 0, the loss tends to the relaxed hinge loss.
+    margin
+        Whether outputs must win by their cost.
+    entropy
+        "gini", or "oriented_trees" for the mean of Gini's entropy over oriented spanning trees, which is nearer to that
+        of the graph.
+    trees
+        (M, 2) how often these trees have the first, or the second, end of each edge of all graphs, in the order of the
+        problem's `ends`, as the child of the other; by default as often as all trees do, drawn alike.
+    epsilon
+        Of "oriented_trees", the share of a parent's entropy that is taken from that of a pair: with less than 1 the
+        entropy is strongly concave in the table of every edge.
 
     Examples
     --------

@@ -22,7 +22,8 @@ class SquaredLoss(BaseLoss):
 
     Parameters
     ----------
-    margin : whether outputs must win by their cost
+    margin
+        Whether outputs must win by their cost.
 
     Examples
     --------

@@ -38,7 +38,8 @@ class Reliability(NamedTuple):
 
         Parameters
         ----------
-        ax : matplotlib axes, in whose place the panels are drawn, new ones by default
+        ax
+            Matplotlib axes, in whose place the panels are drawn, new ones by default.
 
         Returns
         -------
@@ -62,9 +63,12 @@ def reliability(y_true: Any, marginals: Tables, classes: ArrayLike, n_bins: int 
     Parameters
     ----------
     y_true : list of sequences of labels, or (n,) array
-    marginals : list of (T_i, L) arrays of probabilities, or one (n, L) array: `predict_marginals` of a model
-    classes : (L,) the labels of the columns: its `classes_`
-    n_bins : the number of bins of equal width between 0 and 1
+    marginals
+        List of (T_i, L) arrays of probabilities, or one (n, L) array: `predict_marginals` of a model.
+    classes
+        (L,) the labels of the columns: its `classes_`.
+    n_bins
+        The number of bins of equal width between 0 and 1.
 
     Returns
     -------
@@ -93,7 +97,8 @@ def expected_calibration_error(y_true: Any, marginals: Tables, classes: ArrayLik
 
     Parameters
     ----------
-    y_true, marginals, classes, n_bins : as in `reliability`
+    y_true, marginals, classes, n_bins
+        As in `reliability`.
 
     Examples
     --------
@@ -110,7 +115,8 @@ def temper(marginals: Tables, temperature: float) -> Any:
     Parameters
     ----------
     marginals : list of (T_i, L) arrays of probabilities, or one (n, L) array
-    temperature : T
+    temperature
+        T.
 
     Returns
     -------
@@ -139,7 +145,8 @@ def find_temperature(y_true: Any, marginals: Tables, classes: ArrayLike) -> floa
 
     Parameters
     ----------
-    y_true, marginals, classes : as in `reliability`; labels that are not in `classes` are left out
+    y_true, marginals, classes
+        As in `reliability`; labels that are not in `classes` are left out.
 
     Returns
     -------

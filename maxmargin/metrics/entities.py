@@ -38,10 +38,14 @@ class EntityReport(NamedTuple):
 
     Attributes
     ----------
-    overall : EntityScore
-    types : dict of EntityScore by type, sorted
-    accuracy : the share of tags that are right
-    n_tokens : the number of tags
+    overall
+        EntityScore.
+    types
+        Dict of EntityScore by type, sorted.
+    accuracy
+        The share of tags that are right.
+    n_tokens
+        The number of tags.
     """
 
     overall: EntityScore
@@ -71,7 +75,8 @@ def entity_report(y_true: object, y_pred: object) -> EntityReport:
 
     Parameters
     ----------
-    y_true, y_pred : lists of sequences of tags, of any scheme; those that break its rules are read as conlleval does
+    y_true, y_pred
+        Lists of sequences of tags, of any scheme; those that break its rules are read as conlleval does.
 
     Examples
     --------
@@ -114,7 +119,8 @@ def entity_precision(y_true: object, y_pred: object) -> float:
 
     Parameters
     ----------
-    y_true, y_pred : as in `entity_report`
+    y_true, y_pred
+        As in `entity_report`.
 
     Examples
     --------
@@ -130,7 +136,8 @@ def entity_recall(y_true: object, y_pred: object) -> float:
 
     Parameters
     ----------
-    y_true, y_pred : as in `entity_report`
+    y_true, y_pred
+        As in `entity_report`.
 
     Examples
     --------
@@ -146,7 +153,8 @@ def entity_f1(y_true: object, y_pred: object) -> float:
 
     Parameters
     ----------
-    y_true, y_pred : as in `entity_report`
+    y_true, y_pred
+        As in `entity_report`.
 
     Examples
     --------

@@ -85,7 +85,8 @@ class Confusion(NamedTuple):
 
         Parameters
         ----------
-        ax : matplotlib axes, new ones by default
+        ax
+            Matplotlib axes, new ones by default.
 
         Returns
         -------

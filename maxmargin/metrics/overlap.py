@@ -20,7 +20,8 @@ def iou(a: ArrayLike, b: ArrayLike) -> Any:
 
     Parameters
     ----------
-    a, b : (..., 4) boxes; the shapes before the last axis are broadcast against each other
+    a, b
+        (..., 4) boxes; the shapes before the last axis are broadcast against each other.
 
     Returns
     -------
@@ -45,8 +46,10 @@ def mean_iou(true: Boxes, predicted: Boxes) -> float:
 
     Parameters
     ----------
-    true : for each image a box, or an (m, 4) array of boxes
-    predicted : (n, 4) one box per image
+    true
+        For each image a box, or an (m, 4) array of boxes.
+    predicted
+        (n, 4) one box per image.
 
     Examples
     --------
@@ -62,9 +65,12 @@ def corloc(true: Boxes, predicted: Boxes, threshold: float = 0.5) -> float:
 
     Parameters
     ----------
-    true : for each image a box, or an (m, 4) array of boxes
-    predicted : (n, 4) one box per image
-    threshold : the least IoU of a correct box
+    true
+        For each image a box, or an (m, 4) array of boxes.
+    predicted
+        (n, 4) one box per image.
+    threshold
+        The least IoU of a correct box.
 
     Examples
     --------
@@ -90,12 +96,17 @@ def average_precision(
 
     Parameters
     ----------
-    true : for each image an (m_i, 4) array of the true boxes; m_i may be 0
-    predicted : for each image a (k_i, 4) array of detections; k_i may be 0
-    scores : for each image the (k_i,) scores of its detections
-    threshold : the least IoU of a correct detection
-    interpolation : "all" averages over all recalls, the area under the curve (VOC since 2010); "11-point" over the
-        recalls 0, 0.1, ..., 1 (VOC until 2009)
+    true
+        For each image an (m_i, 4) array of the true boxes; m_i may be 0.
+    predicted
+        For each image a (k_i, 4) array of detections; k_i may be 0.
+    scores
+        For each image the (k_i,) scores of its detections.
+    threshold
+        The least IoU of a correct detection.
+    interpolation
+        "all" averages over all recalls, the area under the curve (VOC since 2010); "11-point" over the recalls 0, 0.1,
+        ..., 1 (VOC until 2009).
 
     Examples
     --------

@@ -35,7 +35,8 @@ def get_scorer(name: str) -> Any:
 
     Parameters
     ----------
-    name : {"entity_f1", "entity_precision", "entity_recall", "sequence_accuracy", "token_accuracy"}
+    name
+        {"entity_f1", "entity_precision", "entity_recall", "sequence_accuracy", "token_accuracy"}.
 
     Returns
     -------

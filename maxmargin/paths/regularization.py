@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_choice, check_positive
 from maxmargin.encode.inputs.base_encoder import Encoder
+from maxmargin.estimators.foundation.fitting import as_seed, find_loss, prepare, read_held_out, solver_options
 from maxmargin.estimators.foundation.structured_model import StructuredModel
-from maxmargin.estimators.foundation.training import as_seed, find_loss, prepare, read_held_out, solver_options
 from maxmargin.execution.runner import bind
 from maxmargin.losses import NAMED, BaseLoss
 from maxmargin.paths.solutions import Path
@@ -58,31 +58,50 @@ def regularization_path(
 
     Parameters
     ----------
-    model : an estimator, whose C and, but for its grid, tol are ignored, as is its solver; or a problem
-    X, y : the training data of an estimator
-    method : "approximate": for every lambda, weights whose objective is within eps of the optimum, proven.
-        "heuristic": the same by the last known block gaps, with fewer calls of the oracle and without proof.
-        "grid": the values of `lambdas` only, each from the one before. CRFs, and other models of smooth losses, have a
-        grid only, solved by their own solver.
-    eps : accuracy of the path, in units of the objective; by default 0.1, for a grid see `tol`
-    tol : in place of eps, accuracy as a share of the objective, as the `tol` of estimators, which is the default of a
-        grid (0.001 for a problem)
-    kappa : accuracy of breakpoints, as a share of eps or tol: closer to 1 makes more of them, each cheaper; by default
-        0.9, for the heuristic path 0.8; a grid is solved to kappa * eps, or to tol
-    lambda_min : where to end
-    lambda_max : where to begin, in place of infinity; most breakpoints of a path lie where lambda is large
-    C_min : the same as a C: the smallest one of interest, 1/(n lambda_max)
-    lambdas : the values for the grid, by default 2^15 down to 2^-15
-    solver : a solver that keeps its dual point; by default BCFW with pairwise steps, gap sampling and a cache
+    model
+        An estimator, whose C and, but for its grid, tol are ignored, as is its solver; or a problem.
+    X, y
+        The training data of an estimator.
+    method
+        "approximate": for every lambda, weights whose objective is within eps of the optimum, proven. "heuristic": the
+        same by the last known block gaps, with fewer calls of the oracle and without proof. "grid": the values of
+        `lambdas` only, each from the one before. CRFs, and other models of smooth losses, have a grid only, solved by
+        their own solver.
+    eps
+        Accuracy of the path, in units of the objective; by default 0.1, for a grid see `tol`.
+    tol
+        In place of eps, accuracy as a share of the objective, as the `tol` of estimators, which is the default of a
+        grid (0.001 for a problem).
+    kappa
+        Accuracy of breakpoints, as a share of eps or tol: closer to 1 makes more of them, each cheaper; by default 0.9,
+        for the heuristic path 0.8; a grid is solved to kappa * eps, or to tol.
+    lambda_min
+        Where to end.
+    lambda_max
+        Where to begin, in place of infinity; most breakpoints of a path lie where lambda is large.
+    C_min
+        The same as a C: the smallest one of interest, 1/(n lambda_max).
+    lambdas
+        The values for the grid, by default 2^15 down to 2^-15.
+    solver
+        A solver that keeps its dual point; by default BCFW with pairwise steps, gap sampling and a cache.
     sample_weight : (n,) weights of the examples
-    lower, upper : bounds of the weights of a problem; an estimator has its own
-    X_dev, y_dev : held-out data: an estimator is scored on it at each breakpoint
-    max_passes : passes over the examples at one breakpoint
-    time_limit : seconds for the whole path
-    n_jobs, random_state : see `Solver.solve`; by default those of the estimator
-    verbose : print each breakpoint
-    callback : called with the `Path` after each breakpoint; it ends if that returns True
-    **data : further arguments of the estimator's `fit`, such as lengths
+    lower, upper
+        Bounds of the weights of a problem; an estimator has its own.
+    X_dev, y_dev
+        Held-out data: an estimator is scored on it at each breakpoint.
+    max_passes
+        Passes over the examples at one breakpoint.
+    time_limit
+        Seconds for the whole path.
+    n_jobs, random_state
+        See `Solver.solve`; by default those of the estimator.
+    verbose
+        Print each breakpoint.
+    callback
+        Called with the `Path` after each breakpoint; it ends if that returns True.
+    **data
+        Further arguments of the estimator's `fit`, such as lengths.
 
     Ctrl-C ends the path and returns what there is.
 

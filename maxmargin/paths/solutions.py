@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.encode.inputs.base_encoder import Encoder
+from maxmargin.estimators.foundation.fitting import complete
 from maxmargin.estimators.foundation.structured_model import StructuredModel
-from maxmargin.estimators.foundation.training import complete
 from maxmargin.panels import new_axes, stack_panels
 from maxmargin.solvers.block_coordinate.path_steps import Breakpoint
 from maxmargin.trace import Certified, Status, Trace
@@ -26,12 +26,18 @@ class Path:
 
     Attributes
     ----------
-    lambdas, Cs : (K,) the breakpoints; the weights of breakpoint k hold from lambdas[k] down to lambdas[k + 1]
-    primal, dual, gap : (K,) the certificate of each breakpoint
-    passes, oracle_calls : (K,) passes over the examples and calls of the oracle at each breakpoint
-    scores : (K,) scores on the held-out data, if given
-    is_complete : whether the last weights are good for every smaller lambda, too
-    status : OPTIMAL if every breakpoint reached its accuracy, else why not; ESTIMATED for heuristic paths
+    lambdas, Cs
+        (K,) the breakpoints; the weights of breakpoint k hold from lambdas[k] down to lambdas[k + 1].
+    primal, dual, gap
+        (K,) the certificate of each breakpoint.
+    passes, oracle_calls
+        (K,) passes over the examples and calls of the oracle at each breakpoint.
+    scores
+        (K,) scores on the held-out data, if given.
+    is_complete
+        Whether the last weights are good for every smaller lambda, too.
+    status
+        OPTIMAL if every breakpoint reached its accuracy, else why not; ESTIMATED for heuristic paths.
     """
 
     def __init__(
@@ -86,7 +92,8 @@ class Path:
 
         Parameters
         ----------
-        regularization : lambda = 1/(n C)
+        regularization
+            lambda = 1/(n C).
         """
         lambdas = self.lambdas
         if not regularization > 0:
@@ -174,7 +181,8 @@ class Path:
 
         Parameters
         ----------
-        ax : matplotlib axes, in whose place the panels are drawn, new ones by default
+        ax
+            Matplotlib axes, in whose place the panels are drawn, new ones by default.
 
         Returns
         -------

@@ -26,9 +26,11 @@ def save(model: object, path: Location) -> None:
 
     Parameters
     ----------
-    model : a model of the library, fitted or not, a scikit-learn ``Pipeline`` of those and others that can be saved, or
-        an object of a class given to `maxmargin.register`
-    path : where; what is there is replaced
+    model
+        A model of the library, fitted or not, a scikit-learn ``Pipeline`` of those and others that can be saved, or an
+        object of a class given to `maxmargin.register`.
+    path
+        Where; what is there is replaced.
 
     Examples
     --------
@@ -53,11 +55,13 @@ def load(path: Location, *, mmap: bool = False) -> Any:
 
     Parameters
     ----------
-    path : the file
-    mmap : whether weights are mapped into memory, not read, so that processes that load the same file share them
-        (those with many zeros are unpacked all the same). While the model is used, the file may then only be replaced
-        by another one, as `save` does it. One that is written over in place changes predictions, and one that is cut
-        short ends the process
+    path
+        The file.
+    mmap
+        Whether weights are mapped into memory, not read, so that processes that load the same file share them (those
+        with many zeros are unpacked all the same). While the model is used, the file may then only be replaced by
+        another one, as `save` does it. One that is written over in place changes predictions, and one that is cut short
+        ends the process.
 
     Returns
     -------

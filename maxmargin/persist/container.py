@@ -43,9 +43,12 @@ def write(path: Location, content: object, arrays: list[np.ndarray]) -> None:
 
     Parameters
     ----------
-    path : where
-    content : what JSON can hold
-    arrays : what the content refers to by number: bools, numbers and strings
+    path
+        Where.
+    content
+        What JSON can hold.
+    arrays
+        What the content refers to by number: bools, numbers and strings.
     """
     blocks, table, at = [], [], 0
     for array in arrays:

@@ -28,9 +28,12 @@ def replacing(path: Location, *, mode: int | None = None, lasts: bool = True) ->
 
     Parameters
     ----------
-    path : where
-    mode : its permissions, of which the umask takes some away; None are those of the file that it replaces, or all
-    lasts : whether it must be on disk, as a whole, even if the power fails right after
+    path
+        Where.
+    mode
+        Its permissions, of which the umask takes some away; None are those of the file that it replaces, or all.
+    lasts
+        Whether it must be on disk, as a whole, even if the power fails right after.
     """
     target = check_writable(path)
     kept = stat.S_IMODE(target.stat().st_mode) if mode is None and target.exists() else None

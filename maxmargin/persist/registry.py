@@ -82,11 +82,15 @@ def register(
 
     Parameters
     ----------
-    cls : the class
-    get : what to save of an object, by name, in place of the arguments
-    make : makes an object of these, given by keyword, in place of the class; it should check them, and run nothing
-        that they name, as files may come from strangers
-    name : what files call the class, by default its name and that of its module
+    cls
+        The class.
+    get
+        What to save of an object, by name, in place of the arguments.
+    make
+        Makes an object of these, given by keyword, in place of the class; it should check them, and run nothing that
+        they name, as files may come from strangers.
+    name
+        What files call the class, by default its name and that of its module.
 
     Returns
     -------

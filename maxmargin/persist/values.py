@@ -31,9 +31,11 @@ class Writer:
 
     Parameters
     ----------
-    given : objects that are not written but named: a reader is given others in their place
-    keeps_state : whether it is the state of a fit: objects of classes of states are part of it, and arrays that share
-        memory do so when they are read, too
+    given
+        Objects that are not written but named: a reader is given others in their place.
+    keeps_state
+        Whether it is the state of a fit: objects of classes of states are part of it, and arrays that share memory do
+        so when they are read, too.
     """
 
     def __init__(self, given: Mapping[str, object] = MappingProxyType({}), *, keeps_state: bool = False) -> None:
@@ -115,9 +117,12 @@ class Reader:
 
     Parameters
     ----------
-    arrays : those of the file
-    given : the objects that the file only names
-    keeps_state : whether it is the state of a fit
+    arrays
+        Those of the file.
+    given
+        The objects that the file only names.
+    keeps_state
+        Whether it is the state of a fit.
     """
 
     def __init__(

@@ -63,9 +63,12 @@ def generic(
 
     Parameters
     ----------
-    declaration : the function that is decorated
-    interface : if loops call it by address; its arguments and result then need annotations
-    like : another generic, whose implementations it shares, for arguments of other types
+    declaration
+        The function that is decorated.
+    interface
+        If loops call it by address; its arguments and result then need annotations.
+    like
+        Another generic, whose implementations it shares, for arguments of other types.
 
     Examples
     --------
@@ -205,9 +208,12 @@ class Bound:
 
     Parameters
     ----------
-    problem : the problem
-    truth : its true outputs, as blocks of int32
-    dtype : of its weights
+    problem
+        The problem.
+    truth
+        Its true outputs, as blocks of int32.
+    dtype
+        Of its weights.
     """
 
     def __init__(self, problem: Any, truth: Any, dtype: DTypeLike) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numba
 
-from maxmargin.runtime import entries, numba_private
+from maxmargin.runtime import entries, numba_private, trial
 
 is_interpreted = contextvars.ContextVar("is_interpreted", default=bool(vars(numba.config)["DISABLE_JIT"]))
 checks_bounds = contextvars.ContextVar("checks_bounds", default=False)
@@ -63,12 +63,12 @@ def is_plain() -> bool:
     """
     if asks_for_plain:
         return True
-    passed = entries.folder_of(numba_private.try_out) / f"numba_private-{entries.surroundings()[:16]}{entries.ENDING}"
+    passed = entries.folder_of(trial.try_out) / f"numba_private-{entries.surroundings()[:16]}{entries.ENDING}"
     with contextlib.suppress(OSError, ValueError):
         entries.read(passed)
         return False
     try:
-        numba_private.try_out()
+        trial.try_out()
     except Exception as error:
         numba_private.in_use = False
         warnings.warn(

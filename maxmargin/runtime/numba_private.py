@@ -1,4 +1,4 @@
-"""All that is private to Numba, in one place, and a trial of whether it still is what the library relies on.
+"""All that is private to Numba, in one place.
 
 What other modules use is documented: ``njit``, ``overload``, ``numba.extending``, ``numba.core.cgutils``, templates of
 types, and llvmlite's builder. What is taken from inside of Numba lets loops compile in a fraction of the time, meet
@@ -30,8 +30,8 @@ structures by address, and load in milliseconds. It is, member by member:
     codegen().magic_tuple, config.BOUNDSCHECK, OPT, USING_SVML
                                 what machine code depends on
 
-`try_out` compiles, keeps, loads and calls a few lines by all of these. Where it fails, or anything cannot be imported
-(`missing`), loops go by `maxmargin.runtime.plain` (`maxmargin.runtime.modes` decides).
+`maxmargin.runtime.trial` compiles, keeps, loads and calls a few lines by all of these. Where it fails, or anything
+cannot be imported (`missing`), loops go by `maxmargin.runtime.plain` (`maxmargin.runtime.modes` decides).
 """
 
 from __future__ import annotations
@@ -43,15 +43,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import llvmlite.binding as llvm
 import numba
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, register_jitable
 
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
-    from numba.core.typing.templates import Signature
 
 missing: ImportError | None = None
 try:
@@ -78,6 +75,7 @@ except ImportError as error:
 
 
 _WORD = ir.IntType(64)
+in_use = missing is None  # until a trial fails
 
 
 class Compiled(Protocol):
@@ -283,82 +281,3 @@ def make_array(
     for name, value in fields.items():
         array = model.set(builder, array, value, name)
     return array
-
-
-# --- the trial ------------------------------------------------------------------------------------------------------
-
-in_use = missing is None  # until a trial fails
-ARGUMENTS = types.int64, types.int64  # of the function that is called by address in a trial
-
-
-class _Shelf:
-    """A cache of one entry."""
-
-    content = b""
-
-    def load_overload(self, signature: object, context: Context) -> Compiled | None:
-        return load(self.content, context) if self.content else None
-
-    def save_overload(self, signature: object, compiled: Compiled) -> None:
-        if can_be_kept(compiled):
-            self.content = dump(compiled)
-
-
-@intrinsic
-def _call(typing_context: object, address: types.Type, data: types.Type, k: types.Type) -> tuple[Signature, Lowering]:
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, values: Sequence[ir.Value]) -> ir.Value:
-        raise_if_null(context, builder, values[0], "no address")
-        return call_address(context, builder, values[0], types.float64, ARGUMENTS, values[1:])
-
-    return types.float64(address, data, k), lower
-
-
-@intrinsic
-def _array_of_three(typing_context: object, data: types.Type) -> tuple[Signature, Lowering]:
-    array_type = types.Array(types.float64, 1, "C")
-
-    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, values: Sequence[ir.Value]) -> ir.Value:
-        return make_array(context, builder, array_type, values[0], [_WORD(3)])
-
-    return array_type(data), lower
-
-
-@register_jitable(nogil=True, **(INNER_OPTIONS if in_use else {}))
-def _positive(x):
-    if x <= 0:
-        raise ValueError("not positive")
-    return x
-
-
-def _number(data, k):
-    return _positive(_array_of_three(data)[k]) + k  # type: ignore[call-arg]
-
-
-def _call_number(address, data, k):
-    return _call(address, data, k)  # type: ignore[call-arg]
-
-
-def try_out() -> None:
-    """Compile, keep, load and call a few lines by all of the above; raises whatever is not as it was."""
-    if missing is not None:
-        raise missing
-    numbers = np.array([1.5, 2.5, -1.0])
-    called, shelf = numba.njit(**{**ADDRESS_OPTIONS, **UNCOUNTED})(_number), _Shelf()
-    called.compile(types.float64(*ARGUMENTS))
-    address = address_of(called.overloads[ARGUMENTS])
-    arguments = types.int64, *ARGUMENTS
-    for is_there in (False, True):
-        dispatcher = numba.njit(**{**LOOP_OPTIONS, **UNCOUNTED})(_call_number)
-        keep_in(dispatcher, shelf)
-        if bool(shelf.content) != is_there:
-            raise AssertionError("Dispatchers do not keep what they compile.")
-        dispatcher.compile(arguments)
-        call = dispatcher.overloads[arguments].entry_point
-        if call(address, numbers.ctypes.data, 1) != 3.5:
-            raise AssertionError("A call by address returns another number.")
-        for error, where, k in ((ValueError, address, 2), (RuntimeError, 0, 0)):
-            try:
-                call(where, numbers.ctypes.data, k)
-            except error:
-                continue
-            raise AssertionError("A call by address does not pass on errors.")

@@ -23,12 +23,18 @@ class Generic(Protocol):
 
     Attributes
     ----------
-    implementations : the functions, by type
-    options : what is said to Numba about them
-    interface : those that loops call by address have one, and what follows
-    words : the annotations of its arguments but the first, and of its result
-    arguments, result : what these are for numbers of a dtype
-    slot : its place in tables
+    implementations
+        The functions, by type.
+    options
+        What is said to Numba about them.
+    interface
+        Those that loops call by address have one, and what follows.
+    words
+        The annotations of its arguments but the first, and of its result.
+    arguments, result
+        What these are for numbers of a dtype.
+    slot
+        Its place in tables.
     """
 
     __name__: str
@@ -49,13 +55,17 @@ class Reach:
 
     Parameters
     ----------
-    function : the function
-    classes : the NamedTuple classes of its arguments, which select the implementations of generics
+    function
+        The function.
+    classes
+        The NamedTuple classes of its arguments, which select the implementations of generics.
 
     Attributes
     ----------
-    digest : a hash of it all
-    generics : the generics among it
+    digest
+        A hash of it all.
+    generics
+        The generics among it.
     """
 
     def __init__(self, function: Function, classes: Iterable[type] = ()) -> None:

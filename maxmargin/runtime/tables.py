@@ -134,12 +134,18 @@ class FunctionTable:
 
     Parameters
     ----------
-    target : the problem or the loss
-    interface : its generics
-    dtype : of its numbers
-    numbers : the words of the table that loops read
-    options : of its functions, for Numba
-    kept : what these are addresses of
+    target
+        The problem or the loss.
+    interface
+        Its generics.
+    dtype
+        Of its numbers.
+    numbers
+        The words of the table that loops read.
+    options
+        Of its functions, for Numba.
+    kept
+        What these are addresses of.
     """
 
     def __init__(

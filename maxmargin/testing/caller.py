@@ -17,7 +17,8 @@ class Caller:
 
     Parameters
     ----------
-    problem : the problem
+    problem
+        The problem.
 
     Examples
     --------

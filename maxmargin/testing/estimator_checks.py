@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from maxmargin.encode.inputs.base_encoder import same
-from maxmargin.estimators.foundation.training import find_loss
+from maxmargin.estimators.foundation.fitting import find_loss
 from maxmargin.trace import Status
 
 # Methods that need a fitted model; those that some models lack are only called where they are.
@@ -27,10 +27,13 @@ def check_estimator(model: Any, X: Any, y: Any, other: Any = None) -> None:
 
     Parameters
     ----------
-    model : the model, not fitted, with a seed as its `random_state`, a subclass of those in `maxmargin.estimators`; it
-        is cloned, never trained itself
-    X, y : at least six examples that it learns in a moment, of which the first three quarters have all labels
-    other : examples with another number of features, which the model must refuse
+    model
+        The model, not fitted, with a seed as its `random_state`, a subclass of those in `maxmargin.estimators`; it is
+        cloned, never trained itself.
+    X, y
+        At least six examples that it learns in a moment, of which the first three quarters have all labels.
+    other
+        Examples with another number of features, which the model must refuse.
 
     Examples
     --------

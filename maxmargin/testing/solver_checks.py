@@ -21,12 +21,18 @@ def check_solver(
 
     Parameters
     ----------
-    solver : the solver
-    problem : a small problem
-    optimum : the known minimum of the objective
-    C : inverse strength of the regularization
-    tol : the relative gap to solve to
-    loss : the loss, by default that of the solver
+    solver
+        The solver.
+    problem
+        A small problem.
+    optimum
+        The known minimum of the objective.
+    C
+        Inverse strength of the regularization.
+    tol
+        The relative gap to solve to.
+    loss
+        The loss, by default that of the solver.
     """
 
     def solve(**limits: Any) -> Any:

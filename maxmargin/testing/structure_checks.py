@@ -13,9 +13,9 @@ from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.chain_encoder import ChainEncoder
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.features.layout import layout_of
+from maxmargin.losses.smoothing import EVERY, has_weight
 from maxmargin.runtime.dispatch import runs_compiled, supports
 from maxmargin.runtime.modes import bounds_checked, interpreted
-from maxmargin.smoothing import EVERY, has_weight
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.testing.caller import Caller
 
@@ -60,13 +60,19 @@ def check_structure(
 
     Parameters
     ----------
-    problem : a problem whose examples are small
-    outputs : enumerates all outputs of example i; oracles are then compared with brute force
-    random_state : seed of the random weights
-    k : the number of outputs asked of the top-K oracle
-    lower : lower bounds of the weights, a number or one per weight, for structures that need them
-    check_bounds : whether compiled code is to check all its indices, and raise an IndexError where one is out of
-        bounds, which else may end the process
+    problem
+        A problem whose examples are small.
+    outputs
+        Enumerates all outputs of example i; oracles are then compared with brute force.
+    random_state
+        Seed of the random weights.
+    k
+        The number of outputs asked of the top-K oracle.
+    lower
+        Lower bounds of the weights, a number or one per weight, for structures that need them.
+    check_bounds
+        Whether compiled code is to check all its indices, and raise an IndexError where one is out of bounds, which
+        else may end the process.
     """
     ways: list[Any] = [interpreted]  # first, as Python says which line has an index out of bounds
     if runs_compiled(problem):

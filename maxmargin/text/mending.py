@@ -31,10 +31,14 @@ class Mended(NamedTuple):
     Attributes
     ----------
     y : list of lists of tags
-    scheme : theirs
-    source : the scheme that fitted best before
-    faults : a `TagError` for each tag that broke its rules, or was none, in the order of the sentences
-    n_tags : the number of all tags
+    scheme
+        Theirs.
+    source
+        The scheme that fitted best before.
+    faults
+        A `TagError` for each tag that broke its rules, or was none, in the order of the sentences.
+    n_tags
+        The number of all tags.
     """
 
     y: list[list[str]]
@@ -62,9 +66,12 @@ def mend_tags(y: LabelSequences, scheme: str | None = None, *, prefer: str | Non
     Parameters
     ----------
     y : list of sequences of tags
-    scheme : the scheme to convert them to; by default the best one
-    prefer : of schemes that fit alike, the one to take; else the most common one
-    name : what messages call y
+    scheme
+        The scheme to convert them to; by default the best one.
+    prefer
+        Of schemes that fit alike, the one to take; else the most common one.
+    name
+        What messages call y.
 
     Returns
     -------

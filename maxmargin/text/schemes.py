@@ -94,7 +94,8 @@ class TagError(ValueError):
 
     Attributes
     ----------
-    sequence, position : where
+    sequence, position
+        Where.
     """
 
     def __init__(self, subject: str, sequence: int, position: int, fault: str) -> None:
@@ -183,7 +184,8 @@ def check_tags(y: TagSequences, scheme: str) -> None:
     Parameters
     ----------
     y : list of sequences of tags
-    scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"}
+    scheme
+        {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"}.
 
     Examples
     --------
@@ -274,7 +276,8 @@ def convert_tags(y: TagSequences, scheme: str) -> list[list[str]]:
     Parameters
     ----------
     y : list of sequences of tags
-    scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"}
+    scheme
+        {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"}.
 
     Returns
     -------

@@ -8,6 +8,7 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError('maxmargin.torch needs PyTorch: pip install "maxmargin[torch]"') from error
 
+from maxmargin.torch.base_head import Head
 from maxmargin.torch.choice_potentials import Candidates, GraphCuts, Matchings
 from maxmargin.torch.functions import (
     crf_loss,
@@ -20,10 +21,11 @@ from maxmargin.torch.functions import (
     structured_loss,
     topk,
 )
-from maxmargin.torch.heads import CandidateHead, ChainHead, GraphCutHead, Head, MatchingHead, TreeHead
+from maxmargin.torch.heads import CandidateHead, ChainHead, GraphCutHead, MatchingHead, TreeHead
 from maxmargin.torch.label_potentials import Chains, Trees
+from maxmargin.torch.network_training import StochasticSubgradient, Trained
 from maxmargin.torch.potentials import Parts, Potentials
-from maxmargin.torch.prox_linear import ProxLinear, StochasticSubgradient, Trained
+from maxmargin.torch.prox_linear import ProxLinear
 
 __all__ = [
     "CandidateHead",

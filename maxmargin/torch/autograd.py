@@ -39,11 +39,16 @@ class Batch:
 
     Parameters
     ----------
-    potentials : of the examples
-    y, cost : true outputs, and what others cost
-    n_best : the most outputs that the top-K oracle is asked for
-    n_jobs : the number of threads, by default as many as PyTorch uses, or fewer where there is little to do
-    dtype : of the numbers, by default that of the potentials
+    potentials
+        Of the examples.
+    y, cost
+        True outputs, and what others cost.
+    n_best
+        The most outputs that the top-K oracle is asked for.
+    n_jobs
+        The number of threads, by default as many as PyTorch uses, or fewer where there is little to do.
+    dtype
+        Of the numbers, by default that of the potentials.
     """
 
     def __init__(

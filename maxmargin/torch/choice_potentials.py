@@ -17,10 +17,10 @@ from maxmargin.structures.cuts.max_flow import make_arcs
 from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.structures.matchings.matching_problem import MatchingProblem
 from maxmargin.torch.potentials import (
+    BatchRows,
     Costs,
     Numbers,
     Potentials,
-    Rows,
     as_integers,
     check_labels,
     check_tensors,
@@ -33,8 +33,10 @@ class Candidates(Potentials):
 
     Parameters
     ----------
-    scores : (B, K) padded, or (N,) packed
-    lengths : (B,) numbers of candidates; of padded ones also a (B, K) boolean mask, or None where all have K
+    scores
+        (B, K) padded, or (N,) packed.
+    lengths
+        (B,) numbers of candidates; of padded ones also a (B, K) boolean mask, or None where all have K.
 
     True outputs y are (B,) indices; costs have the shape of `scores` and are 1 by default, of the true ones 0.
 
@@ -49,7 +51,7 @@ class Candidates(Potentials):
 
     def __init__(self, scores: Tensor, lengths: Numbers | None = None) -> None:
         check_tensors(scores=scores)
-        self.rows, self.tensors = Rows("scores", scores, lengths, 0), (scores,)
+        self.rows, self.tensors = BatchRows("scores", scores, lengths, 0), (scores,)
         self.n = self.rows.n
         self.starts, self.sizes = segments((self.rows.first, self.rows.lengths))
 
@@ -93,7 +95,7 @@ class Candidates(Potentials):
         )
 
 
-def _costs(name: str, values: Costs, rows: Rows, shape: tuple[int, ...]) -> np.ndarray:
+def _costs(name: str, values: Costs, rows: BatchRows, shape: tuple[int, ...]) -> np.ndarray:
     """Costs of all rows, one after the other, not negative."""
     array = as_numbers(name, values.detach().cpu().numpy() if isinstance(values, Tensor) else values)
     if array.shape != shape:
@@ -109,12 +111,16 @@ class GraphCuts(Potentials):
 
     Parameters
     ----------
-    nodes : (B, V), or (N,) packed with `lengths`, the potentials of label 1, against 0; ``-inf`` rules label 1 out
-    edges : (E, 2) pairs of nodes, the same in all graphs of the batch; packed, (M, 2) those of one graph after the
-        other, with nodes counted from 0 in each
-    penalties : (E,), (B, E), or packed (M,), what it costs an edge that its ends have different labels; not negative,
-        and ``inf`` where they must have the same
-    lengths, edge_lengths : (B,) numbers of nodes and edges of packed graphs
+    nodes
+        (B, V), or (N,) packed with `lengths`, the potentials of label 1, against 0; ``-inf`` rules label 1 out.
+    edges
+        (E, 2) pairs of nodes, the same in all graphs of the batch; packed, (M, 2) those of one graph after the other,
+        with nodes counted from 0 in each.
+    penalties
+        (E,), (B, E), or packed (M,), what it costs an edge that its ends have different labels; not negative, and
+        ``inf`` where they must have the same.
+    lengths, edge_lengths
+        (B,) numbers of nodes and edges of packed graphs.
 
     True outputs y have the shape of `nodes`; wrong labels cost 1, or `cost` in that shape. Minimum cuts have no sum
     over all outputs: `crf_loss` and `marginals` are not for them.
@@ -137,7 +143,7 @@ class GraphCuts(Potentials):
         edge_lengths: Numbers | None = None,
     ) -> None:
         check_tensors(nodes=nodes, penalties=penalties)
-        self.rows, self.edges = Rows("nodes", nodes, lengths, 0), edges
+        self.rows, self.edges = BatchRows("nodes", nodes, lengths, 0), edges
         if self.rows.is_padded and lengths is not None:
             raise ValueError(
                 "Graphs of different sizes must be packed: nodes in one axis, with lengths and edge_lengths."
@@ -224,9 +230,12 @@ class Matchings(Potentials):
 
     Parameters
     ----------
-    scores : (B, n, m) scores of links
-    sizes : (B, 2) numbers of left and right nodes of each example; None where all have n and m
-    unmatched : (B, n) scores of left nodes without a link; None for zeros
+    scores
+        (B, n, m) scores of links.
+    sizes
+        (B, 2) numbers of left and right nodes of each example; None where all have n and m.
+    unmatched
+        (B, n) scores of left nodes without a link; None for zeros.
 
     True outputs y are (B, n) right nodes, -1 for none. A wrong link costs 1, a missing one, too. Matchings have no sum
     over all outputs within reach, a permanent: `crf_loss` and `marginals` are not for them.
@@ -252,7 +261,7 @@ class Matchings(Potentials):
             raise ValueError(f"sizes[{i}] is {self.sides[i].tolist()}, but must be 1 to {n_left} and 1 to {n_right}.")
         if unmatched is not None and tuple(unmatched.shape) != (self.n, n_left):
             raise ValueError(f"unmatched must have the shape {(self.n, n_left)}, not {tuple(unmatched.shape)}.")
-        self.rows = Rows("scores", scores[:, :, 0], self.sides[:, 0], 0)
+        self.rows = BatchRows("scores", scores[:, :, 0], self.sides[:, 0], 0)
         self.tensors = (scores,) if unmatched is None else (scores, unmatched)
         lefts = self.sides[:, 0]
         is_row = np.arange(n_left) < lefts[:, np.newaxis]

@@ -49,13 +49,19 @@ def structured_loss(
 
     Parameters
     ----------
-    potentials : Chains, Trees, Candidates, GraphCuts, Matchings or Parts
-    y : true outputs, integers in the shape that the class of the potentials says; beyond lengths they may be anything
-    loss : a `maxmargin.Loss`, "hinge", "squared_hinge", "smooth_hinge" or "log"
-    cost : what wrong outputs cost, by default 1 for each wrong label; of chains and trees also "normalized_hamming" or
-        an (L, L) matrix, true labels in rows
-    reduction : "mean" or "sum" over the examples, or "none"
-    n_jobs : the number of threads, by default up to ``torch.get_num_threads()``
+    potentials
+        Chains, Trees, Candidates, GraphCuts, Matchings or Parts.
+    y
+        True outputs, integers in the shape that the class of the potentials says; beyond lengths they may be anything.
+    loss
+        A `maxmargin.Loss`, "hinge", "squared_hinge", "smooth_hinge" or "log".
+    cost
+        What wrong outputs cost, by default 1 for each wrong label; of chains and trees also "normalized_hamming" or an
+        (L, L) matrix, true labels in rows.
+    reduction
+        "mean" or "sum" over the examples, or "none".
+    n_jobs
+        The number of threads, by default up to ``torch.get_num_threads()``.
 
     Examples
     --------
@@ -115,9 +121,12 @@ def smooth_hinge_loss(
 
     Parameters
     ----------
-    level : how much the loss is smoothed
-    k : the most outputs that l2 smoothing mixes; where these are not enough, the value is an upper bound
-    smoothing : "l2", by the top-K oracle, or "entropy", by sums over all outputs
+    level
+        How much the loss is smoothed.
+    k
+        The most outputs that l2 smoothing mixes; where these are not enough, the value is an upper bound.
+    smoothing
+        "l2", by the top-K oracle, or "entropy", by sums over all outputs.
 
     Examples
     --------
@@ -209,8 +218,10 @@ def topk(potentials: Potentials, k: int, *, n_jobs: int | None = None) -> tuple[
 
     Returns
     -------
-    outputs : (K, *shape of true outputs), -1 where an example has fewer
-    scores : (K, B) with derivatives, minus infinity where an example has fewer
+    outputs
+        (K, *shape of true outputs), -1 where an example has fewer.
+    scores
+        (K, B) with derivatives, minus infinity where an example has fewer.
 
     Examples
     --------

@@ -17,107 +17,12 @@ from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import check_count
 from maxmargin.encode.chain_encoder import append_biases
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features
-from maxmargin.losses import BaseLoss, find_loss
-from maxmargin.problem import AnyProblem
-from maxmargin.solvers import Result, Solver, find_solver
-from maxmargin.solvers.objective.evaluation import Certificate, Objective
-from maxmargin.solvers.objective.lower_bound import LowerBound
-from maxmargin.torch.autograd import dtype_of
+from maxmargin.torch.base_head import Head
 from maxmargin.torch.choice_potentials import Candidates, GraphCuts, Matchings
 from maxmargin.torch.label_potentials import Chains, Trees
-from maxmargin.torch.potentials import Costs, Numbers
+from maxmargin.torch.potentials import Numbers
 
 Device: TypeAlias = torch.device | str | int | None
-
-
-class Head(nn.Module):
-    """What all heads share. `forward` makes potentials of features, for losses and predictions of `maxmargin.torch`."""
-
-    def weights(self) -> list[Tensor]:
-        """The parameters in the order and orientation of the weights of the library, as views."""
-        raise NotImplementedError
-
-    def problem(
-        self, y: Numbers, *inputs: Numbers | None, cost: Costs | None = None, dtype: npt.DTypeLike | None = None
-    ) -> AnyProblem:
-        """The library's problem of this layer, with the features that `forward` is given as they are."""
-        with torch.no_grad():
-            potentials = self(*inputs)
-        dtype = dtype_of(potentials.flat) if dtype is None else dtype
-        return potentials.problem(y, cost, dtype)._replace(**self._features(potentials, dtype, *inputs))
-
-    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
-        """The fields of the problem that hold features."""
-        raise NotImplementedError
-
-    def bounds(self, size: int) -> np.ndarray | None:
-        """Lower bounds of the weights, or None."""
-        return None
-
-    def certificate(
-        self,
-        y: Numbers,
-        *inputs: Numbers | None,
-        C: float = 1.0,
-        loss: BaseLoss | str = "hinge",
-        cost: Costs | None = None,
-    ) -> Certificate:
-        """The objective of the library at the weights of this layer, and a lower bound of its optimum.
-
-        The objective is (lambda/2) ||w||^2 + the mean loss, lambda = 1/(n C). The bound is that of one dual point:
-        tight at the optimum of smooth losses, rough for the hinge loss.
-
-        Parameters
-        ----------
-        y : true outputs
-        inputs : what `forward` takes, in its order
-        C : inverse strength of the regularization
-        loss : as in `structured_loss`
-        cost : as in `structured_loss`
-        """
-        problem = self.problem(y, *inputs, cost=cost, dtype=np.float64)
-        w = self._flat()
-        objective = Objective(problem, C, loss=find_loss(loss), lower=self.bounds(w.size))
-        found = objective.evaluate(w)
-        return Certificate(w, found.value, LowerBound(objective).add(found.cost + found.entropy, found.gradient))
-
-    def solve(
-        self,
-        y: Numbers,
-        *inputs: Numbers | None,
-        C: float = 1.0,
-        loss: BaseLoss | str = "hinge",
-        solver: Solver | str | None = None,
-        cost: Costs | None = None,
-        **options: Any,
-    ) -> Result:
-        """Train this layer alone to its optimum by a solver of the library, and take the weights over.
-
-        Parameters
-        ----------
-        y : true outputs
-        inputs : what `forward` takes, in its order
-        C : inverse strength of the regularization
-        loss : as in `structured_loss`
-        solver : its name or a solver; by default "auto", or "lbfgs" for smooth losses
-        cost : as in `structured_loss`
-        options : of `Solver.solve`
-        """
-        chosen = find_loss(loss)
-        found = find_solver(("lbfgs" if chosen.is_smooth else "auto") if solver is None else solver, chosen)
-        problem = self.problem(y, *inputs, cost=cost)
-        lower = self.bounds(self._flat().size)
-        result = found.solve(problem, C, loss=chosen, lower=lower, **options)
-        w, at = torch.as_tensor(result.w), 0
-        with torch.no_grad():
-            for weights in self.weights():
-                weights.copy_(w[at : at + weights.numel()].view(weights.shape))
-                at += weights.numel()
-        return result
-
-    def _flat(self) -> np.ndarray:
-        parts = [weights.detach().cpu().numpy().ravel() for weights in self.weights()]
-        return np.concatenate(parts).astype(np.float64)
 
 
 def _matrix(tensor: Tensor, starts: np.ndarray) -> Rows:
@@ -151,9 +56,12 @@ class ChainHead(Head):
 
     Parameters
     ----------
-    n_features : of each position
-    n_labels : the number of labels
-    device, dtype : of the parameters
+    n_features
+        Of each position.
+    n_labels
+        The number of labels.
+    device, dtype
+        Of the parameters.
 
     Examples
     --------
@@ -195,9 +103,12 @@ class TreeHead(Head):
 
     Parameters
     ----------
-    n_features : of each node
-    n_labels : the number of labels
-    device, dtype : of the parameters
+    n_features
+        Of each node.
+    n_labels
+        The number of labels.
+    device, dtype
+        Of the parameters.
 
     Examples
     --------
@@ -234,8 +145,10 @@ class CandidateHead(ScoreHead):
 
     Parameters
     ----------
-    n_features : of each candidate
-    device, dtype : of the parameters
+    n_features
+        Of each candidate.
+    device, dtype
+        Of the parameters.
 
     Examples
     --------
@@ -260,9 +173,12 @@ class GraphCutHead(Head):
 
     Parameters
     ----------
-    n_features : of each node
-    n_edge_features : of each edge, which must not be negative; by default the constant 1
-    device, dtype : of the parameters
+    n_features
+        Of each node.
+    n_edge_features
+        Of each edge, which must not be negative; by default the constant 1.
+    device, dtype
+        Of the parameters.
 
     Examples
     --------
@@ -326,8 +242,10 @@ class MatchingHead(ScoreHead):
 
     Parameters
     ----------
-    n_features : of each pair
-    device, dtype : of the parameters
+    n_features
+        Of each pair.
+    device, dtype
+        Of the parameters.
 
     Examples
     --------

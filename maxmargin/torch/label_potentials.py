@@ -8,23 +8,23 @@ import torch
 from torch import Tensor
 
 from maxmargin.arrays.blocks import places_in, starts_of
-from maxmargin.costs import labelling_costs
 from maxmargin.encode.inputs.edges import children_first
 from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.features import ConstantFeatures
+from maxmargin.losses.costs import labelling_costs
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.trees.tree_problem import TreeProblem
-from maxmargin.torch.potentials import Costs, Numbers, Potentials, Rows, check_labels, check_tensors, segments
+from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials, check_labels, check_tensors, segments
 
 
-class Labellings(Potentials):
+class LabelPotentials(Potentials):
     """What potentials of labels share: rows of nodes, then tables of pairs of labels.
 
     Tables are shared by the batch, (L, L), belong to an example each, (B, L, L), or to a row each.
     """
 
-    rows: Rows
+    rows: BatchRows
     tensors: tuple[Tensor, Tensor]
 
     def _lay_out(self, n_tables: np.ndarray, n_most: int) -> None:
@@ -76,16 +76,20 @@ class Labellings(Potentials):
         return self.rows.arrange(rows)
 
 
-class Chains(Labellings):
+class Chains(LabelPotentials):
     """Potentials of the labels of sequences.
 
     Parameters
     ----------
-    emissions : (B, T, L) padded, or (N, L) packed, the potentials of the labels at each position
-    transitions : (L, L) potentials of going from one label (row) to the next (column), shared by all sequences;
-        (B, L, L), those of each sequence; or (B, T - 1, L, L), those of each step of padded sequences
-    lengths : (B,) lengths of the sequences; of padded ones also a (B, T) boolean mask, or None where all have T
-    start, end : (L,) potentials of the first and of the last label, or None
+    emissions
+        (B, T, L) padded, or (N, L) packed, the potentials of the labels at each position.
+    transitions
+        (L, L) potentials of going from one label (row) to the next (column), shared by all sequences; (B, L, L), those
+        of each sequence; or (B, T - 1, L, L), those of each step of padded sequences.
+    lengths
+        (B,) lengths of the sequences; of padded ones also a (B, T) boolean mask, or None where all have T.
+    start, end
+        (L,) potentials of the first and of the last label, or None.
 
     ``-inf`` rules a label or a transition out.
 
@@ -111,7 +115,7 @@ class Chains(Labellings):
         end: Tensor | None = None,
     ) -> None:
         check_tensors(emissions=emissions, transitions=transitions, start=start, end=end)
-        self.rows = Rows("emissions", emissions, lengths, 1)
+        self.rows = BatchRows("emissions", emissions, lengths, 1)
         self.tensors = _with_ends(emissions, self.rows, start, end), transitions
         n_steps = None if self.rows.width is None else self.rows.width - 1
         self._check_tables("transitions", transitions, n_steps)
@@ -159,16 +163,20 @@ class Chains(Labellings):
         )
 
 
-class Trees(Labellings):
+class Trees(LabelPotentials):
     """Potentials of the labels of the nodes of rooted trees, or forests.
 
     Parameters
     ----------
-    nodes : (B, T, L) padded, or (N, L) packed, the potentials of the labels of each node
-    parents : (B, T) or (N,) integers, the parent of each node, counted from 0 in each tree; -1 for roots
-    pairs : (L, L) potentials of the labels of a parent (row) and its child (column), shared by all edges; (B, L, L),
-        those of the edges of each tree; or (B, T, L, L), those of the edge from each node to its parent
-    lengths : (B,) numbers of nodes; of padded trees also a (B, T) boolean mask, or None where all have T
+    nodes
+        (B, T, L) padded, or (N, L) packed, the potentials of the labels of each node.
+    parents
+        (B, T) or (N,) integers, the parent of each node, counted from 0 in each tree; -1 for roots.
+    pairs
+        (L, L) potentials of the labels of a parent (row) and its child (column), shared by all edges; (B, L, L), those
+        of the edges of each tree; or (B, T, L, L), those of the edge from each node to its parent.
+    lengths
+        (B,) numbers of nodes; of padded trees also a (B, T) boolean mask, or None where all have T.
 
     ``-inf`` rules a label or a pair out.
 
@@ -185,7 +193,7 @@ class Trees(Labellings):
 
     def __init__(self, nodes: Tensor, parents: Numbers, pairs: Tensor, lengths: Numbers | None = None) -> None:
         check_tensors(nodes=nodes, pairs=pairs)
-        self.rows = Rows("nodes", nodes, lengths, 1)
+        self.rows = BatchRows("nodes", nodes, lengths, 1)
         self.parents, starts = parents, self.rows.starts
         self.parent = self.rows.pick("parents", parents)
         limits = np.repeat(self.rows.lengths, self.rows.lengths)
@@ -256,7 +264,7 @@ def make_trees(
     )
 
 
-def _with_ends(emissions: Tensor, rows: Rows, start: Tensor | None, end: Tensor | None) -> Tensor:
+def _with_ends(emissions: Tensor, rows: BatchRows, start: Tensor | None, end: Tensor | None) -> Tensor:
     """Emissions with the potentials of the first and of the last label added."""
     flat = emissions.reshape(-1, emissions.shape[-1])
     for name, extra, at in (("start", start, rows.first), ("end", end, rows.first + rows.lengths - 1)):

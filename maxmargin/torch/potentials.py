@@ -119,16 +119,20 @@ def lengths_of(mask: Tensor | np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return lengths
 
 
-class Rows:
+class BatchRows:
     """The rows of a batch: padded, (B, T, ...) with lengths, or packed one after the other, (N, ...) with lengths.
 
     Parameters
     ----------
-    name : of the tensor
-    tensor : the rows
-    lengths : (B,) the numbers of rows of the examples; of a padded tensor also a (B, T) boolean mask of them, or None
-        where examples have all T
-    n_axes : of a row
+    name
+        Of the tensor.
+    tensor
+        The rows.
+    lengths
+        (B,) the numbers of rows of the examples; of a padded tensor also a (B, T) boolean mask of them, or None where
+        examples have all T.
+    n_axes
+        Of a row.
     """
 
     def __init__(self, name: str, tensor: Tensor, lengths: Numbers | None, n_axes: int) -> None:
@@ -204,8 +208,10 @@ class Parts(Potentials):
 
     Parameters
     ----------
-    problem : the examples
-    potentials : (sum of the numbers of parts,) or a shape with as many entries
+    problem
+        The examples.
+    potentials
+        (sum of the numbers of parts,) or a shape with as many entries.
 
     Examples
     --------

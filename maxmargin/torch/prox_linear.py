@@ -1,4 +1,4 @@
-"""Prox-linear training of networks (*Smoother*, Algorithm 5), and stochastic subgradients as its rival.
+"""Prox-linear training of networks (*Smoother*, Algorithm 5).
 
 The objective is F(w) = (lambda/2) ||w||^2 + (1/n) sum_i loss_i(g_i(w)), lambda = 1/(n C), where g_i(w) are the
 potentials of example i. Step k minimises the model in which g is linearized at w_{k-1}, plus (1/(2 eta)) ||w -
@@ -13,13 +13,11 @@ of the parameters that it returns.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from maxmargin.checks import check_choice, check_count, check_positive
@@ -27,35 +25,15 @@ from maxmargin.losses import BaseLoss, find_loss
 from maxmargin.solvers import Result, Solver, find_solver
 from maxmargin.solvers.stochastic.casimir import Casimir
 from maxmargin.solvers.stochastic.svrg import SmoothingSolver
-from maxmargin.torch.choice_potentials import Candidates
-from maxmargin.torch.functions import structured_loss
+from maxmargin.torch.network_training import NetworkTraining, Trained
 from maxmargin.torch.potentials import Costs
 from maxmargin.torch.score_map import ScoreMap
 from maxmargin.trace import Trace
 
 SCHEDULES = ("adaptive", "constant")
-STEP_SCHEDULES = ("constant", "sqrt", "inverse")
 LONGER, SHORTER = 2.0, 0.25  # what a free eta is multiplied by where F decreases, or does not
 LEVEL_SHARE = 0.1  # of the objective at the start, that is the first level of smoothing
 UNKNOWN = dict.fromkeys(("stationarity", "stationarity_bound", "model_gap"), np.nan)
-
-
-class Trained(NamedTuple):
-    """What training a network has led to. The network has the weights of the lowest objective.
-
-    Attributes
-    ----------
-    w : its parameters, flat
-    trace : one row per step: `primal`, the lowest objective so far, `dual`, zero, which no objective is below, and
-        extras; of `ProxLinear` these are `stationarity`, `stationarity_bound` and `model_gap`, of the parameters that
-        the step started from, `eta` and `accepted`. What the last row says holds for `w`: where a step that was
-        accepted would be the last, one more row has the model at `w`, from which no step is taken (`accepted` is NaN)
-    inner : the result of the last convex problem; for a linear network and an infinite eta that is the objective itself
-    """
-
-    w: np.ndarray
-    trace: Trace
-    inner: Result | None = None
 
 
 @dataclass(frozen=True)
@@ -64,19 +42,30 @@ class ProxLinear:
 
     Parameters
     ----------
-    eta : the step length; by default it starts at ``first_eta`` and adapts: longer after steps that are accepted,
-        shorter after others. Infinite for linear networks, whose model is the objective
-    first_eta : where a free eta starts
-    solver : of the convex problems: by default `Casimir` with a constant level; of those that smooth the hinge loss,
-        `level` and `smoothness` follow `schedule`, and other options are their own
-    inner_passes : the most passes over the examples of each convex problem
-    inner_tol : the relative duality gap at which they stop before that
-    schedule : of the smoothing in step k: "adaptive", level/k with the smoothness k L, or "constant"
-    level : how much the loss is smoothed; by default that of the solver, or a tenth of the objective at the start
-    smoothness : L; by default that of the solver, or estimated
-    max_steps : stop after this many steps
-    tol : stop where the bound of the stationarity falls below this, at the parameters of which it is proven
-    max_bytes : the most memory that the derivatives of all potentials may take, which are kept for the solver
+    eta
+        The step length; by default it starts at ``first_eta`` and adapts: longer after steps that are accepted, shorter
+        after others. Infinite for linear networks, whose model is the objective.
+    first_eta
+        Where a free eta starts.
+    solver
+        Of the convex problems: by default `Casimir` with a constant level; of those that smooth the hinge loss, `level`
+        and `smoothness` follow `schedule`, and other options are their own.
+    inner_passes
+        The most passes over the examples of each convex problem.
+    inner_tol
+        The relative duality gap at which they stop before that.
+    schedule
+        Of the smoothing in step k: "adaptive", level/k with the smoothness k L, or "constant".
+    level
+        How much the loss is smoothed; by default that of the solver, or a tenth of the objective at the start.
+    smoothness
+        L; by default that of the solver, or estimated.
+    max_steps
+        Stop after this many steps.
+    tol
+        Stop where the bound of the stationarity falls below this, at the parameters of which it is proven.
+    max_bytes
+        The most memory that the derivatives of all potentials may take, which are kept for the solver.
 
     References
     ----------
@@ -135,20 +124,30 @@ class ProxLinear:
 
         Parameters
         ----------
-        module : ``module(*inputs[i])`` makes `Chains`, `Trees`, `Candidates` or `Matchings` of one example; all of its
-            parameters that require a gradient are trained
-        inputs : for each example a tensor, or a tuple of what the network takes, as a batch of one
-        y : for each example its true output, as a batch of one
-        C : inverse strength of the regularization, lambda = 1/(n C); infinite for none
-        loss : "hinge", "smooth_hinge", "log" or a `Loss`
-        cost : of candidates, for each example what they cost; of labels as in `structured_loss`
-        is_rowwise : whether each row of an input makes a potential of its own, as those of candidates do: derivatives
-            are then found row by row, which is much faster
-        random_state : seed of the solver
-        verbose : print the trace as it grows
-        callback : called with the trace after each step; returning True stops
+        module
+            ``module(*inputs[i])`` makes `Chains`, `Trees`, `Candidates` or `Matchings` of one example; all of its
+            parameters that require a gradient are trained.
+        inputs
+            For each example a tensor, or a tuple of what the network takes, as a batch of one.
+        y
+            For each example its true output, as a batch of one.
+        C
+            Inverse strength of the regularization, lambda = 1/(n C); infinite for none.
+        loss
+            "hinge", "smooth_hinge", "log" or a `Loss`.
+        cost
+            Of candidates, for each example what they cost; of labels as in `structured_loss`.
+        is_rowwise
+            Whether each row of an input makes a potential of its own, as those of candidates do: derivatives are then
+            found row by row, which is much faster.
+        random_state
+            Seed of the solver.
+        verbose
+            Print the trace as it grows.
+        callback
+            Called with the trace after each step; returning True stops.
         """
-        run = _Training(ScoreMap(module, inputs, y, cost, is_rowwise), C, find_loss(loss))
+        run = NetworkTraining(ScoreMap(module, inputs, y, cost, is_rowwise), C, find_loss(loss))
         models = _Models(self, run, np.random.default_rng(random_state))
         eta, w, value, is_accepted = self.eta or self.first_eta, run.scores.w, run.value, True
         run.note(value, verbose, **UNKNOWN, eta=eta, accepted=1.0)
@@ -174,7 +173,7 @@ class ProxLinear:
 class _Models:
     """The convex models of the objective of a network, and how they are minimised."""
 
-    def __init__(self, prox: ProxLinear, run: _Training, seeds: np.random.Generator) -> None:
+    def __init__(self, prox: ProxLinear, run: NetworkTraining, seeds: np.random.Generator) -> None:
         self.prox, self.run, self.seeds = prox, run, seeds
         self.solver = find_solver(prox.solver or Casimir(schedule="constant"), run.loss)
         own = getattr(self.solver, "level", None), getattr(self.solver, "smoothness", None)
@@ -223,116 +222,6 @@ class _Models:
         factor = k if self.prox.schedule == "adaptive" else 1
         smoothness = None if self.smoothness is None else self.smoothness * factor
         return replace(self.solver, level=self.level / factor, smoothness=smoothness)
-
-
-@dataclass(frozen=True)
-class StochasticSubgradient:
-    """Stochastic subgradient steps on single examples of a network, with the three schedules of *Smoother*.
-
-    Parameters
-    ----------
-    schedule : of the step length in step t, "constant", step, "sqrt", step/sqrt(t), or "inverse", step/t
-    step : the first step length
-    max_passes : how many passes to make over the examples
-
-    Examples
-    --------
-    >>> import torch
-    >>> from maxmargin.torch import CandidateHead, StochasticSubgradient
-    >>> lists, best = [torch.randn(1, 5, 3) for _ in range(8)], [torch.tensor([0])] * 8
-    >>> sgd = StochasticSubgradient("sqrt", step=0.1, max_passes=3)
-    >>> len(sgd.solve(CandidateHead(3), lists, best, random_state=0).trace)
-    4
-    """
-
-    schedule: str = "constant"
-    step: float = 0.1
-    max_passes: int = 20
-
-    def __post_init__(self) -> None:
-        check_choice("schedule", self.schedule, STEP_SCHEDULES)
-        check_positive("step", self.step)
-        check_count("max_passes", self.max_passes)
-
-    def solve(
-        self,
-        module: nn.Module,
-        inputs: Sequence[Any],
-        y: Sequence[Any],
-        C: float = 1.0,
-        *,
-        loss: BaseLoss | str = "hinge",
-        cost: Costs | None = None,
-        random_state: int | np.random.Generator | None = None,
-        verbose: int = 0,
-        callback: Callable[[Trace], bool | None] | None = None,
-    ) -> Trained:
-        """Train a network; arguments as in `ProxLinear.solve`."""
-        chosen = find_loss(loss)
-        run = _Training(ScoreMap(module, inputs, y, cost, False), C, chosen)
-        scores, n, rng = run.scores, run.scores.n, np.random.default_rng(random_state)
-        parameters, t = [*scores.parameters.values()], 0
-        costs = cost if isinstance(cost, (list, tuple)) else [cost] * n
-        lowest, best = run.value, scores.w
-        run.note(lowest, verbose)
-        for _ in range(self.max_passes):
-            for i in rng.integers(n, size=n).tolist():
-                t += 1
-                length = self.step / {"constant": 1.0, "sqrt": np.sqrt(t), "inverse": t}[self.schedule]
-                potentials, own = scores.module(*scores.inputs[i]), costs[i]
-                if own is not None and isinstance(potentials, Candidates):
-                    own = torch.as_tensor(np.asarray(own)).reshape(potentials.scores.shape)
-                value = structured_loss(potentials, y[i], chosen, cost=own, n_jobs=1)
-                gradients = torch.autograd.grad(value, parameters, allow_unused=True)
-                with torch.no_grad():
-                    for parameter, gradient in zip(parameters, gradients, strict=True):
-                        parameter.mul_(1 - length * run.strength)
-                        if gradient is not None:
-                            parameter.sub_(length * gradient)
-            run.calls += n
-            reached = run.objective()
-            if reached < lowest:
-                lowest, best = reached, scores.w
-            run.note(lowest, verbose)
-            if not np.isfinite(reached) or (callback is not None and callback(run.trace)):
-                break
-        scores.w = best
-        return Trained(best, run.trace)
-
-
-@dataclass
-class _Training:
-    """The objective of a network, counters and the trace."""
-
-    scores: ScoreMap
-    C: float
-    loss: BaseLoss
-    trace: Trace = field(default_factory=Trace)
-    calls: int = 0
-
-    def __post_init__(self) -> None:
-        check_positive("C", self.C, allow_infinite=True)
-        self.began, self.strength = time.perf_counter(), 1 / (self.scores.n * float(self.C))
-        self.value = self.objective()
-
-    def objective(self, w: np.ndarray | None = None) -> float:
-        """F at the parameters of the network, or at others, which it then has; counts the calls of the oracle."""
-        if w is not None:
-            self.scores.w = w
-        self.calls += self.scores.n
-        w = self.scores.w
-        if not np.isfinite(w).all():
-            return np.inf
-        return 0.5 * self.strength * float(np.dot(w, w)) + self.scores.loss(self.loss)
-
-    def note(self, value: float, verbose: int, **extras: float) -> None:
-        """Add a row to the trace."""
-        seconds, passes = time.perf_counter() - self.began, self.calls / self.scores.n
-        self.trace.append(
-            passes=passes, oracle_calls=self.calls, seconds=seconds, primal=value, dual=0.0, extras=extras
-        )
-        if verbose:
-            print(*([self.trace.header()] if len(self.trace) == 1 else []), self.trace.line(), sep="\n", flush=True)
 
 
 def without_costs(problem: Any) -> Any:

@@ -25,7 +25,7 @@ from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.torch.autograd import Batch
 from maxmargin.torch.choice_potentials import Candidates, Matchings
 from maxmargin.torch.functions import structured_loss
-from maxmargin.torch.label_potentials import Chains, Labellings, Trees
+from maxmargin.torch.label_potentials import Chains, LabelPotentials, Trees
 from maxmargin.torch.potentials import Costs, Parts, Potentials
 
 
@@ -34,11 +34,16 @@ class ScoreMap:
 
     Parameters
     ----------
-    module : the network; ``module(*inputs[i])`` makes `Chains`, `Trees`, `Candidates` or `Matchings` of one example
-    inputs : for each example a tensor, or a tuple of what the network takes, as a batch of one
-    y : for each example its true output, as a batch of one
-    cost : for each example what outputs cost, or what holds for all; None for the default
-    is_rowwise : whether each row of an input makes potentials of its own, so that derivatives are found row by row
+    module
+        The network; ``module(*inputs[i])`` makes `Chains`, `Trees`, `Candidates` or `Matchings` of one example.
+    inputs
+        For each example a tensor, or a tuple of what the network takes, as a batch of one.
+    y
+        For each example its true output, as a batch of one.
+    cost
+        For each example what outputs cost, or what holds for all; None for the default.
+    is_rowwise
+        Whether each row of an input makes potentials of its own, so that derivatives are found row by row.
     """
 
     def __init__(
@@ -158,7 +163,7 @@ def _parts(example: Potentials, places: np.ndarray) -> Tensor:
 
 def _counted(example: Any) -> tuple[int, int]:
     """The number of the first parts of which every output has the same number, and that number."""
-    if isinstance(example, Labellings):
+    if isinstance(example, LabelPotentials):
         length = int(example.rows.lengths[0])
         return length * example.n_labels, length
     if isinstance(example, Candidates):

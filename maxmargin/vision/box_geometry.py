@@ -21,9 +21,12 @@ def to_cells(boxes: ArrayLike, cell: int, shape: tuple[int, ...]) -> np.ndarray:
 
     Parameters
     ----------
-    boxes : (..., 4) boxes in pixels
-    cell : the side of a cell in pixels
-    shape : height and width of the grid, in cells; what follows is left alone
+    boxes
+        (..., 4) boxes in pixels.
+    cell
+        The side of a cell in pixels.
+    shape
+        Height and width of the grid, in cells; what follows is left alone.
 
     Examples
     --------
@@ -44,9 +47,12 @@ def to_pixels(boxes: ArrayLike, cell: int, shape: tuple[int, ...] | None = None)
 
     Parameters
     ----------
-    boxes : (..., 4) boxes in cells
-    cell : the side of a cell in pixels
-    shape : height and width of the image in pixels, beyond which no box goes; None if it is cut into whole cells
+    boxes
+        (..., 4) boxes in cells.
+    cell
+        The side of a cell in pixels.
+    shape
+        Height and width of the image in pixels, beyond which no box goes; None if it is cut into whole cells.
 
     Examples
     --------
@@ -75,11 +81,16 @@ def non_max_suppression(
 
     Parameters
     ----------
-    boxes : (K, 4) boxes
-    scores : (K,) their scores
-    threshold : the IoU with a better box above which a box is left out
-    min_score : the least score of a detection, such as a quantile of those on held-out images
-    max_boxes : at most so many
+    boxes
+        (K, 4) boxes.
+    scores
+        (K,) their scores.
+    threshold
+        The IoU with a better box above which a box is left out.
+    min_score
+        The least score of a detection, such as a quantile of those on held-out images.
+    max_boxes
+        At most so many.
 
     Returns
     -------

@@ -31,14 +31,21 @@ def cnn_features(
 
     Parameters
     ----------
-    images : (H, W, 3) arrays of bytes
-    boxes : for each image its (K_i, 4) boxes
-    backbone : a `torch.nn.Module` that makes features, of any shape, of crops: (B, 3, size, size) numbers from 0 to 1
-    size : the side of the crops in pixels
-    batch_size : how many crops to pass at once
-    cache : a folder where to keep the features of each image, under a hash of its pixels, its boxes, `size` and the
-        network; None to keep nothing
-    progress : show a progress bar
+    images
+        (H, W, 3) arrays of bytes.
+    boxes
+        For each image its (K_i, 4) boxes.
+    backbone
+        A `torch.nn.Module` that makes features, of any shape, of crops: (B, 3, size, size) numbers from 0 to 1.
+    size
+        The side of the crops in pixels.
+    batch_size
+        How many crops to pass at once.
+    cache
+        A folder where to keep the features of each image, under a hash of its pixels, its boxes, `size` and the
+        network; None to keep nothing.
+    progress
+        Show a progress bar.
 
     Returns
     -------

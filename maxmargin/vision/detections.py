@@ -6,9 +6,9 @@ import numpy as np
 
 from maxmargin.arrays.blocks import new_blocks
 from maxmargin.arrays.views import matrix
+from maxmargin.execution.prediction_loops import NONE, find_scores
 from maxmargin.execution.runner import Runner
 from maxmargin.inference import run
-from maxmargin.prediction_loops import NONE, find_scores
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import loop
 from maxmargin.structures.boxes.all_boxes import detect

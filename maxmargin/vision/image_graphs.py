@@ -49,8 +49,9 @@ class SuperpixelGraph(NamedTuple):
         Parameters
         ----------
         labels : (h, w) array
-        void : the label of pixels that do not count; superpixels that are all void get the most frequent other label of
-            the image, and should be left out in training: see `weights_of` and `subgraph`
+        void
+            The label of pixels that do not count; superpixels that are all void get the most frequent other label of
+            the image, and should be left out in training: see `weights_of` and `subgraph`.
 
         Returns
         -------
@@ -85,7 +86,8 @@ class SuperpixelGraph(NamedTuple):
         Parameters
         ----------
         labels : (h, w) array
-        void : the label of pixels that do not count
+        void
+            The label of pixels that do not count.
 
         Returns
         -------
@@ -130,11 +132,15 @@ def superpixel_graph(
 
     Parameters
     ----------
-    image : (h, w, 3) RGB or (h, w) gray array, integers up to 255 or floats up to 1
-    n_segments : about how many superpixels to make
-    compactness : how much SLIC prefers compact superpixels to homogeneous ones
-    features : (h, w) or (h, w, K) array of further features of pixels, such as the responses of filters, or indicators
-        of visual words, whose means are histograms
+    image
+        (h, w, 3) RGB or (h, w) gray array, integers up to 255 or floats up to 1.
+    n_segments
+        About how many superpixels to make.
+    compactness
+        How much SLIC prefers compact superpixels to homogeneous ones.
+    features
+        (h, w) or (h, w, K) array of further features of pixels, such as the responses of filters, or indicators of
+        visual words, whose means are histograms.
 
     Returns
     -------

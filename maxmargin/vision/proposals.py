@@ -22,9 +22,12 @@ def sliding_boxes(shape: tuple[int, int], sizes: Iterable[tuple[int, int]], step
 
     Parameters
     ----------
-    shape : height and width of the image
-    sizes : the pairs of height and width of the boxes; those larger than the image are left out
-    step : from one box to the next, down and to the right
+    shape
+        Height and width of the image.
+    sizes
+        The pairs of height and width of the boxes; those larger than the image are left out.
+    step
+        From one box to the next, down and to the right.
 
     Returns
     -------
@@ -55,9 +58,12 @@ def selective_search(image: np.ndarray, max_boxes: int = 1000, quality: bool = F
 
     Parameters
     ----------
-    image : (H, W, 3) array of bytes
-    max_boxes : at most so many boxes, the likeliest first
-    quality : look at more colour spaces and scales: more boxes, and several times slower
+    image
+        (H, W, 3) array of bytes.
+    max_boxes
+        At most so many boxes, the likeliest first.
+    quality
+        Look at more colour spaces and scales: more boxes, and several times slower.
 
     Returns
     -------
@@ -93,8 +99,10 @@ def box_features(cells: np.ndarray, boxes: ArrayLike, mean: bool = False) -> np.
 
     Parameters
     ----------
-    cells : (H, W, F) features of the cells
-    boxes : (K, 4) boxes in cells
+    cells
+        (H, W, F) features of the cells.
+    boxes
+        (K, 4) boxes in cells.
 
     Returns
     -------
@@ -144,10 +152,14 @@ def box_candidates(cells: np.ndarray, boxes: ArrayLike, true: ArrayLike, mean: b
 
     Parameters
     ----------
-    cells : (H, W, F) features of the cells
-    boxes : (K, 4) proposals in cells
-    true : the true box
-    mean : describe a box by the mean of its cells instead of the sum
+    cells
+        (H, W, F) features of the cells.
+    boxes
+        (K, 4) proposals in cells.
+    true
+        The true box.
+    mean
+        Describe a box by the mean of its cells instead of the sum.
 
     Examples
     --------
@@ -171,11 +183,15 @@ def nearest_candidates(features: ArrayLike, boxes: ArrayLike, true: ArrayLike, w
 
     Parameters
     ----------
-    features : (K, ...) features of the proposals; those of each are made flat
-    boxes : (K, 4) proposals
-    true : the true box; with `with_none`, None for an image without an object
-    with_none : add "none" as the last candidate, with features and a box of zeros, so of score 0; let proposals have a
-        constant feature then
+    features
+        (K, ...) features of the proposals; those of each are made flat.
+    boxes
+        (K, 4) proposals.
+    true
+        The true box; with `with_none`, None for an image without an object.
+    with_none
+        Add "none" as the last candidate, with features and a box of zeros, so of score 0; let proposals have a constant
+        feature then.
 
     Examples
     --------

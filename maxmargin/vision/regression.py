@@ -27,12 +27,15 @@ class BoxRegressor(BaseEstimator):
 
     Parameters
     ----------
-    alpha : strength of the regularization
-    min_iou : learn from boxes that overlap a true one by at least so much; those further away tell little of it
+    alpha
+        Strength of the regularization.
+    min_iou
+        Learn from boxes that overlap a true one by at least so much; those further away tell little of it.
 
     Attributes
     ----------
-    coef_, intercept_ : (4, F) and (4,) weights of the shifts down and to the right and of the logarithms of the factors
+    coef_, intercept_
+        (4, F) and (4,) weights of the shifts down and to the right and of the logarithms of the factors.
 
     References
     ----------
@@ -61,9 +64,12 @@ class BoxRegressor(BaseEstimator):
 
         Parameters
         ----------
-        features : for each image the (K_i, ...) features of its boxes; those of each are made flat
-        boxes : for each image (K_i, 4) boxes, such as proposals, or true boxes with sides moved at random
-        y : for each image its true box, or (m_i, 4) boxes, of which the nearest counts; none where m_i is 0
+        features
+            For each image the (K_i, ...) features of its boxes; those of each are made flat.
+        boxes
+            For each image (K_i, 4) boxes, such as proposals, or true boxes with sides moved at random.
+        y
+            For each image its true box, or (m_i, 4) boxes, of which the nearest counts; none where m_i is 0.
         """
         check_positive("alpha", self.alpha)
         check_share("min_iou", self.min_iou)
@@ -94,8 +100,10 @@ class BoxRegressor(BaseEstimator):
 
         Parameters
         ----------
-        features, boxes : as in `fit`
-        shapes : for each image its height and width, beyond which no box goes
+        features, boxes
+            As in `fit`.
+        shapes
+            For each image its height and width, beyond which no box goes.
 
         Returns
         -------

@@ -81,3 +81,20 @@ def test_the_drop_in_is_as_quiet_as_what_it_stands_in_for():
 def test_fits_that_are_solved_do_not_load_scikit_learn():
     program = "import sys, maxmargin.estimators.foundation.convergence; assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_warning_does_not_load_scikit_learn():
+    """Which takes longer than many fits."""
+    code = """
+import sys, warnings
+import numpy as np
+from maxmargin import CandidateSVM
+from maxmargin.runtime import interpreted
+
+with interpreted(), warnings.catch_warnings(record=True) as all_:
+    warnings.simplefilter("always")
+    CandidateSVM(max_passes=1, tol=1e-9, random_state=0).fit([np.eye(2), np.ones((2, 2))], [0, 1])
+print([w.category.__name__ for w in all_], "sklearn" in sys.modules)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[0] == "['UserWarning'] False"

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import IDAL, ChainSVM, Graph, GraphCRF, GraphSVM, RelaxedLoss, Status, Tree, TreeCRF
-from maxmargin.estimators.foundation.training import find_loss
+from maxmargin.estimators.foundation.fitting import find_loss
 from maxmargin.structures.graphs.elimination_plan import TreewidthError
 
 SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0)]

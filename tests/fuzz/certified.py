@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import in_precision
-from maxmargin.estimators.foundation.training import find_loss
+from maxmargin.estimators.foundation.fitting import find_loss
 from maxmargin.features import DenseFeatures, layout_of
 from maxmargin.features.kernel_features import complete, tables
 from maxmargin.features.linear_map import Gram

@@ -30,7 +30,7 @@ def toy():
 
 def value_of(toy, w, C, loss):
     """The objective from its definition."""
-    from maxmargin.smoothing import smooth_max
+    from maxmargin.losses.smoothing import smooth_max
 
     losses = []
     for phi, costs in zip(toy.phi, toy.costs, strict=True):

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin.encode.box_encoder import BoxEncoder
+from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import max_marginals, max_oracle, part_sizes, score_output, topk_oracle, workspace
-from maxmargin.smoothing import EVERY
 from maxmargin.solvers import BCFW, LBFGS, FrankWolfe
 from maxmargin.structures.boxes.subwindow import Heap
 from maxmargin.testing import Caller, check_solver, check_structure

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from maxmargin.encode.candidate_encoder import CandidateEncoder
 from maxmargin.encode.class_encoder import MulticlassEncoder
+from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import exp_oracle, max_marginals, max_oracle, topk_oracle, workspace
-from maxmargin.smoothing import EVERY
 from maxmargin.solvers import Auto
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive

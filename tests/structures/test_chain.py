@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import IMPOSSIBLE, exp_oracle, max_oracle, part_sizes, topk_oracle, workspace
-from maxmargin.smoothing import EVERY
 from maxmargin.structures.chains.chain_sums import forward_shares
 from maxmargin.testing import Caller, check_structure
 from tests import naive

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from maxmargin import BCFW, FrankWolfe, Status
 from maxmargin.encode.pose_encoder import DeformableEncoder
+from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import (
     max_marginals,
     max_oracle,
@@ -17,7 +18,6 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
-from maxmargin.smoothing import EVERY
 from maxmargin.structures.poses.distance_transform import new_transform_work, transform_grid
 from maxmargin.testing import Caller, check_structure
 from tests import naive

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import maximum_flow
 
 from maxmargin.encode.cut_encoder import GraphCutEncoder, stack_graphs
+from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import (
     IMPOSSIBLE,
     augment,
@@ -21,7 +22,6 @@ from maxmargin.problem import (
     workspace,
 )
 from maxmargin.runtime.dispatch import loop
-from maxmargin.smoothing import EVERY
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
 from maxmargin.structures.cuts.max_flow import change_excess, new_flow, plant_trees, saturate
 from maxmargin.structures.cuts.minimum_cuts import NotSubmodularError, arcs

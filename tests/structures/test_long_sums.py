@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from maxmargin import ChainSVM, Tree
+from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import max_marginals, max_oracle, topk_oracle, workspace
-from maxmargin.smoothing import EVERY
 from maxmargin.testing import Caller
 from tests import naive
 from tests.structures.test_tree import make_problem

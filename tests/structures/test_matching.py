@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from maxmargin.encode.matching_encoder import MatchingEncoder, stack_pairs
+from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import exp_oracle, max_marginals, max_oracle, part_sizes, topk_oracle, workspace
 from maxmargin.runtime.dispatch import supports
-from maxmargin.smoothing import EVERY
 from maxmargin.solvers import Auto
 from maxmargin.structures.matchings.assignment import NOBODY
 from maxmargin.testing import Caller, check_solver, check_structure

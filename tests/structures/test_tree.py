@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from maxmargin import BCFW, Status, Tree
 from maxmargin.encode.tree_encoder import TreeEncoder, check_trees, label_penalties, stack_trees
+from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import (
     IMPOSSIBLE,
     exp_oracle,
@@ -20,7 +21,6 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
-from maxmargin.smoothing import EVERY
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
 

@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmargin[torch]"')
 
 from maxmargin import Loss
+from maxmargin.losses.smoothing import smooth_max
 from maxmargin.problem import part_sizes
-from maxmargin.smoothing import smooth_max
 from maxmargin.testing import toy_chains
 from maxmargin.torch import (
     Candidates,

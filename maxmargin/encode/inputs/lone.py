@@ -17,9 +17,9 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.encode.chain_encoder import ChainEncoder, check_feasible
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.encode.inputs.vocabulary import MOST_KEPT, Codes, has_names, read_codes
+from maxmargin.execution.prediction_loops import decode
 from maxmargin.execution.runner import Runner
 from maxmargin.features.observed import ObservedFeatures
-from maxmargin.prediction_loops import decode
 from maxmargin.problem import part_sizes
 from maxmargin.runtime.modes import is_interpreted
 from maxmargin.text.token_features.named_features import is_named
@@ -49,7 +49,8 @@ class LoneSequence:
 
     Parameters
     ----------
-    encoder : a `ChainEncoder` of features by name, which stores rows sparse
+    encoder
+        A `ChainEncoder` of features by name, which stores rows sparse.
     """
 
     def __init__(self, encoder: ChainEncoder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +30,8 @@ LIMITS = Status.MAX_PASSES, Status.TIMEOUT, Status.DIVERGED
 
 
 def warn_unless_solved(model: StructuredModel, result: Result, stacklevel: int) -> None:
-    """Warn where a limit has ended a fit above tol, or the gap is large.
+    """Warn where a limit has ended a fit above tol, or the gap is large: by scikit-learn's `ConvergenceWarning`, or by
+    a `UserWarning`, which that is, where scikit-learn is not loaded.
 
     Not where nobody asked for tol: with held-out data, of the perceptron, without regularization, on an interrupt.
     """
@@ -37,11 +39,10 @@ def warn_unless_solved(model: StructuredModel, result: Result, stacklevel: int) 
     is_far = gap > (model.tol if status in LIMITS else max(model.tol, LARGE))
     if status not in REMEDIES or not is_far or np.isinf(model.C):
         return
-    from sklearn.exceptions import ConvergenceWarning
-
     known = f"the duality gap is {100 * gap:.3g} % of the objective" if np.isfinite(gap) else "no certificate was made"
     message = f"{NOT_SOLVED}={model.tol:g}: {known}, as {status.value} ({status.name}): {REMEDIES[status]}."
-    warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
+    loaded = sys.modules.get("sklearn.exceptions")  # to load it takes longer than many fits
+    warnings.warn(message, getattr(loaded, "ConvergenceWarning", UserWarning), stacklevel=stacklevel + 1)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from textwrap import fill
+from textwrap import fill, indent
 from typing import Annotated, TypedDict, TypeVar, dataclass_transform, get_args, get_type_hints
 
 from maxmargin.parameters import has_parameters, parameter
@@ -60,12 +60,13 @@ def documents_fit(method: Method) -> Method:
     entries: dict[str, list[str]] = {}
     for name, doc in options.items():
         entries.setdefault(doc, []).append(name)
-    lines = [f"{', '.join(names)} : {doc}" for doc, names in entries.items()]
+    described = [(", ".join(names), doc) for doc, names in entries.items()]
     n_own = sum(names[0] not in FitOptions.__annotations__ for names in entries.values())
-    lines.insert(n_own, "sample_weight : (n,) weights of the examples' losses")
-    described = "\n".join(fill(line, 116, subsequent_indent="    ") for line in lines)
+    described.insert(n_own, ("sample_weight", "(n,) weights of the examples' losses"))
+    lines = [f"{name}\n{indent(fill(f'{doc[0].upper()}{doc[1:]}.', 112), '    ')}" for name, doc in described]
+    joined = "\n".join(lines)
     method.own_doc = inspect.cleandoc(method.__doc__ or "")  # type: ignore[attr-defined]
-    method.__doc__ = f"{method.own_doc}\n{described}\n\nReturns\n-------\nself\n"  # type: ignore[attr-defined]
+    method.__doc__ = f"{method.own_doc}\n{joined}\n\nReturns\n-------\nself\n"  # type: ignore[attr-defined]
     signature = inspect.signature(method)
     own = [argument for argument in signature.parameters.values() if argument.kind is not argument.VAR_KEYWORD]
     known = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in options]

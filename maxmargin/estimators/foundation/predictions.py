@@ -54,7 +54,8 @@ def log_likelihood(self: StructuredModel, X: object, y: object) -> np.ndarray:
 
     Parameters
     ----------
-    X, y : as in `fit`, with lengths where there are any
+    X, y
+        As in `fit`, with lengths where there are any.
 
     Returns
     -------

@@ -16,9 +16,7 @@ from maxmargin.encode.inputs.file_guard import check_encoder
 from maxmargin.estimators.foundation.arguments import TrainingArguments
 from maxmargin.estimators.foundation.convergence import warn_unless_solved
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
-from maxmargin.estimators.foundation.predictions import check_has
-from maxmargin.estimators.foundation.trainers import Trainer
-from maxmargin.estimators.foundation.training import (
+from maxmargin.estimators.foundation.fitting import (
     Task,
     as_list,
     as_seed,
@@ -28,6 +26,8 @@ from maxmargin.estimators.foundation.training import (
     read_held_out,
     solver_options,
 )
+from maxmargin.estimators.foundation.predictions import check_has
+from maxmargin.estimators.foundation.trainers import Trainer
 from maxmargin.execution.threads import count_threads
 from maxmargin.persist import register, save
 from maxmargin.problem import exp_oracle, max_marginals, part_sizes, topk_oracle
@@ -80,8 +80,8 @@ class StructuredModel(TrainingArguments, Estimator):
 
         Parameters
         ----------
-        X : the examples
-        y : their true outputs
+        X, y
+            The examples and their true outputs.
         """
         return self._fit(X, y, sample_weight, options)
 
@@ -185,13 +185,8 @@ class StructuredModel(TrainingArguments, Estimator):
         if "_w" in state:
             self._set_weights(self._encoder, self._w)
 
-    def save(self, path: Any) -> None:
-        """Write the model to a file, from which `maxmargin.load` makes it again; see `maxmargin.save`.
-
-        Parameters
-        ----------
-        path : where; what is there is replaced
-        """
+    def save(self, path: Location) -> None:
+        """Write the model to a file, in place of what is there; `maxmargin.load` makes it again, see `maxmargin.save`."""
         save(self, path)
 
     def _saved(self) -> dict[str, Any]:
@@ -234,7 +229,8 @@ class StructuredModel(TrainingArguments, Estimator):
 
         Parameters
         ----------
-        X : as in `fit`, with lengths where there are any
+        X
+            As in `fit`, with lengths where there are any.
 
         Returns
         -------
@@ -253,7 +249,8 @@ class StructuredModel(TrainingArguments, Estimator):
 
         Parameters
         ----------
-        X : as in `fit`, with lengths where there are any
+        X
+            As in `fit`, with lengths where there are any.
 
         Returns
         -------
@@ -271,8 +268,10 @@ class StructuredModel(TrainingArguments, Estimator):
 
         Parameters
         ----------
-        X : as in `fit`, with lengths where there are any
-        k : the number of outputs
+        X
+            As in `fit`, with lengths where there are any.
+        k
+            The number of outputs.
 
         Returns
         -------
@@ -294,7 +293,8 @@ class StructuredModel(TrainingArguments, Estimator):
 
         Parameters
         ----------
-        X : as in `fit`, with lengths where there are any
+        X
+            As in `fit`, with lengths where there are any.
 
         Returns
         -------
@@ -313,7 +313,8 @@ class StructuredModel(TrainingArguments, Estimator):
 
         Parameters
         ----------
-        X : as in `fit`, with lengths where there are any
+        X
+            As in `fit`, with lengths where there are any.
 
         Returns
         -------
@@ -333,7 +334,8 @@ class StructuredModel(TrainingArguments, Estimator):
 
         Parameters
         ----------
-        X, y : as in `fit`, with lengths where there are any
+        X, y
+            As in `fit`, with lengths where there are any.
         sample_weight : (n,) weights of the examples
         """
         return self._score(self._problem_with_truth(X, y), sample_weight)

@@ -16,7 +16,7 @@ from maxmargin.problem import prepare
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient, SingleSteps
-from maxmargin.solvers.frame.observer import Observer
+from maxmargin.solvers.frame.observation import Observer
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.objective.evaluation import Certificate, Objective
 from maxmargin.solvers.objective.lower_bound import Certifier

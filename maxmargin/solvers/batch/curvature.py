@@ -18,8 +18,10 @@ class Curvature:
 
     Parameters
     ----------
-    memory : how many to keep
-    n_weights : their size
+    memory
+        How many to keep.
+    n_weights
+        Their size.
 
     References
     ----------

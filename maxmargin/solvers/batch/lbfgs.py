@@ -43,8 +43,9 @@ class LBFGS(Solver):
 
     Parameters
     ----------
-    memory : the number of past steps that shape the next one; by default 100, fewer with so many weights that
-        they would take more than 80 MB, but no fewer than 10; at most 15 with L1 regularization
+    memory
+        The number of past steps that shape the next one; by default 100, fewer with so many weights that they would
+        take more than 80 MB, but no fewer than 10; at most 15 with L1 regularization.
 
     References
     ----------

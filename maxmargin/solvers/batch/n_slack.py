@@ -31,7 +31,8 @@ class NSlack(Solver):
 
     Parameters
     ----------
-    keep : stored outputs of an example that are kept though they have no weight
+    keep
+        Stored outputs of an example that are kept though they have no weight.
 
     References
     ----------

@@ -40,9 +40,11 @@ class OneSlack(Solver):
 
     Parameters
     ----------
-    cache : outputs kept per example, from which cuts are put together without calls of the oracle; 0 for no cache
-    damped : whether to go but a share of the way to the minimiser of the restricted problem, and to mix old cuts; with
-        ``OneSlack(cache=0, damped=False)`` it is the method as published: many more passes where C is large
+    cache
+        Outputs kept per example, from which cuts are put together without calls of the oracle; 0 for no cache.
+    damped
+        Whether to go but a share of the way to the minimiser of the restricted problem, and to mix old cuts; with
+        ``OneSlack(cache=0, damped=False)`` it is the method as published: many more passes where C is large.
 
     References
     ----------

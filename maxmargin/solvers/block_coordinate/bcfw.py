@@ -48,22 +48,30 @@ class BCFW(Solver):
 
     Parameters
     ----------
-    steps : "fw", "pairwise" or "away": how to move on a block; the latter two keep active sets and leave bad outputs;
+    steps
+        "fw", "pairwise" or "away": how to move on a block; the latter two keep active sets and leave bad outputs;
         "best" takes, in each step, that of the three which raises the dual most (appendix G of the paper); "exact"
-        moves to the best mixture of all outputs of the example, which classes have a way to find
-    sampling : order of the examples: "permutation" visits each once per pass, "uniform" draws with replacement, "gap"
-        draws in proportion to the block gaps or, with exact steps, visits those in turn whose gap is not small
-    cache : outputs kept per example to save calls of the oracle; 0 for no cache
-    cache_factor, cache_nu : the best cached output is taken if the gap that it promises is at least `cache_factor` (F)
-        times the last known gap of the example, and `cache_nu` (nu) times the last known mean gap of all; more of
-        either means more calls of the oracle
-    uniform_share : the share of examples that gap sampling draws uniformly: a guard against gaps that have grown since
-        they were last known, of which the algorithm of the paper has none (0)
-    averaging : certify and return the average of the iterates, weighted by their number, in place of the last one
-    gap_every : passes between two certificates, which also refresh the block gaps
-    exact_gaps : False stops when the last known block gaps add up to little, without the oracle pass that would confirm
-        it: the trace then holds estimates in place of certificates. Passes of the oracle then only refresh the gaps,
-        after `gap_every` passes
+        moves to the best mixture of all outputs of the example, which classes have a way to find.
+    sampling
+        Order of the examples: "permutation" visits each once per pass, "uniform" draws with replacement, "gap" draws in
+        proportion to the block gaps or, with exact steps, visits those in turn whose gap is not small.
+    cache
+        Outputs kept per example to save calls of the oracle; 0 for no cache.
+    cache_factor, cache_nu
+        The best cached output is taken if the gap that it promises is at least `cache_factor` (F) times the last known
+        gap of the example, and `cache_nu` (nu) times the last known mean gap of all; more of either means more calls of
+        the oracle.
+    uniform_share
+        The share of examples that gap sampling draws uniformly: a guard against gaps that have grown since they were
+        last known, of which the algorithm of the paper has none (0).
+    averaging
+        Certify and return the average of the iterates, weighted by their number, in place of the last one.
+    gap_every
+        Passes between two certificates, which also refresh the block gaps.
+    exact_gaps
+        False stops when the last known block gaps add up to little, without the oracle pass that would confirm it: the
+        trace then holds estimates in place of certificates. Passes of the oracle then only refresh the gaps, after
+        `gap_every` passes.
 
     References
     ----------

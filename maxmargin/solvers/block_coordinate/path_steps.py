@@ -79,12 +79,17 @@ class Follower:
 
     Parameters
     ----------
-    problem : the examples, made ready for loops once for the whole path
-    solver : what to solve it by
+    problem
+        The examples, made ready for loops once for the whole path.
+    solver
+        What to solve it by.
     sample_weight : (n,) weights of the examples
-    lower, upper : bounds of the weights
-    max_passes, n_jobs, random_state : see `Solver.solve`
-    time_limit : seconds for the whole path
+    lower, upper
+        Bounds of the weights.
+    max_passes, n_jobs, random_state
+        See `Solver.solve`.
+    time_limit
+        Seconds for the whole path.
     """
 
     problem: Bound
@@ -120,8 +125,10 @@ class PathFollower(Follower):
 
     Parameters
     ----------
-    eps, tol : the accuracy of the path: gaps are at most eps + tol times the objective
-    kappa : each breakpoint is solved to this share of it
+    eps, tol
+        The accuracy of the path: gaps are at most eps + tol times the objective.
+    kappa
+        Each breakpoint is solved to this share of it.
     """
 
     _: KW_ONLY
@@ -248,8 +255,10 @@ class GridFollower(Follower):
 
     Parameters
     ----------
-    loss : what it minimises
-    options : further arguments of `Solver.solve`, such as tol
+    loss
+        What it minimises.
+    options
+        Further arguments of `Solver.solve`, such as tol.
     """
 
     _: KW_ONLY

@@ -62,8 +62,9 @@ class ExcessiveGap(Solver):
 
     Parameters
     ----------
-    adaptive : try smaller constants than those for which the rate is proven, and take steps back that lose the
-        excessive gap; False needs problems that tell their `squared_diameters`
+    adaptive
+        Try smaller constants than those for which the rate is proven, and take steps back that lose the excessive gap;
+        False needs problems that tell their `squared_diameters`.
 
     References
     ----------
@@ -170,7 +171,8 @@ class Smoothed:
 
     Parameters
     ----------
-    run : the run, whose passes are counted
+    run
+        The run, whose passes are counted.
     """
 
     def __init__(self, run: Run) -> None:

@@ -56,11 +56,15 @@ class ExponentiatedGradient(Solver):
 
     Parameters
     ----------
-    batch : take steps on all examples at once, on all threads, in place of one after the other
-    sampling : order of the examples: "permutation" visits each once per pass, "gap" draws in proportion to what their
-        last steps tell of the block gaps
-    uniform_share : the share of examples that gap sampling draws uniformly
-    gap_every : passes between two certificates
+    batch
+        Take steps on all examples at once, on all threads, in place of one after the other.
+    sampling
+        Order of the examples: "permutation" visits each once per pass, "gap" draws in proportion to what their last
+        steps tell of the block gaps.
+    uniform_share
+        The share of examples that gap sampling draws uniformly.
+    gap_every
+        Passes between two certificates.
 
     References
     ----------
@@ -123,8 +127,10 @@ class BatchSteps:
 
     Parameters
     ----------
-    run : the run
-    certificate : of the weights to start from
+    run
+        The run.
+    certificate
+        Of the weights to start from.
     """
 
     def __init__(self, run: Run, certificate: Certificate) -> None:
@@ -166,9 +172,12 @@ class SingleSteps:
 
     Parameters
     ----------
-    run : the run
-    objective : that of the run, or the same in another precision
-    certificate : of the weights to start from
+    run
+        The run.
+    objective
+        That of the run, or the same in another precision.
+    certificate
+        Of the weights to start from.
     """
 
     def __init__(self, run: Run, objective: Objective, certificate: Certificate) -> None:

@@ -49,7 +49,8 @@ class Extragradient(Solver):
 
     Parameters
     ----------
-    gap_every : steps, of two passes each, between two certificates
+    gap_every
+        Steps, of two passes each, between two certificates.
 
     References
     ----------
@@ -91,8 +92,10 @@ class Saddle:
 
     Parameters
     ----------
-    run : the run
-    certificate : of the weights to start from
+    run
+        The run.
+    certificate
+        Of the weights to start from.
     """
 
     def __init__(self, run: Run, certificate: Certificate) -> None:

@@ -46,10 +46,13 @@ class Checkpoint:
 
     Parameters
     ----------
-    given : the path, or a pair of it and of the seconds between two writes, 60 by default; more where writing takes
-        more than a twentieth of the time
-    solver, run, observer : what is run
-    problem : the examples
+    given
+        The path, or a pair of it and of the seconds between two writes, 60 by default; more where writing takes more
+        than a twentieth of the time.
+    solver, run, observer
+        What is run.
+    problem
+        The examples.
 
     Examples
     --------

@@ -18,11 +18,15 @@ class HeldOut:
 
     Parameters
     ----------
-    score : how good weights of a model are, the higher the better
-    patience : the number of certificates without a better score after which to stop. They come after each pass at
-        first, then after a fifth of the passes made so far, at most as far apart as without held-out data
-    n_examples : the number of held-out examples: certificates are at least as far apart as to visit as many
-    data : the held-out data, by which a checkpoint tells whether it is of the same run
+    score
+        How good weights of a model are, the higher the better.
+    patience
+        The number of certificates without a better score after which to stop. They come after each pass at first, then
+        after a fifth of the passes made so far, at most as far apart as without held-out data.
+    n_examples
+        The number of held-out examples: certificates are at least as far apart as to visit as many.
+    data
+        The held-out data, by which a checkpoint tells whether it is of the same run.
 
     Examples
     --------

@@ -33,11 +33,16 @@ class Result(NamedTuple):
 
     Attributes
     ----------
-    w : the weights of the lowest objective found or, with held-out data, of the highest score there
-    dual : the last dual point, its mean parts and active sets, of solvers that keep one
-    trace : one row per certificate
-    status : why the solver stopped, which is true of these weights
-    certificate : what is proven of these weights: their objective, a lower bound of the optimum, and the gap
+    w
+        The weights of the lowest objective found or, with held-out data, of the highest score there.
+    dual
+        The last dual point, its mean parts and active sets, of solvers that keep one.
+    trace
+        One row per certificate.
+    status
+        Why the solver stopped, which is true of these weights.
+    certificate
+        What is proven of these weights: their objective, a lower bound of the optimum, and the gap.
     """
 
     w: np.ndarray

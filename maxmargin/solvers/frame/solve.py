@@ -21,7 +21,7 @@ from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.frame.checkpoint import Checkpoint
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.frame.interrupt import Interruptible
-from maxmargin.solvers.frame.observer import Observer
+from maxmargin.solvers.frame.observation import Observer
 from maxmargin.solvers.frame.run import Limits, Result, Run
 from maxmargin.solvers.objective.evaluation import Certificate, Objective
 from maxmargin.trace import Status, Trace
@@ -108,25 +108,41 @@ class Solver:
 
         Parameters
         ----------
-        problem : the examples
-        C : inverse strength of the regularization; infinite for none, where the solver can do without
+        problem
+            The examples.
+        C
+            Inverse strength of the regularization; infinite for none, where the solver can do without.
         sample_weight : (n,) weights of the examples
-        loss : "hinge", "squared_hinge", "smooth_hinge", "log" or a `Loss`; by default what the solver is made for
-        l1_ratio : the share of the L1 norm in the regularization, from 0 to 1
-        start : where to start from: the `Result` of an earlier run, its dual point or, for primal solvers, weights
-        lower, upper : bounds of the weights, numbers or arrays with one entry per weight
-        tol : stop at this relative duality gap, (primal - dual) / primal
-        abs_tol : stop at this absolute duality gap, too
-        max_passes : stop after this many passes over the examples; by default after `default_passes` of the solver
-        time_limit : stop after about this many seconds, those of the last certificate included; where not one pass of
-            the oracle fits into them, the weights come without a certificate, their objective infinite
-        n_jobs : threads of a pass over all examples; None is 1, -1 all cores
-        random_state : seed
-        verbose : print the trace as it grows
-        callback : called with the trace after each certificate; returning True stops the run
-        held_out : scores the weights of each certificate: the best are returned, and the run stops when patience ends
-        checkpoint : where to keep the state of the run, from which the same call goes on after it was killed; see
-            `maxmargin.solvers.frame.checkpoint.Checkpoint`
+        loss
+            "hinge", "squared_hinge", "smooth_hinge", "log" or a `Loss`; by default what the solver is made for.
+        l1_ratio
+            The share of the L1 norm in the regularization, from 0 to 1.
+        start
+            Where to start from: the `Result` of an earlier run, its dual point or, for primal solvers, weights.
+        lower, upper
+            Bounds of the weights, numbers or arrays with one entry per weight.
+        tol
+            Stop at this relative duality gap, (primal - dual) / primal.
+        abs_tol
+            Stop at this absolute duality gap, too.
+        max_passes
+            Stop after this many passes over the examples; by default after `default_passes` of the solver.
+        time_limit
+            Stop after about this many seconds, those of the last certificate included; where not one pass of the oracle
+            fits into them, the weights come without a certificate, their objective infinite.
+        n_jobs
+            Threads of a pass over all examples; None is 1, -1 all cores.
+        random_state
+            Seed.
+        verbose
+            Print the trace as it grows.
+        callback
+            Called with the trace after each certificate; returning True stops the run.
+        held_out
+            Scores the weights of each certificate: the best are returned, and the run stops when patience ends.
+        checkpoint
+            Where to keep the state of the run, from which the same call goes on after it was killed; see
+            `maxmargin.solvers.frame.checkpoint.Checkpoint`.
         """
         most = self.default_passes if max_passes is None else max_passes
         limits = Limits(tol, abs_tol, most, time_limit)

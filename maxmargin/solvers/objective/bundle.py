@@ -32,8 +32,10 @@ class Bundle:
 
     Parameters
     ----------
-    objective : what they are dual points of
-    limit : how many to keep besides the first: of more, two neighbours become one, their mixture
+    objective
+        What they are dual points of.
+    limit
+        How many to keep besides the first: of more, two neighbours become one, their mixture.
     """
 
     def __init__(self, objective: Objective, limit: int) -> None:

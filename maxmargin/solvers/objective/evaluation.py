@@ -95,13 +95,19 @@ class Objective:
 
     Parameters
     ----------
-    problem : the examples
-    C : inverse strength of the regularization, lambda = 1/(n C); infinite for none
+    problem
+        The examples.
+    C
+        Inverse strength of the regularization, lambda = 1/(n C); infinite for none.
     sample_weight : (n,) weights of the examples, all 1 by default
-    n_jobs : the number of threads of a pass over all examples, as in scikit-learn
-    lower, upper : bounds of the weights, numbers or one per weight
-    loss : the loss of an example
-    l1_ratio : the share of the L1 norm in the regularization
+    n_jobs
+        The number of threads of a pass over all examples, as in scikit-learn.
+    lower, upper
+        Bounds of the weights, numbers or one per weight.
+    loss
+        The loss of an example.
+    l1_ratio
+        The share of the L1 norm in the regularization.
     """
 
     def __init__(
@@ -221,13 +227,20 @@ class Objective:
 
         Parameters
         ----------
-        w : the weights
-        means : where to keep the mean parts at which the losses are attained, less those of the true outputs
-        outputs : where to keep the outputs of a max oracle
-        point : a dual point, or its mean parts, to fill in the gaps
-        sets : stored outputs that those of a max oracle must not be worse than, by default those of the point
-        loss : in place of that of the objective, as loops take it
-        with_gradient : whether to sum up the gradient
+        w
+            The weights.
+        means
+            Where to keep the mean parts at which the losses are attained, less those of the true outputs.
+        outputs
+            Where to keep the outputs of a max oracle.
+        point
+            A dual point, or its mean parts, to fill in the gaps.
+        sets
+            Stored outputs that those of a max oracle must not be worse than, by default those of the point.
+        loss
+            In place of that of the objective, as loops take it.
+        with_gradient
+            Whether to sum up the gradient.
         """
         w, values = self.in_dtype(w), np.zeros((self.n, N_COLUMNS))
         rounding = self._rounding_of(self.loss.entropy_level if loss is None else 0.0)

@@ -50,8 +50,10 @@ class LowerBound:
 
     Parameters
     ----------
-    objective : the objective that it is a bound of
-    limit : how many dual points to keep, each as large as the weights
+    objective
+        The objective that it is a bound of.
+    limit
+        How many dual points to keep, each as large as the weights.
     """
 
     def __init__(self, objective: Objective, limit: int = 7) -> None:
@@ -76,7 +78,8 @@ class Certifier:
 
     Parameters
     ----------
-    run : what is certified
+    run
+        What is certified.
     """
 
     def __init__(self, run: Run) -> None:
@@ -111,7 +114,8 @@ class ElasticBound:
 
     Parameters
     ----------
-    objective : with its strengths of the regularization
+    objective
+        With its strengths of the regularization.
     """
 
     STEPS = 6  # of the line search: any mixture gives a bound, the best is not needed

@@ -33,19 +33,26 @@ class IDAL(CliqueAscent):
 
     Parameters
     ----------
-    rho : the smaller, the more it costs to violate the marginalization constraints. By default it adapts: at first
-        these costs bend D_rho as much as the rest does, then rho falls to as little as a tenth where the inner gap is
-        but a small part of the duality gap, as the multipliers are to blame then, and rises where it is nearly all
-    gap_every : passes between two certificates
-    eps : stop as well where the inner gap and the violation are at most this
-    inner : passes between two steps of the multipliers, at first: twice as many, up to `gap_every`, whenever the inner
-        gap has not fallen for some certificates, as it takes enough of them to converge
-    steps : how to move a clique: "prox" to the maximum of a lower bound of D_rho that bends alike in all directions,
+    rho
+        The smaller, the more it costs to violate the marginalization constraints. By default it adapts: at first these
+        costs bend D_rho as much as the rest does, then rho falls to as little as a tenth where the inner gap is but a
+        small part of the duality gap, as the multipliers are to blame then, and rises where it is nearly all.
+    gap_every
+        Passes between two certificates.
+    eps
+        Stop as well where the inner gap and the violation are at most this.
+    inner
+        Passes between two steps of the multipliers, at first: twice as many, up to `gap_every`, whenever the inner gap
+        has not fallen for some certificates, as it takes enough of them to converge.
+    steps
+        How to move a clique: "prox" to the maximum of a lower bound of D_rho that bends alike in all directions,
         "exact" to the maximum of D_rho itself, by several such steps on edges, "line_search" as far as it pays towards
-        the maximum of the entropy and the linear part
-    order : "neighbors", or "uniform": single nodes and edges, each drawn at random from all
-    multipliers : "local", where those of the edges of a set are stepped when it is visited, or "global": those of all
-        edges at once, every `inner` passes, which are then never doubled
+        the maximum of the entropy and the linear part.
+    order
+        "neighbors", or "uniform": single nodes and edges, each drawn at random from all.
+    multipliers
+        "local", where those of the edges of a set are stepped when it is visited, or "global": those of all edges at
+        once, every `inner` passes, which are then never doubled.
 
     ``IDAL(rho=1.0, order="uniform", multipliers="global", eps=1e-3)`` is the method as published, with the constants
     of its experiments.

@@ -102,7 +102,8 @@ class Relaxation:
 
     Parameters
     ----------
-    objective : the problem, its regularization, weights of examples and `RelaxedLoss`
+    objective
+        The problem, its regularization, weights of examples and `RelaxedLoss`.
     """
 
     def __init__(self, objective: Objective) -> None:

@@ -19,9 +19,12 @@ class SoftSDCA(CliqueAscent):
 
     Parameters
     ----------
-    rho : the smaller, the more it costs to violate the marginalization constraints
-    gap_every : passes between two certificates
-    eps : stop where P_rho - D_rho is at most this, or the share `tol` of P_rho
+    rho
+        The smaller, the more it costs to violate the marginalization constraints.
+    gap_every
+        Passes between two certificates.
+    eps
+        Stop where P_rho - D_rho is at most this, or the share `tol` of P_rho.
 
     Examples
     --------
@@ -45,9 +48,12 @@ class SoftBCFW(SoftSDCA):
 
     Parameters
     ----------
-    rho : the smaller, the more it costs to violate the marginalization constraints
-    gap_every : passes between two certificates
-    eps : stop where P_rho - D_rho is at most this, or the share `tol` of P_rho
+    rho
+        The smaller, the more it costs to violate the marginalization constraints.
+    gap_every
+        Passes between two certificates.
+    eps
+        Stop where P_rho - D_rho is at most this, or the share `tol` of P_rho.
 
     Examples
     --------

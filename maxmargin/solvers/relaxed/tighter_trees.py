@@ -21,9 +21,12 @@ def tighten(objective: Objective, means: np.ndarray, share: float) -> RelaxedLos
 
     Parameters
     ----------
-    objective : the problem and a loss whose entropy is "oriented_trees"
-    means : the mean parts of a solution, ``result.dual.means``
-    share : how far to go, less than 1: 2 / (t + 2) in step t = 1, 2, ...
+    objective
+        The problem and a loss whose entropy is "oriented_trees".
+    means
+        The mean parts of a solution, ``result.dual.means``.
+    share
+        How far to go, less than 1: 2 / (t + 2) in step t = 1, 2, ...
 
     Returns
     -------

@@ -47,19 +47,28 @@ class Casimir(SmoothingSolver):
 
     Parameters
     ----------
-    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run
-        on the hinge loss as it is, which nothing proves to converge
-    level : how much it is smoothed, the first one of the adaptive schedule; by default set from the objective at the
+    smoothing
+        How the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run on the
+        hinge loss as it is, which nothing proves to converge.
+    level
+        How much it is smoothed, the first one of the adaptive schedule; by default set from the objective at the.
     start.
         A constant level that is given bounds the accuracy; the default falls whenever the smoothed objective is solved
-    max_k : the most outputs that l2 smoothing mixes
-    smoothness : the constant L of the losses, for step sizes; estimated by default
-    schedule : "adaptive" lowers the level from step to step, "constant" keeps it
-    kappa : weight of the proximal term, the first one if it grows; set by the schedule by default
-    warm_start : where subproblems start: at their "center", at the "previous" solution, or at its "extrapolation"
-    stop : "budget" gives each subproblem one epoch; "gradient" as many as its accuracy takes
-    inner : the method for subproblems: "svrg", or "saga", whose steps replace the gradient that is kept of an example
-        by the one they meet; it begins every epoch with those of a full pass, which the certificate takes anyway
+    max_k
+        The most outputs that l2 smoothing mixes.
+    smoothness
+        The constant L of the losses, for step sizes; estimated by default.
+    schedule
+        "adaptive" lowers the level from step to step, "constant" keeps it.
+    kappa
+        Weight of the proximal term, the first one if it grows; set by the schedule by default.
+    warm_start
+        Where subproblems start: at their "center", at the "previous" solution, or at its "extrapolation".
+    stop
+        "budget" gives each subproblem one epoch; "gradient" as many as its accuracy takes.
+    inner
+        The method for subproblems: "svrg", or "saga", whose steps replace the gradient that is kept of an example by
+        the one they meet; it begins every epoch with those of a full pass, which the certificate takes anyway.
 
     References
     ----------

@@ -35,8 +35,10 @@ class Perceptron(Solver):
 
     Parameters
     ----------
-    averaging : whether to return the average of the weights over all steps in place of the last ones
-    gap_every : passes between two certificates
+    averaging
+        Whether to return the average of the weights over all steps in place of the last ones.
+    gap_every
+        Passes between two certificates.
 
     References
     ----------

@@ -57,13 +57,18 @@ class SGD(Solver):
 
     Parameters
     ----------
-    schedule : step sizes after t steps: "polyak", from the loss and the gradient of the example; "decay",
-        gamma_0/(1 + t/t_0); "constant", gamma_0; "sqrt", gamma_0/sqrt(t); or "inverse", gamma_0/t
-    step : gamma_0, by default 1/lambda, for "inverse"; "polyak" has none
-    delay : t_0 of "decay"; by default 1/(lambda gamma_0), so that steps tend to 1/(lambda t), or one pass without
-        regularization
-    averaging : whether to return the average of the iterates in place of the last one
-    gap_every : passes between two certificates, which take one more pass of the oracle
+    schedule
+        Step sizes after t steps: "polyak", from the loss and the gradient of the example; "decay", gamma_0/(1 + t/t_0);
+        "constant", gamma_0; "sqrt", gamma_0/sqrt(t); or "inverse", gamma_0/t.
+    step
+        Gamma_0, by default 1/lambda, for "inverse"; "polyak" has none.
+    delay
+        T_0 of "decay"; by default 1/(lambda gamma_0), so that steps tend to 1/(lambda t), or one pass without
+        regularization.
+    averaging
+        Whether to return the average of the iterates in place of the last one.
+    gap_every
+        Passes between two certificates, which take one more pass of the oracle.
     """
 
     schedule: str = "polyak"

@@ -28,10 +28,10 @@ import numpy as np
 from maxmargin.arrays.vectors import add_scaled, inner
 from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import LEAST_LEVEL, BaseLoss, Loss, attain
+from maxmargin.losses.smoothing import SMOOTHINGS
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import n_examples
 from maxmargin.runtime.dispatch import loop
-from maxmargin.smoothing import SMOOTHINGS
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.bounds import project
@@ -55,11 +55,15 @@ class SmoothingSolver(Solver):
 
     Parameters
     ----------
-    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run
-        on the hinge loss as it is, which nothing proves to converge
-    level : how much it is smoothed
-    max_k : the most outputs that l2 smoothing mixes
-    smoothness : the constant L of the losses, for step sizes; estimated by default
+    smoothing
+        How the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run on the
+        hinge loss as it is, which nothing proves to converge.
+    level
+        How much it is smoothed.
+    max_k
+        The most outputs that l2 smoothing mixes.
+    smoothness
+        The constant L of the losses, for step sizes; estimated by default.
     """
 
     smoothing: str | None = "l2"
@@ -95,11 +99,15 @@ class SVRG(SmoothingSolver):
 
     Parameters
     ----------
-    smoothing : how the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run
-        on the hinge loss as it is, which nothing proves to converge
-    level : how much it is smoothed; by default it falls whenever the smoothed objective is solved
-    max_k : the most outputs that l2 smoothing mixes
-    smoothness : the constant L of a step size 1/(L + lambda); estimated by default
+    smoothing
+        How the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run on the
+        hinge loss as it is, which nothing proves to converge.
+    level
+        How much it is smoothed; by default it falls whenever the smoothed objective is solved.
+    max_k
+        The most outputs that l2 smoothing mixes.
+    smoothness
+        The constant L of a step size 1/(L + lambda); estimated by default.
 
     References
     ----------
@@ -124,8 +132,10 @@ class Epochs:
 
     Parameters
     ----------
-    solver : its options
-    run : the run
+    solver
+        Its options.
+    run
+        The run.
     """
 
     def __init__(self, solver: SmoothingSolver, run: Run) -> None:

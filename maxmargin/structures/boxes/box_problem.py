@@ -20,8 +20,8 @@ from maxmargin import problem as generics
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import rows_of, score_rows, spread_rows, squared_norm_rows, squared_sums
+from maxmargin.losses.smoothing import EVERY
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.smoothing import EVERY
 from maxmargin.structures.boxes.all_boxes import best_around_cells, sum_of_exponentials
 from maxmargin.structures.boxes.subwindow import Heap, Image, box_cost, search, sum_from_top
 

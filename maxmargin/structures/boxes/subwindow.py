@@ -25,9 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.losses.smoothing import has_weight
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
-from maxmargin.smoothing import has_weight
 
 # The entries of a node: the first and last top, the first and last bottom.
 TOP, BOTTOM = 0, 2

@@ -16,8 +16,8 @@ from maxmargin import problem as generics
 from maxmargin.arrays.vectors import first_best
 from maxmargin.execution.threads import aligned
 from maxmargin.features import as_matrix, rows_of, score_parts, spread_parts, squared_norm_parts
+from maxmargin.losses.smoothing import has_weight
 from maxmargin.runtime.dispatch import implements
-from maxmargin.smoothing import has_weight
 
 
 class CandidateProblem(NamedTuple):

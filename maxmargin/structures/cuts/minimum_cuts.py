@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from maxmargin.arrays.views import index, matrix
+from maxmargin.losses.smoothing import has_weight
 from maxmargin.problem import IMPOSSIBLE, score_output
 from maxmargin.runtime.dispatch import helper
-from maxmargin.smoothing import has_weight
 from maxmargin.structures.cuts.max_flow import SOURCE, change_excess, plant_trees, push_along_edges, saturate
 
 # Potentials become integers, so that flows are exact: the sum of all capacities stays below this power of two.

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.arrays.vectors import add_scaled, inner
 from maxmargin.checks import shown
-from maxmargin.smoothing import EVERY, has_weight
+from maxmargin.losses.smoothing import EVERY, has_weight
 
 FIRST_K = 6  # outputs asked of a model first: it cannot go on where it ended
 
@@ -40,10 +40,14 @@ class CustomProblem:
 
     Parameters
     ----------
-    model : the object with these methods
-    X : the inputs
-    Y : the true outputs; None for problems that are only predicted on
-    n_features : the number of features d, where there are no true outputs to tell it
+    model
+        The object with these methods.
+    X
+        The inputs.
+    Y
+        The true outputs; None for problems that are only predicted on.
+    n_features
+        The number of features d, where there are no true outputs to tell it.
 
     Examples
     --------

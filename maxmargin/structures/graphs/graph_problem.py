@@ -114,17 +114,28 @@ def make_graph_problem(
 
     Parameters
     ----------
-    features, edge_features : rows of features of nodes and of edges
-    widths : the numbers of features of a node and of an edge
-    starts, edge_starts : (n + 1,) the nodes and edges of graph i are starts[i]:starts[i + 1]
-    ends : (M, 2) the nodes of each edge, counted from the first one of the graph
-    labels : (N,) true states
-    cost : (N,) cost of each node's wrong state, in the dtype of the weights
-    n_states : the number of states of each type of nodes
-    edge_types : the types of edges
-    node_type, edge_type : the type of each node and edge, by default the first for all
-    node_row, edge_row : the row of features of each node and edge, by default one after the other
-    node_columns : for each type of nodes the column of each state, -1 for none, by default one each
+    features, edge_features
+        Rows of features of nodes and of edges.
+    widths
+        The numbers of features of a node and of an edge.
+    starts, edge_starts
+        (n + 1,) the nodes and edges of graph i are starts[i]:starts[i + 1].
+    ends
+        (M, 2) the nodes of each edge, counted from the first one of the graph.
+    labels
+        (N,) true states.
+    cost
+        (N,) cost of each node's wrong state, in the dtype of the weights.
+    n_states
+        The number of states of each type of nodes.
+    edge_types
+        The types of edges.
+    node_type, edge_type
+        The type of each node and edge, by default the first for all.
+    node_row, edge_row
+        The row of features of each node and edge, by default one after the other.
+    node_columns
+        For each type of nodes the column of each state, -1 for none, by default one each.
     """
     node_type, edge_type = _or_zeros(node_type, len(labels)), _or_zeros(edge_type, len(ends))
     sizes = np.asarray(n_states, np.int64)

@@ -79,9 +79,12 @@ def with_oracles(problem: GraphProblem, relaxed: bool = False, most: float = mat
 
     Parameters
     ----------
-    problem : the graphs
-    relaxed : whether outputs are to be points of the local polytope in place of labels, as `fractional` says
-    most : the entries of all tables of a graph up to which it is eliminated, as far as they fit into memory
+    problem
+        The graphs.
+    relaxed
+        Whether outputs are to be points of the local polytope in place of labels, as `fractional` says.
+    most
+        The entries of all tables of a graph up to which it is eliminated, as far as they fit into memory.
 
     Examples
     --------

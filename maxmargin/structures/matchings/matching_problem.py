@@ -18,9 +18,9 @@ from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
+from maxmargin.losses.smoothing import has_weight
 from maxmargin.problem import max_oracle, score_output
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.smoothing import has_weight
 from maxmargin.structures.matchings.assignment import (
     FORBIDDEN,
     NOBODY,

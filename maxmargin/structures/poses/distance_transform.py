@@ -88,11 +88,16 @@ def transform_grid(values, height, width, cost, anchor_x, anchor_y, best, source
 
     Parameters
     ----------
-    values : (height * width,)
-    cost : quadratic and linear cost along x, quadratic and linear cost along y
-    anchor_x, anchor_y : the way from target to source that is free of cost
-    best, source : (height * width,) the best value of each target, and the cell it comes from
-    work : TransformWork
+    values
+        (height * width,).
+    cost
+        Quadratic and linear cost along x, quadratic and linear cost along y.
+    anchor_x, anchor_y
+        The way from target to source that is free of cost.
+    best, source
+        (height * width,) the best value of each target, and the cell it comes from.
+    work
+        TransformWork.
     """
     for y in range(height):  # turned on its side, so that columns can be read like rows
         transform_line(

@@ -150,8 +150,10 @@ def write_columns(target: FileToWrite, *columns: Sequence[Sequence[str | Sequenc
     Parameters
     ----------
     target : path or open text file
-    columns : lists of sentences; their tokens are strings or, for several columns, tuples of strings
-    separator : what to put between columns
+    columns
+        Lists of sentences; their tokens are strings or, for several columns, tuples of strings.
+    separator
+        What to put between columns.
 
     Examples
     --------

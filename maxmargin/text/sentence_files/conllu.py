@@ -31,8 +31,10 @@ class Sentence(NamedTuple):
 
     Attributes
     ----------
-    lines : all lines, as `Word`; those of ranges and of words that are not written, too
-    comments : what is said about the sentence, without "#"
+    lines
+        All lines, as `Word`; those of ranges and of words that are not written, too.
+    comments
+        What is said about the sentence, without "#".
     """
 
     lines: list[Word]

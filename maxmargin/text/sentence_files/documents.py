@@ -29,14 +29,21 @@ class Layout:
 
     Parameters
     ----------
-    format : {"columns", "conllu", "json"}
-    x : what tokens are made of: numbers of columns, names of columns of CoNLL-U, such as "form", or the field of JSON
-        lines. Several make tuples. By default all columns but y, "form", or "tokens"
-    y : the column or field of tags; by default the last column, "upos", or "tags"
-    width : the number of columns, which the layout of a file that was read has
-    separator, comments : as in `read_columns`
-    encoding : of the file
-    scheme : that of its tags, if it is known: predictions are written in it
+    format
+        {"columns", "conllu", "json"}.
+    x
+        What tokens are made of: numbers of columns, names of columns of CoNLL-U, such as "form", or the field of JSON
+        lines. Several make tuples. By default all columns but y, "form", or "tokens".
+    y
+        The column or field of tags; by default the last column, "upos", or "tags".
+    width
+        The number of columns, which the layout of a file that was read has.
+    separator, comments
+        As in `read_columns`.
+    encoding
+        Of the file.
+    scheme
+        That of its tags, if it is known: predictions are written in it.
 
     Examples
     --------
@@ -104,13 +111,19 @@ class Document:
 
     Attributes
     ----------
-    name : of the file
-    layout : where it has its tokens and tags
+    name
+        Of the file.
+    layout
+        Where it has its tokens and tags.
     X : list of sentences, lists of words or tuples
-    y : list of lists of tags; None if it has none
-    numbers : for each sentence the numbers of the lines of its tokens, or that of the line it is in
-    lines : all lines, unless they were not to be kept
-    first : the number of the first of these lines
+    y
+        List of lists of tags; None if it has none.
+    numbers
+        For each sentence the numbers of the lines of its tokens, or that of the line it is in.
+    lines
+        All lines, unless they were not to be kept.
+    first
+        The number of the first of these lines.
     """
 
     name: str
@@ -173,11 +186,15 @@ def read_document(
     Parameters
     ----------
     source : path or open file
-    layout : where it has its tokens and tags; by default that of its format, which the end of its name tells. That of
-        an earlier document demands as many columns as that had or, where tags are missing, those of the tokens
-    needs_tags : whether a file without tags is an error
-    keeps_lines : whether to keep its lines, so that they can be written again with other tags
-    name : what messages call the file; by default its own name
+    layout
+        Where it has its tokens and tags; by default that of its format, which the end of its name tells. That of an
+        earlier document demands as many columns as that had or, where tags are missing, those of the tokens.
+    needs_tags
+        Whether a file without tags is an error.
+    keeps_lines
+        Whether to keep its lines, so that they can be written again with other tags.
+    name
+        What messages call the file; by default its own name.
 
     Returns
     -------
@@ -210,8 +227,10 @@ def stream_documents(
 
     Parameters
     ----------
-    source, layout, name : as in `read_document`
-    most : the largest number of sentences of a part
+    source, layout, name
+        As in `read_document`.
+    most
+        The largest number of sentences of a part.
 
     Yields
     ------

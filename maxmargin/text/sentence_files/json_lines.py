@@ -21,13 +21,16 @@ def read_json_lines(
     Parameters
     ----------
     source : path or open file
-    x : the field of the items of a sequence: words, tuples of columns, feature dictionaries, lists of names
-    y : the field of labels, strings or integers; None if there is none
+    x
+        The field of the items of a sequence: words, tuples of columns, feature dictionaries, lists of names.
+    y
+        The field of labels, strings or integers; None if there is none.
     encoding : str, default="utf-8"
 
     Returns
     -------
-    X : list of lists of items; lists of strings are lists
+    X
+        List of lists of items; lists of strings are lists.
     y : list of lists of labels, or None
 
     Examples

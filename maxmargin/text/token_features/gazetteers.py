@@ -23,7 +23,8 @@ class Gazetteers:
 
     Parameters
     ----------
-    lists : dict of lists of names by title
+    lists
+        Dict of lists of names by title.
     """
 
     def __init__(self, lists: Mapping[str, Iterable[str]]) -> None:

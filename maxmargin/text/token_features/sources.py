@@ -25,8 +25,10 @@ class Source(ABC):
 
     Parameters
     ----------
-    options : the arguments of the transformer, by name; gazetteers are indexed
-    code : what to put in place of names
+    options
+        The arguments of the transformer, by name; gazetteers are indexed.
+    code
+        What to put in place of names.
     """
 
     @abstractmethod

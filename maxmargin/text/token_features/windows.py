@@ -33,7 +33,8 @@ class WindowFeatures(WindowOptions):
 
     Attributes
     ----------
-    gazetteers_ : the gazetteers, indexed
+    gazetteers_
+        The gazetteers, indexed.
     cross_fit_ : list of the titles of those that `fit_transform` has found to be made of the entities in y
 
     Examples
@@ -72,7 +73,8 @@ class WindowFeatures(WindowOptions):
 
         Parameters
         ----------
-        X, y : ignored
+        X, y
+            Ignored.
         """
         self._check_options()
         self.gazetteers_ = Gazetteers(self.gazetteers or {})
@@ -93,7 +95,8 @@ class WindowFeatures(WindowOptions):
 
         Parameters
         ----------
-        X : as in `transform`
+        X
+            As in `transform`.
         y : list of sequences of tags
 
         Returns
@@ -119,7 +122,8 @@ class WindowFeatures(WindowOptions):
 
         Parameters
         ----------
-        transform : ignored
+        transform
+            Ignored.
         """
         return self
 
@@ -187,10 +191,14 @@ class Extractor:
 
     Parameters
     ----------
-    sources : what they are made of
-    options : the arguments of `WindowFeatures`
-    gazetteers : indexed
-    columns : what to put in place of names, if they are not to be names
+    sources
+        What they are made of.
+    options
+        The arguments of `WindowFeatures`.
+    gazetteers
+        Indexed.
+    columns
+        What to put in place of names, if they are not to be names.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ def project_to_simplex(v: Any) -> np.ndarray:
 
     Examples
     --------
-    >>> from maxmargin.smoothing import project_to_simplex
+    >>> from maxmargin.losses.smoothing import project_to_simplex
     >>> project_to_simplex([0.9, 0.5, -1.0])
     array([0.7, 0.3, 0. ])
     """
@@ -49,13 +49,16 @@ def smooth_max(z: Any, level: float, smoothing: str = "l2") -> tuple[float, np.n
 
     Parameters
     ----------
-    z : (m,) scores
-    level : how much to smooth, positive
-    smoothing : "l2" or "entropy"
+    z
+        (m,) scores.
+    level
+        How much to smooth, positive.
+    smoothing
+        "l2" or "entropy".
 
     Examples
     --------
-    >>> from maxmargin.smoothing import smooth_max
+    >>> from maxmargin.losses.smoothing import smooth_max
     >>> smooth_max([2.0, 1.5, -9.0], level=1.0)
     (2.0625, array([0.75, 0.25, 0.  ]))
     """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from maxmargin.arrays.vectors import clear
 from maxmargin.arrays.views import matrix
+from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import (
     augment,
     bound_oracle,
@@ -24,7 +25,6 @@ from maxmargin.problem import (
     true_output,
 )
 from maxmargin.runtime.dispatch import helper, loop
-from maxmargin.smoothing import EVERY
 
 NONE = -1  # what a loop returns when it is through, in place of an example whose scores are beyond reach
 

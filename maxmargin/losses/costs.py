@@ -21,15 +21,19 @@ def label_costs(cost: Any, classes: np.ndarray, label_counts: np.ndarray, class_
 
     Parameters
     ----------
-    cost : "hamming" or "normalized_hamming" (1 for each wrong label), or an (L, L) matrix with zero diagonal
-    classes : the L labels
-    label_counts : how often each label occurs
-    class_weight : weights of the true labels: None, a dict, or "balanced" (inversely to their frequency)
+    cost
+        "hamming" or "normalized_hamming" (1 for each wrong label), or an (L, L) matrix with zero diagonal.
+    classes
+        The L labels.
+    label_counts
+        How often each label occurs.
+    class_weight
+        Weights of the true labels: None, a dict, or "balanced" (inversely to their frequency).
 
     Examples
     --------
     >>> import numpy as np
-    >>> from maxmargin.costs import label_costs
+    >>> from maxmargin.losses.costs import label_costs
     >>> label_costs("hamming", np.array(["a", "b"]), np.array([5, 3]), class_weight={"b": 2.0})
     array([[0., 1.],
            [2., 0.]])
