@@ -29,7 +29,7 @@ from maxmargin.estimators.foundation.fitting import (
 from maxmargin.estimators.foundation.predictions import check_has
 from maxmargin.estimators.foundation.trainers import Trainer
 from maxmargin.execution.threads import count_threads
-from maxmargin.persist import register, save
+from maxmargin.persist import Location, register, save
 from maxmargin.problem import exp_oracle, max_marginals, part_sizes, topk_oracle
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
 from maxmargin.trace import Certified, Status, Trace
@@ -186,7 +186,7 @@ class StructuredModel(TrainingArguments, Estimator):
             self._set_weights(self._encoder, self._w)
 
     def save(self, path: Location) -> None:
-        """Write the model to a file, in place of what is there; `maxmargin.load` makes it again, see `maxmargin.save`."""
+        """Write the model to a file, in place of what is there, from which `maxmargin.load` makes it again."""
         save(self, path)
 
     def _saved(self) -> dict[str, Any]:
