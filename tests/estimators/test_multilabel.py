@@ -4,6 +4,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -241,6 +242,7 @@ def test_scikit_learn_checks():
         check_estimator(OfAnyTarget(random_state=0), expected_failed_checks=expected)
 
 
+@pytest.mark.skipif(sklearn.__version__.startswith("1.6."), reason="its checks ask for three classes all the same")
 @pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("model", [MultiLabelSVM, MultiLabelCRF])
 def test_scikit_learn_knows_that_labels_have_two_classes(model):

@@ -31,7 +31,8 @@ def check_truths(y: object, n: int, kind: str, noun: str, name: str = "y") -> No
 def check_sparse(x: Any, name: str) -> None:
     """Raise where an index of a sparse matrix leads out of it: SciPy trusts them, and so do loops."""
     if x.format == "coo":
-        is_whole = all(not c.size or (c.min() >= 0 and c.max() < n) for c, n in zip(x.coords, x.shape, strict=True))
+        indices = getattr(x, "coords", None) or (x.row, x.col)  # the latter before SciPy 1.13
+        is_whole = all(not c.size or (c.min() >= 0 and c.max() < n) for c, n in zip(indices, x.shape, strict=True))
     elif x.format in ("csr", "csc"):
         n_rows, n_columns = x.shape if x.format == "csr" else x.shape[::-1]
         is_whole = (

@@ -300,7 +300,7 @@ def _non_zeros(features: Any, size: int, name: str) -> tuple[np.ndarray, np.ndar
             f"{'' if is_finite else ' and holds NaN or infinity'}."
         )
     if is_sparse:
-        indices, at = np.unique(entries.coords[-1], return_inverse=True)  # entries of one place are summed
+        indices, at = np.unique(entries.col, return_inverse=True)  # entries of one place are summed
         return indices, np.bincount(at, weights=numbers, minlength=len(indices))
     indices = np.flatnonzero(entries)
     return indices, entries[indices]
