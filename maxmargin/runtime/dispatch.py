@@ -26,7 +26,6 @@ from numba.core.errors import NumbaError
 from numba.extending import overload, register_jitable
 from numpy.typing import DTypeLike
 
-from maxmargin.runtime import plain
 from maxmargin.runtime.abi import OPAQUE, Packed
 from maxmargin.runtime.compiling import INNER, LOOP, compile_for, compile_implementation
 from maxmargin.runtime.modes import checks_bounds, is_interpreted, is_plain
@@ -105,6 +104,8 @@ def _declare(declaration: Function, interface: Interface | None, like: Generic |
 
     def select(*args: types.Type) -> Function | None:
         if is_plain():
+            from maxmargin.runtime import plain
+
             return plain.select(cast(Generic, resolve), args[0])
         return table.get(getattr(args[0], "instance_class", type(None)))
 
@@ -287,10 +288,11 @@ def loop(function: Function) -> Function:
 
 
 def _call_plain(function: Function, target: Any, args: tuple[Any, ...]) -> Any:
-    if type(target) is not Bound:
-        return plain.call(function, (target, *args), {})
-    opened = plain.Opened(target.problem, target.truth.values, target.truth.starts)
-    return plain.call(function, (opened, *args), target.options)
+    from maxmargin.runtime import plain  # which few need, and takes a while to load
+
+    is_bound = type(target) is Bound
+    opened = plain.Opened(target.problem, target.truth.values, target.truth.starts) if is_bound else target
+    return plain.call(function, (opened, *args), target.options if is_bound else {})
 
 
 def _is_compiled_array(target: object) -> bool:

@@ -108,7 +108,7 @@ class StochasticSubgradient:
                 gradients = torch.autograd.grad(value, parameters, allow_unused=True)
                 with torch.no_grad():
                     for parameter, gradient in zip(parameters, gradients, strict=True):
-                        parameter.mul_(1 - length * run.strength)
+                        parameter.mul_(1 - length * run.regularization)
                         if gradient is not None:
                             parameter.sub_(length * gradient)
             run.calls += n
@@ -134,7 +134,7 @@ class NetworkTraining:
 
     def __post_init__(self) -> None:
         check_positive("C", self.C, allow_infinite=True)
-        self.began, self.strength = time.perf_counter(), 1 / (self.scores.n * float(self.C))
+        self.began, self.regularization = time.perf_counter(), 1 / (self.scores.n * float(self.C))
         self.value = self.objective()
 
     def objective(self, w: np.ndarray | None = None) -> float:
@@ -145,7 +145,7 @@ class NetworkTraining:
         w = self.scores.w
         if not np.isfinite(w).all():
             return np.inf
-        return 0.5 * self.strength * float(np.dot(w, w)) + self.scores.loss(self.loss)
+        return 0.5 * self.regularization * float(np.dot(w, w)) + self.scores.loss(self.loss)
 
     def note(self, value: float, verbose: int, **extras: float) -> None:
         """Add a row to the trace."""

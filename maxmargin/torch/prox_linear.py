@@ -190,7 +190,7 @@ class _Models:
 
     def minimise(self, w: np.ndarray, eta: float, k: int) -> tuple[np.ndarray, dict[str, float]]:
         """The minimiser of the model at w in step k, as far as it is found, and what that says of w."""
-        scores, total = self.run.scores, self.run.strength + 1 / eta
+        scores, total = self.run.scores, self.run.regularization + 1 / eta
         if total == 0:
             raise ValueError("C and eta must not both be infinite: the convex problems would have no bound.")
         if self.linearized_at is not w:

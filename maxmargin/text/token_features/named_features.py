@@ -37,5 +37,5 @@ class NamedFeatures(Protocol):
 
 
 def is_named(X: object) -> TypeGuard[NamedFeatures]:
-    """Whether X is one of `NamedFeatures`: what `isinstance` says, in a hundredth of its time."""
+    """Whether X is one of `NamedFeatures`: what `isinstance` says, without its cost, felt by lone sentences."""
     return hasattr(X, "look_up")
