@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxmargin.panels import new_axes, stack_panels
-from maxmargin.persist.registry import register
+from maxmargin.persist.registry import register, register_state
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,30 +40,46 @@ class Status(enum.Enum):
         return Status, (self.value,)
 
 
-@register
-class Certified(NamedTuple):
-    """What is proven of the weights that a solver returns.
+NO_WEIGHTS = np.empty(0)
+
+
+@register_state
+@dataclass(frozen=True)
+class Certificate:
+    """What is proven of weights: a solver yields one now and then, a fit ends with one.
+
+    It unpacks to its objective and bound, and is equal to another one of the same.
 
     Attributes
     ----------
+    w
+        The weights; none in a model, which has them in its own form.
     primal
         Their objective.
     dual
         A lower bound of the lowest objective there is.
+    extras
+        What else a solver has to show in the trace, by name.
     gap
         Primal - dual: they are at most this far from the optimum.
 
     Examples
     --------
-    >>> from maxmargin.trace import Certified
-    >>> Certified(2.0, 1.5).gap
+    >>> from maxmargin.trace import NO_WEIGHTS, Certificate
+    >>> primal, dual = certificate = Certificate(NO_WEIGHTS, 2.0, 1.5)
+    >>> certificate.gap
     0.5
-    >>> print(Certified(2.0, 1.5))
+    >>> print(certificate)
     objective 2, at most 0.5 (25 % of it) above the optimum
     """
 
+    w: np.ndarray = field(repr=False, compare=False)
     primal: float
     dual: float
+    extras: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.primal, self.dual))
 
     @property
     def gap(self) -> float:
@@ -81,6 +98,14 @@ class Certified(NamedTuple):
             return f"objective not known, optimum at least {self.dual:.6g}"
         share = f"{100 * self.relative_gap:.3g} % of it"
         return f"objective {self.primal:.6g}, at most {self.gap:.2g} ({share}) above the optimum"
+
+
+def _bounds_of(certificate: Certificate) -> dict[str, object]:
+    return {"primal": certificate.primal, "dual": certificate.dual}
+
+
+# A model's file has its weights elsewhere, and the name that earlier versions gave to certificates without any.
+register(Certificate, name="Certified", get=_bounds_of, make=partial(Certificate, NO_WEIGHTS))
 
 
 COLUMNS = ("passes", "oracle_calls", "seconds", "primal", "dual", "gap", "cache_hits", "cache_misses", "dev_score")
@@ -187,7 +212,7 @@ class Trace:
     def line(self, k: int = -1) -> str:
         """Row k of the table."""
         passes, calls, seconds, primal, dual, gap, *_ = self.rows[k]
-        relative = Certified(primal, dual).relative_gap
+        relative = Certificate(NO_WEIGHTS, primal, dual).relative_gap
         numbers = f"{passes:8.4g}  {calls:12d}  {seconds:8.1f}  {primal:13.6f}  {dual:13.6f}"
         held_out = [f"{self.rows[k][-1]:10.6f}"] if self.has_dev_scores else []
         extras = [f"{column[k]:10.3g}" for column in self.extras.values()]

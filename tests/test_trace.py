@@ -3,7 +3,7 @@ import builtins
 import numpy as np
 import pytest
 
-from maxmargin.trace import COLUMNS, Certified, Trace
+from maxmargin.trace import COLUMNS, NO_WEIGHTS, Certificate, Trace
 
 
 def make_trace():
@@ -28,7 +28,7 @@ def test_a_gap_is_never_negative():
 
 
 def test_certificates_are_told_as_shares_of_the_objective():
-    told = str(Certified(10.0, 0.002))  # that is 5,000 times the optimum, perhaps
+    told = str(Certificate(NO_WEIGHTS, 10.0, 0.002))  # that is 5,000 times the optimum, perhaps
     assert told == "objective 10, at most 10 (100 % of it) above the optimum"
 
 

@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from maxmargin.cli.terminal import Terminal
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.runtime.cache import COMPILING, before_compiling
-from maxmargin.trace import Certified, Trace
+from maxmargin.trace import NO_WEIGHTS, Certificate, Trace
 
 INTERVAL = 5.0  # seconds between two lines that are not in a terminal; each is a tenth longer than the one before
 
@@ -79,7 +79,7 @@ class Progress:
     def line(self, trace: Trace) -> str:
         """The last certificate."""
         primal = trace.last("primal")
-        relative = Certified(primal, trace.last("dual")).relative_gap
+        relative = Certificate(NO_WEIGHTS, primal, trace.last("dual")).relative_gap
         parts = [
             f"pass {trace.last('passes'):4.0f}",
             f"objective {primal:.6f}",

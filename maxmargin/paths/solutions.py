@@ -13,7 +13,7 @@ from maxmargin.estimators.foundation.fitting import complete
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.panels import new_axes, stack_panels
 from maxmargin.solvers.block_coordinate.path_steps import Breakpoint
-from maxmargin.trace import Certified, Status, Trace
+from maxmargin.trace import Certificate, Status, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,8 +118,8 @@ class Path:
         model.C = 1.0 / (self._n * regularization)
         point, trace = self._points[self._index(regularization)], Trace()
         trace.append(**{name: getattr(point, name) for name in FIGURES if name != "gap"})
-        certificate = Certified(point.primal, point.dual)
-        return complete(model, self._encoder, self.w_at(regularization), trace, point.status, certificate)
+        certificate = Certificate(self.w_at(regularization), point.primal, point.dual)
+        return complete(model, self._encoder, trace, point.status, certificate)
 
     def _index(self, regularization: float) -> int:
         """The breakpoint whose weights hold at a lambda."""

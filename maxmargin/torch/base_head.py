@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from maxmargin.losses import BaseLoss, find_loss
 from maxmargin.problem import AnyProblem
 from maxmargin.solvers import Result, Solver, find_solver
-from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.lower_bound import LowerBound
 from maxmargin.torch.autograd import dtype_of
 from maxmargin.torch.potentials import Costs, Numbers
+from maxmargin.trace import Certificate
 
 
 class Head(nn.Module):

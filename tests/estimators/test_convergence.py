@@ -12,7 +12,7 @@ from maxmargin import CandidateSVM, ChainCRF, MulticlassSVM
 from maxmargin.crfsuite import CRF
 from maxmargin.estimators.foundation.convergence import NOT_SOLVED, warn_unless_solved
 from maxmargin.solvers.frame.run import Result
-from maxmargin.trace import Certified, Status, Trace
+from maxmargin.trace import Certificate, Status, Trace
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
@@ -60,7 +60,7 @@ def test_others_do_not(data, options, fitted):
     ],
 )
 def test_large_gaps_warn_whatever_the_reason(status, relative_gap, warns):
-    certificate = Certified(np.inf if np.isinf(relative_gap) else 1.0, 1 - min(relative_gap, 1.0))
+    certificate = Certificate(np.zeros(1), np.inf if np.isinf(relative_gap) else 1.0, 1 - min(relative_gap, 1.0))
     result = Result(np.zeros(1), None, Trace(), status, certificate)
     for C in (1.0, np.inf):  # without regularization, no gap is known
         with warnings.catch_warnings(record=True) as all_:

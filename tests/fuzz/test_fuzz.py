@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,7 @@ def test_false_certificates_are_found(interpreted_loops):
         model.fit(X, y)
         primal, dual = certified = model.certificate_
         assert false_certificate(model, X, y, None, model) is None
-        for false in (certified._replace(primal=0.99 * primal), certified._replace(dual=dual + 0.05 * primal)):
+        for false in (replace(certified, primal=0.99 * primal), replace(certified, dual=dual + 0.05 * primal)):
             model.certificate_ = false
             assert "is certified" in (found := false_certificate(model, X, y, None, model)) or "bound" in found, name
 

@@ -40,8 +40,8 @@ from maxmargin import (
 )
 from maxmargin.persist.container import PREFIX
 from maxmargin.solvers import Solver, all_solvers
-from maxmargin.solvers.objective.evaluation import Certificate
 from maxmargin.testing import toy_chains
+from maxmargin.trace import Certificate
 from tests.small import make
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")

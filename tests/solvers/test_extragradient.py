@@ -7,9 +7,9 @@ from maxmargin.solvers import Extragradient
 from maxmargin.solvers.exponentiated.extragradient import Saddle
 from maxmargin.solvers.exponentiated.gibbs import attain_gibbs
 from maxmargin.solvers.frame.run import Limits, Run
-from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import check_solver, toy_chains
-from maxmargin.trace import Status
+from maxmargin.trace import Certificate, Status
 from tests import naive
 from tests.fuzz.certified import blocks_of
 from tests.small import make

@@ -9,7 +9,7 @@ import pytest
 from maxmargin import GraphCRF, GraphSVM, Status
 from maxmargin.solvers.automatic.auto import AVERAGED_PASSES
 from maxmargin.solvers.frame.observation import Observer
-from maxmargin.solvers.objective.evaluation import Certificate
+from maxmargin.trace import Certificate
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
 

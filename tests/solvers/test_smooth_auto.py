@@ -10,8 +10,9 @@ from maxmargin.arrays.blocks import in_precision
 from maxmargin.losses import NAMED, Loss
 from maxmargin.solvers.automatic import smooth_auto
 from maxmargin.solvers.frame.held_out import HeldOut
-from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
+from maxmargin.trace import Certificate
 
 WEIGHT = np.array([1.0, 2.0, 0.5, 0.0, 1.5, 1.0])
 

@@ -16,7 +16,7 @@ Method = TypeVar("Method", bound=Callable[..., object])
 ATTRIBUTES = """\
 trace_ : Trace
     Certificates of the fit: passes, oracle calls, seconds, primal, dual and gap.
-certificate_ : Certified
+certificate_ : Certificate
     What is proven of the weights: their objective, a lower bound of the optimum, and the gap between them.
 status_ : Status
     Why the fit stopped.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from maxmargin.metrics.scoring import find_metric
 from maxmargin.problem import n_examples, part_sizes
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.structures.derived.rescaled import rescaled
-from maxmargin.trace import Certified, Status, Trace
+from maxmargin.trace import NO_WEIGHTS, Certificate, Status, Trace
 
 if TYPE_CHECKING:
     from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -105,13 +106,11 @@ def read_held_out(model: StructuredModel, encoder: Encoder, X: Any, y: Any, data
     return HeldOut(score, model.patience, n_examples(problem), (problem, shown(model.scoring)))
 
 
-def complete(
-    model: Model, encoder: Encoder, w: np.ndarray, trace: Trace, status: Status, certificate: Certified
-) -> Model:
+def complete(model: Model, encoder: Encoder, trace: Trace, status: Status, certificate: Certificate) -> Model:
     """Make a model one of the weights that training has ended with."""
-    model._set_weights(*encoder.fitted(w))
+    model._set_weights(*encoder.fitted(certificate.w))
     n_iter = int(np.ceil(trace.passes[-1]))
-    vars(model).update(trace_=trace, status_=status, certificate_=certificate, n_iter_=n_iter)
+    vars(model).update(trace_=trace, status_=status, certificate_=replace(certificate, w=NO_WEIGHTS), n_iter_=n_iter)
     return model
 
 

@@ -32,7 +32,7 @@ from maxmargin.execution.threads import count_threads
 from maxmargin.persist import Location, register, save
 from maxmargin.problem import exp_oracle, max_marginals, part_sizes, topk_oracle
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
-from maxmargin.trace import Certified, Status, Trace
+from maxmargin.trace import Certificate, Status, Trace
 
 RENAMED = {"fit_bias": "fit_intercept"}  # arguments that models saved by earlier versions have under another name
 LEARNED = {  # by a fit, but for training data
@@ -41,7 +41,7 @@ LEARNED = {  # by a fit, but for training data
     "trace_": Trace,
     "status_": Status,
     "n_iter_": int,
-    "certificate_": Certified,
+    "certificate_": Certificate,
 }
 
 
@@ -114,7 +114,7 @@ class StructuredModel(TrainingArguments, Estimator):
             **solver_options(self),
         )
         result = result._replace(w=task.layout.to_model(result.w))
-        complete(self, task.encoder, result.w, result.trace, result.status, result.certificate)
+        complete(self, task.encoder, result.trace, result.status, result.certificate)
         self._result = result if self.warm_start else None
         self._dual_shape: Any = task.dual_shape
         if X_dev is None and not solver.returns_last:

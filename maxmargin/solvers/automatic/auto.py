@@ -18,8 +18,7 @@ from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient
 from maxmargin.solvers.frame.run import Result, Run
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.evaluation import Certificate
-from maxmargin.trace import Status
+from maxmargin.trace import Certificate, Status
 
 USUAL = 10.0  # operations per part, of compiled oracles that do not tell theirs
 EXPENSIVE = 150.0  # operations per part: about three times the rest of a step, and worth a cache

@@ -8,7 +8,7 @@ taken in float32, certificates and the weights they go on from are of the object
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,9 +18,9 @@ from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient, SingleSteps
 from maxmargin.solvers.frame.observation import Observer
 from maxmargin.solvers.frame.run import Run, State
-from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.lower_bound import Certifier
-from maxmargin.trace import Status
+from maxmargin.trace import Certificate, Status
 
 ENOUGH_PARTS = 1_000_000  # of all examples: with fewer, L-BFGS takes next to no time
 MOST_PARTS = 60_000_000  # a number of each is kept
@@ -56,7 +56,7 @@ class SmoothAuto(LBFGS):
             (last,), run.verdict, run.state = seen, None, None
             run.objective, run.start = objective.prepare(np.float64), last.w
             run.notes.append(f"Went on in float64 after {run.passes:.0f} passes.")
-            LBFGS().follow(run, lambda found: observe(found._replace(dual=max(found.dual, last.dual))))
+            LBFGS().follow(run, lambda found: observe(replace(found, dual=max(found.dual, last.dual))))
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         state = run.take_up(lambda: self._begin(run))
@@ -65,7 +65,7 @@ class SmoothAuto(LBFGS):
             run.start = state.certificate.w
             run.state = State(**vars(super()._begin(run)), is_single=False, dual=state.certificate.dual)
         for certificate in super().iterate(run):
-            yield certificate._replace(dual=max(run.state.dual, certificate.dual))
+            yield replace(certificate, dual=max(run.state.dual, certificate.dual))
 
     def _begin(self, run: Run) -> State:
         if suits_single_steps(run.objective):
@@ -120,6 +120,6 @@ def passes_needed(run: Run, state: State, most: int) -> int:
     """The passes after which the gap is at its target, if it goes on falling as it did, and a few more; or `most`."""
     if not state.gap < state.gap_before < np.inf:
         return most
-    _, primal, dual, _ = state.certificate
+    primal, dual = state.certificate
     needed = most * np.log((primal - dual) / run.target(primal)) / np.log(state.gap_before / state.gap)
     return int(np.clip(np.ceil(CAUTION * needed), 1, most))

@@ -11,7 +11,7 @@ from maxmargin.problem import add_output, true_output
 from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.evaluation import Certificate
+from maxmargin.trace import Certificate
 
 
 @dataclass(frozen=True)

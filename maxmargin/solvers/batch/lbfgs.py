@@ -25,9 +25,9 @@ from maxmargin.solvers.batch.curvature import Curvature
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.bounds import Bounds, project
-from maxmargin.solvers.objective.evaluation import Certificate, Evaluation, Objective
+from maxmargin.solvers.objective.evaluation import Evaluation, Objective
 from maxmargin.solvers.objective.lower_bound import ElasticBound, LowerBound, shrink
-from maxmargin.trace import Status
+from maxmargin.trace import Certificate, Status
 
 DECREASE = 1e-4  # the share of the decrease that the slope promises at which a step is long enough
 NUMBERS_KEPT = 10_000_000  # of past steps, by default

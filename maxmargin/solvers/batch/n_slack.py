@@ -18,7 +18,7 @@ from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import enlarge, store_outputs
-from maxmargin.solvers.objective.evaluation import Certificate
+from maxmargin.trace import Certificate
 
 ACCURACY = 0.1  # of the gap found by the oracle, to which a restricted problem is solved
 MOST_SWEEPS = 1000

@@ -25,7 +25,8 @@ from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import OfStored, enlarge, sets_of, store_outputs
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.bundle import Bundle
-from maxmargin.solvers.objective.evaluation import Certificate, Evaluation, Objective
+from maxmargin.solvers.objective.evaluation import Evaluation, Objective
+from maxmargin.trace import Certificate
 
 MOST_CUTS = 50
 LEAST_SHARE = 0.1  # of the way to the minimiser of the restricted problem

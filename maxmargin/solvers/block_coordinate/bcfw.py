@@ -28,7 +28,7 @@ from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, OfStored, enlarge, no_sets, rescale, sets_of
 from maxmargin.solvers.objective.bounds import project
-from maxmargin.solvers.objective.evaluation import Certificate
+from maxmargin.trace import Certificate
 
 STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "best": BEST, "exact": EXACT}
 SAMPLINGS = ("uniform", "permutation", "gap")

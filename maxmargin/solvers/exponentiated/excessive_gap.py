@@ -47,9 +47,9 @@ from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.exponentiated.gibbs import HIGHEST
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.lower_bound import Certifier
-from maxmargin.trace import Status
+from maxmargin.trace import Certificate, Status
 
 EASIER, HARDER = 0.9, 2.0  # what L is multiplied by after a step, and after one that was taken back
 SEARCH = 4.0  # ratio of the levels that are tried for the first step

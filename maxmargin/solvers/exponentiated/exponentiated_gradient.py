@@ -35,9 +35,9 @@ from maxmargin.solvers.exponentiated.exponentiated_steps import (
 from maxmargin.solvers.exponentiated.gibbs import Gibbs, attain_gibbs, first_gibbs, first_level
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.lower_bound import Certifier
-from maxmargin.trace import Status
+from maxmargin.trace import Certificate, Status
 
 SAMPLINGS = ("permutation", "gap")
 PULL, PULLS = 10.0, (3.0, 20.0)  # of the true outputs' potentials, at which blocks begin: one to try, and the range

@@ -35,9 +35,8 @@ from maxmargin.persist.registry import register_state
 from maxmargin.solvers.exponentiated.gibbs import Gibbs, attain_gibbs, first_gibbs, first_level
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.evaluation import Certificate
 from maxmargin.solvers.objective.lower_bound import Certifier
-from maxmargin.trace import Status
+from maxmargin.trace import Certificate, Status
 
 LONGER = 1.2  # than the last step
 SHORTEST = 1e-12  # of the last step, tried before giving up

@@ -13,7 +13,7 @@ import numpy as np
 from maxmargin.losses import LEAST_LEVEL, Loss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Run
-from maxmargin.solvers.objective.evaluation import Certificate
+from maxmargin.trace import Certificate
 
 HIGHEST = 1e15  # a level at which all outputs are alike
 WARM_SHARE = 0.1  # of the objective, that the first level of a hinge loss is, at weights to start from

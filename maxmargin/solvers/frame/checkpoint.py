@@ -29,8 +29,7 @@ from maxmargin.persist.container import Broken
 from maxmargin.persist.files import check_writable
 from maxmargin.persist.values import Reader, Writer
 from maxmargin.solvers.frame.run import Result
-from maxmargin.solvers.objective.evaluation import Certificate
-from maxmargin.trace import Status
+from maxmargin.trace import Certificate, Status
 from maxmargin.version import __version__
 
 EVERY = 60.0  # seconds

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.solvers.frame.run import Result, Run
-from maxmargin.solvers.objective.evaluation import Certificate
-from maxmargin.trace import Certified, Status, Trace
+from maxmargin.trace import Certificate, Status, Trace
 
 SEEN = "best", "lowest", "attained", "primals"
 
@@ -59,7 +58,7 @@ class Observer:
             run.interrupted = True
         if self.held_out is not None and self.held_out.is_exhausted:
             run.verdict = Status.EARLY_STOPPED
-        return self._is_enough(Certified(self.lowest, trace.last("dual"))) or run.must_stop
+        return self._is_enough(Certificate(self.best, self.lowest, trace.last("dual"))) or run.must_stop
 
     def snapshot(self) -> dict[str, Any]:
         """What it has seen so far."""
@@ -75,18 +74,18 @@ class Observer:
         if self.held_out is not None:
             self.held_out.restore(snapshot["held_out"])
 
-    def _is_enough(self, certified: Certified) -> bool:
-        return bool(np.isfinite(certified.gap) and certified.gap <= self.run.target(certified.primal))
+    def _is_enough(self, certificate: Certificate) -> bool:
+        return bool(np.isfinite(certificate.gap) and certificate.gap <= self.run.target(certificate.primal))
 
     def result(self) -> Result:
         """What the run has led to."""
         run, dual = self.run, self.trace.last("dual")
-        was_solved = self._is_enough(Certified(self.lowest, dual))
+        was_solved = self._is_enough(Certificate(self.best, self.lowest, dual))
         if self.held_out is not None:
             self.best, self.lowest = self.held_out.best, self.primals[self.held_out.at]
             run.notes.append(self.held_out.summary)
-        certified = Certified(run.confirm(self.best, float(self.lowest)), float(dual))
-        is_solved = self._is_enough(certified)
+        certificate = Certificate(self.best, run.confirm(self.best, float(self.lowest)), float(dual))
+        is_solved = self._is_enough(certificate)
         if was_solved and not is_solved:
             run.verdict = Status.STALLED if self.held_out is None else Status.HELD_OUT
         status = run.status(is_solved)
@@ -108,4 +107,4 @@ class Observer:
         if self.verbose:
             ending = [] if self.held_out is None else [self.held_out.summary]
             print(*ending, f"{status.name}: {status.value}.", sep="\n", flush=True)
-        return Result(self.best, run.dual, self.trace, status, certified)
+        return Result(self.best, run.dual, self.trace, status, certificate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -17,8 +17,8 @@ from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, copy_point, no_means, no_sets, sets_of
 from maxmargin.solvers.objective.bounds import project
-from maxmargin.solvers.objective.evaluation import Certificate, Evaluation, Objective
-from maxmargin.trace import Certified, Status, Trace
+from maxmargin.solvers.objective.evaluation import Evaluation, Objective
+from maxmargin.trace import Certificate, Status, Trace
 
 STEPS = "steps"  # the kind of work that is counted in passes
 
@@ -49,7 +49,7 @@ class Result(NamedTuple):
     dual: Any
     trace: Trace
     status: Status
-    certificate: Certified
+    certificate: Certificate
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class Run:
         w, slack = self.start_weights().astype(self.w.dtype), self.slack
         primal = self.evaluate(w, with_gradient=False).value
         if primal < certificate.primal:
-            return certificate._replace(w=w, primal=primal)
+            return replace(certificate, w=w, primal=primal)
         self.slack = slack
         return certificate
 

@@ -23,8 +23,8 @@ from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.frame.interrupt import Interruptible
 from maxmargin.solvers.frame.observation import Observer
 from maxmargin.solvers.frame.run import Limits, Result, Run
-from maxmargin.solvers.objective.evaluation import Certificate, Objective
-from maxmargin.trace import Status, Trace
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.trace import Certificate, Status, Trace
 
 
 @dataclass(frozen=True)

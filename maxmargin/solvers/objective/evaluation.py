@@ -24,8 +24,6 @@ lambda = 0, the only known bound is D = 0, at the true outputs: no loss is negat
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,16 +59,6 @@ from maxmargin.solvers.objective.loss_pass import (
 )
 
 LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
-
-
-@register_state
-class Certificate(NamedTuple):
-    """Weights, their objective, a lower bound of the optimum, and what else a solver has to show in the trace."""
-
-    w: np.ndarray
-    primal: float
-    dual: float
-    extras: Mapping[str, float] = MappingProxyType({})
 
 
 @register_state

@@ -23,7 +23,8 @@ from maxmargin.problem import accumulate, add_output, augment, n_examples, true_
 from maxmargin.runtime.dispatch import helper
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.objective.bundle import Bundle
-from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.trace import Certificate
 
 ACCURACY = 0.03  # of what a mixture with the new point could gain, to which the best one is found
 

@@ -13,12 +13,11 @@ from maxmargin.losses import BaseLoss, RelaxedLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Result, Run, State
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.evaluation import Certificate
 from maxmargin.solvers.relaxed.clique_steps import PROX, ascend
 from maxmargin.solvers.relaxed.neighborhoods import Neighborhoods, find_neighborhoods
 from maxmargin.solvers.relaxed.relaxed_objective import Relaxation, Report
 from maxmargin.structures.graphs.graph_problem import LabelledGraphs
-from maxmargin.trace import Status
+from maxmargin.trace import Certificate, Status
 
 
 @register_state

@@ -29,8 +29,8 @@ from maxmargin.checks import check_choice, check_positive
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.objective.bounds import project
-from maxmargin.solvers.objective.evaluation import Certificate
 from maxmargin.solvers.stochastic.svrg import Epochs, SmoothingSolver
+from maxmargin.trace import Certificate
 
 SCHEDULES = ("adaptive", "constant")
 WARM_STARTS = ("center", "previous", "extrapolation")

@@ -20,9 +20,8 @@ from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.bounds import Bounds
-from maxmargin.solvers.objective.evaluation import Certificate
 from maxmargin.solvers.objective.lower_bound import LowerBound
-from maxmargin.trace import Status
+from maxmargin.trace import Certificate, Status
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.bounds import project
-from maxmargin.solvers.objective.evaluation import Certificate, Objective
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.lower_bound import LowerBound, add_to_dual
 from maxmargin.solvers.stochastic.lazy_weights import (
     STEPS,
@@ -42,6 +42,7 @@ from maxmargin.solvers.stochastic.lazy_weights import (
     lazy_weights,
 )
 from maxmargin.solvers.stochastic.smoothness import look_at_some
+from maxmargin.trace import Certificate
 
 POLYAK, DECAY, CONSTANT, SQRT, INVERSE = range(5)
 SCHEDULES = {"polyak": POLYAK, "decay": DECAY, "constant": CONSTANT, "sqrt": SQRT, "inverse": INVERSE}

@@ -35,11 +35,11 @@ from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.bounds import project
-from maxmargin.solvers.objective.evaluation import Certificate
 from maxmargin.solvers.objective.lower_bound import LowerBound, add_to_dual
 from maxmargin.solvers.stochastic.lazy_weights import average, lazy_potentials, lazy_step, lazy_weights, turn
 from maxmargin.solvers.stochastic.sgd import polyak_rule, sgd_pass
 from maxmargin.solvers.stochastic.smoothness import look_at_some
+from maxmargin.trace import Certificate
 
 STEADY, POOR = 0.7, 0.4  # of what the last epoch gained: where the next one gains more, or less
 LONGER, SHORTER, FAR_SHORTER = 0.7, 2.0, 16.0  # what L is multiplied by
