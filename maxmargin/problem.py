@@ -129,6 +129,16 @@ def prepare(problem, dtype):
     """
 
 
+@generic
+def restrict(problem, excluded):
+    """The same examples, parts and weights, with only those outputs that have none of the excluded parts.
+
+    `excluded` are `Blocks` of flags for the first parts of each example: those that an output has once or not at all,
+    such as the labels of nodes; parts without a flag are not ruled out. What is restricted already stays so. Some
+    output of every example must be left, which is for callers to check. All oracles are those of the outputs left.
+    """
+
+
 # --- the linear map between weights and parts -----------------------------------------------------------------------
 
 

@@ -1,0 +1,1 @@
+"""What is known of the outputs of examples: true outputs, costs, and what agrees with weaker annotations."""
