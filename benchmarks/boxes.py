@@ -73,7 +73,7 @@ def measure(shape, kind):
     rng = np.random.default_rng(0)
     cells, boxes = zip(*(images(shape, kind, rng) for _ in range(N_IMAGES)), strict=True)
     X, weight = [c[:, :, None] for c in cells], 10.0 * (kind == "object, with costs")
-    _, problem = BoxEncoder.learn(X, boxes, dtype="float64", fit_intercept=False, min_size=1)
+    problem = BoxEncoder.learn(X, boxes, dtype="float64", fit_intercept=False, min_size=1).problem
     call, peer = Caller(problem), exhaustive_search()
     work, y, sums, best = workspace(problem, 1), np.zeros(4, np.int32), np.zeros(shape[1] + 1), np.zeros(4, np.int32)
 

@@ -133,7 +133,7 @@ class Trial:
             nearest_candidates(own, train["boxes"][i], train["true"][i]) for i, own in zip(self.drawn, x, strict=True)
         ]
         best, costs = [one.best for one in lists], [one.costs for one in lists]
-        self.problem = CandidateEncoder.learn(x, best, dtype="float32", costs=costs)[1]
+        self.problem = CandidateEncoder.learn(x, best, dtype="float32", costs=costs).problem
         self.held_rows = self.rows(held, self.tested)
 
     def rows(self, part: Part, which: Any) -> list[np.ndarray]:

@@ -68,9 +68,8 @@ def measure(size: int) -> dict[str, float]:
     alone = np.full((N_PROBLEMS, size), -10.0)  # everybody is matched
     thetas = np.hstack([tables.reshape(N_PROBLEMS, -1), alone])
     nobody = [np.full(size, -1)]
-    _, problem = MatchingEncoder.learn(
-        [np.zeros((size, size, 1))], nobody, dtype="float64", wrong_cost=0.0, missed_cost=0.0
-    )
+    costs = {"wrong_cost": 0.0, "missed_cost": 0.0}
+    problem = MatchingEncoder.learn([np.zeros((size, size, 1))], nobody, dtype="float64", **costs).problem
     runner = Runner(problem, n_best=N_BEST)
     bound, scratch = runner.problem, runner.scratches[0]
     y, out = np.zeros(size, np.int32), np.zeros(thetas.shape[1])

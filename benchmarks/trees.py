@@ -30,11 +30,11 @@ def make_problems(n_labels: int, dtype: str) -> dict[str, Any]:
     labels = rng.integers(0, n_labels, (N_CHAINS, LENGTH))
     labels.flat[:n_labels] = range(n_labels)  # every label occurs
     options = {"dtype": dtype, "fit_intercept": False, "with_grams": False, "cost": "hamming"}
-    chains = ChainEncoder.learn([*rows], [*labels], allowed_transitions=None, **options)[1]
+    chains = ChainEncoder.learn([*rows], [*labels], allowed_transitions=None, **options).problem
     problems: dict[str, Any] = {"chain": chains}
     up = np.column_stack([np.arange(1, LENGTH), np.arange(LENGTH - 1)])
     for name, edges in (("tree, root last", up), ("tree, root first", up[:, ::-1])):
-        problems[name] = TreeEncoder.learn([(x, edges) for x in rows], [*labels], **options)[1]
+        problems[name] = TreeEncoder.learn([(x, edges) for x in rows], [*labels], **options).problem
     return problems
 
 

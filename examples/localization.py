@@ -190,7 +190,7 @@ def main():
     header = f"{'calls':>7} {'objective':>10} {'gap':>9} {'CPU s':>7} {'CorLoc':>7} {'mean IoU':>9} {'AP':>6}"
     print(f"\n{f'linear score, C = {C:g}':26} {header}")
     report("(nearest proposals)", blank, [iou(own, true) for own, true in zip(boxes[2], truths[2], strict=True)])
-    _, problem = CandidateEncoder.learn(train, best, dtype="float64", costs=costs)
+    problem = CandidateEncoder.learn(train, best, dtype="float64", costs=costs).problem
     for name, solver in SOLVERS.items():
         solver.solve(problem, C, max_passes=1, random_state=0, loss="hinge")  # to compile it
         began = time.process_time()

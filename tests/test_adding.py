@@ -19,6 +19,7 @@ from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fi
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.runtime import implements
 from maxmargin.structures.choices import candidate_problem as choices
+from maxmargin.supervision.weak import Learned
 from maxmargin.testing import check_estimator, check_solver, check_structure
 
 # --- structures/onsets/onset_problem.py -----------------------------------------------------------------------------
@@ -108,7 +109,7 @@ class OnsetEncoder(RowEncoder):
         encoder = cls.of(stack_rows(X), dtype)
         if y is None:
             raise TypeError("y must be the true onsets.")
-        return encoder, encoder.problem(X, y)
+        return Learned(encoder, encoder.problem(X, y))
 
     def problem(self, X, y=None):
         rows = stack_rows(X, None, self.n_features_in)
@@ -165,12 +166,12 @@ def onsets(n=8):
 
 def test_its_functions_agree():
     X, y = onsets(3)
-    _, problem = OnsetEncoder.learn(X, y, dtype=np.float64)
+    problem = OnsetEncoder.learn(X, y, dtype=np.float64).problem
     check_structure(problem, lambda i: [np.array([t]) for t in range(len(X[i]))], k=3)
 
 
 def test_solvers_train_it():
-    _, problem = OnsetEncoder.learn(*onsets(), dtype=np.float64)
+    problem = OnsetEncoder.learn(*onsets(), dtype=np.float64).problem
     check_solver(BCFW(steps="pairwise"), problem)
     check_solver(LBFGS(), problem, loss="log")
 

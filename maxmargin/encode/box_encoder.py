@@ -22,6 +22,7 @@ from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_grids
 from maxmargin.metrics import iou
 from maxmargin.structures.boxes.box_problem import BoxProblem
+from maxmargin.supervision.weak import Learned
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,16 +43,14 @@ class BoxEncoder(RowEncoder):
         return super().n_weights + self.has_none
 
     @classmethod
-    def learn(
-        cls, X: object, y: object, *, dtype: DTypeLike, fit_intercept: bool, min_size: Any
-    ) -> tuple[BoxEncoder, BoxProblem]:
+    def learn(cls, X: object, y: object, *, dtype: DTypeLike, fit_intercept: bool, min_size: Any) -> Learned:
         """The encoder and the problem of training images; arguments are those of `BoxSVM`."""
         rows, shapes = stack_cells(X)
         smallest = check_min_size(min_size, shapes)
         boxes = check_boxes(y, shapes, smallest)
         options = {"are_words": sp.issparse(rows.matrix), "smallest": smallest, "has_none": bool(is_none(boxes).any())}
         encoder = cls.of(rows, dtype, has_bias=fit_intercept, **options)
-        return encoder, encoder.assemble(rows, shapes, boxes, with_grams=True)
+        return Learned(encoder, encoder.assemble(rows, shapes, boxes, with_grams=True))
 
     def problem(self, X: object, y: object = None) -> BoxProblem:
         rows, shapes = stack_cells(X, self.n_features_in, self.are_words)

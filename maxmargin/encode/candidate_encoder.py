@@ -17,6 +17,7 @@ from maxmargin.encode.inputs.example_checks import check_truths, flatten_weights
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
 from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name, learn_names
 from maxmargin.structures.choices.candidate_problem import CandidateProblem
+from maxmargin.supervision.weak import Learned
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,7 +40,7 @@ class CandidateEncoder(RowEncoder):
         min_count: int = 1,
         n_hashed: int | None = None,
         costs: Any = None,
-    ) -> tuple[CandidateEncoder, CandidateProblem]:
+    ) -> Learned:
         """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""
         vocabulary, given = learn_names(X, min_count=min_count, n_hashed=n_hashed)
         rows = stack_rows(given, noun="candidate set")
@@ -51,7 +52,7 @@ class CandidateEncoder(RowEncoder):
             i = int(np.flatnonzero(flat[truth])[0])
             raise ValueError(f"costs[{i}] must be zero for the true candidate {labels[i]}, not {flat[truth[i]]:g}.")
         encoder = cls.of(rows, dtype, vocabulary=vocabulary)
-        return encoder, encoder.assemble(rows, labels, flat)
+        return Learned(encoder, encoder.assemble(rows, labels, flat))
 
     def problem(self, X: object, y: object = None) -> CandidateProblem:
         rows = stack_rows(known_by_name(X, self.vocabulary), None, self.n_features_in, noun="candidate set")

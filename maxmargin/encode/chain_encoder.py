@@ -20,6 +20,7 @@ from maxmargin.features import ConstantFeatures
 from maxmargin.losses.costs import labelling_costs
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.supervision.weak import Learned
 from maxmargin.text.schemes import fitting_scheme, read_tags, scheme_named, scheme_table, violation
 
 BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
@@ -61,7 +62,7 @@ class ChainEncoder(NodeEdgeEncoder):
         n_hashed: int | None = None,
         lengths: Any = None,
         position_weight: Any = None,
-    ) -> tuple[ChainEncoder, ChainProblem]:
+    ) -> Learned:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
         vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed)
         rows = stack_rows(rows, lengths)
@@ -84,7 +85,7 @@ class ChainEncoder(NodeEdgeEncoder):
             constant = sp.csr_array(np.ones((len(after), 1)))
             transitions = labels[after - 1] * len(classes) + labels[after]
             encoder = encoder.observe(only_observed, rows.matrix, labels, constant, transitions, least_observed)
-        return encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams, may_split=True)
+        return Learned(encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams, may_split=True))
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
         if lengths is None and isinstance(X, (Sequence, np.ndarray)) and not isinstance(X, str) and not len(X):

@@ -14,6 +14,7 @@ from maxmargin.encode.inputs.example_checks import check_truths, find_labels
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.losses.costs import label_costs
 from maxmargin.structures.choices.class_problem import MulticlassProblem
+from maxmargin.supervision.weak import Learned
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,13 +37,13 @@ class MulticlassEncoder(LabellingEncoder):
         fit_intercept: bool,
         cost: Any,
         feature_names: np.ndarray | None,
-    ) -> tuple[MulticlassEncoder, MulticlassProblem]:
+    ) -> Learned:
         """The encoder and the problem of training data that scikit-learn has checked."""
         rows = stack_rows(X, np.ones(X.shape[0], np.int64))
         classes, labels = np.unique(y, return_inverse=True)
         costs = label_costs("hamming" if cost is None else cost, classes, np.bincount(labels))
         encoder = cls.of(rows, dtype, has_bias=fit_intercept, classes=classes, feature_names_in=feature_names)
-        return encoder, encoder.assemble(rows, labels, costs)
+        return Learned(encoder, encoder.assemble(rows, labels, costs))
 
     def problem(self, X: Any, y: Any = None) -> MulticlassProblem:
         n, n_classes = np.shape(X)[0], len(self.classes)

@@ -16,6 +16,7 @@ from maxmargin.encode.inputs.example_checks import check_truths
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.runtime.dispatch import supports
 from maxmargin.structures.derived.custom_problem import CustomProblem
+from maxmargin.supervision.weak import Learned
 
 
 class OwnEncoder(Encoder):
@@ -44,12 +45,12 @@ class CustomEncoder(OwnEncoder):
         return self.model is model
 
     @classmethod
-    def learn(cls, X: Iterable[Any], y: Iterable[Any] | None, *, model: Any) -> tuple[CustomEncoder, CustomProblem]:
+    def learn(cls, X: Iterable[Any], y: Iterable[Any] | None, *, model: Any) -> Learned:
         """The encoder and the problem of training data."""
         if y is None:
             raise TypeError("y must be a list with one output per example.")
         problem = CustomProblem(model, X, y)
-        return cls(model=model, n_features=problem.n_features), problem
+        return Learned(cls(model=model, n_features=problem.n_features), problem)
 
     def problem(self, X: Any, y: Any = None) -> CustomProblem:
         problem = CustomProblem(self.model, X, None, self.n_features)
@@ -97,7 +98,7 @@ class ProblemEncoder(OwnEncoder):
         return self.make_problem is make_problem and self.decode_row is decode
 
     @classmethod
-    def learn(cls, X: object, y: object, *, make_problem: Any, decode: Any) -> tuple[ProblemEncoder, Any]:
+    def learn(cls, X: object, y: object, *, make_problem: Any, decode: Any) -> Learned:
         """The encoder and the problem of training data."""
         for name, function in (("make_problem", make_problem), ("decode", decode)):
             if not (callable(function) or (name == "decode" and function is None)):
@@ -105,7 +106,8 @@ class ProblemEncoder(OwnEncoder):
         if y is None:
             raise TypeError("y must hold the true outputs of X, but it is None.")
         problem = _checked(make_problem(X, y))
-        return cls(make_problem=make_problem, decode_row=decode, size=contract.new_weights(problem).size), problem
+        encoder = cls(make_problem=make_problem, decode_row=decode, size=contract.new_weights(problem).size)
+        return Learned(encoder, problem)
 
     def problem(self, X: object, y: object = None) -> Any:
         return _checked(self.make_problem(X) if y is None else self.make_problem(X, y))

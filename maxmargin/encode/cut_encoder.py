@@ -24,6 +24,7 @@ from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.losses.costs import label_costs, shares_of_graphs
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
+from maxmargin.supervision.weak import Learned
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,7 +46,7 @@ class GraphCutEncoder(LabellingEncoder):
     @classmethod
     def learn(
         cls, X: Any, y: Any, *, dtype: Any, fit_intercept: bool, cost: Any, class_weight: Any, node_weight: Any = None
-    ) -> tuple[GraphCutEncoder, GraphCutProblem]:
+    ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
         graphs = stack_graphs(X)
         nodes = graphs.nodes
@@ -61,7 +62,7 @@ class GraphCutEncoder(LabellingEncoder):
             scales = shares_of_graphs(scales, nodes.lengths)
         width = graphs.edges.matrix.shape[1]
         encoder = cls.of(nodes, dtype, has_bias=fit_intercept, classes=classes, n_edge_features_in=width)
-        return encoder, encoder.assemble(graphs, labels, scales * costs[labels, 1 - labels], with_grams=True)
+        return Learned(encoder, encoder.assemble(graphs, labels, scales * costs[labels, 1 - labels], with_grams=True))
 
     def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:
         graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in)

@@ -28,6 +28,7 @@ from maxmargin.losses.costs import COSTS, label_costs, shares_of_graphs
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
+from maxmargin.supervision.weak import Learned
 
 
 class Graph(NamedTuple):
@@ -125,7 +126,7 @@ class GraphEncoder(LabellingEncoder):
         cost: str | None = None,
         class_weight: str | Mapping[object, float] | None = None,
         node_weight: Sequence[ArrayLike] | None = None,
-    ) -> tuple[GraphEncoder, WithOracles]:
+    ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphSVM`."""
         check_choice("interaction", interaction, TIES)
         typed = stack_graphs(X)
@@ -150,7 +151,7 @@ class GraphEncoder(LabellingEncoder):
         )
         scales = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
         costs = node_costs(cost, class_weight, classes, labels, nodes.lengths, scales)
-        return encoder, encoder.assemble(typed, encoder.state[node_type, labels], costs)
+        return Learned(encoder, encoder.assemble(typed, encoder.state[node_type, labels], costs))
 
     def problem(
         self,

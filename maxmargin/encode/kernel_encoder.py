@@ -18,6 +18,7 @@ from maxmargin.features import as_matrix
 from maxmargin.features.kernel_features import KnownScores, kernel_features, whole_gram_features
 from maxmargin.features.kernels import RBF, SHAPES, Kernel, Shape
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.supervision.weak import Learned
 
 KERNELS = (*SHAPES, "precomputed")
 NOT_POSITIVE = 1e-5  # of the largest entry: more negative eigenvalues than that are not rounding
@@ -74,10 +75,10 @@ class KernelChainEncoder(ChainEncoder):
         cache_size: float,
         with_grams: bool,
         **options: Any,
-    ) -> tuple[KernelChainEncoder, ChainProblem]:
+    ) -> Learned:
         """The encoder and the problem of training sequences; arguments are those of `KernelChainSVM`."""
         check_kernel(kernel, gamma, degree, coef0, cache_size)
-        encoder, linear = super().learn(X, y, with_grams=False, only_observed=False, **options)
+        encoder, linear, weak, is_weak = super().learn(X, y, with_grams=False, only_observed=False, **options)
         assert isinstance(encoder, KernelChainEncoder)
         rows, extra = encoder.split(linear)
         room = int(1e6 * cache_size)
@@ -105,7 +106,9 @@ class KernelChainEncoder(ChainEncoder):
             encoder = replace(encoder, basis=rows)
         check_size(features.gram.values)
         encoder = replace(encoder, extra=extra, support=np.arange(n))
-        return encoder, linear._replace(features=features, n_features=n)
+        if weak is not None and weak.consistent is not None:
+            weak = weak._replace(consistent=weak.consistent._replace(features=features, n_features=n))
+        return Learned(encoder, linear._replace(features=features, n_features=n), weak, is_weak)
 
     def centered(self, kernel: Kernel, rows: Any) -> tuple[KernelChainEncoder, Any]:
         """With a kernel, and rows as it takes them: for one of distances, less their mean, which loses fewer digits."""

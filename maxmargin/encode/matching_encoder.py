@@ -18,6 +18,7 @@ from maxmargin.encode.inputs.example_checks import check_array, check_examples, 
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
 from maxmargin.problem import REACH
 from maxmargin.structures.matchings.matching_problem import MatchingProblem
+from maxmargin.supervision.weak import Learned
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,7 +36,7 @@ class MatchingEncoder(RowEncoder):
     @classmethod
     def learn(
         cls, X: object, y: object, *, dtype: DTypeLike, wrong_cost: float, missed_cost: float, link_weight: Any = None
-    ) -> tuple[MatchingEncoder, MatchingProblem]:
+    ) -> Learned:
         """The encoder and the problem of training data; arguments are those of `MatchingSVM`."""
         rows, sides = stack_pairs(X)
         matches = true_matches(y, sides)
@@ -48,7 +49,7 @@ class MatchingEncoder(RowEncoder):
             links[has_link, match[has_link]] = 0
             blocks += [links.ravel(), misses]
         encoder = cls.of(rows, dtype)
-        return encoder, encoder.assemble(rows, sides, matches, np.concatenate(blocks))
+        return Learned(encoder, encoder.assemble(rows, sides, matches, np.concatenate(blocks)))
 
     def problem(self, X: object, y: object = None) -> MatchingProblem:
         rows, sides = stack_pairs(X, self.n_features_in)

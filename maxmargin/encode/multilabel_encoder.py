@@ -26,6 +26,7 @@ from maxmargin.structures.graphs.cliques import EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.independent import IndependentProblem
 from maxmargin.structures.graphs.loopy import with_oracles
+from maxmargin.supervision.weak import Learned
 
 ClassWeight = str | Mapping[int, float] | None
 
@@ -67,7 +68,7 @@ class MultiLabelEncoder(RowEncoder):
         cost: str | ArrayLike | None = None,
         class_weight: ClassWeight | Sequence[ClassWeight] = None,
         label_weight: ArrayLike | None = None,
-    ) -> tuple[MultiLabelEncoder, WithOracles | IndependentProblem]:
+    ) -> Learned:
         """The encoder and the problem of training data, whose rows scikit-learn has checked."""
         rows = stack_rows(X, np.ones(X.shape[0], np.int64))
         labels = check_indicators(y, X.shape[0])
@@ -85,7 +86,8 @@ class MultiLabelEncoder(RowEncoder):
             is_wide=not len(edges) and loss.name != "relaxed",
             feature_names_in=feature_names,
         )
-        return encoder, encoder.assemble(rows, labels, costs, price.n_entries if np.isfinite(price.n_entries) else 0)
+        most_entries = price.n_entries if np.isfinite(price.n_entries) else 0
+        return Learned(encoder, encoder.assemble(rows, labels, costs, most_entries))
 
     def problem(self, X: np.ndarray | sp.csr_array, y: ArrayLike | None = None) -> WithOracles | IndependentProblem:
         n = np.shape(X)[0]

@@ -21,6 +21,7 @@ from maxmargin.encode.inputs.example_checks import check_array, check_examples, 
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_grids
 from maxmargin.structures.poses.pose_problem import N_STATISTICS, DeformableProblem
+from maxmargin.supervision.weak import Learned
 
 LEAST_SCALE = 1.0  # of displacements, in cells
 MOST_JOINTS = 1_000_000
@@ -70,7 +71,7 @@ class DeformableEncoder(Encoder):
         n_types: int,
         reference: Any,
         joint_weight: Any = None,
-    ) -> tuple[DeformableEncoder, DeformableProblem]:
+    ) -> Learned:
         """The encoder and the problem of training images; arguments are those of `DeformableSVM`."""
         rows, shapes = stack_images(X)
         cells = stack_poses(y, shapes)
@@ -88,7 +89,7 @@ class DeformableEncoder(Encoder):
             reference=reference,
         )
         problem = encoder.assemble(rows, shapes, cells, types, joint_cost, cost_radius(cells, reference))
-        return encoder, problem._replace(hides_types=False)  # they are known in training
+        return Learned(encoder, problem._replace(hides_types=False))  # they are known in training
 
     def problem(self, X: object, y: object = None) -> DeformableProblem:
         rows, shapes = stack_images(X, self.n_features_in)

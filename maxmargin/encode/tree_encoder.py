@@ -28,6 +28,7 @@ from maxmargin.encode.inputs.vocabulary import learn_names
 from maxmargin.losses.costs import labelling_costs
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.trees.tree_problem import TreeProblem
+from maxmargin.supervision.weak import Learned
 
 BIASES = ("bias", "root", "leaf")  # features of every node, of those without a parent and of those without children
 
@@ -84,7 +85,7 @@ class TreeEncoder(NodeEdgeEncoder):
         min_count: int = 1,
         n_hashed: int | None = None,
         node_weight: Any = None,
-    ) -> tuple[TreeEncoder, TreeProblem]:
+    ) -> Learned:
         """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""
         X = check_trees(X)
         vocabulary, features = learn_names([tree.features for tree in X], min_count=min_count, n_hashed=n_hashed)
@@ -110,7 +111,7 @@ class TreeEncoder(NodeEdgeEncoder):
             encoder = encoder.observe(
                 only_observed, trees.nodes.matrix, labels, edges, children * len(classes) + parents
             )
-        return encoder, encoder.assemble(trees, labels, *costs, penalty, with_grams=with_grams)
+        return Learned(encoder, encoder.assemble(trees, labels, *costs, penalty, with_grams=with_grams))
 
     def problem(self, X: object, y: object = None) -> TreeProblem:
         X = check_trees(X)

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from maxmargin import inference
 from maxmargin.checks import check_count
 from maxmargin.encode.custom_encoder import CustomEncoder, ProblemEncoder
-from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.arguments import MaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.fitting import as_seed
@@ -18,6 +17,7 @@ from maxmargin.estimators.foundation.predictions import Unavailable, check_has, 
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
 from maxmargin.problem import sample_oracle
+from maxmargin.supervision.weak import Learned
 
 
 class OwnStructure(StructuredModel):
@@ -37,10 +37,10 @@ class OwnStructure(StructuredModel):
         self._dual_shape = self._dual_shape if self.warm_start else None  # which holds the examples
         return self
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
+    def _learn(self, X: Any, y: Any, **data: Any) -> Learned:
         last = getattr(self, "_trained_on", None) or (None, None)
         if self.warm_start and last[0] is X and last[1] is y and self._encoder.is_of(**self._arguments()):
-            return self._encoder, self._dual_shape[0]  # whose outputs are numbered
+            return Learned(self._encoder, self._dual_shape[0])  # whose outputs are numbered
         return super()._learn(X, y, **data)
 
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.example_checks import check_array
 from maxmargin.encode.multilabel_encoder import INDICATORS, MultiLabelEncoder
 from maxmargin.estimators.foundation.arguments import RelaxableLikelihood, RelaxableMaxMargin
@@ -16,6 +15,7 @@ from maxmargin.estimators.foundation.predictions import known_marginals, log_lik
 from maxmargin.estimators.foundation.row_classifier import RowClassifier
 from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer
 from maxmargin.parameters import parameter
+from maxmargin.supervision.weak import Learned
 
 
 class MultiLabelData(FitOptions, total=False):
@@ -62,7 +62,7 @@ class MultiLabelModel(RowClassifier):
         """
         return self._fit(X, y, sample_weight, options)
 
-    def _learn(self, X: object, y: Any, **data: Any) -> tuple[Encoder, Any]:
+    def _learn(self, X: object, y: Any, **data: Any) -> Learned:
         y = check_array(y, "y", INDICATORS, (None, None)) if isinstance(y, (list, tuple)) else y
         return super()._learn(X, y, multi_output=True, **data)
 

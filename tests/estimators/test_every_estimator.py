@@ -42,9 +42,9 @@ class WorstFirst(CandidateSVM):
 
 class TooEarly(CandidateSVM):
     def _learn(self, X, y, **data):
-        self._encoder, problem = super()._learn(X, y, **data)
-        self._w = np.zeros(2)
-        return self._encoder, problem
+        learned = super()._learn(X, y, **data)
+        self._encoder, self._w = learned.encoder, np.zeros(2)
+        return learned
 
 
 class Deaf(CandidateSVM):

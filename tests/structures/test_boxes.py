@@ -25,7 +25,7 @@ def make_problem(rng, shapes, dtype="float64", smallest=(1, 1), integer=False, w
     golds = [random_box(rng, *shape, smallest) for shape in shapes]
     if none:
         golds[-1] = None
-    return BoxEncoder.learn(X, golds, dtype=dtype, fit_intercept=False, min_size=smallest)[1]
+    return BoxEncoder.learn(X, golds, dtype=dtype, fit_intercept=False, min_size=smallest).problem
 
 
 def all_boxes(problem):
@@ -147,14 +147,14 @@ def small():
     rng = np.random.default_rng(3)
     X = [rng.normal(size=(*shape, 3)) for shape in [(3, 3), (2, 4), (1, 1), (4, 3), (3, 2)]]
     golds = [random_box(rng, *x.shape[:2]) for x in X]
-    _, problem = BoxEncoder.learn(X, golds, dtype="float64", fit_intercept=False, min_size=1)
+    problem = BoxEncoder.learn(X, golds, dtype="float64", fit_intercept=False, min_size=1).problem
     return problem, naive.solve(naive.box_table(X, golds), C=0.7)[1]
 
 
 def test_images_without_a_box_are_trained_on():
     rng = np.random.default_rng(4)
     X, golds = [rng.normal(size=(*shape, 3)) for shape in [(2, 3), (3, 2), (2, 2)]], [(0, 1, 2, 2), None, (0, 0, 1, 2)]
-    problem = BoxEncoder.learn(X, golds, dtype="float64", fit_intercept=False, min_size=1)[1]
+    problem = BoxEncoder.learn(X, golds, dtype="float64", fit_intercept=False, min_size=1).problem
     blocks = naive.box_table(X, [(0, 0, 0, 0) if gold is None else gold for gold in golds], has_none=True)
     check_solver(BCFW(steps="pairwise"), problem, naive.solve(blocks, C=0.7)[1], C=0.7, tol=1e-4)
 

@@ -21,7 +21,7 @@ def make_candidates(rng, sizes, storage="dense", dtype="float64", integer=False)
     costs = rng.integers(0, 3, sum(sizes)).astype(float)
     costs[ends - sizes + labels] = 0
     X = [rows[end - size : end] for end, size in zip(ends, sizes, strict=True)]
-    return CandidateEncoder.learn(X, labels, dtype=dtype, costs=np.split(costs, ends[:-1]))[1]
+    return CandidateEncoder.learn(X, labels, dtype=dtype, costs=np.split(costs, ends[:-1])).problem
 
 
 def make_classes(rng, n, n_classes, storage="dense", dtype="float64", integer=False):

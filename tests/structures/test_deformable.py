@@ -36,7 +36,7 @@ def make_problem(rng, shapes, n_joints=3, n_types=2, edges=None, dtype="float64"
     y = [[rng.integers(0, (w, h)) for _ in range(n_joints)] for h, w in shapes]
     skeleton = {"edges": EDGES[n_joints] if edges is None else edges, "n_types": n_types, "reference": None}
     weights = n_joints * rng.random((n, n_joints))
-    _, problem = DeformableEncoder.learn(X, y, dtype=dtype, joint_weight=weights, **skeleton)
+    problem = DeformableEncoder.learn(X, y, dtype=dtype, joint_weight=weights, **skeleton).problem
     if integer:
         problem = problem._replace(anchor=np.rint(problem.anchor), scale=np.ones_like(problem.scale))
     return problem._replace(radius=rng.uniform(1, 3, n).astype(dtype))

@@ -23,7 +23,7 @@ def make_problem(rng, sides, storage="dense", dtype="float64", integer=False):
     X = [(random_rows(rng, n * m, storage, integer), (n, m)) for n, m in sides]
     y = [rng.choice(list(naive.matchings(n, m))) for n, m in sides]
     weights = [rng.random(shape) for shape in sides]
-    return MatchingEncoder.learn(X, y, dtype=dtype, wrong_cost=1.0, missed_cost=2.0, link_weight=weights)[1]
+    return MatchingEncoder.learn(X, y, dtype=dtype, wrong_cost=1.0, missed_cost=2.0, link_weight=weights).problem
 
 
 def all_matchings(sides):
@@ -144,7 +144,7 @@ def test_every_method_reaches_the_reference_optimum(method):
 def test_costs_count_wrong_and_missed_links():
     truth, weight = np.array([1, -1, 0]), np.array([[1.0, 2], [3, 4], [5, 6]])
     costs = {"wrong_cost": 10.0, "missed_cost": 1.0, "link_weight": [weight]}
-    cost = MatchingEncoder.learn([np.zeros((3, 2, 1))], [truth], dtype="float64", **costs)[1].costs
+    cost = MatchingEncoder.learn([np.zeros((3, 2, 1))], [truth], dtype="float64", **costs).problem.costs
     for y in naive.matchings(3, 2):
         wrong = sum(10 * weight[v, z] for v, z in enumerate(y) if z >= 0 and z != truth[v])
         missed = sum(t >= 0 and z != t for z, t in zip(y, truth, strict=True))

@@ -19,6 +19,7 @@ from maxmargin.metrics.scoring import find_metric
 from maxmargin.problem import n_examples, part_sizes
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.structures.derived.rescaled import rescaled
+from maxmargin.supervision.weak import Learned, Weak
 from maxmargin.trace import NO_WEIGHTS, Certificate, Status, Trace
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Task(NamedTuple):
     upper: np.ndarray | None
     sample_weight: np.ndarray | None
     dual_shape: tuple[Any, ...]  # what a dual point depends on besides the encoder
+    weak: Weak | None = None  # what is known where that is not one true output each
+    is_weak: np.ndarray | None = None  # of which examples that is so
 
 
 def find_loss(model: StructuredModel) -> BaseLoss:
@@ -55,7 +58,7 @@ def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | N
     """Check all arguments and training data, of which `data` say more, and put the optimization problem together."""
     model._check_parameters()
     model._trainer.check_data(model, data)
-    encoder, problem = model._learn(as_list(X), y, **data)
+    encoder, problem, weak, is_weak = Learned(*model._learn(as_list(X), y, **data))
     if part_sizes(problem).sum() >= MANY_PARTS:
         give_back()
     layout, dual_shape = layout_of(problem), encoder.dual_shape(problem)
@@ -63,8 +66,10 @@ def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | N
     lower, upper = layout.to_solver(lower, -np.inf), layout.to_solver(upper, np.inf)
     if getattr(model, "rescaling", "margin") == "slack":
         problem, dual_shape = rescaled(problem), ("slack", *dual_shape)
+        if weak is not None and weak.consistent is not None:
+            weak = weak._replace(consistent=rescaled(weak.consistent))
     weights = model._sample_weight(sample_weight, problem, y)
-    return Task(encoder, problem, layout, lower, upper, weights, dual_shape)
+    return Task(encoder, problem, layout, lower, upper, weights, dual_shape, weak, is_weak)
 
 
 def find_start(model: StructuredModel, task: Task) -> Any:

@@ -9,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.checks import check_unmasked
-from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.example_checks import check_last_characters, check_sparse
 from maxmargin.estimators.foundation.arguments import Precision
 from maxmargin.estimators.foundation.fit_options import estimator
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
 from maxmargin.sklearn_contract import check_is_fitted
+from maxmargin.supervision.weak import Learned
 
 
 @estimator
@@ -51,7 +51,7 @@ class RowClassifier(Precision, StructuredModel):
     def _check_targets(self, y: np.ndarray) -> None:
         """Raise unless the targets, which scikit-learn has checked, are such as it can learn."""
 
-    def _learn(self, X: Any, y: Any, *, multi_output: bool = False, **data: Any) -> tuple[Encoder, Any]:
+    def _learn(self, X: Any, y: Any, *, multi_output: bool = False, **data: Any) -> Learned:
         model = copy(self)  # a failed fit changes nothing
         X, y = model._check_rows(X, y, multi_output=multi_output)
         self._check_targets(y)

@@ -32,6 +32,7 @@ from maxmargin.execution.threads import count_threads
 from maxmargin.persist import Location, register, save
 from maxmargin.problem import exp_oracle, max_marginals, part_sizes, topk_oracle
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
+from maxmargin.supervision.weak import Learned
 from maxmargin.trace import Certificate, Status, Trace
 
 RENAMED = {"fit_bias": "fit_intercept"}  # arguments that models saved by earlier versions have under another name
@@ -144,8 +145,8 @@ class StructuredModel(TrainingArguments, Estimator):
         known |= {"loss": loss, "with_grams": self._trainer.find_solver(self, loss).needs_norms(loss)}
         return {name: value for name, value in known.items() if name in names}
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> tuple[Encoder, Any]:
-        """Check training data; return the encoder and the problem."""
+    def _learn(self, X: Any, y: Any, **data: Any) -> Learned:
+        """Check training data; return what they teach."""
         return self._encoder_type.learn(X, y, **{**self._arguments(), **data})
 
     def _named_bounds(self, encoder: Any) -> Any:
