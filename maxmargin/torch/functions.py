@@ -8,9 +8,12 @@ from torch import Tensor
 
 from maxmargin import inference
 from maxmargin.checks import check_choice, check_count
+from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.losses import BaseLoss, Loss, SquaredLoss, find_loss
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.torch.autograd import Attained, Batch, Scored, Spread
+from maxmargin.torch.choice_potentials import Candidates
+from maxmargin.torch.label_potentials import LabelPotentials
 from maxmargin.torch.potentials import Costs, Numbers, Parts, Potentials, Some, check_potentials
 from maxmargin.torch.untraced import untraced
 
@@ -155,6 +158,82 @@ def crf_loss(
     16.0
     """
     return structured_loss(potentials, y, "log", reduction=reduction, n_jobs=n_jobs)
+
+
+def partial_loss(
+    potentials: Potentials,
+    allowed: Numbers,
+    loss: BaseLoss | str = "log",
+    *,
+    reduction: str = "mean",
+    n_jobs: int | None = None,
+) -> Tensor:
+    """The loss of outputs of which only part is known: a maximum over all outputs less that over those allowed.
+
+    With "log" these are log-partition functions, so that it is minus the logarithm of the probability of what is
+    allowed; with "hinge" max_y {score(y) + cost(y)} less the best score of an output that is allowed, where each label
+    that is not costs 1. Where all but one label are ruled out everywhere, it is `structured_loss`.
+
+    Parameters
+    ----------
+    potentials
+        Chains, Trees or Candidates.
+    allowed
+        Booleans in the shape of the emissions, of the potentials of nodes or of the scores: whether a label, or a
+        candidate, agrees with what is known; beyond lengths they may be anything.
+    loss, reduction, n_jobs
+        As those of `structured_loss`; a smoothed loss smoothes both maxima.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import Chains, partial_loss
+    >>> chains = Chains(torch.zeros(1, 3, 4), torch.zeros(4, 4))
+    >>> allowed = torch.ones(1, 3, 4, dtype=bool)
+    >>> allowed[0, 1] = torch.tensor([True, False, True, False])  # the second label is 0 or 2, the others are unknown
+    >>> partial_loss(chains, allowed).exp().round().item()
+    2.0
+    >>> partial_loss(chains, allowed, "hinge").item()
+    1.0
+    """
+    check_choice("reduction", reduction, REDUCTIONS)
+    chosen = find_loss(loss)
+    is_squared = isinstance(chosen, SquaredLoss)
+    smoothed = Loss(margin=chosen.margin) if is_squared else chosen
+    is_allowed, costs = _allowed_parts(potentials, allowed)
+    first, *others = potentials.tensors
+    consistent = potentials.replaced((first.masked_fill(~is_allowed, -torch.inf), *others))
+    augmented = potentials.replaced((first + costs, *others)) if smoothed.margin else potentials
+    best, best_allowed = (
+        _attained(some, None, smoothed, None, n_jobs, is_relative=False) for some in (augmented, consistent)
+    )
+    values = best - best_allowed
+    values = values**2 / 2 if is_squared else values
+    return values if reduction == "none" else values.mean() if reduction == "mean" else values.sum()
+
+
+def _allowed_parts(potentials: Potentials, allowed: Numbers) -> tuple[Tensor, Tensor]:
+    """Flags of the allowed labels, or candidates, and what the others cost; of padding all are allowed."""
+    if not isinstance(potentials, LabelPotentials | Candidates):
+        raise TypeError(f"partial_loss is for Chains, Trees and Candidates, not for {type(potentials).__name__}.")
+    first, rows = potentials.tensors[0], potentials.rows
+    flags = torch.as_tensor(allowed, device=first.device)
+    if flags.dtype != torch.bool or flags.shape != first.shape:
+        raise ValueError(
+            f"allowed must hold booleans in the shape {tuple(first.shape)}, not {flags.dtype} in {tuple(flags.shape)}."
+        )
+    is_row = torch.zeros(first.shape[: 1 + rows.is_padded], dtype=torch.bool, device=first.device)
+    is_row.view(-1)[torch.as_tensor(rows.all, device=first.device)] = True
+    is_label = isinstance(potentials, LabelPotentials)
+    flags = flags | ~(is_row[..., None] if is_label else is_row)
+    left = rows.pack(flags).detach().cpu().numpy()
+    left = left.any(axis=1) if is_label else np.logical_or.reduceat(left, rows.starts[:-1])
+    if not left.all():
+        at = int(np.flatnonzero(~left)[0])
+        i, place = locate(at, rows.starts) if is_label else (at, None)
+        where = f"candidate of batch entry {i}" if place is None else f"label at position {place} of batch entry {i}"
+        raise ValueError(f"allowed leaves no {where}.")
+    return flags, (~flags).to(first.dtype)
 
 
 def log_partition(potentials: Potentials, *, n_jobs: int | None = None) -> Tensor:
