@@ -1,0 +1,159 @@
+"""Outputs that pay for groups that they do not cover, or cover all: oracles against enumeration, solvers, too."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maxmargin import BCFW
+from maxmargin.problem import (
+    IMPOSSIBLE,
+    add_output,
+    all_true_outputs,
+    augment,
+    bound_oracle,
+    max_oracle,
+    new_weights,
+    part_sizes,
+    score_output,
+    scores,
+    spread,
+    true_output,
+    workspace,
+)
+from maxmargin.runtime import interpreted
+from maxmargin.structures.derived import covers  # noqa: F401  (its oracles)
+from maxmargin.structures.derived.groups import CoveredProblem, CoverProblem, Group, make_groups
+from maxmargin.structures.graphs.cliques import EdgeType
+from maxmargin.structures.graphs.loopy import with_oracles
+from maxmargin.testing import check_structure
+from maxmargin.trace import Status
+from tests import naive
+from tests.structures import test_graph_cut
+from tests.structures.test_pairwise import all_labellings, make_problem, random_graph
+
+
+def loopy(problem):
+    """Without elimination, as if the graphs were large."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("maxmargin.structures.graphs.elimination_plan.LARGEST_TABLES", 0)
+        return with_oracles(problem)
+
+
+def random_groups(rng, base, most):
+    """Groups that the true outputs cover: of each, a node and its true state, and some others."""
+    groups = []
+    for i in range(len(part_sizes(base))):
+        truth = true_output(base, i)
+        some = []
+        for _ in range(rng.integers(0, most + 1)):
+            state = truth[rng.integers(len(truth))]
+            others = np.flatnonzero(rng.random(len(truth)) < 0.5)
+            nodes = np.union1d(others, rng.choice(np.flatnonzero(truth == state)))
+            some.append(Group(nodes, state, float(rng.integers(0, 4))))
+        groups.append(some)
+    return make_groups(base, groups)
+
+
+def put_together(cls, base, groups):
+    return CoverProblem(base, groups) if cls is CoverProblem else CoveredProblem(base, groups, all_true_outputs(base))
+
+
+def outputs_of(problem, all_outputs, i):
+    """The outputs of a problem with groups."""
+    table = [np.array(y, np.int32) for y in all_outputs(i)]
+    if isinstance(problem, CoverProblem):
+        return table
+    theta = np.zeros(part_sizes(problem)[i])
+    scores(problem, new_weights(problem), i, theta)
+    return [y for y in table if score_output(problem, i, theta, y) > IMPOSSIBLE / 2]
+
+
+def make_graphs(rng, sizes, is_loopy, integer=False):
+    problem = make_problem(rng, [random_graph(rng, size) for size in sizes], (3,), [EdgeType(0, 0)], integer=integer)
+    return loopy(problem) if is_loopy else with_oracles(problem)
+
+
+def make_cuts(rng, sizes, integer=False):
+    return test_graph_cut.make_problem(rng, [test_graph_cut.make_graph(rng, size, 5, integer) for size in sizes])
+
+
+def make_base(rng, kind, sizes, integer=False):
+    if kind == "cuts":
+        base = make_cuts(rng, sizes, integer)
+        return base, test_graph_cut.all_labellings(base), test_graph_cut.LOWER[: new_weights(base).size]
+    base = make_graphs(rng, sizes, kind == "loopy", integer)
+    return base, all_labellings(base), -np.inf
+
+
+@pytest.mark.parametrize("cls", [CoverProblem, CoveredProblem])
+@pytest.mark.parametrize("kind", ["elimination", "loopy", "cuts"])
+@given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=2), integer=st.booleans())
+def test_outputs_and_bounds(cls, kind, seed, sizes, integer):
+    """Up to seven groups: more than are tried set by set; one work for all calls, which start from the last."""
+    rng = np.random.default_rng(seed)
+    base, labellings, lower = make_base(rng, kind, sizes, integer)
+    groups = random_groups(rng, base, 7)
+    problem = put_together(cls, base, groups)
+    with interpreted():
+        work = workspace(problem, 1)
+        for i in 2 * [*range(len(sizes))]:
+            w = np.maximum(rng.normal(size=new_weights(base).size), lower)
+            theta, y = np.zeros(part_sizes(problem)[i]), np.zeros(sizes[i], np.int32)
+            scores(problem, w, i, theta)
+            if cls is CoverProblem:
+                augment(problem, i, theta)
+            all_scores = [score_output(problem, i, theta, np.array(other)) for other in labellings(i)]
+            bound = bound_oracle(problem, i, theta, y, work)
+            score = score_output(problem, i, theta, y)
+            assert score <= max(all_scores) + 1e-9
+            assert bound >= max(all_scores) - 1e-9
+            assert max_oracle(problem, i, theta, y, work) > IMPOSSIBLE / 2
+            n_groups = groups.starts[i + 1] - groups.starts[i]
+            if kind != "loopy" and (n_groups == 0 or (cls is CoverProblem and n_groups < 7)):
+                assert np.isclose(score, max(all_scores))
+                assert np.isclose(bound, score)
+
+
+@pytest.mark.parametrize(("cls", "kind"), [(CoverProblem, "cuts"), (CoveredProblem, "elimination")])
+def test_structure(cls, kind):
+    """Interpreted, then compiled."""
+    rng = np.random.default_rng(1)
+    base, labellings, lower = make_base(rng, kind, [1, 4, 3])
+    problem = put_together(cls, base, random_groups(rng, base, 4))
+    check_structure(problem, lambda i: outputs_of(problem, labellings, i), lower=lower)
+
+
+def blocks_of_example(problem, labellings, i):
+    """Of example i, phi(true) - phi(y) and the cost of all labellings y, the latter by definition."""
+    groups, truth = problem.groups, true_output(problem, i)
+    cost, psi, costs = np.zeros(part_sizes(problem.base)[i]), [], []
+    augment(problem.base, i, cost)
+    for y in labellings(i):
+        mu, w = np.zeros_like(cost), new_weights(problem)
+        add_output(problem.base, i, truth, 1.0, mu)
+        add_output(problem.base, i, y, -1.0, mu)
+        spread(problem.base, w, i, mu, 1.0)
+        psi.append(w)
+        members = [slice(*groups.first[g : g + 2]) for g in range(*groups.starts[i : i + 2])]
+        unused = [all(y[v] != x for v, x in zip(groups.node[m], groups.state[m], strict=True)) for m in members]
+        costs.append(
+            score_output(problem.base, i, cost, y) + np.dot(unused, groups.cost[slice(*groups.starts[i : i + 2])])
+        )
+    return np.array(psi), np.array(costs)
+
+
+@pytest.mark.parametrize("kind", ["elimination", "cuts"])
+def test_solvers_reach_the_optimum(kind):
+    rng = np.random.default_rng(5)
+    base, labellings, lower = make_base(rng, kind, [3, 3, 4])
+    problem = CoverProblem(base, random_groups(rng, base, 3))
+    assert problem.groups.cost.any()
+    lower = np.broadcast_to(lower, new_weights(base).shape)
+    blocks = [blocks_of_example(problem, lambda i: map(np.array, labellings(i)), i) for i in range(3)]
+    optimum = naive.solve(blocks, 0.3, lower=lower)[1]
+    with interpreted():
+        result = BCFW(steps="pairwise").solve(problem, C=0.3, tol=1e-3, lower=lower, random_state=0)
+    assert result.status is Status.OPTIMAL
+    assert np.isclose(naive.primal(result.w, blocks, 0.3), result.certificate.primal)
+    assert result.certificate.dual <= optimum + 1e-6 <= result.certificate.primal + 2e-6
