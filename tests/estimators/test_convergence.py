@@ -61,7 +61,7 @@ def test_others_do_not(data, options, fitted):
 )
 def test_large_gaps_warn_whatever_the_reason(status, relative_gap, warns):
     certificate = Certificate(np.zeros(1), np.inf if np.isinf(relative_gap) else 1.0, 1 - min(relative_gap, 1.0))
-    result = Result(np.zeros(1), None, Trace(), status, certificate)
+    result = Result(certificate, None, Trace(), status)
     for C in (1.0, np.inf):  # without regularization, no gap is known
         with warnings.catch_warnings(record=True) as all_:
             warnings.simplefilter("always")

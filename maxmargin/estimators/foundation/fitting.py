@@ -82,7 +82,7 @@ def find_start(model: StructuredModel, task: Task) -> Any:
         return None
     last = model._result if has_dual_shape else None
     if last is not None:
-        return last._replace(w=task.layout.to_solver(last.w))
+        return last.with_weights(task.layout.to_solver(last.w))
     return task.layout.to_solver(w) if w.size == task.layout.n_weights else None
 
 

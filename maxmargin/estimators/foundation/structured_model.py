@@ -114,7 +114,7 @@ class StructuredModel(TrainingArguments, Estimator):
             held_out=held_out,
             **solver_options(self),
         )
-        result = result._replace(w=task.layout.to_model(result.w))
+        result = result.with_weights(task.layout.to_model(result.w))
         complete(self, task.encoder, result.trace, result.status, result.certificate)
         self._result = result if self.warm_start else None
         self._dual_shape: Any = task.dual_shape

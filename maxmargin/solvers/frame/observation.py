@@ -107,4 +107,4 @@ class Observer:
         if self.verbose:
             ending = [] if self.held_out is None else [self.held_out.summary]
             print(*ending, f"{status.name}: {status.value}.", sep="\n", flush=True)
-        return Result(self.best, run.dual, self.trace, status, certificate)
+        return Result(certificate, run.dual, self.trace, status)

@@ -33,23 +33,31 @@ class Result(NamedTuple):
 
     Attributes
     ----------
+    certificate
+        The weights of the lowest objective found or, with held-out data, of the highest score there, with what is
+        proven of them: their objective, a lower bound of the optimum, and the gap.
     w
-        The weights of the lowest objective found or, with held-out data, of the highest score there.
+        These weights.
     dual
         The last dual point, its mean parts and active sets, of solvers that keep one.
     trace
         One row per certificate.
     status
         Why the solver stopped, which is true of these weights.
-    certificate
-        What is proven of these weights: their objective, a lower bound of the optimum, and the gap.
     """
 
-    w: np.ndarray
+    certificate: Certificate
     dual: Any
     trace: Trace
     status: Status
-    certificate: Certificate
+
+    @property
+    def w(self) -> np.ndarray:
+        return self.certificate.w
+
+    def with_weights(self, w: np.ndarray) -> Result:
+        """The same of the same weights as they lie elsewhere."""
+        return self._replace(certificate=replace(self.certificate, w=w))
 
 
 @dataclass(frozen=True)
