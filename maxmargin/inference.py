@@ -35,7 +35,7 @@ from maxmargin.problem import (
     new_weights,
     relax_oracle,
 )
-from maxmargin.runtime.dispatch import supports
+from maxmargin.runtime.dispatch import Bound, supports
 
 
 class BeyondReach(ValueError):
@@ -196,18 +196,22 @@ def samples(
     return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.starts[1:])[:-1]]
 
 
-def scores_of(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """The scores of the true outputs."""
-    runner = Runner(problem, n_jobs)
+def scores_of(
+    problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None, outputs: Blocks | None = None
+) -> np.ndarray:
+    """The scores of the true outputs, or of others."""
+    runner = Runner(problem if outputs is None else Bound(problem, outputs, new_weights(problem).dtype), n_jobs)
     values = np.zeros(runner.n)
     run(runner, score_true_outputs, w, runner.part_sizes, values)
     return values
 
 
-def log_likelihoods(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """The logarithms of the probabilities of the true outputs under p(y) ~ exp(score(y))."""
+def log_likelihoods(
+    problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None, outputs: Blocks | None = None
+) -> np.ndarray:
+    """The logarithms of the probabilities of the true outputs, or of others, under p(y) ~ exp(score(y))."""
     _, log_partition = marginals(problem, w, n_jobs)
-    values = scores_of(problem, w, n_jobs)
+    values = scores_of(problem, w, n_jobs, outputs)
     return np.where(values < IMPOSSIBLE / 2, -np.inf, values - log_partition)
 
 

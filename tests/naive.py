@@ -56,7 +56,7 @@ def table(sequences, golds, n_labels, allowed=None, cost=chain_cost):
 def blocks_of(problem):
     """The same for a problem of dense chains with the Hamming cost."""
     cuts = problem.starts[1:-1]
-    sequences, golds = np.split(problem.features.rows, cuts), np.split(problem.labels, cuts)
+    sequences, golds = np.split(problem.features.rows, cuts), np.split(problem.supervision.labels, cuts)
     return table(sequences, golds, len(problem.penalty))
 
 

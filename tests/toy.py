@@ -9,6 +9,7 @@ from maxmargin.encode.chain_encoder import ChainEncoder, append_biases
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.solvers import BCFW, FrankWolfe
+from maxmargin.supervision.label_supervision import supervise
 from tests import naive
 
 METHODS = [
@@ -134,7 +135,7 @@ def random_chains(
     costs, scales = rng.integers(0, 3, (n_labels, n_labels)).astype(float), rng.random(n_tokens)
     np.fill_diagonal(costs, 0)
     rows = append_biases(rows) if with_bias else rows
-    return chain_encoder(penalty).assemble(rows, labels, costs, scales, with_grams=True)
+    return chain_encoder(penalty).assemble(rows, supervise(labels, costs, scales, dtype), with_grams=True)
 
 
 def chain_encoder(penalty):

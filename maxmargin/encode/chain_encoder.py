@@ -17,9 +17,9 @@ from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, stack_rows
 from maxmargin.encode.inputs.vocabulary import learn_names
 from maxmargin.features import ConstantFeatures
-from maxmargin.losses.costs import labelling_costs
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.supervision.label_supervision import LabelSupervision, supervise_labels
 from maxmargin.supervision.weak import Learned
 from maxmargin.text.schemes import fitting_scheme, read_tags, scheme_named, scheme_table, violation
 
@@ -73,7 +73,7 @@ class ChainEncoder(NodeEdgeEncoder):
         scheme_penalty, end_penalty = scheme_penalties(constraints, flat, rows.starts, classes, dtype)
         penalty = np.minimum(penalty, scheme_penalty)
         weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
-        costs = labelling_costs(cost, class_weight, classes, labels, rows.lengths, weights)
+        supervision = supervise_labels(cost, class_weight, classes, labels, rows.lengths, dtype, weights)
         known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary}
         known |= {"penalty": penalty, "end_penalty": end_penalty}
         encoder = cls.of(rows, dtype, stores_sparse=bool(only_observed), **known)
@@ -85,7 +85,7 @@ class ChainEncoder(NodeEdgeEncoder):
             constant = sp.csr_array(np.ones((len(after), 1)))
             transitions = labels[after - 1] * len(classes) + labels[after]
             encoder = encoder.observe(only_observed, rows.matrix, labels, constant, transitions, least_observed)
-        return Learned(encoder, encoder.assemble(rows, labels, *costs, with_grams=with_grams, may_split=True))
+        return Learned(encoder, encoder.assemble(rows, supervision, with_grams=with_grams, may_split=True))
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
         if lengths is None and isinstance(X, (Sequence, np.ndarray)) and not isinstance(X, str) and not len(X):
@@ -97,8 +97,7 @@ class ChainEncoder(NodeEdgeEncoder):
             raise ValueError("X must hold at least one sequence, but it is empty.")
         check_feasible(self.penalty == 0, self.end_penalty == 0, rows.lengths)
         labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
-        costs = labelling_costs(None, None, self.classes, labels, rows.lengths)
-        return self.assemble(self.stored(rows, append_biases), labels, *costs, is_once=y is None)
+        return self.assemble(self.stored(rows, append_biases), self.unsupervised(labels), is_once=y is None)
 
     @cached_property
     def lone_sequences(self) -> list[Any]:
@@ -113,19 +112,16 @@ class ChainEncoder(NodeEdgeEncoder):
     def assemble(
         self,
         rows: Rows,
-        labels: np.ndarray,
-        costs: np.ndarray,
-        scales: np.ndarray,
+        supervision: LabelSupervision,
         **options: Any,
     ) -> ChainProblem:
-        """Put stored rows, true labels, costs of labels and weights of positions together; see `features`."""
+        """Put stored rows and what is known of their labels together; see `features`."""
         return ChainProblem(
             features=self.features(rows, self.node_pairs, **options),
             transitions=self.transitions,
             starts=rows.starts.astype(np.int64),
-            labels=labels.astype(np.int32),
-            token_cost=scales.astype(self.dtype),
-            cost_matrix=np.ascontiguousarray(costs, self.dtype),
+            supervision=supervision,
+            excluded=np.zeros((0, len(self.classes)), bool),
             penalty=np.ascontiguousarray(self.penalty),
             end_penalty=np.ascontiguousarray(self.end_penalty),
             n_features=rows.matrix.shape[1],

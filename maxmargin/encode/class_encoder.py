@@ -12,8 +12,8 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.example_checks import check_truths, find_labels
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
-from maxmargin.losses.costs import label_costs
 from maxmargin.structures.choices.class_problem import MulticlassProblem
+from maxmargin.supervision.costs import label_costs
 from maxmargin.supervision.weak import Learned
 
 

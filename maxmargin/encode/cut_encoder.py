@@ -21,9 +21,9 @@ from maxmargin.encode.inputs.example_checks import (
 )
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
-from maxmargin.losses.costs import label_costs, shares_of_graphs
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
+from maxmargin.supervision.costs import label_costs, shares_of_graphs
 from maxmargin.supervision.weak import Learned
 
 

@@ -24,10 +24,10 @@ from maxmargin.encode.inputs.example_checks import (
 )
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
-from maxmargin.losses.costs import COSTS, label_costs, shares_of_graphs
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
+from maxmargin.supervision.costs import COSTS, label_costs, shares_of_graphs
 from maxmargin.supervision.weak import Learned
 
 

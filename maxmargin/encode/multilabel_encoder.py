@@ -20,12 +20,12 @@ from maxmargin.encode.inputs.label_graphs import edges_of, price_of, warn_of_pri
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.losses import BaseLoss
-from maxmargin.losses.costs import COSTS, class_weights
 from maxmargin.problem import true_outputs
 from maxmargin.structures.graphs.cliques import EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.independent import IndependentProblem
 from maxmargin.structures.graphs.loopy import with_oracles
+from maxmargin.supervision.costs import COSTS, class_weights
 from maxmargin.supervision.weak import Learned
 
 ClassWeight = str | Mapping[int, float] | None

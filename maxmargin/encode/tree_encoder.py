@@ -25,9 +25,8 @@ from maxmargin.encode.inputs.example_checks import (
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, append_constant
 from maxmargin.encode.inputs.vocabulary import learn_names
-from maxmargin.losses.costs import labelling_costs
-from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.trees.tree_problem import TreeProblem
+from maxmargin.supervision.label_supervision import LabelSupervision, supervise_labels
 from maxmargin.supervision.weak import Learned
 
 BIASES = ("bias", "root", "leaf")  # features of every node, of those without a parent and of those without children
@@ -92,15 +91,15 @@ class TreeEncoder(NodeEdgeEncoder):
         trees = stack_trees(X, features)
         nodes = trees.nodes
         classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "tree"), nodes.starts)
-        penalty = label_penalties(X, nodes, classes, dtype)
-        is_forbidden = penalty[np.arange(len(penalty)), labels[: len(penalty)]] != 0
+        excluded = excluded_labels(X, nodes, classes)
+        is_forbidden = excluded[np.arange(len(excluded)), labels[: len(excluded)]]
         if is_forbidden.any():
             node = int(np.flatnonzero(is_forbidden)[0])
             i, place = locate(node, nodes.starts)
             label = classes[labels[node]].item()
             raise ValueError(f"y[{i}] has the label {label!r} at node {place}, which is not allowed there.")
         weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "tree")
-        costs = labelling_costs(cost, class_weight, classes, labels, nodes.lengths, weights)
+        supervision = supervise_labels(cost, class_weight, classes, labels, nodes.lengths, dtype, weights)
         width = trees.edges.matrix.shape[1]
         known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary, "n_edge_features": width}
         encoder = cls.of(nodes, dtype, stores_sparse=bool(only_observed), **known)
@@ -111,16 +110,15 @@ class TreeEncoder(NodeEdgeEncoder):
             encoder = encoder.observe(
                 only_observed, trees.nodes.matrix, labels, edges, children * len(classes) + parents
             )
-        return Learned(encoder, encoder.assemble(trees, labels, *costs, penalty, with_grams=with_grams))
+        return Learned(encoder, encoder.assemble(trees, supervision, excluded, with_grams=with_grams))
 
     def problem(self, X: object, y: object = None) -> TreeProblem:
         X = check_trees(X)
         features = self.by_name([tree.features for tree in X])
         trees = stack_trees(X, features, self.n_features_in, self.n_edge_features)
         labels = self.truth(y, trees.nodes, "tree")
-        costs = labelling_costs(None, None, self.classes, labels, trees.nodes.lengths)
-        penalty = label_penalties(X, trees.nodes, self.classes, self.dtype)
-        return self.assemble(self.stored_trees(trees), labels, *costs, penalty)
+        excluded = excluded_labels(X, trees.nodes, self.classes)
+        return self.assemble(self.stored_trees(trees), self.unsupervised(labels), excluded)
 
     def stored_trees(self, trees: Graphs) -> Graphs:
         """Trees with nodes stored as those of training, with the features of biases if there are any."""
@@ -135,16 +133,14 @@ class TreeEncoder(NodeEdgeEncoder):
     def assemble(
         self,
         trees: Graphs,
-        labels: np.ndarray,
-        costs: np.ndarray,
-        scales: np.ndarray,
-        penalty: np.ndarray,
+        supervision: LabelSupervision,
+        excluded: np.ndarray,
         *,
         with_grams: bool = False,
     ) -> TreeProblem:
-        """Put stored trees, true labels, costs of labels, weights of nodes and impossible labels together."""
+        """Put stored trees, what is known of their labels, and labels that are ruled out together."""
         nodes, children = trees.nodes, trees.ends_in_all[:, 1]
-        parent, kind = np.full((2, len(labels)), -1)
+        parent, kind = np.full((2, int(nodes.starts[-1])), -1)
         parent[children] = trees.ends[:, 0]
         # Edges of a tree that have the same features are of one kind, counted from 0 in each tree.
         example = np.repeat(np.arange(len(nodes.lengths)), trees.edges.lengths)
@@ -161,16 +157,14 @@ class TreeEncoder(NodeEdgeEncoder):
             parent=parent.astype(np.int32),
             kind=kind.astype(np.int32),
             order=children_first(parent, nodes.starts).astype(np.int32),
-            labels=labels.astype(np.int32),
-            node_cost=scales.astype(self.dtype),
-            cost_matrix=np.ascontiguousarray(costs, self.dtype),
-            penalty=np.ascontiguousarray(penalty),
+            supervision=supervision,
+            excluded=excluded,
             n_features=nodes.matrix.shape[1],
             n_edge_features=distinct.shape[1],
         )
 
     def dual_shape(self, problem: TreeProblem) -> tuple[Any, ...]:
-        return problem.starts, problem.parent, problem.kind, problem.kind_starts, problem.penalty
+        return problem.starts, problem.parent, problem.kind, problem.kind_starts, problem.excluded
 
     def names(self, w: np.ndarray) -> Bunch:
         emissions, biases, edges = self.tables(w, 1 + self.n_edge_features)
@@ -200,13 +194,13 @@ def stack_trees(
     return join_graphs(parts, "tree", check_parents, n_features, n_edge_features)
 
 
-def label_penalties(X: list[Tree], nodes: Rows, classes: np.ndarray, dtype: DTypeLike) -> np.ndarray:
-    """(N, L) potentials of labels before any weight: zero, or IMPOSSIBLE; (0, L) where nodes can have all labels."""
+def excluded_labels(X: list[Tree], nodes: Rows, classes: np.ndarray) -> np.ndarray:
+    """(N, L) flags of labels that nodes cannot have; (0, L) where they can have all."""
     allowed = [tree.allowed for tree in X]
     if all(sets is None for sets in allowed):
-        return np.zeros((0, len(classes)), dtype)
+        return np.zeros((0, len(classes)), bool)
     index = {label: k for k, label in enumerate(classes.tolist())}
-    penalty = np.zeros((nodes.starts[-1], len(classes)), dtype)
+    excluded = np.zeros((nodes.starts[-1], len(classes)), bool)
     for i, (sets, lo, length) in enumerate(zip(allowed, nodes.starts[:-1], nodes.lengths, strict=True)):
         if sets is None:
             continue
@@ -220,6 +214,6 @@ def label_penalties(X: list[Tree], nodes: Rows, classes: np.ndarray, dtype: DTyp
             unknown = [label for label in labels if label not in index]
             if unknown:
                 raise ValueError(f"The allowed labels of X[{i}] contain {unknown[0]!r}, which is not a label in y.")
-            penalty[lo + t] = IMPOSSIBLE
-            penalty[lo + t, [index[label] for label in labels]] = 0
-    return penalty
+            excluded[lo + t] = True
+            excluded[lo + t, [index[label] for label in labels]] = False
+    return excluded

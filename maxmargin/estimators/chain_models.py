@@ -127,8 +127,8 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
         True
         """
         problem = self._problem(X, lengths=lengths)
-        predicted = inference.best_outputs(problem, self._w, self.n_jobs).values
-        return np.exp(log_likelihoods(self, problem._replace(labels=predicted)))
+        predicted = inference.best_outputs(problem, self._w, self.n_jobs)
+        return np.exp(inference.log_likelihoods(problem, self._w, self.n_jobs, predicted))
 
     def sample(
         self, X: object, n_samples: int = 1, random_state: Any = None, *, lengths: ArrayLike | None = None

@@ -11,8 +11,8 @@ from maxmargin.encode.class_encoder import MulticlassEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.row_classifier import RowClassifier
-from maxmargin.losses.costs import class_weights
 from maxmargin.parameters import parameter
+from maxmargin.supervision.costs import class_weights
 
 
 @estimator

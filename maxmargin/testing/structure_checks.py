@@ -17,6 +17,7 @@ from maxmargin.losses.smoothing import EVERY, has_weight
 from maxmargin.runtime.dispatch import runs_compiled, supports
 from maxmargin.runtime.modes import bounds_checked, interpreted
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.supervision.label_supervision import supervise
 from maxmargin.testing.caller import Caller
 
 SOME = 40  # outputs whose distances are compared
@@ -45,7 +46,7 @@ def toy_chains(
         penalty=np.zeros((n_labels, n_labels), dtype),
         end_penalty=np.zeros((2, n_labels), dtype),
     )
-    return encoder.assemble(rows, labels, 1.0 - np.eye(n_labels), np.ones(n_tokens), with_grams=True)
+    return encoder.assemble(rows, supervise(labels, 1.0 - np.eye(n_labels), np.ones(n_tokens), dtype), with_grams=True)
 
 
 def check_structure(

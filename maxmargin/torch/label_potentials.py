@@ -11,10 +11,10 @@ from maxmargin.arrays.blocks import places_in, starts_of
 from maxmargin.encode.inputs.edges import children_first
 from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.features import ConstantFeatures
-from maxmargin.losses.costs import labelling_costs
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.trees.tree_problem import TreeProblem
+from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise_labels, without_costs
 from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials, check_labels, check_tensors, segments
 
 
@@ -59,18 +59,15 @@ class LabelPotentials(Potentials):
     def _unshared_tables(self, tables: Tensor) -> Tensor:
         return tables.expand(self.n, *tables.shape) if tables.ndim == 2 else tables
 
-    def _labels_and_costs(
-        self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """True labels, costs of rows and the matrix of costs; zeros where there are none."""
+    def _supervision(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> LabelSupervision:
+        """True labels and costs, if there are any."""
         lengths, starts = self.rows.lengths, self.rows.starts
-        labels = np.zeros(starts[-1], np.int64) if y is None else self.rows.pick("y", y)
+        if y is None:
+            return without_costs(np.full(starts[-1], NO_LABEL), self.n_labels, dtype)
+        labels = self.rows.pick("y", y)
         check_labels(labels, self.n_labels, starts)
-        cost = None if y is None else "hamming" if cost is None else cost
-        if isinstance(cost, Tensor):
-            cost = cost.detach().cpu().numpy()
-        matrix, scales = labelling_costs(cost, None, np.arange(self.n_labels), labels, lengths)
-        return labels.astype(np.int32), scales.astype(dtype), np.ascontiguousarray(matrix, dtype)
+        costs = cost.detach().cpu().numpy() if isinstance(cost, Tensor) else "hamming" if cost is None else cost
+        return supervise_labels(costs, None, np.arange(self.n_labels), labels, lengths, dtype)
 
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         return self.rows.arrange(rows)
@@ -141,7 +138,7 @@ class Chains(LabelPotentials):
         return Chains(emissions, transitions, self.rows.lengths)
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
-        labels, scales, matrix = self._labels_and_costs(y, cost, dtype)
+        supervision = self._supervision(y, cost, dtype)
         if self.has_steps:
             starts, steps = self.rows.starts, self.rows.lengths - 1
             place = places_in(self.rows.lengths)
@@ -149,15 +146,14 @@ class Chains(LabelPotentials):
             is_last[starts[1:] - 1] = True
             kind_starts = starts_of(steps)
             parent, kind = np.where(is_last, -1, place + 1), np.where(is_last, -1, place)
-            return make_trees(starts, kind_starts, parent, kind, place, labels, scales, matrix)
+            return make_trees(starts, kind_starts, parent, kind, place, supervision)
         return ChainProblem(
             features=ConstantFeatures(),
             transitions=ConstantFeatures(),
             starts=self.rows.starts,
-            labels=labels,
-            token_cost=scales,
-            cost_matrix=matrix,
-            penalty=np.zeros_like(matrix),
+            supervision=supervision,
+            excluded=np.zeros((0, self.n_labels), bool),
+            penalty=np.zeros((self.n_labels, self.n_labels), dtype),
             end_penalty=np.zeros((2, self.n_labels), dtype),
             n_features=1,
         )
@@ -232,8 +228,8 @@ class Trees(LabelPotentials):
         return Trees(nodes, self.parents, pairs.transpose(-1, -2), self.rows.lengths)
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> TreeProblem:
-        costs = self._labels_and_costs(y, cost, dtype)
-        return make_trees(self.rows.starts, self.kind_starts, self.parent, self.kind, self.order, *costs)
+        supervision = self._supervision(y, cost, dtype)
+        return make_trees(self.rows.starts, self.kind_starts, self.parent, self.kind, self.order, supervision)
 
 
 def make_trees(
@@ -242,9 +238,7 @@ def make_trees(
     parent: np.ndarray,
     kind: np.ndarray,
     order: np.ndarray,
-    labels: np.ndarray,
-    scales: np.ndarray,
-    matrix: np.ndarray,
+    supervision: LabelSupervision,
 ) -> TreeProblem:
     """A problem of trees whose potentials are given."""
     return TreeProblem(
@@ -255,10 +249,8 @@ def make_trees(
         parent=parent.astype(np.int32),
         kind=kind.astype(np.int32),
         order=order.astype(np.int32),
-        labels=labels,
-        node_cost=scales,
-        cost_matrix=matrix,
-        penalty=np.zeros((0, len(matrix)), matrix.dtype),
+        supervision=supervision,
+        excluded=np.zeros((0, supervision.cost.shape[1]), bool),
         n_features=1,
         n_edge_features=1,
     )

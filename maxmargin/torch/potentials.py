@@ -221,7 +221,8 @@ class Parts(Potentials):
     >>> from maxmargin.torch import Parts, hinge_loss
     >>> problem = toy_chains()
     >>> theta = torch.zeros(int(part_sizes(problem).sum()), requires_grad=True)
-    >>> hinge_loss(Parts(problem, theta), reduction="sum").item() == len(problem.labels)  # every label could be wrong
+    >>> n_labels = len(problem.supervision.labels)  # each of which could be wrong
+    >>> hinge_loss(Parts(problem, theta), reduction="sum").item() == n_labels
     True
     """
 

@@ -226,5 +226,7 @@ class _Models:
 
 def without_costs(problem: Any) -> Any:
     """The problem with costs of zero."""
-    names = [name for name in ("cost_matrix", "costs") if hasattr(problem, name)]
-    return problem._replace(**{name: np.zeros_like(getattr(problem, name)) for name in names})
+    if hasattr(problem, "supervision"):
+        cost = np.zeros_like(problem.supervision.cost)
+        return problem._replace(supervision=problem.supervision._replace(cost=cost))
+    return problem._replace(costs=np.zeros_like(problem.costs))

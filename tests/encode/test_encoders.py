@@ -22,6 +22,7 @@ from maxmargin import (
 )
 from maxmargin.encode.inputs.base_encoder import same
 from maxmargin.problem import new_weights
+from maxmargin.supervision.label_supervision import NO_LABEL
 
 
 @pytest.fixture
@@ -32,12 +33,13 @@ def task(words):
 def test_training_and_prediction_encode_alike(words, task):
     X, y = words
     again = task.encoder.problem(X, y)
-    for name in ("starts", "labels", "penalty"):
+    for name in ("starts", "penalty"):
         assert np.array_equal(getattr(again, name), getattr(task.problem, name)), name
+    assert np.array_equal(again.supervision.labels, task.problem.supervision.labels)
     assert np.array_equal(again.features[0], task.problem.features[0])
-    assert task.problem.cost_matrix.any()
-    assert not again.cost_matrix.any()  # costs are for training only
-    assert not task.encoder.problem(X).labels.any()
+    assert task.problem.supervision.cost.any()
+    assert not again.supervision.cost.size  # costs are for training only
+    assert (task.encoder.problem(X).supervision.labels == NO_LABEL).all()  # and nobody makes them up
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def all_outputs(problem, i):
     if kind == "ChainProblem":
         return naive.labellings(problem.starts[i + 1] - problem.starts[i], len(problem.penalty))
     if kind == "TreeProblem":
-        return naive.labellings(problem.starts[i + 1] - problem.starts[i], problem.penalty.shape[1])
+        return naive.labellings(problem.starts[i + 1] - problem.starts[i], problem.excluded.shape[1])
     if kind == "EliminationProblem":
         nodes = problem.graphs.nodes
         sizes = nodes.n_parts[nodes.type[nodes.starts[i] : nodes.starts[i + 1]]]
@@ -167,8 +167,8 @@ def explicit(problem, *models):
         coefficients[model.support_] = model.coef_.dual
         weights.append(np.append(rows.T @ coefficients, model.coef_.transitions))
     linear = DenseFeatures(np.ascontiguousarray(rows), Gram(np.empty(0), np.full(len(problem.starts), -1)))
-    names = ("token_cost", "cost_matrix", "penalty", "end_penalty")
-    in_double = {name: getattr(problem, name).astype(float) for name in names}
+    names = ("supervision", "penalty", "end_penalty")
+    in_double = {name: in_precision(getattr(problem, name), float) for name in names}
     return problem._replace(features=linear, n_features=n, **in_double), weights
 
 

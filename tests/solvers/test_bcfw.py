@@ -20,6 +20,7 @@ from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.structures.graphs.elimination import with_elimination
 from maxmargin.structures.graphs.graph_problem import make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
+from maxmargin.supervision.label_supervision import supervise
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
@@ -386,7 +387,9 @@ def test_large_features_do_not_break_steps_in_float32(offset):
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(60, 3)) + offset, np.arange(0, 61, 4))
     encoder = chain_encoder(np.zeros((3, 3), "float32"))
-    large = encoder.assemble(rows, rng.integers(0, 3, 60), 1.0 - np.eye(3), np.ones(60), with_grams=True)
+    large = encoder.assemble(
+        rows, supervise(rng.integers(0, 3, 60), 1.0 - np.eye(3), np.ones(60), "float32"), with_grams=True
+    )
     objective, start, duals = Objective(large, 1e-4), None, [0.0]
     for k in range(15):
         start = BCFW(steps="pairwise").solve(large, 1e-4, start=start, max_passes=1, tol=1e-9, random_state=k).dual

@@ -52,9 +52,12 @@ def test_forbidden_ends(seed, n_labels, dtype):
     problem = random_chains(rng, [1, 2, 4], n_labels, dtype=dtype)
     allowed = rng.random((2, n_labels)) < 0.6
     allowed[:, 0] = True  # a labelling of any length
-    labels = problem.labels.copy()
+    labels = problem.supervision.labels.copy()
     labels[problem.starts[:-1]] = labels[problem.starts[1:] - 1] = 0
-    problem = problem._replace(end_penalty=np.where(allowed, 0, IMPOSSIBLE).astype(dtype), labels=labels)
+    problem = problem._replace(
+        end_penalty=np.where(allowed, 0, IMPOSSIBLE).astype(dtype),
+        supervision=problem.supervision._replace(labels=labels, annotation=labels),
+    )
 
     def possible(i):
         return (y for y in all_labellings(problem)(i) if allowed[0, y[0]] and allowed[1, y[-1]])

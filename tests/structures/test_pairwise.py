@@ -201,13 +201,13 @@ def chain_as_graph(chains):
     lengths = np.diff(chains.starts)
     return make_graph_problem(
         chains.features,
-        store(np.ones((1, 1)), chains.cost_matrix.dtype),
+        store(np.ones((1, 1)), chains.supervision.cost.dtype),
         (chains.n_features, 1),
         chains.starts,
         np.concatenate([[0], np.cumsum(lengths - 1)]),
         np.stack([inner - first, inner - first + 1], axis=1),
-        chains.labels,
-        np.ones(len(chains.labels)),
+        chains.supervision.labels,
+        np.ones(len(chains.supervision.labels)),
         [n_labels],
         edge_row=np.zeros(len(inner), int),
     )

@@ -19,8 +19,13 @@ from tests.toy import random_chains
 
 
 def labellings_of(problem):
-    lengths, n_labels = np.diff(problem.starts), problem.penalty.shape[1]
+    lengths, n_labels = np.diff(problem.starts), problem.excluded.shape[1]
     return lambda i: naive.labellings(lengths[i], n_labels)
+
+
+def weighing(problem, weight):
+    """The problem with other weights of nodes."""
+    return problem._replace(supervision=problem.supervision._replace(weight=weight))
 
 
 def slack_blocks(problem):
@@ -32,7 +37,7 @@ def test_structure_of_chains():
     """Compiled and interpreted, with forbidden transitions and costs that are multiples of a third."""
     problem = random_chains(np.random.default_rng(0), [1, 2, 4, 3], 3, "dense", "float64", with_bias=True)
     length = np.repeat(np.diff(problem.starts), np.diff(problem.starts))
-    problem = problem._replace(token_cost=(1 / length).astype(problem.token_cost.dtype))
+    problem = weighing(problem, 1 / length)
     check_structure(rescaled(problem), labellings_of(problem))
 
 
@@ -42,7 +47,7 @@ def test_random_trees(seed, sizes, integer):
     rng = np.random.default_rng(seed)
     trees = [random_tree(rng, size, n_edge_features=1, integer=integer) for size in sizes]
     problem = make_problem(rng, trees, 3)
-    problem = problem._replace(node_cost=np.full(problem.node_cost.shape, 0.5))
+    problem = weighing(problem, np.full(len(problem.parent), 0.5))
     with interpreted():
         check_structure(rescaled(problem), labellings_of(problem), random_state=seed)
 
@@ -52,7 +57,7 @@ def test_the_oracle_maximises_the_product(seed, scale, has_margin):
     """Against max_y cost(y) {margin + score(y) - score(y_i)}, by definition."""
     rng = np.random.default_rng(seed)
     base = toy_chains(n=1, max_length=6, random_state=rng)
-    problem, length = rescaled(base), len(base.labels)
+    problem, length = rescaled(base), len(base.supervision.labels)
     ((psi, cost),) = blocks_of(base)
     w = scale * rng.normal(size=psi.shape[1])
     theta, y = np.zeros(part_sizes(problem)[0]), np.zeros(length, np.int32)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import BCFW, Status, Tree
-from maxmargin.encode.tree_encoder import TreeEncoder, check_trees, label_penalties, stack_trees
+from maxmargin.encode.tree_encoder import TreeEncoder, check_trees, excluded_labels, stack_trees
 from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import (
     IMPOSSIBLE,
@@ -21,6 +21,7 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
+from maxmargin.supervision.label_supervision import supervise
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
 
@@ -43,10 +44,10 @@ def make_problem(rng, trees, n_labels, dtype="float64", with_bias=False):
     n_nodes, n_edge_features = stacked.nodes.starts[-1], stacked.edges.matrix.shape[1]
     costs = rng.integers(0, 3, (n_labels, n_labels)).astype(float)
     np.fill_diagonal(costs, 0)
-    penalty = label_penalties(trees, stacked.nodes, np.arange(n_labels), dtype)
+    excluded = excluded_labels(trees, stacked.nodes, np.arange(n_labels))
     labels = rng.integers(0, n_labels, n_nodes)
-    if len(penalty):
-        labels = penalty.argmax(axis=1)
+    if len(excluded):
+        labels = excluded.argmin(axis=1)
     encoder = TreeEncoder(
         n_features_in=3,
         n_edge_features=n_edge_features,
@@ -55,14 +56,14 @@ def make_problem(rng, trees, n_labels, dtype="float64", with_bias=False):
         has_bias=with_bias,
         classes=np.arange(n_labels),
     )
-    return encoder.assemble(stacked, labels, costs, rng.random(n_nodes), penalty, with_grams=True)
+    return encoder.assemble(stacked, supervise(labels, costs, rng.random(n_nodes), dtype), excluded, with_grams=True)
 
 
 def all_labellings(problem):
-    lengths, n_labels = np.diff(problem.starts), problem.penalty.shape[1]
+    lengths, n_labels = np.diff(problem.starts), problem.excluded.shape[1]
 
     def outputs(i):
-        is_allowed = problem.penalty[problem.starts[i] : problem.starts[i + 1]] == 0
+        is_allowed = ~problem.excluded[problem.starts[i] : problem.starts[i + 1]]
         for y in naive.labellings(lengths[i], n_labels):
             if not len(is_allowed) or is_allowed[np.arange(lengths[i]), y].all():
                 yield y
@@ -203,12 +204,12 @@ def trained():
     problem = make_problem(rng, trees, 2)
     blocks = []
     for i, tree in enumerate(trees):
-        gold = problem.labels[problem.starts[i] : problem.starts[i + 1]]
-        scale = problem.node_cost[problem.starts[i] : problem.starts[i + 1]]
+        gold = problem.supervision.labels[problem.starts[i] : problem.starts[i + 1]]
+        scale = problem.supervision.weight[problem.starts[i] : problem.starts[i + 1]]
         every = list(naive.labellings(len(gold), 2))
         truth = naive.tree_features(tree, gold, 2)
         psi = np.array([truth - naive.tree_features(tree, y, 2) for y in every])
-        blocks.append((psi, np.array([naive.chain_cost(gold, y, problem.cost_matrix, scale) for y in every])))
+        blocks.append((psi, np.array([naive.chain_cost(gold, y, problem.supervision.cost, scale) for y in every])))
     lower, upper = np.full(14, -np.inf), np.full(14, 0.1)
     lower[6:] = 0.0
     boxed = naive.solve(blocks, 1.0, lower=lower, upper=upper)[1]

@@ -305,7 +305,7 @@ def test_parts_of_any_problem():
     rows, lengths = torch.split(theta, part_sizes(problem).tolist()), np.diff(problem.starts)
     for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):
         chain = Chains(row[: 3 * length].view(1, length, 3), row[3 * length :].view(3, 3))
-        y = torch.as_tensor(problem.labels[problem.starts[i] : problem.starts[i + 1]][None])
+        y = torch.as_tensor(problem.supervision.labels[problem.starts[i] : problem.starts[i + 1]][None])
         assert hinge_loss(chain, y).item() == pytest.approx(
             hinge_loss(Parts(problem, theta), reduction="none")[i].item()
         )

@@ -18,6 +18,7 @@ from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, as_stored
 from maxmargin.persist.registry import register
 from maxmargin.problem import true_outputs
+from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, without_costs
 
 # Dense rows with fewer non-zeros than this are stored sparse: scoring and updates then cost less.
 SPARSE_BELOW = 0.35
@@ -208,9 +209,9 @@ class LabellingEncoder(RowEncoder):
         yield "classes", self.classes.ndim == 1 and len(self.classes) > 0
 
     def truth(self, y: object, rows: Rows, noun: str, *, is_stacked: bool = False) -> np.ndarray:
-        """The numbers of true labels, -1 for those that were not seen in training; zeros where there are none."""
+        """The numbers of true labels, -1 for those that were not seen in training, or where there are none."""
         if y is None:
-            return np.zeros(rows.starts[-1], np.int32)
+            return np.full(rows.starts[-1], NO_LABEL, np.int32)
         labels = flatten_labels(y, rows.lengths, noun, is_stacked=is_stacked)
         codes = find_labels(labels, self.classes)
         if labels.dtype.kind == self.classes.dtype.kind == "i" and UNKNOWN in labels[codes < 0]:
@@ -218,6 +219,10 @@ class LabellingEncoder(RowEncoder):
         if codes.size and (codes < 0).all():
             raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")
         return codes
+
+    def unsupervised(self, labels: np.ndarray, weight: np.ndarray | None = None) -> LabelSupervision:
+        """True labels to compare predictions with, and no costs."""
+        return without_costs(labels, len(self.classes), self.dtype, weight)
 
     def check_seen(self, problem: Any) -> None:
         labels, starts = true_outputs(problem)

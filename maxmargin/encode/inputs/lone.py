@@ -22,6 +22,7 @@ from maxmargin.execution.runner import Runner
 from maxmargin.features.observed import ObservedFeatures
 from maxmargin.problem import part_sizes
 from maxmargin.runtime.modes import is_interpreted
+from maxmargin.supervision.label_supervision import NO_LABEL
 from maxmargin.text.token_features.named_features import is_named
 
 ROOM = 128, 8192  # for positions and their features, at first
@@ -64,10 +65,9 @@ class LoneSequence:
 
     def _make_room(self, n_rows: int, n_entries: int) -> None:
         """Make the problem, for sequences of at most so many positions, and features of these."""
-        n_labels, self.room = len(self.encoder.classes), (n_rows, n_entries)
+        self.room = n_rows, n_entries
         row = Rows(sp.csr_array(([1.0], [0], [0, 1]), (1, self.encoder.n_node_features)), np.array([0, 1]))
-        costs = np.zeros((n_labels, n_labels)), np.zeros(n_rows)
-        problem = self.encoder.assemble(row, np.zeros(n_rows), *costs, is_once=True)
+        problem = self.encoder.assemble(row, self.encoder.unsupervised(np.full(n_rows, NO_LABEL)), is_once=True)
         features = problem.features
         self.is_observed = isinstance(features, ObservedFeatures)
         rows = features.rows if self.is_observed else features

@@ -36,6 +36,7 @@ from maxmargin.problem import part_sizes, rank
 from maxmargin.runtime.dispatch import helper, implements, supports
 from maxmargin.structures.chains import chain_dp, chain_logs, chain_sums
 from maxmargin.structures.k_best import k_best
+from maxmargin.supervision.label_supervision import LabelSupervision, add_costs, join_exclusions, rule_out
 
 
 class ChainProblem(NamedTuple):
@@ -44,9 +45,8 @@ class ChainProblem(NamedTuple):
     features: Any
     transitions: Any  # the one feature of transitions, whose labels are pairs of labels: constant, or observed
     starts: np.ndarray  # (n + 1,) int64
-    labels: np.ndarray  # (N,) int32, the true labels
-    token_cost: np.ndarray  # (N,) weight of each position's cost
-    cost_matrix: np.ndarray  # (L, L) cost of predicting the column where the row is true; zero diagonal
+    supervision: LabelSupervision
+    excluded: np.ndarray  # (N, L) flags of labels that a position cannot have; (0, L) where all can have all
     penalty: np.ndarray  # (L, L) zero, or IMPOSSIBLE for forbidden transitions
     end_penalty: np.ndarray  # (2, L) the same for the first and for the last label
     n_features: int
@@ -92,7 +92,7 @@ def nodes_and_row(problem, i, parts):
 
 @implements(generics.true_outputs, ChainProblem)
 def true_labellings(problem):
-    return Blocks(problem.labels, problem.starts)
+    return Blocks(problem.supervision.labels, problem.starts)
 
 
 @implements(generics.new_weights, ChainProblem)
@@ -131,6 +131,11 @@ def prepare_chain(problem, dtype):
     return prepared._replace(features=with_gram(prepared.features, problem.starts, problem.n_features))
 
 
+@implements(generics.restrict, ChainProblem)
+def restrict_chain(problem, excluded):
+    return problem._replace(excluded=join_exclusions(problem.excluded, excluded.values))
+
+
 @implements(generics.workspace, ChainProblem)
 def chain_workspace(problem, n_best):
     n_labels, dtype = problem.penalty.shape[0], problem.penalty.dtype
@@ -167,6 +172,7 @@ def chain_scores(problem, w, i, theta):
         else:
             nodes[0, label] += first_penalty
             nodes[last, label] += last_penalty
+    rule_out(problem.excluded, problem.starts[i], nodes)
 
 
 @implements(generics.spread, ChainProblem)
@@ -187,12 +193,7 @@ def chain_squared_norm(problem, i, delta, work):
 @implements(generics.augment, ChainProblem)
 def augment_chain(problem, i, theta):
     nodes, _ = nodes_and_pairs(problem, i, theta)
-    lo = problem.starts[i]
-    for t in range(nodes.shape[0]):
-        true_label = problem.labels[lo + t]
-        scale = problem.token_cost[lo + t]
-        for label in range(nodes.shape[1]):
-            nodes[t, label] += scale * problem.cost_matrix[true_label, label]
+    add_costs(problem.supervision, problem.starts[i], nodes)
 
 
 @implements(generics.add_output, ChainProblem)

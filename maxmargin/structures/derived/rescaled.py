@@ -74,16 +74,17 @@ def rescaled(problem: ChainProblem | TreeProblem) -> RescaledProblem:
     'OPTIMAL'
     """
     if isinstance(problem, TreeProblem):
-        edges, weight = (problem.parent, problem.kind, problem.order), problem.node_cost
+        edges = problem.parent, problem.kind, problem.order
     elif isinstance(problem, ChainProblem):
-        edges, weight = _edges_of_chains(problem.starts), problem.token_cost
+        edges = _edges_of_chains(problem.starts)
     else:
         raise TypeError(f"Slack rescaling needs a problem of chains or trees, not a {type(problem).__name__}.")
-    cost = np.asarray(weight, np.float64)[:, np.newaxis] * problem.cost_matrix[problem.labels].astype(np.float64)
+    labels, annotation, weight, table = problem.supervision
+    cost = weight.astype(np.float64)[:, np.newaxis] * table[annotation].astype(np.float64)
     count, unit = np.zeros(cost.shape, np.int32), np.ones(len(problem.starts) - 1)
     for i, (lo, hi) in enumerate(zip(problem.starts[:-1], problem.starts[1:], strict=True)):
         count[lo:hi], unit[i] = _counted(i, cost[lo:hi])
-    return RescaledProblem(problem, problem.starts, *edges, problem.labels, count, unit)
+    return RescaledProblem(problem, problem.starts, *edges, labels, count, unit)
 
 
 def _edges_of_chains(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

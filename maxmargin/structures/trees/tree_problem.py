@@ -33,6 +33,7 @@ from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import k_best
 from maxmargin.structures.trees import tree_dp, tree_sums
 from maxmargin.structures.trees.tree_dp import Forest
+from maxmargin.supervision.label_supervision import LabelSupervision, add_costs, join_exclusions, rule_out
 
 
 class TreeProblem(NamedTuple):
@@ -49,10 +50,8 @@ class TreeProblem(NamedTuple):
     parent: np.ndarray  # (N,) int32, -1 for roots
     kind: np.ndarray  # (N,) int32, of the edge to the parent, -1 for roots
     order: np.ndarray  # (N,) int32, the nodes of each example, each after its children
-    labels: np.ndarray  # (N,) int32, the true labels
-    node_cost: np.ndarray  # (N,) weight of each node's cost
-    cost_matrix: np.ndarray  # (L, L) cost of predicting the column where the row is true; zero diagonal
-    penalty: np.ndarray  # (N, L) zero, or IMPOSSIBLE for labels a node cannot have; (0, L) where all can have all
+    supervision: LabelSupervision
+    excluded: np.ndarray  # (N, L) flags of labels that a node cannot have; (0, L) where all can have all
     n_features: int
     n_edge_features: int
 
@@ -72,7 +71,7 @@ class TreeWork(NamedTuple):
 @helper
 def node_and_edge_weights(problem, w):
     """The weights of nodes (F, L) and of edges (F_edge, L^2), as views."""
-    n_labels = problem.penalty.shape[1]
+    n_labels = problem.excluded.shape[1]
     rows, columns = weight_shape(problem.features, problem.n_features, n_labels)
     edge_rows, edge_columns = weight_shape(problem.edge_features, problem.n_edge_features, n_labels * n_labels)
     return matrix(w, 0, rows, columns), matrix(w, rows * columns, edge_rows, edge_columns)
@@ -81,7 +80,7 @@ def node_and_edge_weights(problem, w):
 @helper
 def nodes_and_kinds(problem, i, parts):
     """The T x L node parts of example i and the parts of its kinds of edges, a row of L^2 each, as views."""
-    n_labels = problem.penalty.shape[1]
+    n_labels = problem.excluded.shape[1]
     length = problem.starts[i + 1] - problem.starts[i]
     n_kinds = problem.kind_starts[i + 1] - problem.kind_starts[i]
     return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_kinds, n_labels * n_labels)
@@ -90,7 +89,7 @@ def nodes_and_kinds(problem, i, parts):
 @helper
 def nodes_and_pairs(problem, i, parts):
     """As `nodes_and_kinds`, with the parts of edges in one flat array."""
-    n_labels = problem.penalty.shape[1]
+    n_labels = problem.excluded.shape[1]
     length = problem.starts[i + 1] - problem.starts[i]
     n_kinds = problem.kind_starts[i + 1] - problem.kind_starts[i]
     first = length * n_labels
@@ -107,20 +106,20 @@ def forest_of(problem, i):
 
 @implements(generics.true_outputs, TreeProblem)
 def true_tree_labels(problem):
-    return Blocks(problem.labels, problem.starts)
+    return Blocks(problem.supervision.labels, problem.starts)
 
 
 @implements(generics.new_weights, TreeProblem)
 def new_tree_weights(problem):
-    n_labels = problem.penalty.shape[1]
+    n_labels = problem.excluded.shape[1]
     nodes = weight_shape(problem.features, problem.n_features, n_labels)
     edges = weight_shape(problem.edge_features, problem.n_edge_features, n_labels**2)
-    return np.zeros(math.prod(nodes) + math.prod(edges), problem.penalty.dtype)
+    return np.zeros(math.prod(nodes) + math.prod(edges), problem.supervision.cost.dtype)
 
 
 @implements(generics.part_sizes, TreeProblem)
 def tree_part_sizes(problem):
-    n_labels = problem.penalty.shape[1]
+    n_labels = problem.excluded.shape[1]
     return np.diff(problem.starts) * n_labels + np.diff(problem.kind_starts) * n_labels * n_labels
 
 
@@ -137,12 +136,17 @@ def tree_squared_diameters(problem):
     return 2 * (nodes + squared_sums(problem.edge_features, edges))
 
 
+@implements(generics.restrict, TreeProblem)
+def restrict_tree(problem, excluded):
+    return problem._replace(excluded=join_exclusions(problem.excluded, excluded.values))
+
+
 @implements(generics.workspace, TreeProblem)
 def tree_workspace(problem, n_best):
-    n_labels = problem.penalty.shape[1]
+    n_labels = problem.excluded.shape[1]
     longest = np.diff(problem.starts).max()
     most_kinds = np.diff(problem.kind_starts).max()
-    dtype = problem.penalty.dtype
+    dtype = problem.supervision.cost.dtype
     factors = aligned((most_kinds, 3, n_labels, n_labels), dtype)
     factors[:] = 2 * IMPOSSIBLE  # no pair's potential: nothing is there yet
     return TreeWork(
@@ -164,10 +168,7 @@ def tree_scores(problem, w, i, theta):
     score_rows(problem.features, node_weights, lo, problem.starts[i + 1], nodes)
     if kinds.shape[0] > 0:
         score_rows(problem.edge_features, edge_weights, problem.kind_starts[i], problem.kind_starts[i + 1], kinds)
-    if problem.penalty.shape[0] > 0:
-        for t in range(nodes.shape[0]):
-            for label in range(nodes.shape[1]):
-                nodes[t, label] += problem.penalty[lo + t, label]
+    rule_out(problem.excluded, lo, nodes)
 
 
 @implements(generics.spread, TreeProblem)
@@ -193,12 +194,7 @@ def tree_squared_norm(problem, i, delta, work):
 @implements(generics.augment, TreeProblem)
 def augment_tree(problem, i, theta):
     nodes, _ = nodes_and_kinds(problem, i, theta)
-    lo = problem.starts[i]
-    for t in range(nodes.shape[0]):
-        true_label = problem.labels[lo + t]
-        scale = problem.node_cost[lo + t]
-        for label in range(nodes.shape[1]):
-            nodes[t, label] += scale * problem.cost_matrix[true_label, label]
+    add_costs(problem.supervision, problem.starts[i], nodes)
 
 
 @implements(generics.add_output, TreeProblem)

@@ -33,7 +33,7 @@ def label_costs(cost: Any, classes: np.ndarray, label_counts: np.ndarray, class_
     Examples
     --------
     >>> import numpy as np
-    >>> from maxmargin.losses.costs import label_costs
+    >>> from maxmargin.supervision.costs import label_costs
     >>> label_costs("hamming", np.array(["a", "b"]), np.array([5, 3]), class_weight={"b": 2.0})
     array([[0., 1.],
            [2., 0.]])
@@ -85,12 +85,10 @@ def labelling_costs(
     lengths: np.ndarray,
     position_weight: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix of costs and the scales of the positions of all examples; zeros where there is no cost.
+    """The matrix of costs and the scales of the positions of all examples.
 
     Scales are the weights of positions, divided by the number of positions for "normalized_hamming".
     """
-    if cost is None:
-        return np.zeros((len(classes), len(classes))), np.zeros(len(labels))
     matrix = label_costs(cost, classes, np.bincount(labels), class_weight)
     scales = np.ones(len(labels)) if position_weight is None else position_weight
     if isinstance(cost, str) and cost == "normalized_hamming":

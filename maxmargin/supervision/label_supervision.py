@@ -1,0 +1,90 @@
+"""What is known of labels: the true ones, and what it costs to predict others.
+
+Each row of a table of costs is an *annotation*, something that can be known of a node: first the single labels, then
+what else occurs, such as sets of labels. The cost of a labelling is sum_t weight[t] * cost[annotation[t], y_t].
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.dispatch import helper
+from maxmargin.supervision.costs import labelling_costs
+
+NO_LABEL = -1  # in place of a true label that nobody has told
+
+
+class LabelSupervision(NamedTuple):
+    """The true labels of all nodes, of one example after the other, and their costs."""
+
+    labels: np.ndarray  # (N,) int32, the true labels, or NO_LABEL
+    annotation: np.ndarray  # (N,) int32, a row of `cost`; (0,) where there are no costs
+    weight: np.ndarray  # (N,) weight of each node
+    cost: np.ndarray  # (A, L) cost of predicting the column where the row is known; (0, L) where there are none
+
+
+def supervise(
+    labels: np.ndarray, cost: np.ndarray, weight: np.ndarray, dtype: DTypeLike, annotation: np.ndarray | None = None
+) -> LabelSupervision:
+    """Put labels, costs and weights of nodes together; annotations are the labels, unless said otherwise."""
+    labels = np.ascontiguousarray(labels, np.int32)
+    return LabelSupervision(
+        labels,
+        labels if annotation is None else np.ascontiguousarray(annotation, np.int32),
+        np.ascontiguousarray(weight, dtype),
+        np.ascontiguousarray(cost, dtype),
+    )
+
+
+def without_costs(
+    labels: np.ndarray, n_labels: int, dtype: DTypeLike, weight: np.ndarray | None = None
+) -> LabelSupervision:
+    """Labels to compare predictions with, if there are any, and no costs."""
+    weight = np.ones(len(labels)) if weight is None else weight
+    return supervise(labels, np.zeros((0, n_labels)), weight, dtype, np.zeros(0, np.int32))
+
+
+def supervise_labels(
+    cost: Any,
+    class_weight: Any,
+    classes: np.ndarray,
+    labels: np.ndarray,
+    lengths: np.ndarray,
+    dtype: DTypeLike,
+    weight: np.ndarray | None = None,
+) -> LabelSupervision:
+    """True labels with costs of labels and weights of positions, as users give them; see `labelling_costs`."""
+    if cost is None:
+        return without_costs(labels, len(classes), dtype)
+    return supervise(labels, *labelling_costs(cost, class_weight, classes, labels, lengths, weight), dtype)
+
+
+@helper
+def add_costs(supervision, first, nodes):
+    """Add the costs of labels to the potentials (T, L) of nodes, the first of which is node `first` of all."""
+    if supervision.cost.shape[0] > 0:
+        for t in range(nodes.shape[0]):
+            known = supervision.annotation[first + t]
+            weight = supervision.weight[first + t]
+            for label in range(nodes.shape[1]):
+                nodes[t, label] += weight * supervision.cost[known, label]
+
+
+@helper
+def rule_out(excluded, first, nodes):
+    """Make the potentials (T, L) of excluded labels impossible; `excluded` is (N, L), or (0, L) if there are none."""
+    if excluded.shape[0] > 0:
+        for t in range(nodes.shape[0]):
+            for label in range(nodes.shape[1]):
+                if excluded[first + t, label]:
+                    nodes[t, label] = IMPOSSIBLE
+
+
+def join_exclusions(excluded: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """The table of what either of two says; `excluded` may have no rows, which says nothing."""
+    more = np.ascontiguousarray(more, bool).reshape(-1, excluded.shape[1])
+    return np.ascontiguousarray(excluded | more if len(excluded) else more)
