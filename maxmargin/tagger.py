@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,23 +18,15 @@ from maxmargin.paths.solutions import Path
 from maxmargin.persist import Location, register, save
 from maxmargin.sklearn_contract import Estimator, check_is_fitted, unfitted
 from maxmargin.text.mending import Mended, mend_tags, spells_entities
+from maxmargin.text.partial_tags import check_known
 from maxmargin.text.schemes import LabelSequences
 from maxmargin.text.sentence_files.documents import Layout
 from maxmargin.text.token_features.tokens import Token
+from maxmargin.text.token_features.transformers import Transformer, fit_transform, warn_of_lists
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # values of C to try, as long as it pays
 ENOUGH = 2  # of them in a row that are no better than a smaller one
-
-
-class Transformer(Protocol):
-    """From sentences to the features of their tokens, by name; `fit_transform`, if there is one, is called to train."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from sentences and their tags."""
-
-    def transform(self, X: Any) -> Any:
-        """The features of sentences: a list of lists of items, or `maxmargin.text.NamedFeatures`."""
 
 
 class Tagger(Estimator):
@@ -148,7 +140,10 @@ class Tagger(Estimator):
 
     def _held_out(self, features: Transformer, X: Sentences | None, y: LabelSequences | None) -> dict[str, Any]:
         """Held-out sentences as models take them, with tags in the scheme of the tagger, whose parts are all chosen."""
-        mended = None if y is None else self._mend([*y] if isinstance(y, Iterator) else y, "y_dev")
+        y = [*y] if isinstance(y, Iterator) else y
+        if y is not None:
+            check_known(y, "y_dev")
+        mended = None if y is None else self._mend(y, "y_dev")
         return {"X_dev": None if X is None else features.transform(X), "y_dev": y if mended is None else mended.y}
 
     def fit(
@@ -166,6 +161,7 @@ class Tagger(Estimator):
         ----------
         X : list of sentences, lists of words or of tuples of a word and tags
         y : list of lists of tags
+            None where a tag is not known, a set where it is one of several, or a dict of probabilities.
         X_dev, y_dev
             Held-out sentences like X and y: the best weights on them are kept, and end the fit.
         options
@@ -178,8 +174,8 @@ class Tagger(Estimator):
         y = [*y] if isinstance(y, Iterator) else y
         chosen, tags = self.prepare(y)
         features, model = chosen.features, chosen.model
-        rows, held_out = _fit_transform(features, X, tags), chosen._held_out(features, X_dev, y_dev)
-        _warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
+        rows, held_out = fit_transform(features, X, tags), chosen._held_out(features, X_dev, y_dev)
+        warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
         model.fit(rows, tags, **held_out, **options)
         return self.complete(features, model, chosen.scheme)
 
@@ -220,10 +216,10 @@ class Tagger(Estimator):
             raise ValueError(f"Cs must be a list of positive numbers, not {shown(Cs)}.")
         chosen, tags = self.prepare([*y] if isinstance(y, Iterator) else y)
         features = chosen.features
-        rows = _fit_transform(features, X, tags)
+        rows = fit_transform(features, X, tags)
         lambdas = 1.0 / (len(rows) * grid)
         held_out = chosen._held_out(features, X_dev, y_dev)
-        _warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
+        warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
         is_past_best = False
 
         def watch(path: Path) -> bool:
@@ -329,19 +325,3 @@ def default_model() -> ChainCRF:
 
 
 register(Tagger, get=Tagger._saved, make=Tagger._loaded)
-
-
-def _fit_transform(features: Transformer, X: Sentences, y: LabelSequences) -> Any:
-    """The features of the sentences to train on, which may differ from those of `transform`."""
-    if hasattr(features, "fit_transform"):
-        return features.fit_transform(X, y)
-    return features.fit(X, y).transform(X)
-
-
-def _warn_of_lists(
-    features: Transformer, X: Sentences, y: Any, X_dev: Sentences | None, y_dev: LabelSequences | None
-) -> None:
-    """Warn of gazetteers that seem to be made of the sentences to train on."""
-    if isinstance(features, WindowFeatures) and X_dev is not None and y_dev is not None:
-        for message in features.leaks(X, y, X_dev, y_dev):
-            warnings.warn(message, UserWarning, stacklevel=3)

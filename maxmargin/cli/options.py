@@ -164,6 +164,10 @@ class Choices:
         of_files(help="What lines of comments begin with, in column files.", show_default="there are none"),
     ] = None
     encoding: Annotated[str, of_files(help="Encoding of the files.", callback=check_encoding)] = "utf-8"
+    unknown: Annotated[
+        str | None,
+        of_files(help="Tag that stands where the tag is not known, such as UNK.", show_default="there is none"),
+    ] = None
     type: Annotated[ModelType, typer.Option(help="Conditional random field, or structural SVM.")] = ModelType.crf
     scheme: Annotated[
         str, typer.Option(help="Scheme to convert tags to, such as bilou; auto finds theirs, none has no rules.")

@@ -20,7 +20,7 @@ from maxmargin.cli.common import (
     stream,
     writing,
 )
-from maxmargin.cli.tags import in_scheme
+from maxmargin.cli.tags import check_tags_known, in_scheme
 from maxmargin.metrics import (
     confusion,
     entity_report,
@@ -87,6 +87,7 @@ def run_evaluate(
     tagger = load_tagger(model)
     document = read(source, tagger.layout, format=format, encoding=encoding)
     same_tokens(document, tagger)
+    check_tags_known(document)
     true, predicted = document.y, [*in_batches(document.X, tagger.predict)]
     if tagger.scheme_ is not None:
         mended = in_scheme(document, tagger.scheme_)

@@ -9,6 +9,7 @@ from maxmargin.cli.common import located, say
 from maxmargin.tagger import Tagger
 from maxmargin.text import Document, Mended, mend_tags
 from maxmargin.text.mending import spells_entities
+from maxmargin.text.partial_tags import check_known, tags_in
 
 
 def in_scheme(document: Document, scheme: str | None, say: Callable[[str], None] = say) -> Mended:
@@ -23,10 +24,18 @@ def in_scheme(document: Document, scheme: str | None, say: Callable[[str], None]
     return mended
 
 
+def check_tags_known(document: Document) -> None:
+    """Raise where a tag of a document that predictions are compared with is not known."""
+    with located(document):
+        check_known(document.y or [], "y")
+
+
 def settle_scheme(
     tagger: Tagger, train: Document, dev: Document | None, *, say: Callable[[str], None]
 ) -> tuple[Document, Document | None]:
     """The documents with tags of one scheme, which the tagger has from now on."""
+    if dev is not None:
+        check_tags_known(dev)
     mended = None if tagger.scheme is None else _in_its_scheme(train, tagger.scheme, say)
     if mended is None:
         tagger.set_params(scheme=None, layout=train.layout)
@@ -55,7 +64,7 @@ def _in_its_scheme(train: Document, scheme: str, say: Callable[[str], None]) -> 
 
 
 def _tell_of_unknown_tags(train: Document, dev: Document, say: Callable[[str], None]) -> None:
-    known = {tag for tags in train.y or () for tag in tags}
+    known = tags_in(train.y or ())
     unknown: dict[str, tuple[int, int]] = {}  # where each is for the first time
     for i, tags in enumerate(dev.y or ()):
         for t, tag in enumerate(tags):

@@ -19,6 +19,7 @@ from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.persist import check_writable
 from maxmargin.tagger import Tagger, default_model
 from maxmargin.text import Document, Layout, WindowFeatures, find_format
+from maxmargin.text.partial_tags import is_partial, tags_in
 from maxmargin.trace import Status, Trace
 
 
@@ -51,6 +52,7 @@ def read_documents(choices: Choices) -> tuple[Document, Document | None]:
         separator=choices.separator,
         comments=choices.comments,
         encoding=choices.encoding,
+        unknown=choices.unknown,
     )
     train = read(choices.file, layout)
     dev = None if choices.dev is None else read(choices.dev, train.layout, format=choices.format)
@@ -62,9 +64,9 @@ def read_documents(choices: Choices) -> tuple[Document, Document | None]:
 def describe(document: Document) -> str:
     """How much there is in a document."""
     y = document.y or []
-    n_tags = len({tag for tags in y for tag in tags})
-    n_tokens = sum(map(len, document.X))
-    return ", ".join([counted(len(document.X), "sentence"), counted(n_tokens, "token"), counted(n_tags, "tag")])
+    n_tokens, n_partial = sum(map(len, document.X)), sum(is_partial(tag) for tags in y for tag in tags)
+    counts = [counted(len(document.X), "sentence"), counted(n_tokens, "token"), counted(len(tags_in(y)), "tag")]
+    return ", ".join(counts) + (f"; of {counted(n_partial, 'token')} the tag is not known" if n_partial else "")
 
 
 def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None:

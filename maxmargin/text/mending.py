@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from maxmargin.checks import counted, shown
+from maxmargin.text.partial_tags import complete_unknown, have_partial, scheme_of_partial
 from maxmargin.text.schemes import (
     OUTSIDE,
     LabelSequences,
@@ -41,7 +42,7 @@ class Mended(NamedTuple):
         The number of all tags.
     """
 
-    y: list[list[str]]
+    y: list[list[Any]]
     scheme: str
     source: str
     faults: list[TagError]
@@ -62,6 +63,9 @@ def mend_tags(y: LabelSequences, scheme: str | None = None, *, prefer: str | Non
 
     The best scheme is the one whose rules the fewest tags break. Tags that are none are read, too, if they are few:
     prefixes in lower case, such as "o" and "b-PER", as if in upper case, others, such as "?", as O.
+
+    Where some tags are known in part, None, a set of tags or a dict of probabilities, the scheme is that of the others,
+    and nothing is mended; None becomes the set of all tags, to which O belongs.
 
     Parameters
     ----------
@@ -91,6 +95,9 @@ def mend_tags(y: LabelSequences, scheme: str | None = None, *, prefer: str | Non
     """
     target = None if scheme is None else scheme_named(scheme)
     tags = [*sequences_of(y, name)]
+    if have_partial(tags):
+        source = scheme_of_partial(tags, target, prefer, name)
+        return Mended(complete_unknown(tags), source, source, [], sum(map(len, tags)))
     known, odd = _readable(tags, name)
     tagging = read_tags(known, name)
     source = best_scheme(tagging, prefer or target)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from maxmargin.checks import counted, shown
+from maxmargin.text.partial_tags import replace_unknown
 from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, Parsed, write_lines
 
 MOST_KEPT = 1_000_000  # strings and tokens that are remembered
@@ -22,6 +23,7 @@ def read_columns(
     separator: str | None = None,
     comments: str | None = None,
     encoding: str = "utf-8",
+    unknown: str | None = None,
 ) -> tuple[list[list[Any]], Any]:
     r"""Read sentences and their tags from a column file.
 
@@ -40,6 +42,8 @@ def read_columns(
     comments : str, default=None
         What comments begin with, such as "#"; by default there are none, for a token may be a "#".
     encoding : str, default="utf-8"
+    unknown : str, default=None
+        The tag, such as "UNK", that stands where the tag is not known: y has None there.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def read_columns(
     lines = Lines(source, encoding)
     found = parse_columns(lines, separator, comments, lambda width, _: _choose(x, y, width, lines.name))
     sentences = [sentence for sentence in found if sentence is not None]
-    tags = None if y is None else [sentence.tags for sentence in sentences]
+    tags = None if y is None else replace_unknown([sentence.tags or [] for sentence in sentences], unknown)
     return [sentence.tokens for sentence in sentences], tags
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from maxmargin.checks import check_choice, counted, shown
 from maxmargin.persist.registry import register
+from maxmargin.text.partial_tags import replace_unknown
 from maxmargin.text.schemes import scheme_named
 from maxmargin.text.sentence_files.columns import parse_columns
 from maxmargin.text.sentence_files.conllu import Word, parse_conllu
@@ -44,6 +45,8 @@ class Layout:
         Of the file.
     scheme
         That of its tags, if it is known: predictions are written in it.
+    unknown
+        The tag, such as "UNK", that stands where the tag is not known: y has None there.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Layout:
     comments: str | None = None
     encoding: str = "utf-8"
     scheme: str | None = None
+    unknown: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("format", self.format, DEFAULTS)
@@ -275,7 +279,8 @@ class _Reader:
     def document(self, sentences: list[Parsed], lines: list[str], first: int) -> Document:
         """The document of some sentences and lines."""
         has_tags = all(sentence.tags is not None for sentence in sentences)
-        y: Any = [sentence.tags for sentence in sentences] if has_tags else None
+        tags: Any = [sentence.tags for sentence in sentences]
+        y: Any = replace_unknown(tags, self.layout.unknown) if has_tags else None
         if self.layout.format == "conllu" and not any(tag != "_" for tags in y for tag in tags):
             if self.needs_tags:
                 raise ValueError(f"{self.lines.name} has no tags in its column {self.layout.y!r}.")

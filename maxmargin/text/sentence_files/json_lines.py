@@ -24,7 +24,8 @@ def read_json_lines(
     x
         The field of the items of a sequence: words, tuples of columns, feature dictionaries, lists of names.
     y
-        The field of labels, strings or integers; None if there is none.
+        The field of labels, strings or integers; None if there is none. A label that is not known is null, one of
+        several is a list of these, and a set in y.
     encoding : str, default="utf-8"
 
     Returns
@@ -67,11 +68,16 @@ def parse_json_lines(
         items, labels = record[x], record.get(y)
         if labels is not None and len(labels) != len(items):
             lines.fail(number, f"{x!r} has {len(items)} entries, but {y!r} has {len(labels)}")
-        types |= {type(label) for label in labels or ()}
+        entries = [label if isinstance(label, list) else [label] for label in labels or () if label is not None]
+        types |= {type(label) for entry in entries for label in entry}
         if not types <= {str, int}:
             lines.fail(number, f"{y!r} must hold strings or integers, not {shown(labels)}")
         if len(types) > 1:
             lines.fail(number, f"{y!r} must hold strings in all lines or integers in all, not both: {shown(labels)}")
+        if [] in entries:
+            lines.fail(number, f"{y!r} holds a list without a label: {shown(labels)}")
+        if labels is not None:
+            record[y] = [{*label} if isinstance(label, list) else label for label in labels]
         n_found += 1
         yield record, number
     lines.check_any(n_found, "sequence")

@@ -1,0 +1,72 @@
+"""Tags that are known in part: None where nothing is, a set where it is one of several, a dict of probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from maxmargin.checks import shown
+from maxmargin.text.schemes import OUTSIDE, LabelSequences, TagError, best_scheme, read_tags, sequences_of
+
+
+def is_partial(tag: object) -> bool:
+    """Whether it stands for more than one tag."""
+    return tag is None or isinstance(tag, (set, frozenset, Mapping))
+
+
+def have_partial(y: LabelSequences) -> bool:
+    """Whether some of the tags are known in part."""
+    return any(is_partial(tag) for tags in sequences_of(y, "y") for tag in tags)
+
+
+def check_known(y: LabelSequences, name: str) -> None:
+    """Raise where a tag is known in part only."""
+    for i, tags in enumerate(sequences_of(y, name)):
+        for t, tag in enumerate(tags):
+            if is_partial(tag):
+                raise TagError(name, i, t, f"has {shown(tag)} at position {t}, but tags to compare with must be known")
+
+
+def tags_in(y: LabelSequences) -> set[Any]:
+    """All tags that are named somewhere."""
+    found: set[Any] = set()
+    for tags in sequences_of(y, "y"):
+        for tag in tags:
+            found.update(() if tag is None else tag if is_partial(tag) else (tag,))
+    return found
+
+
+def outside_where_partial(y: LabelSequences) -> list[list[Any]]:
+    """The tags that are known, and O in place of others."""
+    return [[OUTSIDE if is_partial(tag) else tag for tag in tags] for tags in sequences_of(y, "y")]
+
+
+def complete_unknown(y: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The tags with the set of all that are named somewhere, and O, in place of None.
+
+    Where only entities are known, nobody has named O, which most of the other tags are.
+    """
+    everything = frozenset(tags_in(y)) | {OUTSIDE}
+    return [[everything if tag is None else tag for tag in tags] for tags in y]
+
+
+def scheme_of_partial(y: Sequence[Sequence[Any]], target: str | None, prefer: str | None, name: str) -> str:
+    """The scheme that fits what is known of tags best; raises where they would have to be converted to another."""
+    known = outside_where_partial(y)
+    read_tags([[tag] for tag in tags_in(y)], name)
+    if not any("-" in tag for tag in tags_in(y)):
+        raise ValueError(f"{name} must hold at least one tag of an entity.")
+    source = best_scheme(read_tags(known, name), prefer or target)
+    if target not in (None, source):
+        raise ValueError(
+            f"scheme must be 'auto' or {source!r}, the scheme of {name}, not {target!r}: tags that are known in part "
+            "cannot be converted."
+        )
+    return source
+
+
+def replace_unknown(y: Iterable[list[Any]], unknown: str | None) -> list[list[Any]]:
+    """The tags with None in place of the one that means that a tag is not known."""
+    if unknown is None:
+        return [*y]
+    return [[None if tag == unknown else tag for tag in tags] for tags in y]
