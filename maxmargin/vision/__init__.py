@@ -2,7 +2,7 @@
 
 from maxmargin.vision.box_geometry import non_max_suppression, to_cells, to_pixels
 from maxmargin.vision.cnn import cnn_features
-from maxmargin.vision.image_graphs import SuperpixelGraph, grid_edges, superpixel_graph
+from maxmargin.vision.image_graphs import grid_edges, superpixel_graph
 from maxmargin.vision.proposals import (
     Candidates,
     box_candidates,
@@ -12,6 +12,7 @@ from maxmargin.vision.proposals import (
     sliding_boxes,
 )
 from maxmargin.vision.regression import BoxRegressor
+from maxmargin.vision.superpixels import SuperpixelGraph
 
 __all__ = [
     "BoxRegressor",

@@ -2,105 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from maxmargin.checks import check_count, shown
 from maxmargin.encode.inputs.example_checks import check_array
+from maxmargin.vision.superpixels import SuperpixelGraph, count_bins
 
 RADII = 0, 1, 2  # features of a superpixel alone, with its neighbours, and with theirs
 COLOR_BINS, HUE_BINS, GRADIENT_BINS, PLACES = 4, 8, 8, 5
 CONTRASTS = 0.5, 2.0, 8.0
-
-
-class SuperpixelGraph(NamedTuple):
-    """An image as a graph. ``nodes``, ``edges`` and ``edge_features`` are what `GraphCutSVM` takes."""
-
-    segments: np.ndarray  # (h, w) the superpixel of each pixel
-    nodes: np.ndarray  # (V, F)
-    edges: np.ndarray  # (E, 2)
-    edge_features: np.ndarray  # (E, G), not negative
-    sizes: np.ndarray  # (V,) numbers of pixels
-
-    @property
-    def graph(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The triple (nodes, edges, edge features)."""
-        return self.nodes, self.edges, self.edge_features
-
-    def subgraph(self, kept: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same of some of the superpixels, and of the edges between these.
-
-        Models learn the labels of all nodes that they are given, whatever these weigh in the cost: to ignore void
-        superpixels, keep those of which ``weights_of(labels, void) > 0``.
-
-        Parameters
-        ----------
-        kept : (V,) booleans
-        """
-        is_kept = np.asarray(kept, bool)
-        is_whole = is_kept[self.edges].all(axis=1)
-        number = np.cumsum(is_kept) - 1
-        return self.nodes[is_kept], number[self.edges[is_whole]], self.edge_features[is_whole]
-
-    def labels_of(self, labels: Any, void: Any = None) -> np.ndarray:
-        """The most frequent label in each superpixel, the lowest of several.
-
-        Parameters
-        ----------
-        labels : (h, w) array
-        void
-            The label of pixels that do not count; superpixels that are all void get the most frequent other label of
-            the image, and should be left out in training: see `weights_of` and `subgraph`.
-
-        Returns
-        -------
-        (V,) array
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from maxmargin.vision import superpixel_graph
-        >>> image = np.zeros((20, 30, 3), np.uint8)
-        >>> image[:, 15:] = 255
-        >>> graph = superpixel_graph(image, n_segments=6)
-        >>> labels = np.where(graph.segments == 0, 0, 3)
-        >>> graph.labels_of(labels)[:2].tolist(), graph.labels_of(labels, void=0)[:2].tolist()
-        ([0, 3], [3, 3])
-        >>> float(graph.weights_of(labels, void=0)[0])
-        0.0
-        """
-        values, codes = np.unique(self._checked(labels), return_inverse=True)
-        counts = _count(self.segments.ravel(), len(self.sizes), codes, len(values))
-        counts[:, values == void] = 0
-        if not counts.any():
-            raise ValueError(f"labels must hold another label than {void!r}, which is void.")
-        counts[~counts.any(axis=1)] = counts.sum(axis=0)
-        return values[np.argmax(counts, axis=1)]
-
-    def weights_of(self, labels: Any, void: Any) -> np.ndarray:
-        """The number of pixels of each superpixel that are not void, or 0 if they are less than half of it.
-
-        The ``node_weight`` of models whose ``y`` is `labels_of` the same image.
-
-        Parameters
-        ----------
-        labels : (h, w) array
-        void
-            The label of pixels that do not count.
-
-        Returns
-        -------
-        (V,) array
-        """
-        counts = np.bincount(self.segments.ravel(), (self._checked(labels) != void).ravel(), len(self.sizes))
-        return np.where(2 * counts < self.sizes, 0, counts)
-
-    def _checked(self, labels: Any) -> np.ndarray:
-        array = np.asarray(labels)
-        if array.shape != self.segments.shape:
-            raise ValueError(f"labels must have the shape of the image, {self.segments.shape}, not {array.shape}.")
-        return array
 
 
 def grid_edges(height: int, width: int) -> np.ndarray:
@@ -180,10 +92,10 @@ def superpixel_graph(
     lab, hsv = color.rgb2lab(pixels), color.rgb2hsv(pixels)
     mean_color = np.stack([np.bincount(flat, lab[..., c].ravel(), n) / sizes for c in range(3)], axis=1) / 100
     counts = [
-        _count(flat, n, _color_bins(pixels), COLOR_BINS**3),
-        _count(flat, n, _bins(hsv[..., 0], HUE_BINS), HUE_BINS, hsv[..., 1]),
-        _count(flat, n, *_gradients(lab[..., 0])),
-        _count(flat, n, _place_bins(segments.shape), PLACES**2),
+        count_bins(flat, n, _color_bins(pixels), COLOR_BINS**3),
+        count_bins(flat, n, _bins(hsv[..., 0], HUE_BINS), HUE_BINS, hsv[..., 1]),
+        count_bins(flat, n, *_gradients(lab[..., 0])),
+        count_bins(flat, n, _place_bins(segments.shape), PLACES**2),
     ]
     blocks, distances = [mean_color], [np.linalg.norm(np.subtract(*mean_color[edges.T]), axis=1)]
     adjacency = _adjacency(edges, n)
@@ -224,12 +136,6 @@ def _adjacency(edges: np.ndarray, n: int) -> np.ndarray:
     adjacency = np.eye(n)
     adjacency[edges[:, 0], edges[:, 1]] = adjacency[edges[:, 1], edges[:, 0]] = 1
     return adjacency
-
-
-def _count(segments: np.ndarray, n: int, bins: np.ndarray, n_bins: int, weights: Any = None) -> np.ndarray:
-    """The (n, n_bins) histograms of the superpixels."""
-    weights = None if weights is None else np.ravel(weights)
-    return np.bincount(segments * n_bins + bins.ravel(), weights, n * n_bins).reshape(n, n_bins).astype(float)
 
 
 def _bins(values: np.ndarray, n_bins: int) -> np.ndarray:
