@@ -25,13 +25,9 @@ class Tags:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from maxmargin import GraphSVM, Tags
-    >>> edges = [(0, 1), (1, 2)]
-    >>> X = [(np.eye(3)[nodes], edges) for nodes in ([0, 0, 1], [1, 2, 2], [0, 2, 2])]
-    >>> y = [["cow", "cow", "grass"], Tags(["grass", "sky"]), Tags(["cow", "sky"])]
-    >>> GraphSVM(C=10.0, random_state=0).fit(X, y).predict(X)[2].tolist()
-    ['cow', 'sky', 'sky']
+    >>> from maxmargin.supervision.image_annotations import Tags
+    >>> Tags(["cow", "grass"]).labels
+    ['cow', 'grass']
     """
 
     labels: Sequence[Any]
@@ -53,14 +49,9 @@ class Boxes:
 
     Examples
     --------
-    Of four nodes in a row, a box is around the two in the middle:
-
-    >>> from maxmargin import Boxes, GraphCutSVM
-    >>> edges = [(0, 1), (1, 2), (2, 3)]
-    >>> X = [([[-1.0], [1.0], [1.2], [-0.8]], edges), ([[-1.0], [1.1], [0.9], [-1.0]], edges)]
-    >>> y = [["grass", "horse", "horse", "grass"], Boxes("horse", [[1], [2], [1, 2]])]
-    >>> GraphCutSVM(C=10.0, random_state=0).fit(X, y).predict(X)[1].tolist()
-    ['grass', 'horse', 'horse', 'grass']
+    >>> from maxmargin.supervision.image_annotations import Boxes
+    >>> len(Boxes("horse", [[1], [2], [1, 2]]).lines)
+    3
     """
 
     label: Any
@@ -82,12 +73,9 @@ class Seeds:
 
     Examples
     --------
-    >>> from maxmargin import GraphCutSVM, Seeds
-    >>> edges = [(0, 1), (1, 2), (2, 3)]
-    >>> X = [([[-1.0], [1.0], [1.2], [-0.8]], edges), ([[-1.0], [1.1], [0.9], [-1.0]], edges)]
-    >>> y = [["grass", "horse", "horse", "grass"], Seeds([0, 1], ["grass", "horse"])]
-    >>> GraphCutSVM(C=10.0, random_state=0).fit(X, y).predict(X)[1].tolist()
-    ['grass', 'horse', 'horse', 'grass']
+    >>> from maxmargin.supervision.image_annotations import Seeds
+    >>> Seeds([0, 1], ["grass", "horse"]).nodes
+    [0, 1]
     """
 
     nodes: ArrayLike

@@ -23,7 +23,8 @@ from maxmargin.problem import (
 )
 from maxmargin.runtime import interpreted
 from maxmargin.structures.derived import covers  # noqa: F401  (its oracles)
-from maxmargin.structures.derived.groups import CoveredProblem, CoverProblem, Group, make_groups
+from maxmargin.structures.derived.cover_cuts import cover_by_cuts
+from maxmargin.structures.derived.groups import CoverCutProblem, CoveredProblem, CoverProblem, Group, make_groups
 from maxmargin.structures.graphs.cliques import EdgeType
 from maxmargin.structures.graphs.loopy import with_oracles
 from maxmargin.testing import check_structure
@@ -56,13 +57,15 @@ def random_groups(rng, base, most):
 
 
 def put_together(cls, base, groups):
-    return CoverProblem(base, groups) if cls is CoverProblem else CoveredProblem(base, groups, all_true_outputs(base))
+    if cls is CoveredProblem:
+        return CoveredProblem(base, groups, all_true_outputs(base))
+    return cover_by_cuts(base, groups) if cls is CoverCutProblem else CoverProblem(base, groups)
 
 
 def outputs_of(problem, all_outputs, i):
     """The outputs of a problem with groups."""
     table = [np.array(y, np.int32) for y in all_outputs(i)]
-    if isinstance(problem, CoverProblem):
+    if not isinstance(problem, CoveredProblem):
         return table
     theta = np.zeros(part_sizes(problem)[i])
     scores(problem, new_weights(problem), i, theta)
@@ -86,8 +89,10 @@ def make_base(rng, kind, sizes, integer=False):
     return base, all_labellings(base), -np.inf
 
 
-@pytest.mark.parametrize("cls", [CoverProblem, CoveredProblem])
-@pytest.mark.parametrize("kind", ["elimination", "loopy", "cuts"])
+KINDS = [(cls, kind) for cls in (CoverProblem, CoveredProblem) for kind in ("elimination", "loopy", "cuts")]
+
+
+@pytest.mark.parametrize(("cls", "kind"), [*KINDS, (CoverCutProblem, "cuts")])
 @given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=2), integer=st.booleans())
 def test_outputs_and_bounds(cls, kind, seed, sizes, integer):
     """Up to seven groups: more than are tried set by set; one work for all calls, which start from the last."""
@@ -101,21 +106,22 @@ def test_outputs_and_bounds(cls, kind, seed, sizes, integer):
             w = np.maximum(rng.normal(size=new_weights(base).size), lower)
             theta, y = np.zeros(part_sizes(problem)[i]), np.zeros(sizes[i], np.int32)
             scores(problem, w, i, theta)
-            if cls is CoverProblem:
+            if cls is not CoveredProblem:
                 augment(problem, i, theta)
             all_scores = [score_output(problem, i, theta, np.array(other)) for other in labellings(i)]
-            bound = bound_oracle(problem, i, theta, y, work)
+            bound = (max_oracle if cls is CoverCutProblem else bound_oracle)(problem, i, theta, y, work)
             score = score_output(problem, i, theta, y)
             assert score <= max(all_scores) + 1e-9
             assert bound >= max(all_scores) - 1e-9
             assert max_oracle(problem, i, theta, y, work) > IMPOSSIBLE / 2
             n_groups = groups.starts[i + 1] - groups.starts[i]
-            if kind != "loopy" and (n_groups == 0 or (cls is CoverProblem and n_groups < 7)):
+            is_exact = n_groups == 0 or cls is CoverCutProblem or (cls is CoverProblem and n_groups < 7)
+            if kind != "loopy" and is_exact:
                 assert np.isclose(score, max(all_scores))
                 assert np.isclose(bound, score)
 
 
-@pytest.mark.parametrize(("cls", "kind"), [(CoverProblem, "cuts"), (CoveredProblem, "elimination")])
+@pytest.mark.parametrize(("cls", "kind"), [(CoverProblem, "elimination"), (CoverCutProblem, "cuts")])
 def test_structure(cls, kind):
     """Interpreted, then compiled."""
     rng = np.random.default_rng(1)
@@ -147,7 +153,7 @@ def blocks_of_example(problem, labellings, i):
 def test_solvers_reach_the_optimum(kind):
     rng = np.random.default_rng(5)
     base, labellings, lower = make_base(rng, kind, [3, 3, 4])
-    problem = CoverProblem(base, random_groups(rng, base, 3))
+    problem = put_together(CoverCutProblem if kind == "cuts" else CoverProblem, base, random_groups(rng, base, 3))
     assert problem.groups.cost.any()
     lower = np.broadcast_to(lower, new_weights(base).shape)
     blocks = [blocks_of_example(problem, lambda i: map(np.array, labellings(i)), i) for i in range(3)]

@@ -129,3 +129,37 @@ def test_what_is_no_image_is_named():
         superpixel_graph("photo.png")
     with pytest.raises(ValueError, match="n_segments must be an integer, at least 1, not 0"):
         superpixel_graph(np.zeros((4, 4)), n_segments=0)
+
+
+def test_annotations_agree_with_label_maps(image):
+    pixels, mask = image
+    graph = superpixel_graph(pixels, n_segments=60)
+    labels = graph.labels_of(mask)
+    assert graph.tags_of(mask).labels == [0, 1]
+    assert graph.tags_of(mask, void=0).labels == [1]
+    boxes = graph.boxes_of(mask, 1)
+    inside = np.unique(np.concatenate(boxes.lines))
+    assert boxes.label == 1
+    assert np.isin(np.flatnonzero(labels), inside).all()  # most of whose pixels are in the mask are in its box
+    assert len(inside) < len(labels)
+    assert len({tuple(line) for line in boxes.lines}) == len(boxes.lines)
+    seeds = graph.seeds_of(mask, 3, random_state=0)
+    assert np.array_equal(labels[seeds.nodes], seeds.labels)
+    assert np.bincount(seeds.labels).tolist() == [3, 3]
+    assert np.isin(seeds.labels, graph.seeds_of(mask, 3, void=0, random_state=0).labels).sum() == 3
+
+
+def test_each_region_has_a_box(image):
+    graph = superpixel_graph(image[0], n_segments=60)
+    two = np.zeros((40, 50), int)
+    two[2:12, 3:20] = two[25:38, 30:48] = 1
+    first, second = graph.boxes(1, [(2, 3, 12, 20)]), graph.boxes(1, [(25, 30, 38, 48)])
+    both = {tuple(line) for line in (*first.lines, *second.lines)}
+    assert {tuple(line) for line in graph.boxes_of(two, 1).lines} == both
+
+
+@pytest.mark.parametrize("box", [(-1, 0, 5, 5), (0, 0, 41, 5), (5, 5, 5, 9), (0, 10, 5, 51)])
+def test_boxes_are_in_the_image(image, box):
+    graph = superpixel_graph(image[0], n_segments=60)
+    with pytest.raises(ValueError, match=r"boxes\[1\] is \(.*\), but boxes are .* 40 pixels high and 50 wide"):
+        graph.boxes(1, [(0, 0, 5, 5), box])

@@ -60,8 +60,8 @@ def is_ruled_out(potential):
 
 
 @helper
-def capacity_scale(problem, i, theta):
-    """The power of two that takes potentials to integers; raises where an edge rewards being cut."""
+def sum_of_capacities(problem, i, theta):
+    """All capacities of example i, edges in both directions; raises where an edge rewards being cut."""
     n_nodes, n_edges = sizes(problem, i)
     total = 0.0
     largest = 0.0
@@ -79,21 +79,31 @@ def capacity_scale(problem, i, theta):
             reward = max(reward, potential)
     if reward > ROUNDING * largest:
         raise NotSubmodularError
+    return total
+
+
+@helper
+def scale_of(total):
+    """The power of two that takes capacities of this sum to integers."""
     return math.ldexp(1.0, min(CAPACITY_BITS - math.frexp(total)[1], 1000))
 
 
 @helper
-def cut(problem, i, theta, work, fixed, scale):
-    """Find the maximum flow of example i, whose source side are the nodes of label 1.
+def capacity_scale(problem, i, theta):
+    """The power of two that takes potentials to integers; raises where an edge rewards being cut."""
+    return scale_of(sum_of_capacities(problem, i, theta))
 
-    The flow starts from the last one of the example. `fixed` holds labels that nodes must have, or UNFIXED; it may be
-    empty.
+
+@helper
+def open_arcs(problem, i, theta, flow, last, fixed, scale):
+    """Write excesses of nodes and residual capacities of edges of example i, along which the `last` flow goes.
+
+    `fixed` holds labels that nodes must have, or UNFIXED; it may be empty.
     """
     n_nodes, n_edges = sizes(problem, i)
-    first, out, ends = arcs(problem, i)
-    residual = work.flow.residual
-    excess = work.flow.excess
-    last = work.last[problem.edge_starts[i] : problem.edge_starts[i + 1]]
+    _, _, ends = arcs(problem, i)
+    residual = flow.residual
+    excess = flow.excess
     for p in range(n_nodes):
         if is_ruled_out(theta[n_nodes + p]):
             excess[p] = -FORCE
@@ -115,6 +125,19 @@ def cut(problem, i, theta, work, fixed, scale):
         excess[index(ends[2 * e + 1])] += along
         residual[2 * e] = np.int64(capacity) - along
         residual[2 * e + 1] = np.int64(capacity) + along
+
+
+@helper
+def cut(problem, i, theta, work, fixed, scale):
+    """Find the maximum flow of example i, whose source side are the nodes of label 1.
+
+    The flow starts from the last one of the example. `fixed` is that of `open_arcs`.
+    """
+    n_nodes, n_edges = sizes(problem, i)
+    first, out, ends = arcs(problem, i)
+    residual = work.flow.residual
+    last = work.last[problem.edge_starts[i] : problem.edge_starts[i + 1]]
+    open_arcs(problem, i, theta, work.flow, last, fixed, scale)
     push_along_edges(work.flow, ends)
     plant_trees(work.flow, n_nodes, ends)
     saturate(first, out, ends, work.flow)

@@ -21,7 +21,6 @@ from maxmargin.arrays.vectors import clear, copy_into
 from maxmargin.problem import IMPOSSIBLE, bound_oracle, is_tight, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.derived.groups import (
-    BOTH,
     MOST_SUBSETS,
     CoveredProblem,
     CoverProblem,
@@ -37,7 +36,7 @@ MOST_ROUNDS = 8  # of prices
 NOTHING = -1
 
 
-@implements(generics.oracle_work, *BOTH)
+@implements(generics.oracle_work, CoverProblem, CoveredProblem)
 def cover_work(problem):
     return MOST_ROUNDS * generics.oracle_work(problem.base)
 
@@ -45,7 +44,7 @@ def cover_work(problem):
 cover_work.asks_base = True  # type: ignore[attr-defined]  # so that `supports` does, too
 
 
-@implements(generics.max_oracle, *BOTH)
+@implements(generics.max_oracle, CoverProblem, CoveredProblem)
 def best_cover(problem, i, theta, y, work):
     bound_oracle(problem, i, theta, y, work)
     return score_output(problem, i, theta, y)

@@ -4,10 +4,11 @@ A *group* is a set of parts of a base problem, each a node with one of its state
 one of these parts. The parts of the problems here are those of the base, then one per group: the indicator that it is
 not covered.
 
-- `CoverProblem` has all outputs of its base; those that leave a group uncovered cost something.
+- `CoverProblem` has all outputs of its base; those that leave a group uncovered cost something. On cuts it is a
+  `CoverCutProblem`.
 - `CoveredProblem` has only those that cover all groups.
 
-The base has nodes with states: a problem of graphs, or of cuts. Oracles are in `covers`.
+The base has nodes with states: a problem of graphs, or of cuts. Oracles are in `covers` and `cover_cuts`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from maxmargin.problem import (
 )
 from maxmargin.runtime.dispatch import generic, helper, implements
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
+from maxmargin.structures.cuts.max_flow import Arcs
 from maxmargin.structures.derived.delegated import base_workspace, true_outputs_of_base
 from maxmargin.structures.graphs.cliques import size_of
 from maxmargin.structures.graphs.graph_problem import EliminationProblem, LoopyProblem
@@ -71,6 +73,19 @@ class CoverProblem(NamedTuple):
     groups: Groups
 
 
+class CoverCutProblem(NamedTuple):
+    """The same, of a `GraphCutProblem`, with a graph that has a node for each group after its own nodes.
+
+    Its edges are those of the base, then one from each member of a group to the node of the group.
+    """
+
+    base: Any
+    groups: Groups
+    edge_starts: np.ndarray  # (n + 1,) int64
+    ends: np.ndarray  # (M, 2) int32
+    arcs: Arcs
+
+
 class CoveredProblem(NamedTuple):
     """Outputs cover all groups, as do the given ones, where no better ones are found."""
 
@@ -79,7 +94,8 @@ class CoveredProblem(NamedTuple):
     outputs: Blocks
 
 
-BOTH = CoverProblem, CoveredProblem
+WITH_COSTS = CoverProblem, CoverCutProblem
+ALL = *WITH_COSTS, CoveredProblem
 
 
 class CoverWork(NamedTuple):
@@ -169,30 +185,30 @@ def find_maximum(problem, i, theta, y, work):
 
 # --- generics -------------------------------------------------------------------------------------------------------
 
-implements(generics.true_outputs, *BOTH)(true_outputs_of_base)
+implements(generics.true_outputs, *ALL)(true_outputs_of_base)
 
 
-@implements(generics.new_weights, *BOTH)
+@implements(generics.new_weights, *ALL)
 def new_group_weights(problem):
     return new_weights(problem.base)
 
 
-@implements(generics.part_sizes, *BOTH)
+@implements(generics.part_sizes, *ALL)
 def group_part_sizes(problem):
     return part_sizes(problem.base) + np.diff(problem.groups.starts)
 
 
-@implements(generics.layout, *BOTH)
+@implements(generics.layout, *ALL)
 def group_layout(problem):
     return layout_of(problem.base)
 
 
-@implements(generics.restrict, *BOTH)
+@implements(generics.restrict, *ALL)
 def restrict_groups(problem, excluded):
     return problem._replace(base=restrict(problem.base, excluded))
 
 
-@implements(generics.workspace, *BOTH)
+@implements(generics.workspace, CoverProblem, CoveredProblem)
 def group_workspace(problem, n_best):
     groups, dtype = problem.groups, new_weights(problem.base).dtype
     truth = generics.all_true_outputs(problem)
@@ -227,7 +243,7 @@ def is_covered(groups, g, y):
     return False
 
 
-@implements(generics.scores, CoverProblem)
+@implements(generics.scores, *WITH_COSTS)
 def cover_scores(problem, w, i, theta):
     parts = parts_of_base(problem, i, theta)
     scores(problem.base, w, i, parts)
@@ -243,17 +259,17 @@ def covered_scores(problem, w, i, theta):
         theta[p] = IMPOSSIBLE
 
 
-@implements(generics.spread, *BOTH)
+@implements(generics.spread, *ALL)
 def spread_groups(problem, w, i, delta, scale):
     spread(problem.base, w, i, parts_of_base(problem, i, delta), scale)
 
 
-@implements(generics.squared_norm, *BOTH)
+@implements(generics.squared_norm, *ALL)
 def group_squared_norm(problem, i, delta, work):
     return squared_norm(problem.base, i, parts_of_base(problem, i, delta), work.base)
 
 
-@implements(generics.augment, *BOTH)
+@implements(generics.augment, *ALL)
 def augment_groups(problem, i, theta):
     parts = parts_of_base(problem, i, theta)
     augment(problem.base, i, parts)
@@ -261,7 +277,7 @@ def augment_groups(problem, i, theta):
         theta[parts.size + g - problem.groups.starts[i]] += problem.groups.cost[g]
 
 
-@implements(generics.add_output, *BOTH)
+@implements(generics.add_output, *ALL)
 def add_group_output(problem, i, y, scale, mu):
     groups = problem.groups
     parts = parts_of_base(problem, i, mu)
@@ -271,7 +287,7 @@ def add_group_output(problem, i, y, scale, mu):
             mu[parts.size + g - groups.starts[i]] += scale
 
 
-@implements(generics.score_output, *BOTH)
+@implements(generics.score_output, *ALL)
 def score_group_output(problem, i, theta, y):
     groups = problem.groups
     parts = parts_of_base(problem, i, theta)
