@@ -139,7 +139,7 @@ class SuperpixelGraph(NamedTuple):
         """
         height, width = self.segments.shape
         found = check_array(boxes, "boxes", "a (B, 4) array of integers, boxes in pixels", (None, 4), (0,), dtypes="iu")
-        lines: dict[bytes, np.ndarray] = {}
+        lines: dict[tuple[int, ...], np.ndarray] = {}
         for k, (top, left, bottom, right) in enumerate(found.reshape(-1, 4).tolist()):
             if not (0 <= top < bottom <= height and 0 <= left < right <= width):
                 box = (top, left, bottom, right)
@@ -152,8 +152,8 @@ class SuperpixelGraph(NamedTuple):
             for line in (*cut, *cut.T):
                 nodes = np.unique(line)[is_inside[np.unique(line)]]
                 if nodes.size:
-                    lines[nodes.tobytes()] = nodes
-        return Boxes(label, sorted(lines.values(), key=lambda nodes: (len(nodes), nodes.tolist())))
+                    lines[tuple(nodes.tolist())] = nodes
+        return Boxes(label, [lines[line] for line in sorted(lines, key=lambda line: (len(line), line))])
 
     def boxes_of(self, labels: Any, label: Any) -> Boxes:
         """Boxes around the things of a label: one around each of its connected regions.
