@@ -1,5 +1,6 @@
 """The public names of texts and where they are defined: a line each, as in that of `maxmargin`."""
 
+from maxmargin.text.dictionaries import tag_names as tag_names
 from maxmargin.text.mending import Mended as Mended
 from maxmargin.text.mending import mend_tags as mend_tags
 from maxmargin.text.schemes import Entity as Entity
