@@ -124,6 +124,14 @@ def best_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) 
     return outputs
 
 
+def possible_outputs(problem: AnyProblem, name: str) -> Blocks:
+    """Some output of every example of a problem that is restricted by what `name` holds; raises if none is left."""
+    outputs, scores = scored_outputs(problem, new_weights(problem))
+    for i in np.flatnonzero(scores < IMPOSSIBLE / 2):
+        raise ValueError(f"{name}[{i}] leaves no output of X[{i}]: what it says of its parts cannot all be true.")
+    return outputs
+
+
 def scored_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
     """As `best_outputs`, with their scores."""
     runner = Runner(problem, n_jobs)

@@ -37,6 +37,11 @@ class OnsetWork(NamedTuple):
     direction: np.ndarray  # (F,)
 
 
+@implements(generics.true_outputs, OnsetProblem)
+def true_onsets(problem):
+    return problem.labels[:, np.newaxis]
+
+
 @implements(generics.new_weights, OnsetProblem)
 def new_onset_weights(problem):
     return np.zeros(problem.rows.shape[1], problem.rows.dtype)
@@ -89,7 +94,6 @@ def best_onset(problem, i, theta, y, work):
     return theta[y[0]]
 
 
-implements(generics.true_outputs, OnsetProblem)(choices.true_choices)
 implements(generics.add_output, OnsetProblem)(choices.add_choice)
 implements(generics.score_output, OnsetProblem)(choices.score_choice)
 implements(generics.topk_oracle, OnsetProblem)(choices.best_k_choices)

@@ -1,11 +1,13 @@
 """`check_structure` finds what is wrong with a structure, whichever of its functions it is."""
 
+from copy import copy
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from maxmargin.features.layout import WeightLayout
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.testing import check_structure
 
 
@@ -17,6 +19,7 @@ class Choices:
         self.phi = rng.normal(size=(3, 4, 2)).astype(dtype)
         self.costs = np.tile([0.0, 1.0, 0.5, 2.0], (3, 1)).astype(dtype)
         self.exact = exact
+        self.excluded = np.zeros((3, 4), bool)
 
     def new_weights(self):
         return np.zeros(self.phi.shape[2], self.phi.dtype)
@@ -42,7 +45,7 @@ class Choices:
         return np.array([np.square(phi[:, None] - phi).sum(axis=2).max() for phi in self.phi.astype(float)])
 
     def scores(self, w, i, theta):
-        theta[:] = self.phi[i] @ w
+        theta[:] = np.where(self.excluded[i], IMPOSSIBLE, self.phi[i] @ w)
 
     def spread(self, w, i, delta, scale):
         w += scale * (delta @ self.phi[i])
@@ -74,6 +77,11 @@ class Choices:
 
     def max_marginals(self, i, theta, out, work):
         out[:] = theta
+
+    def restrict(self, excluded):
+        other = copy(self)
+        other.excluded = self.excluded | excluded.values.reshape(3, 4)
+        return other
 
 
 class Bounded(Choices):
@@ -120,6 +128,35 @@ class MeansBeyond(Choices):
     def mean_oracle(self, i, theta, mu, work):
         mu[:] = 2
         return False
+
+
+class RulesNothingOut(Choices):
+    def restrict(self, excluded):
+        return self
+
+
+class ForgetsRules(Choices):
+    def restrict(self, excluded):
+        other = copy(self)
+        other.excluded = excluded.values.reshape(3, 4)
+        return other
+
+
+class RestrictedToOthers(Choices):
+    def restrict(self, excluded):
+        return Choices()
+
+
+class RestrictedToLess(Choices):
+    def restrict(self, excluded):
+        other = super().restrict(excluded)
+        other.part_sizes = lambda: np.full(3, 3)
+        return other
+
+
+class FindsTheImpossible(Choices):
+    def max_marginals(self, i, theta, out, work):
+        out[:] = np.maximum(theta, -1e9)
 
 
 class MarginalsTooHigh(Choices):
@@ -225,6 +262,11 @@ class BendsMore(Choices):
         (PreparedForOthers, "prepare has other true outputs"),
         (PreparedWithOtherFeatures, "prepare has other scores or norms"),
         (BendsMore, "squared_diameters is 0"),
+        (RulesNothingOut, "with . outputs left by restrict, example .: .* differs? from enumeration"),
+        (ForgetsRules, "with 1 outputs left by restrict, example .: .* differs? from enumeration"),
+        (RestrictedToOthers, "restrict must return a problem of the same type"),
+        (RestrictedToLess, "restrict changes part_sizes"),
+        (FindsTheImpossible, "max_marginals has part ., which no output has"),
     ],
 )
 def test_broken_structures_fail(kind, message):

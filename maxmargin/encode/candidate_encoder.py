@@ -13,11 +13,13 @@ from numpy.typing import DTypeLike
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import shown
 from maxmargin.encode.inputs.base_encoder import RowEncoder
-from maxmargin.encode.inputs.example_checks import check_truths, flatten_weights
+from maxmargin.encode.inputs.example_checks import check_truths, flatten_weights, locate
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
 from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name, learn_names
-from maxmargin.structures.choices.candidate_problem import CandidateProblem
-from maxmargin.supervision.weak import Learned
+from maxmargin.problem import restrict
+from maxmargin.structures.choices.candidate_problem import CandidateProblem, CandidateSupervision
+from maxmargin.supervision.exclusions import NOTHING_EXCLUDED, first_left
+from maxmargin.supervision.weak import Learned, Weak
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,29 +46,44 @@ class CandidateEncoder(RowEncoder):
         """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""
         vocabulary, given = learn_names(X, min_count=min_count, n_hashed=n_hashed)
         rows = stack_rows(given, noun="candidate set")
-        labels = true_candidates(y, rows)
-        truth, flat = rows.starts[:-1] + labels, flatten_weights(costs, rows.lengths, "costs", "candidate set")
+        excluded = excluded_candidates(y, rows.starts, "y")
+        if all(known is None for known in y):  # type: ignore[attr-defined]
+            raise ValueError("y must say something of at least one candidate set, but all of it is None.")
+        labels, is_weak = first_left(excluded)
+        flat = flatten_weights(costs, rows.lengths, "costs", "candidate set")
         if costs is None:
-            flat[truth] = 0
-        if flat[truth].any():
-            i = int(np.flatnonzero(flat[truth])[0])
-            raise ValueError(f"costs[{i}] must be zero for the true candidate {labels[i]}, not {flat[truth[i]]:g}.")
+            flat[~excluded.values] = 0
+        flat[np.repeat([known is None for known in y], rows.lengths)] = 0  # type: ignore[attr-defined]
+        is_wrong = (flat > 0) & ~excluded.values
+        if is_wrong.any():
+            row = int(np.argmax(is_wrong))
+            i, candidate = locate(row, rows.starts)
+            raise ValueError(f"costs[{i}] must be zero for the true candidate {candidate}, not {flat[row]:g}.")
         encoder = cls.of(rows, dtype, vocabulary=vocabulary)
-        return Learned(encoder, encoder.assemble(rows, labels, flat))
+        problem = encoder.assemble(rows, labels, flat)
+        if not is_weak.any():
+            return Learned(encoder, problem)
+        return Learned(encoder, problem, Weak(restrict(problem, excluded)), is_weak)
 
     def problem(self, X: object, y: object = None) -> CandidateProblem:
         rows = stack_rows(known_by_name(X, self.vocabulary), None, self.n_features_in, noun="candidate set")
-        labels = np.zeros(len(rows.lengths)) if y is None else true_candidates(y, rows)
-        return self.assemble(rows, labels, np.zeros(rows.starts[-1]))
+        labels = np.full(len(rows.lengths), -1) if y is None else true_candidates(y, rows)
+        return self.assemble(rows, labels, np.zeros(0))
 
     def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> CandidateProblem:
         return CandidateProblem(
             features=row_features(self.stored(rows), self.dtype),
             starts=rows.starts.astype(np.int64),
-            labels=labels.astype(np.int32),
-            costs=costs.astype(self.dtype),
+            supervision=CandidateSupervision(labels.astype(np.int32), costs.astype(self.dtype)),
+            excluded=NOTHING_EXCLUDED,
             n_features=self.n_features_in,
         )
+
+    def is_partial(self, y: Any) -> bool:
+        return hasattr(y, "__iter__") and any(known is None or isinstance(known, (set, frozenset)) for known in y)
+
+    def exclusions(self, problem: CandidateProblem, known: Any, name: str) -> Blocks:
+        return excluded_candidates(known, problem.starts, name)
 
     def dual_shape(self, problem: CandidateProblem) -> tuple[Any, ...]:
         return (problem.starts,)
@@ -82,8 +99,30 @@ def true_candidates(y: Any, rows: Rows) -> np.ndarray:
     """Check the indices of the true candidates."""
     check_truths(y, len(rows.lengths), "the index of the true candidate of each example", "candidate set")
     for i, (index, size) in enumerate(zip(y, rows.lengths, strict=True)):
-        if not isinstance(index, Integral) or isinstance(index, (bool, np.bool_)):
-            raise TypeError(f"y[{i}] must be the index of a candidate, an integer, not {shown(index)}.")
-        if not 0 <= int(index) < size:
-            raise ValueError(f"y[{i}] is {index}, but X[{i}] has only the candidates 0 to {size - 1}.")
+        check_candidate(index, size, i, "y")
     return np.asarray(y, np.int32)
+
+
+def excluded_candidates(known: Any, starts: np.ndarray, name: str) -> Blocks:
+    """Flags of candidates that do not agree with what is known: the index of one, a set of them, or None."""
+    check_truths(known, len(starts) - 1, "the index of the true candidate of each example", "candidate set", name)
+    excluded = np.ones(starts[-1], bool)
+    for i, (indices, first, stop) in enumerate(zip(known, starts[:-1], starts[1:], strict=True)):
+        if indices is None:
+            excluded[first:stop] = False
+            continue
+        some = indices if isinstance(indices, (set, frozenset)) else (indices,)
+        if not some:
+            raise ValueError(f"{name}[{i}] is an empty set, which leaves no candidate.")
+        for index in some:
+            check_candidate(index, stop - first, i, name)
+            excluded[first + int(index)] = False
+    return Blocks(excluded, starts)
+
+
+def check_candidate(index: Any, size: int, i: int, name: str) -> None:
+    """Raise unless there is a candidate of this index in set i, of so many."""
+    if not isinstance(index, Integral) or isinstance(index, (bool, np.bool_)):
+        raise TypeError(f"{name}[{i}] must be the index of a candidate, an integer, not {shown(index)}.")
+    if not 0 <= int(index) < size:
+        raise ValueError(f"{name}[{i}] is {index}, but X[{i}] has only the candidates 0 to {size - 1}.")

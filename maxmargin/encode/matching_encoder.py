@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from maxmargin.arrays.blocks import Blocks, starts_of
-from maxmargin.checks import check_unmasked
+from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
+from maxmargin.checks import check_unmasked, shown
 from maxmargin.encode.inputs.base_encoder import RowEncoder
 from maxmargin.encode.inputs.edges import first_repeated
 from maxmargin.encode.inputs.example_checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
-from maxmargin.problem import REACH
-from maxmargin.structures.matchings.matching_problem import MatchingProblem
-from maxmargin.supervision.weak import Learned
+from maxmargin.inference import possible_outputs
+from maxmargin.problem import REACH, restrict
+from maxmargin.structures.matchings.matching_problem import MatchingProblem, MatchingSupervision
+from maxmargin.supervision.exclusions import NOTHING_EXCLUDED
+from maxmargin.supervision.weak import Learned, Weak
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,23 +42,31 @@ class MatchingEncoder(RowEncoder):
     ) -> Learned:
         """The encoder and the problem of training data; arguments are those of `MatchingSVM`."""
         rows, sides = stack_pairs(X)
-        matches = true_matches(y, sides)
+        tables = left_open(y, sides, "y")
         weights = flatten_weights(link_weight, sides, "link_weight", "example")
         blocks = []
-        for match, shape, weight in zip(matches, sides, np.split(weights, rows.starts[1:-1]), strict=True):
-            misses = missed_cost * (match >= 0)  # counted where the left node is linked elsewhere or to nobody
+        for is_open, shape, weight in zip(tables, sides, np.split(weights, rows.starts[1:-1]), strict=True):
+            misses = missed_cost * ~is_open[:, -1]  # counted where the left node is linked elsewhere or to nobody
             links = wrong_cost * weight.reshape(shape) + misses[:, np.newaxis]
-            has_link = np.flatnonzero(match >= 0)
-            links[has_link, match[has_link]] = 0
+            links[is_open[:, :-1]] = 0
             blocks += [links.ravel(), misses]
         encoder = cls.of(rows, dtype)
-        return Learned(encoder, encoder.assemble(rows, sides, matches, np.concatenate(blocks)))
+        matches = [np.where(is_open[:, -1], -1, is_open.argmax(axis=1)) for is_open in tables]
+        problem = encoder.assemble(rows, sides, matches, np.concatenate(blocks))
+        is_weak = np.array([(is_open.sum(axis=1) > 1).any() for is_open in tables])
+        if not is_weak.any():
+            return Learned(encoder, problem)
+        if all(is_open.all() for is_open in tables):
+            raise ValueError("y must say something of at least one link, but nothing of it is known.")
+        consistent = restrict(problem, as_exclusions(tables))
+        supervision = problem.supervision._replace(matches=possible_outputs(consistent, "y").values)
+        consistent = consistent._replace(supervision=supervision)
+        return Learned(encoder, problem._replace(supervision=supervision), Weak(consistent), is_weak)
 
     def problem(self, X: object, y: object = None) -> MatchingProblem:
         rows, sides = stack_pairs(X, self.n_features_in)
-        n_left = sides[:, 0].sum()
-        matches = [np.zeros(n_left)] if y is None else true_matches(y, sides)
-        problem = self.assemble(rows, sides, matches, np.zeros(rows.starts[-1] + n_left))
+        matches = [np.full(sides[:, 0].sum(), -1)] if y is None else true_matches(y, sides)
+        problem = self.assemble(rows, sides, matches, np.zeros(0))
         return problem._replace(threshold=float(self.threshold))
 
     def best_links(self, X: object, w: np.ndarray) -> np.ndarray:
@@ -71,10 +82,19 @@ class MatchingEncoder(RowEncoder):
             pair_starts=rows.starts.astype(np.int64),
             left_starts=starts_of(sides[:, 0]),
             n_right=np.ascontiguousarray(sides[:, 1]),
-            matches=np.concatenate(matches).astype(np.int32),
-            costs=costs.astype(self.dtype),
+            supervision=MatchingSupervision(np.concatenate(matches).astype(np.int32), costs.astype(self.dtype)),
+            excluded=NOTHING_EXCLUDED,
             n_features=self.n_features_in,
         )
+
+    def is_partial(self, y: Any) -> bool:
+        return hasattr(y, "__iter__") and any(is_partial(links) for links in y)
+
+    def exclusions(self, problem: MatchingProblem, known: Any, name: str) -> Blocks:
+        sides = np.column_stack([np.diff(problem.left_starts), problem.n_right])
+        excluded = as_exclusions(left_open(known, sides, name))
+        possible_outputs(restrict(problem, excluded), name)
+        return excluded
 
     def dual_shape(self, problem: MatchingProblem) -> tuple[Any, ...]:
         return problem.left_starts, problem.n_right
@@ -113,6 +133,50 @@ def true_matches(y: Any, sides: np.ndarray) -> list[np.ndarray]:
     """Check matchings: for each example the right nodes of its left nodes, -1 for none."""
     check_truths(y, len(sides), "one matching per example", "example")
     return [_as_match(links, sides[i], f"y[{i}]") for i, links in enumerate(y)]
+
+
+def is_partial(links: Any) -> bool:
+    """Whether a matching is given by what is known of each left node, be it None or a set of right nodes."""
+    is_list = isinstance(links, (list, tuple, np.ndarray))
+    return links is None or (is_list and any(entry is None or isinstance(entry, (set, frozenset)) for entry in links))
+
+
+def left_open(known: Any, sides: np.ndarray, name: str) -> list[np.ndarray]:
+    """Which right nodes each left node may be linked to, and in the last column, whether to none: (n, m + 1) flags."""
+    check_truths(known, len(sides), "one matching per example", "example", name)
+    return [_open_links(links, sides[i], f"{name}[{i}]") for i, links in enumerate(known)]
+
+
+def _open_links(links: Any, sides: np.ndarray, name: str) -> np.ndarray:
+    n_left, n_right = sides.tolist()
+    if links is None:
+        return np.ones((n_left, n_right + 1), bool)
+    is_open = np.zeros((n_left, n_right + 1), bool)
+    if not is_partial(links):
+        is_open[np.arange(n_left), _as_match(links, sides, name)] = True  # the last column is that of -1
+        return is_open
+    if len(links) != n_left:
+        raise ValueError(f"{name} has {len(links)} entries, but there are {n_left} left nodes.")
+    for v, entry in enumerate(links):
+        if entry is None:
+            is_open[v] = True
+            continue
+        some = entry if isinstance(entry, (set, frozenset)) else (entry,)
+        if not some:
+            raise ValueError(f"{name} has an empty set at left node {v}: -1 is for nodes without a link.")
+        for right in some:
+            if not isinstance(right, Integral) or isinstance(right, (bool, np.bool_)):
+                raise TypeError(f"{name} must hold right nodes, -1, None or sets, not {shown(right)} at left node {v}.")
+            if not -1 <= int(right) < n_right:
+                raise ValueError(f"{name} links the right node {right}, but there are {n_right}, from 0.")
+            is_open[v, int(right)] = True
+    return is_open
+
+
+def as_exclusions(tables: list[np.ndarray]) -> Blocks:
+    """Flags of links, then of nodes without one, that are not open."""
+    flags = [np.concatenate([~is_open[:, :-1].ravel(), ~is_open[:, -1]]) for is_open in tables]
+    return as_blocks(flags, bool)
 
 
 def _as_match(links: Any, sides: np.ndarray, name: str) -> np.ndarray:

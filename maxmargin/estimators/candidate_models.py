@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from maxmargin.encode.candidate_encoder import CandidateEncoder
 from maxmargin.estimators.foundation.arguments import Likelihood, MaxMargin, Names, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, documented_by, documents_fit, estimator
-from maxmargin.estimators.foundation.predictions import feature_names
+from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 
@@ -103,3 +103,5 @@ class CandidateCRF(Likelihood, CandidateModel):
     """
 
     _trainer = LikelihoodTrainer()
+
+    log_likelihood = log_likelihood

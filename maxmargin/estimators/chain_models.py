@@ -69,21 +69,25 @@ class SequenceModel(EndIntercepts, StructuredModel):
         is_flat = data.get("lengths") is not None and np.ndim(y[0]) == 0
         return np.split(np.asarray(y), np.cumsum(data["lengths"])[:-1]) if is_flat else y
 
-    def predict(self, X: object, *, lengths: ArrayLike | None = None) -> list[np.ndarray]:
+    def predict(self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None) -> list[np.ndarray]:
         check_is_fitted(self)
-        labels = best_labels(self._encoder, X, self._w) if lengths is None else None
-        return self._predict(self._problem(X, lengths=lengths)) if labels is None else [labels]
+        labels = best_labels(self._encoder, X, self._w) if lengths is None and allowed is None else None
+        return self._predict(self._problem(X, allowed, lengths=lengths)) if labels is None else [labels]
 
     def predict_topk(
-        self, X: object, k: int, *, lengths: ArrayLike | None = None
+        self, X: object, k: int, *, lengths: ArrayLike | None = None, allowed: object = None
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        return self._predict_topk(self._problem(X, lengths=lengths), k)
+        return self._predict_topk(self._problem(X, allowed, lengths=lengths), k)
 
-    def decision_function(self, X: object, *, lengths: ArrayLike | None = None) -> list[np.ndarray]:
-        return self._decision_function(self._problem(X, lengths=lengths))
+    def decision_function(
+        self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None
+    ) -> list[np.ndarray]:
+        return self._decision_function(self._problem(X, allowed, lengths=lengths))
 
-    def predict_marginals(self, X: object, *, lengths: ArrayLike | None = None) -> list[np.ndarray]:
-        return self._predict_marginals(self._problem(X, lengths=lengths))
+    def predict_marginals(
+        self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None
+    ) -> list[np.ndarray]:
+        return self._predict_marginals(self._problem(X, allowed, lengths=lengths))
 
     def score(
         self, X: object, y: object, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None
@@ -99,7 +103,7 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
 
     @documented_by(log_likelihood)
     def log_likelihood(self, X: object, y: object, *, lengths: ArrayLike | None = None) -> np.ndarray:
-        return log_likelihoods(self, self._problem_with_truth(X, y, lengths=lengths))
+        return log_likelihoods(self, X, y, lengths=lengths)
 
     def confidence(self, X: object, *, lengths: ArrayLike | None = None) -> np.ndarray:
         """The probability p(y_i | x_i) of the predicted labelling of each sequence as a whole.
@@ -131,7 +135,13 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
         return np.exp(inference.log_likelihoods(problem, self._w, self.n_jobs, predicted))
 
     def sample(
-        self, X: object, n_samples: int = 1, random_state: Any = None, *, lengths: ArrayLike | None = None
+        self,
+        X: object,
+        n_samples: int = 1,
+        random_state: Any = None,
+        *,
+        lengths: ArrayLike | None = None,
+        allowed: object = None,
     ) -> list[np.ndarray]:
         """Independent labellings of each sequence, drawn from p(y_i | x_i).
 
@@ -143,6 +153,8 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
             The number of labellings of each sequence.
         random_state : int, RandomState or Generator, default=None
             Seed of the draws.
+        allowed
+            What labels must agree with, written as y with less in it.
 
         Returns
         -------
@@ -157,7 +169,7 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
         (5, 2)
         """
         check_count("n_samples", n_samples)
-        problem = self._problem(X, lengths=lengths)
+        problem = self._problem(X, allowed, lengths=lengths)
         rng = np.random.default_rng(as_seed(random_state))
         samples = inference.samples(problem, self._w, n_samples, rng, self.n_jobs)
         return [self.classes_[outputs] for outputs in samples]

@@ -80,17 +80,19 @@ class MulticlassSVM(MaxMargin, RowClassifier):
         classes, labels, counts = np.unique(np.ravel(y), return_inverse=True, return_counts=True)
         return (1.0 if weights is None else weights) * class_weights(self.class_weight, classes, counts)[labels]
 
-    def decision_function(self, X: object) -> np.ndarray:
+    def decision_function(self, X: object, *, allowed: object = None) -> np.ndarray:
         """The scores of the classes; for two classes, as in scikit-learn, how far the second is above the first.
 
         Parameters
         ----------
         X
             As in `fit`.
+        allowed
+            What outputs must agree with, written as y with less in it.
 
         Returns
         -------
         (n, L) array, or (n,) for two classes
         """
-        table = super().decision_function(X)
+        table = super().decision_function(X, allowed=allowed)
         return table[:, 1] - table[:, 0] if table.shape[1] == 2 else table

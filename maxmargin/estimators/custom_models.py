@@ -139,7 +139,7 @@ class ProblemModel(MaxMargin, OwnStructure):
 
     log_likelihood = log_likelihood
 
-    def sample(self, X: object, n_samples: int = 1, random_state: Any = None) -> list[Any]:
+    def sample(self, X: object, n_samples: int = 1, random_state: Any = None, *, allowed: object = None) -> list[Any]:
         """Independent outputs of each example, drawn from p(y) ~ exp(score(y)).
 
         Parameters
@@ -150,13 +150,15 @@ class ProblemModel(MaxMargin, OwnStructure):
             The number of outputs of each example.
         random_state : int, RandomState or Generator, default=None
             Seed of the draws.
+        allowed
+            What outputs must agree with, written as y with less in it.
 
         Returns
         -------
         list with a list or array of n_samples outputs for each example
         """
         check_count("n_samples", n_samples)
-        problem = self._problem(X)
+        problem = self._problem(X, allowed)
         check_has(problem, sample_oracle, "sample")
         rng = np.random.default_rng(as_seed(random_state))
         drawn = inference.samples(problem, self._w, n_samples, rng, self.n_jobs)

@@ -75,7 +75,7 @@ class GraphModel(Precision, StructuredModel):
         check_has(problem, max_marginals, "decision_function")
         return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs), -np.inf)
 
-    def predict_marginals(self, X: object, *, return_exact: bool = False) -> Any:
+    def predict_marginals(self, X: object, *, return_exact: bool = False, allowed: object = None) -> Any:
         """The probabilities of labels of nodes under p(y) ~ exp(score(y)), where the treewidth of a graph allows.
 
         Elsewhere they are those of a relaxation: the mean parts of the local polytope of the highest score plus Gini's
@@ -87,12 +87,14 @@ class GraphModel(Precision, StructuredModel):
             As in `fit`.
         return_exact
             Whether to return, too, which of them are exact.
+        allowed
+            What outputs must agree with, written as y with less in it.
 
         Returns
         -------
         list of (V_i, L) arrays, in the order of `classes_`; with `return_exact`, a pair of it and an (n,) array of bool
         """
-        tables, is_exact = known_marginals(self, X)
+        tables, is_exact = known_marginals(self, X, allowed)
         return (tables, is_exact) if return_exact else tables
 
     score = score_nodes

@@ -99,8 +99,11 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
         return self
 
     def _warn_of_few_links(self, X: object, y: object) -> None:
+        if self._encoder.is_partial(y):
+            return
         problem = self._problem_with_truth(X, y)
-        n_true, n_found = (int((matches >= 0).sum()) for matches in (problem.matches, self._matches(problem)))
+        both = problem.supervision.matches, self._matches(problem)
+        n_true, n_found = (int((matches >= 0).sum()) for matches in both)
         if n_found < FEW * n_true:
             warnings.warn(
                 f"Of the left nodes in the training data {n_true} are linked, but the model links {n_found}: its "
@@ -153,8 +156,8 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
             if scoring is not None:
                 return scoring(y, self._predict(found))
             matches = self._matches(found)
-            n_right = int(((matches == problem.matches) & (matches >= 0)).sum())
-            return 2 * n_right / max(int((matches >= 0).sum() + (problem.matches >= 0).sum()), 1)
+            n_right = int(((matches == problem.supervision.matches) & (matches >= 0)).sum())
+            return 2 * n_right / max(int((matches >= 0).sum() + (problem.supervision.matches >= 0).sum()), 1)
 
         best = max(sorted([0.0, *map(float, between)], key=abs), key=merit)  # among equals the least change
         self._set_weights(replace(self._encoder, threshold=best), self._w)

@@ -66,36 +66,40 @@ class MultiLabelModel(RowClassifier):
         y = check_array(y, "y", INDICATORS, (None, None)) if isinstance(y, (list, tuple)) else y
         return super()._learn(X, y, multi_output=True, **data)
 
-    def predict(self, X: object) -> np.ndarray:
+    def predict(self, X: object, *, allowed: object = None) -> np.ndarray:
         """The best labels of each example, as a whole.
 
         Parameters
         ----------
         X
             As in `fit`.
+        allowed
+            What outputs must agree with, written as y with less in it.
 
         Returns
         -------
         (n, L) array of 0 and 1
         """
-        return super().predict(X)
+        return super().predict(X, allowed=allowed)
 
-    def decision_function(self, X: object) -> np.ndarray:
+    def decision_function(self, X: object, *, allowed: object = None) -> np.ndarray:
         """How much higher the best output that has a label scores than the best one that has not.
 
         Parameters
         ----------
         X
             As in `fit`.
+        allowed
+            What outputs must agree with, written as y with less in it.
 
         Returns
         -------
         (n, L) array, positive where labels are predicted, up to ties
         """
-        best = super().decision_function(X)
+        best = super().decision_function(X, allowed=allowed)
         return best[..., 1] - best[..., 0]
 
-    def predict_marginals(self, X: object, *, return_exact: bool = False) -> Any:
+    def predict_marginals(self, X: object, *, return_exact: bool = False, allowed: object = None) -> Any:
         """The probability of each label under p(y) ~ exp(score(y)): not calibrated unless the model is a CRF.
 
         Where the treewidth of the graph is too large, it is that of a relaxation, as of `GraphCRF`.
@@ -106,12 +110,14 @@ class MultiLabelModel(RowClassifier):
             As in `fit`.
         return_exact
             Whether to return, too, which of them are exact.
+        allowed
+            What outputs must agree with, written as y with less in it.
 
         Returns
         -------
         (n, L) array; with `return_exact`, a pair of it and an (n,) array of bool
         """
-        table, is_exact = known_marginals(self, X)
+        table, is_exact = known_marginals(self, X, allowed)
         return (table[..., 1], is_exact) if return_exact else table[..., 1]
 
     def score(self, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:
@@ -205,16 +211,18 @@ class MultiLabelCRF(RelaxableLikelihood, MultiLabelModel):
 
     log_likelihood = log_likelihood
 
-    def predict_proba(self, X: object) -> np.ndarray:
+    def predict_proba(self, X: object, *, allowed: object = None) -> np.ndarray:
         """The probability of each label.
 
         Parameters
         ----------
         X
             As in `fit`.
+        allowed
+            What outputs must agree with, written as y with less in it.
 
         Returns
         -------
         (n, L) array
         """
-        return self.predict_marginals(X)
+        return self.predict_marginals(X, allowed=allowed)

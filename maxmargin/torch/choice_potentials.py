@@ -11,11 +11,12 @@ from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import as_numbers
 from maxmargin.encode.inputs.edges import check_ends
 from maxmargin.features import ConstantFeatures
-from maxmargin.structures.choices.candidate_problem import CandidateProblem
+from maxmargin.structures.choices.candidate_problem import CandidateProblem, CandidateSupervision
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
 from maxmargin.structures.derived.selected import NOTHING
-from maxmargin.structures.matchings.matching_problem import MatchingProblem
+from maxmargin.structures.matchings.matching_problem import MatchingProblem, MatchingSupervision
+from maxmargin.supervision.exclusions import NOTHING_EXCLUDED
 from maxmargin.torch.potentials import (
     BatchRows,
     Costs,
@@ -89,8 +90,8 @@ class Candidates(Potentials):
         return CandidateProblem(
             features=ConstantFeatures(),
             starts=starts,
-            labels=labels.astype(np.int32),
-            costs=costs.astype(dtype),
+            supervision=CandidateSupervision(labels.astype(np.int32), costs.astype(dtype)),
+            excluded=NOTHING_EXCLUDED,
             n_features=1,
         )
 
@@ -305,7 +306,7 @@ class Matchings(Potentials):
             pair_starts=starts_of(pairs),
             left_starts=starts,
             n_right=np.ascontiguousarray(rights),
-            matches=matches.astype(np.int32),
-            costs=costs.astype(dtype),
+            supervision=MatchingSupervision(matches.astype(np.int32), costs.astype(dtype)),
+            excluded=NOTHING_EXCLUDED,
             n_features=1,
         )

@@ -130,8 +130,8 @@ def test_every_method_reaches_the_reference_optimum(method):
     sides = [(2, 2), (1, 3), (3, 2), (0, 2), (2, 0), (3, 3)]
     problem = make_problem(np.random.default_rng(1), sides)
     rows = np.split(problem.features.rows, problem.pair_starts[1:-1])
-    costs = np.split(problem.costs, (problem.pair_starts + problem.left_starts)[1:-1])
-    truth = np.split(problem.matches, problem.left_starts[1:-1])
+    costs = np.split(problem.supervision.cost, (problem.pair_starts + problem.left_starts)[1:-1])
+    truth = np.split(problem.supervision.matches, problem.left_starts[1:-1])
     blocks = []
     for x, cost, gold, (n, m) in zip(rows, costs, truth, sides, strict=True):
         parts = np.array([parts_of(y, n, m) for y in naive.matchings(n, m)])
@@ -144,7 +144,7 @@ def test_every_method_reaches_the_reference_optimum(method):
 def test_costs_count_wrong_and_missed_links():
     truth, weight = np.array([1, -1, 0]), np.array([[1.0, 2], [3, 4], [5, 6]])
     costs = {"wrong_cost": 10.0, "missed_cost": 1.0, "link_weight": [weight]}
-    cost = MatchingEncoder.learn([np.zeros((3, 2, 1))], [truth], dtype="float64", **costs).problem.costs
+    cost = MatchingEncoder.learn([np.zeros((3, 2, 1))], [truth], dtype="float64", **costs).problem.supervision.cost
     for y in naive.matchings(3, 2):
         wrong = sum(10 * weight[v, z] for v, z in enumerate(y) if z >= 0 and z != truth[v])
         missed = sum(t >= 0 and z != t for z, t in zip(y, truth, strict=True))

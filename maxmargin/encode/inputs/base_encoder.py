@@ -87,6 +87,14 @@ class Encoder:
         """
         raise NotImplementedError
 
+    def is_partial(self, y: Any) -> bool:
+        """Whether outputs, as users give them, are such that less than one output is known of some example."""
+        return False
+
+    def exclusions(self, problem: Any, known: Any, name: str) -> Any:
+        """What `restrict` takes to leave only those outputs that agree with what is known of them."""
+        raise TypeError(f"{name} must be None: outputs of a {type(problem).__name__} cannot be ruled out by it.")
+
     def names(self, w: np.ndarray) -> Any:
         """The parts of the weights by their names, as views."""
         return w

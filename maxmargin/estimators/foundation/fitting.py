@@ -65,9 +65,10 @@ def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | N
     lower, upper = encoder.limits(model._named_bounds(encoder), layout.n_weights)
     lower, upper = layout.to_solver(lower, -np.inf), layout.to_solver(upper, np.inf)
     if getattr(model, "rescaling", "margin") == "slack":
+        if is_weak is not None:
+            i = int(np.argmax(is_weak))
+            raise ValueError(f'rescaling="slack" needs one true output of each example, but of y[{i}] less is known.')
         problem, dual_shape = rescaled(problem), ("slack", *dual_shape)
-        if weak is not None and weak.consistent is not None:
-            weak = weak._replace(consistent=rescaled(weak.consistent))
     weights = model._sample_weight(sample_weight, problem, y)
     return Task(encoder, problem, layout, lower, upper, weights, dual_shape, weak, is_weak)
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from maxmargin import inference
-from maxmargin.problem import exp_oracle, topk_oracle
+from maxmargin.problem import IMPOSSIBLE, exp_oracle, restrict, topk_oracle
 from maxmargin.runtime.dispatch import supports
 from maxmargin.runtime.reach import Generic
 from maxmargin.sklearn_contract import check_is_fitted
 from maxmargin.structures.graphs.elimination_plan import NONE, TreewidthError
 
 if TYPE_CHECKING:
+    from maxmargin.encode.inputs.base_encoder import Encoder
     from maxmargin.estimators.foundation.structured_model import StructuredModel
 
 
@@ -49,31 +50,47 @@ def check_has(problem: Any, function: Generic, method: str) -> None:
     raise TypeError(f"{method} needs {function.__name__} of the problem, which {type(problem).__name__} lacks.")
 
 
+def agreeing(encoder: Encoder, problem: Any, known: object, name: str) -> Any:
+    """A problem with only those outputs that agree with what is known of them, `name` in messages."""
+    if not supports(restrict, problem):
+        raise TypeError(f"{name} must be None: outputs of a {type(problem).__name__} cannot be ruled out.")
+    return restrict(problem, encoder.exclusions(problem, known, name))
+
+
 def log_likelihood(self: StructuredModel, X: object, y: object) -> np.ndarray:
     """Log p(y_i | x_i) of an output of each example under p(y) ~ exp(score(y)): minus infinity if it is ruled out.
 
     Parameters
     ----------
     X, y
-        As in `fit`, with lengths where there are any.
+        As in `fit`, with lengths where there are any; where y says less than one output, it is the probability of all
+        that agree with it.
 
     Returns
     -------
     (n,) array
     """
-    return log_likelihoods(self, self._problem_with_truth(X, y))
+    return log_likelihoods(self, X, y)
 
 
-def log_likelihoods(model: StructuredModel, problem: Any) -> np.ndarray:
-    """Log p(y_i | x_i) of the true outputs of a problem."""
+def log_likelihoods(model: StructuredModel, X: object, y: Any, **data: Any) -> np.ndarray:
+    """Log p(y_i | x_i) of outputs, or of all outputs that agree with what is known."""
+    encoder = find_encoder(model)
+    if encoder.is_partial(y):
+        problem = model._problem(X, **data)
+        check_has(problem, exp_oracle, "log_likelihood")
+        both = agreeing(encoder, problem, y, "y"), problem
+        known, every = (inference.marginals(part, model._w, model.n_jobs)[1] for part in both)
+        return np.where(known < IMPOSSIBLE / 2, -np.inf, np.minimum(known - every, 0.0))
+    problem = model._problem_with_truth(X, y, **data)
     check_has(problem, exp_oracle, "log_likelihood")
-    model._encoder.check_seen(problem)
+    encoder.check_seen(problem)
     return inference.log_likelihoods(problem, model._w, model.n_jobs)
 
 
-def known_marginals(model: StructuredModel, X: object) -> tuple[Any, np.ndarray]:
+def known_marginals(model: StructuredModel, X: object, allowed: object = None) -> tuple[Any, np.ndarray]:
     """The probabilities of labels of nodes, or those of a relaxation, and which of them are exact."""
-    problem = model._problem(X)
+    problem = model._problem(X, allowed)
     means, is_exact = inference.known_marginals(problem, model._w, model.n_jobs)
     return model._encoder.arrange(problem, means), is_exact
 

@@ -14,7 +14,6 @@ from maxmargin.estimators.foundation.arguments import Precision
 from maxmargin.estimators.foundation.fit_options import estimator
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
-from maxmargin.sklearn_contract import check_is_fitted
 from maxmargin.supervision.weak import Learned
 
 
@@ -61,6 +60,5 @@ class RowClassifier(Precision, StructuredModel):
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         super()._set_weights(encoder, w)
 
-    def _problem(self, X: object, **data: Any) -> Any:
-        check_is_fitted(self)
+    def _read(self, X: object, **data: Any) -> Any:
         return self._encoder.problem(self._check_rows(X, reset=False), **data)

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin import inference
-from maxmargin.checks import as_sample_weight, check_count, check_flag
+from maxmargin.checks import as_sample_weight, check_flag
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.file_guard import check_encoder
 from maxmargin.estimators.foundation.arguments import TrainingArguments
@@ -18,7 +17,6 @@ from maxmargin.estimators.foundation.convergence import warn_unless_solved
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.fitting import (
     Task,
-    as_list,
     as_seed,
     complete,
     find_start,
@@ -26,12 +24,12 @@ from maxmargin.estimators.foundation.fitting import (
     read_held_out,
     solver_options,
 )
-from maxmargin.estimators.foundation.predictions import check_has
+from maxmargin.estimators.foundation.predictor import Predictor
 from maxmargin.estimators.foundation.trainers import Trainer
 from maxmargin.execution.threads import count_threads
 from maxmargin.persist import Location, register, save
-from maxmargin.problem import exp_oracle, max_marginals, part_sizes, topk_oracle
-from maxmargin.sklearn_contract import Estimator, check_is_fitted
+from maxmargin.problem import part_sizes
+from maxmargin.sklearn_contract import Estimator
 from maxmargin.supervision.weak import Learned
 from maxmargin.trace import Certificate, Status, Trace
 
@@ -47,7 +45,7 @@ LEARNED = {  # by a fit, but for training data
 
 
 @estimator
-class StructuredModel(TrainingArguments, Estimator):
+class StructuredModel(TrainingArguments, Predictor, Estimator):
     """Base of all models.
 
     Subclasses hold an `_encoder_type`, which learns an encoder from training data, and a `_trainer`, which says what
@@ -211,136 +209,3 @@ class StructuredModel(TrainingArguments, Estimator):
             vars(model).update({name: fitted[name] for name in LEARNED})
             model._set_weights(fitted["_encoder"], fitted["_w"])
         return model
-
-    # --- predictions ----------------------------------------------------------------------------------------------
-
-    def _problem(self, X: object, **data: Any) -> Any:
-        """The problem of new examples."""
-        check_is_fitted(self)
-        return self._encoder.scored(self._encoder.problem(as_list(X), **data), self._w)
-
-    def _problem_with_truth(self, X: object, y: object, **data: Any) -> Any:
-        """The problem of new examples whose true outputs are known."""
-        if y is None:
-            raise TypeError("y must hold the true outputs of X, but it is None.")
-        return self._problem(X, y=y, **data)
-
-    def predict(self, X: object) -> Any:
-        """The best output of each example.
-
-        Parameters
-        ----------
-        X
-            As in `fit`, with lengths where there are any.
-
-        Returns
-        -------
-        a list or array of outputs like y
-        """
-        return self._predict(self._problem(X))
-
-    def _predict(self, problem: Any) -> Any:
-        return self._encoder.decode_all(problem, inference.best_outputs(problem, self._w, self.n_jobs))
-
-    def predict_certified(self, X: object) -> list[inference.Prediction]:
-        """The output that `predict` finds for each example, its score, and a bound of the score of any other.
-
-        Most structures have exact oracles, whose outputs have the highest score. Graphs with cycles may not: then the
-        bound is that of a relaxation.
-
-        Parameters
-        ----------
-        X
-            As in `fit`, with lengths where there are any.
-
-        Returns
-        -------
-        list of `Prediction`
-        """
-        problem = self._problem(X)
-        found = inference.certified_outputs(problem, self._w, self.n_jobs)
-        return [
-            prediction._replace(output=self._encoder.decode(problem, i, prediction.output[np.newaxis])[0])
-            for i, prediction in enumerate(found)
-        ]
-
-    def predict_topk(self, X: object, k: int) -> list[tuple[Any, np.ndarray]]:
-        """The k best outputs of each example, best first, with their scores; all where there are fewer than k.
-
-        Parameters
-        ----------
-        X
-            As in `fit`, with lengths where there are any.
-        k
-            The number of outputs.
-
-        Returns
-        -------
-        list of pairs: outputs, (k,) array of scores
-        """
-        return self._predict_topk(self._problem(X), k)
-
-    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
-        check_has(problem, topk_oracle, "predict_topk")
-        check_count("k", k)
-        best = inference.best_k_outputs(problem, self._w, int(k), self.n_jobs)
-        return [(self._encoder.decode(problem, i, outputs), scores) for i, (outputs, scores) in enumerate(best)]
-
-    def decision_function(self, X: object) -> Any:
-        """Max-marginals: for each part that an output may have, the score of the best output that has it.
-
-        The parts of the prediction have the highest ones, up to ties; differences say how much score it takes to change
-        it. What no output may have, such as a label that is ruled out, has minus infinity.
-
-        Parameters
-        ----------
-        X
-            As in `fit`, with lengths where there are any.
-
-        Returns
-        -------
-        list with an array per example: (T_i, L) for labels, in the order of `classes_`; (K_i,) for candidates;
-        (n_i, m_i + 1) for links, with nodes that have none in the last column; (H_i, W_i, J) for joints;
-        (H_i, W_i) for cells, of the best box that contains each, in O(H_i^2 W_i^2) time
-        """
-        return self._decision_function(self._problem(X))
-
-    def _decision_function(self, problem: Any) -> Any:
-        check_has(problem, max_marginals, "decision_function")
-        return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs))
-
-    def predict_marginals(self, X: object) -> Any:
-        """The probabilities of parts under p(y) ~ exp(score(y)): not calibrated unless the model was trained as a CRF.
-
-        Parameters
-        ----------
-        X
-            As in `fit`, with lengths where there are any.
-
-        Returns
-        -------
-        list with an array per example: (T_i, L) for labels, in the order of `classes_`; (K_i,) for candidates;
-        (H_i, W_i) for cells that may be inside a box, in O(H_i^2 W_i^2) time. For classes, one (n, L) array.
-        """
-        return self._predict_marginals(self._problem(X))
-
-    def _predict_marginals(self, problem: Any) -> Any:
-        check_has(problem, exp_oracle, "predict_marginals")
-        return self._encoder.arrange(problem, inference.marginals(problem, self._w, self.n_jobs)[0])
-
-    def score(self, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:
-        """How good predictions are, on average: the share of them that are right, unless said otherwise.
-
-        Labels that were not seen in `fit` are never predicted and count as wrong.
-
-        Parameters
-        ----------
-        X, y
-            As in `fit`, with lengths where there are any.
-        sample_weight : (n,) weights of the examples
-        """
-        return self._score(self._problem_with_truth(X, y), sample_weight)
-
-    def _score(self, problem: Any, sample_weight: ArrayLike | None) -> float:
-        weights = self._sample_weight(sample_weight, problem, None)
-        return self._encoder.judge(problem, inference.best_outputs(problem, self._w, self.n_jobs)).mean(weights)

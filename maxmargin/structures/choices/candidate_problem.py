@@ -17,7 +17,16 @@ from maxmargin.arrays.vectors import first_best
 from maxmargin.execution.threads import aligned
 from maxmargin.features import as_matrix, rows_of, score_parts, spread_parts, squared_norm_parts
 from maxmargin.losses.smoothing import has_weight
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import implements
+from maxmargin.supervision.exclusions import exclude, rule_out_parts
+
+
+class CandidateSupervision(NamedTuple):
+    """The true candidates, and what others cost."""
+
+    labels: np.ndarray  # (n,) int32, the true candidates, -1 where they are unknown
+    cost: np.ndarray  # (N,) the cost of each candidate, zero for the true ones; (0,) where there are none
 
 
 class CandidateProblem(NamedTuple):
@@ -25,8 +34,8 @@ class CandidateProblem(NamedTuple):
 
     features: Any
     starts: np.ndarray  # (n + 1,) int64
-    labels: np.ndarray  # (n,) int32, the true candidates
-    costs: np.ndarray  # (N,) the cost of each candidate, zero for the true ones
+    supervision: CandidateSupervision
+    excluded: np.ndarray  # (N,) flags of candidates that are ruled out; (0,) where none are
     n_features: int
 
 
@@ -38,12 +47,12 @@ class CandidateWork(NamedTuple):
 
 @implements(generics.true_outputs, CandidateProblem)
 def true_choices(problem):
-    return problem.labels[:, np.newaxis]
+    return problem.supervision.labels[:, np.newaxis]
 
 
 @implements(generics.new_weights, CandidateProblem)
 def new_candidate_weights(problem):
-    return np.zeros(problem.n_features, problem.costs.dtype)
+    return np.zeros(problem.n_features, problem.supervision.cost.dtype)
 
 
 @implements(generics.part_sizes, CandidateProblem)
@@ -62,14 +71,20 @@ def candidate_squared_diameters(problem):
     return 4 * np.maximum.reduceat(np.asarray((away * away).sum(axis=1)).ravel(), problem.starts[:-1])
 
 
+@implements(generics.restrict, CandidateProblem)
+def restrict_candidates(problem, excluded):
+    return problem._replace(excluded=exclude(problem.excluded, excluded, np.diff(problem.starts)))
+
+
 @implements(generics.workspace, CandidateProblem)
 def candidate_workspace(problem, n_best):
-    return CandidateWork(spread=aligned((problem.n_features,), problem.costs.dtype))
+    return CandidateWork(spread=aligned((problem.n_features,), problem.supervision.cost.dtype))
 
 
 @implements(generics.scores, CandidateProblem)
 def candidate_scores(problem, w, i, theta):
     score_parts(problem.features, w, problem.starts[i], problem.starts[i + 1], theta)
+    rule_out_parts(problem.excluded, problem.starts[i], theta)
 
 
 @implements(generics.spread, CandidateProblem)
@@ -84,9 +99,10 @@ def candidate_squared_norm(problem, i, delta, work):
 
 @implements(generics.augment, CandidateProblem)
 def augment_candidates(problem, i, theta):
-    lo = problem.starts[i]
-    for k in range(theta.size):
-        theta[k] += problem.costs[lo + k]
+    cost = problem.supervision.cost
+    if cost.size > 0:
+        for k in range(theta.size):
+            theta[k] += cost[problem.starts[i] + k]
 
 
 # What follows holds for every problem whose outputs are one choice among parts: `class_problem`, too.
@@ -112,7 +128,7 @@ def best_choice(problem, i, theta, y, work):
 def best_k_choices(problem, i, theta, outputs, values, level, work):
     count = 0
     for k in range(theta.size):
-        if count == values.size and theta[k] <= values[count - 1]:
+        if theta[k] <= IMPOSSIBLE / 2 or (count == values.size and theta[k] <= values[count - 1]):
             continue
         count = min(count + 1, values.size)
         place = count - 1

@@ -16,6 +16,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.features import score_rows, spread_rows
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.choices import candidate_problem as candidates
+from maxmargin.supervision.exclusions import exclude, rule_out_parts
 
 
 class MulticlassProblem(NamedTuple):
@@ -25,7 +26,13 @@ class MulticlassProblem(NamedTuple):
     labels: np.ndarray  # (n,) int32, the true classes
     cost_matrix: np.ndarray  # (L, L) cost of predicting the column where the row is true; zero diagonal
     squared_norms: np.ndarray  # (n,) of the rows
+    excluded: np.ndarray  # (n L,) flags of classes that are ruled out, example by example; (0,) where none are
     n_features: int
+
+
+@implements(generics.true_outputs, MulticlassProblem)
+def true_classes(problem):
+    return problem.labels[:, np.newaxis]
 
 
 @implements(generics.new_weights, MulticlassProblem)
@@ -43,6 +50,11 @@ def class_squared_diameters(problem):
     return 2 * problem.squared_norms.astype(np.float64)
 
 
+@implements(generics.restrict, MulticlassProblem)
+def restrict_classes(problem, excluded):
+    return problem._replace(excluded=exclude(problem.excluded, excluded, class_part_sizes(problem)))
+
+
 @implements(generics.workspace, MulticlassProblem)
 def class_workspace(problem, n_best):
     return None
@@ -52,6 +64,7 @@ def class_workspace(problem, n_best):
 def class_scores(problem, w, i, theta):
     n_classes = theta.size
     score_rows(problem.features, matrix(w, 0, problem.n_features, n_classes), i, i + 1, matrix(theta, 0, 1, n_classes))
+    rule_out_parts(problem.excluded, i * n_classes, theta)
 
 
 @implements(generics.spread, MulticlassProblem)
@@ -113,7 +126,6 @@ def best_mixture(problem, i, theta, curvature, mu, delta, work):
     return top
 
 
-implements(generics.true_outputs, MulticlassProblem)(candidates.true_choices)
 implements(generics.add_output, MulticlassProblem)(candidates.add_choice)
 implements(generics.score_output, MulticlassProblem)(candidates.score_choice)
 implements(generics.max_oracle, MulticlassProblem)(candidates.best_choice)

@@ -19,7 +19,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
 from maxmargin.losses.smoothing import has_weight
-from maxmargin.problem import max_oracle, score_output
+from maxmargin.problem import IMPOSSIBLE, max_oracle, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.matchings.assignment import (
     FORBIDDEN,
@@ -32,6 +32,14 @@ from maxmargin.structures.matchings.assignment import (
     find_runner_up,
     obey_rules,
 )
+from maxmargin.supervision.exclusions import exclude, rule_out_parts
+
+
+class MatchingSupervision(NamedTuple):
+    """The true links, and what others cost."""
+
+    matches: np.ndarray  # (sum of left nodes,) int32, the true ones
+    cost: np.ndarray  # (sum of parts,) the cost of each part, example by example; (0,) where there are none
 
 
 class MatchingProblem(NamedTuple):
@@ -41,8 +49,8 @@ class MatchingProblem(NamedTuple):
     pair_starts: np.ndarray  # (n + 1,) int64
     left_starts: np.ndarray  # (n + 1,) int64
     n_right: np.ndarray  # (n,) int64
-    matches: np.ndarray  # (sum of left nodes,) int32, the true ones
-    costs: np.ndarray  # (sum of parts,) the cost of each part, example by example
+    supervision: MatchingSupervision
+    excluded: np.ndarray  # (sum of parts,) flags of parts that are ruled out, example by example; (0,) where none are
     n_features: int
     threshold: float = 0.0  # the score of a left node without a link
 
@@ -63,17 +71,22 @@ def shape_of(problem, i):
 
 @implements(generics.true_outputs, MatchingProblem)
 def true_matchings(problem):
-    return Blocks(problem.matches, problem.left_starts)
+    return Blocks(problem.supervision.matches, problem.left_starts)
 
 
 @implements(generics.new_weights, MatchingProblem)
 def new_matching_weights(problem):
-    return np.zeros(problem.n_features, problem.costs.dtype)
+    return np.zeros(problem.n_features, problem.supervision.cost.dtype)
 
 
 @implements(generics.part_sizes, MatchingProblem)
 def matching_part_sizes(problem):
     return np.diff(problem.pair_starts) + np.diff(problem.left_starts)
+
+
+@implements(generics.restrict, MatchingProblem)
+def restrict_matchings(problem, excluded):
+    return problem._replace(excluded=exclude(problem.excluded, excluded, matching_part_sizes(problem)))
 
 
 @implements(generics.oracle_work, MatchingProblem)
@@ -89,7 +102,7 @@ def matching_workspace(problem, n_best):
     return MatchingWork(
         assignment=assignment_work(n_left, problem.n_right.max(), n_pairs, n_best),
         match=aligned((n_left,), np.int32),
-        spread=aligned((problem.n_features,), problem.costs.dtype),
+        spread=aligned((problem.n_features,), problem.supervision.cost.dtype),
     )
 
 
@@ -99,6 +112,7 @@ def matching_scores(problem, w, i, theta):
     score_parts(problem.features, w, problem.pair_starts[i], problem.pair_starts[i + 1], theta)
     for v in range(n_left):
         theta[n_left * n_right + v] = problem.threshold
+    rule_out_parts(problem.excluded, problem.pair_starts[i] + problem.left_starts[i], theta)
 
 
 @implements(generics.spread, MatchingProblem)
@@ -114,9 +128,11 @@ def matching_squared_norm(problem, i, delta, work):
 
 @implements(generics.augment, MatchingProblem)
 def augment_matching(problem, i, theta):
-    start = problem.pair_starts[i] + problem.left_starts[i]
-    for p in range(theta.size):
-        theta[p] += problem.costs[start + p]
+    cost = problem.supervision.cost
+    if cost.size > 0:
+        start = problem.pair_starts[i] + problem.left_starts[i]
+        for p in range(theta.size):
+            theta[p] += cost[start + p]
 
 
 @helper
@@ -143,12 +159,14 @@ def score_matching(problem, i, theta, y):
 
 @helper
 def fill_costs(cost, unmatched, theta):
-    """Cost = -theta, which the assignment solver minimises."""
+    """Cost = -theta, which the assignment solver minimises; impossible parts are forbidden."""
     n_left, n_right = cost.shape
     for v in range(n_left):
         for z in range(n_right):
-            cost[v, z] = -theta[v * n_right + z]
-        unmatched[v] = -theta[n_left * n_right + v]
+            score = theta[v * n_right + z]
+            cost[v, z] = -score if score > IMPOSSIBLE / 2 else FORBIDDEN
+        score = theta[n_left * n_right + v]
+        unmatched[v] = -score if score > IMPOSSIBLE / 2 else FORBIDDEN
 
 
 @implements(generics.max_oracle, MatchingProblem)

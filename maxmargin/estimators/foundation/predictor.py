@@ -1,0 +1,173 @@
+"""Predictions and scores, which all fitted models have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxmargin import inference
+from maxmargin.checks import check_count
+from maxmargin.estimators.foundation.fitting import as_list
+from maxmargin.estimators.foundation.predictions import agreeing, check_has
+from maxmargin.problem import exp_oracle, max_marginals, topk_oracle
+from maxmargin.sklearn_contract import check_is_fitted
+
+
+class Predictor:
+    """What a model predicts with its weights, its encoder and so many threads."""
+
+    _encoder: Any
+    _w: np.ndarray
+    n_jobs: int | None
+
+    def _sample_weight(self, sample_weight: ArrayLike | None, problem: Any, y: Any) -> np.ndarray | None:
+        """The weights of examples, checked."""
+        raise NotImplementedError
+
+    def _read(self, X: object, **data: Any) -> Any:
+        """The problem of new examples."""
+        return self._encoder.scored(self._encoder.problem(as_list(X), **data), self._w)
+
+    def _problem(self, X: object, allowed: object = None, **data: Any) -> Any:
+        """The problem of new examples, with only those outputs that agree with what is allowed."""
+        check_is_fitted(self)
+        problem = self._read(X, **data)
+        return problem if allowed is None else agreeing(self._encoder, problem, allowed, "allowed")
+
+    def _problem_with_truth(self, X: object, y: object, **data: Any) -> Any:
+        """The problem of new examples whose true outputs are known."""
+        if y is None:
+            raise TypeError("y must hold the true outputs of X, but it is None.")
+        return self._problem(X, y=y, **data)
+
+    def predict(self, X: object, *, allowed: object = None) -> Any:
+        """The best output of each example.
+
+        Parameters
+        ----------
+        X
+            As in `fit`, with lengths where there are any.
+        allowed
+            What outputs must agree with, written as y with less in it: see the guide, on predictions.
+
+        Returns
+        -------
+        a list or array of outputs like y
+        """
+        return self._predict(self._problem(X, allowed))
+
+    def _predict(self, problem: Any) -> Any:
+        return self._encoder.decode_all(problem, inference.best_outputs(problem, self._w, self.n_jobs))
+
+    def predict_certified(self, X: object, *, allowed: object = None) -> list[inference.Prediction]:
+        """The output that `predict` finds for each example, its score, and a bound of the score of any other.
+
+        Most structures have exact oracles, whose outputs have the highest score. Graphs with cycles may not: then the
+        bound is that of a relaxation.
+
+        Parameters
+        ----------
+        X
+            As in `fit`, with lengths where there are any.
+        allowed
+            What outputs must agree with, written as y with less in it: see the guide, on predictions.
+
+        Returns
+        -------
+        list of `Prediction`
+        """
+        problem = self._problem(X, allowed)
+        found = inference.certified_outputs(problem, self._w, self.n_jobs)
+        return [
+            prediction._replace(output=self._encoder.decode(problem, i, prediction.output[np.newaxis])[0])
+            for i, prediction in enumerate(found)
+        ]
+
+    def predict_topk(self, X: object, k: int, *, allowed: object = None) -> list[tuple[Any, np.ndarray]]:
+        """The k best outputs of each example, best first, with their scores; all where there are fewer than k.
+
+        Parameters
+        ----------
+        X
+            As in `fit`, with lengths where there are any.
+        k
+            The number of outputs.
+        allowed
+            What outputs must agree with, written as y with less in it: see the guide, on predictions.
+
+        Returns
+        -------
+        list of pairs: outputs, (k,) array of scores
+        """
+        return self._predict_topk(self._problem(X, allowed), k)
+
+    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
+        check_has(problem, topk_oracle, "predict_topk")
+        check_count("k", k)
+        best = inference.best_k_outputs(problem, self._w, int(k), self.n_jobs)
+        return [(self._encoder.decode(problem, i, outputs), scores) for i, (outputs, scores) in enumerate(best)]
+
+    def decision_function(self, X: object, *, allowed: object = None) -> Any:
+        """Max-marginals: for each part that an output may have, the score of the best output that has it.
+
+        The parts of the prediction have the highest ones, up to ties; differences say how much score it takes to change
+        it. What no output may have, such as a label that is ruled out, has minus infinity.
+
+        Parameters
+        ----------
+        X
+            As in `fit`, with lengths where there are any.
+        allowed
+            What outputs must agree with, written as y with less in it: see the guide, on predictions.
+
+        Returns
+        -------
+        list with an array per example: (T_i, L) for labels, in the order of `classes_`; (K_i,) for candidates;
+        (n_i, m_i + 1) for links, with nodes that have none in the last column; (H_i, W_i, J) for joints;
+        (H_i, W_i) for cells, of the best box that contains each, in O(H_i^2 W_i^2) time
+        """
+        return self._decision_function(self._problem(X, allowed))
+
+    def _decision_function(self, problem: Any) -> Any:
+        check_has(problem, max_marginals, "decision_function")
+        return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs))
+
+    def predict_marginals(self, X: object, *, allowed: object = None) -> Any:
+        """The probabilities of parts under p(y) ~ exp(score(y)): not calibrated unless the model was trained as a CRF.
+
+        Parameters
+        ----------
+        X
+            As in `fit`, with lengths where there are any.
+        allowed
+            What outputs must agree with, written as y with less in it: see the guide, on predictions.
+
+        Returns
+        -------
+        list with an array per example: (T_i, L) for labels, in the order of `classes_`; (K_i,) for candidates;
+        (H_i, W_i) for cells that may be inside a box, in O(H_i^2 W_i^2) time. For classes, one (n, L) array.
+        """
+        return self._predict_marginals(self._problem(X, allowed))
+
+    def _predict_marginals(self, problem: Any) -> Any:
+        check_has(problem, exp_oracle, "predict_marginals")
+        return self._encoder.arrange(problem, inference.marginals(problem, self._w, self.n_jobs)[0])
+
+    def score(self, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:
+        """How good predictions are, on average: the share of them that are right, unless said otherwise.
+
+        Labels that were not seen in `fit` are never predicted and count as wrong.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`, with lengths where there are any.
+        sample_weight : (n,) weights of the examples
+        """
+        return self._score(self._problem_with_truth(X, y), sample_weight)
+
+    def _score(self, problem: Any, sample_weight: ArrayLike | None) -> float:
+        weights = self._sample_weight(sample_weight, problem, None)
+        return self._encoder.judge(problem, inference.best_outputs(problem, self._w, self.n_jobs)).mean(weights)
