@@ -12,13 +12,14 @@ from maxmargin import inference
 from maxmargin.arrays.blocks import Blocks, in_precision
 from maxmargin.checks import check_count, shown
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder, append_biases
-from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
+from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stack_rows
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.estimators.foundation.predictions import find_encoder
 from maxmargin.features import ConstantFeatures
 from maxmargin.runtime import interpreted
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.text.token_features.named_features import is_named
 
 
 class Weight(NamedTuple):
@@ -158,7 +159,7 @@ def explain(model: Estimator, x: object, position: int, rival: object = None) ->
     model
         A fitted `ChainSVM` or `ChainCRF`.
     x
-        A sequence, as in `fit`.
+        A sequence, as in `fit`; or `maxmargin.text.NamedFeatures` of one.
     position
         Which position, from 0.
     rival
@@ -180,15 +181,17 @@ def explain(model: Estimator, x: object, position: int, rival: object = None) ->
     True
     """
     model, encoder = _find_chain(model)
-    rows = encoder.stored(stack_rows(encoder.by_name([x]), None, encoder.n_features_in), append_biases)
+    X: Any = x if is_named(x) else [x]
+    rows = in_one_matrix(stack_rows(encoder.by_name(X), None, encoder.n_features_in))
+    rows = encoder.stored(rows, append_biases)
     length, classes = rows.matrix.shape[0], encoder.classes
     if not (isinstance(position, (int, np.integer)) and 0 <= position < length):
         raise ValueError(f"position must be one from 0 to {length - 1}, not {shown(position)}.")
     weights, edges = _node_weights(model), model.coef_.transitions.astype(np.float64)
     nodes = rows.matrix @ weights
     nodes = np.asarray(nodes.toarray() if sp.issparse(nodes) else nodes, np.float64)
-    problem = _with_potentials(encoder.problem([x]), length)
-    best = np.searchsorted(classes, model.predict([x])[0])
+    problem = _with_potentials(encoder.problem(X), length)
+    best = np.searchsorted(classes, model.predict(X)[0])
     if rival is None:
         through = _infer(inference.best_through_parts, problem, nodes, edges)[: nodes.size].reshape(nodes.shape)[
             position

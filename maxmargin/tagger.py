@@ -20,7 +20,8 @@ from maxmargin.sklearn_contract import Estimator, check_is_fitted, unfitted
 from maxmargin.text.mending import Mended, mend_tags, spells_entities
 from maxmargin.text.partial_tags import check_known
 from maxmargin.text.schemes import LabelSequences
-from maxmargin.text.sentence_files.documents import Layout
+from maxmargin.text.sentence_files.file_layout import Layout
+from maxmargin.text.token_features.named_features import is_named
 from maxmargin.text.token_features.tokens import Token
 from maxmargin.text.token_features.transformers import Transformer, fit_transform, warn_of_lists
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
@@ -244,6 +245,11 @@ class Tagger(Estimator):
         check_is_fitted(self, "model_")
         return self.model_
 
+    @property
+    def asks_documents(self) -> bool:
+        """Whether what a word is tagged depends on its document."""
+        return bool(getattr(getattr(self, "features_", self.features), "elsewhere", False))
+
     classes_ = property(lambda self: self._fitted().classes_, doc="The tags, sorted.")
     trace_ = property(lambda self: self._fitted().trace_, doc="The certificates of the fit.")
     status_ = property(lambda self: self._fitted().status_, doc="Why the fit stopped.")
@@ -316,7 +322,8 @@ class Tagger(Estimator):
         rival
             The tag to compare with; by default the runner-up.
         """
-        return explain(self._fitted(), self.features_.transform([sentence])[0], position, rival)
+        rows = self.features_.transform([sentence])
+        return explain(self._fitted(), rows if is_named(rows) else rows[0], position, rival)
 
 
 def default_model() -> ChainCRF:

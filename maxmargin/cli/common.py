@@ -138,12 +138,14 @@ def read(
     return read_document(source, layout, needs_tags=needs_tags, keeps_lines=False, name=name)
 
 
-def stream(path: Path, layout: Layout | None, format: str | None, encoding: str | None) -> Iterator[Document]:
-    """The sentences of a file, or of standard input, part by part, as they come."""
+def stream(
+    path: Path, layout: Layout | None, format: str | None, encoding: str | None, *, are_whole: bool = False
+) -> Iterator[Document]:
+    """The sentences of a file, or of standard input, part by part, as they come; documents are whole, if said so."""
     from maxmargin.text import stream_documents
 
     source, layout, name = _input(path, layout, format, encoding)
-    return stream_documents(source, layout, most=BATCH, name=name)
+    return stream_documents(source, layout, most=BATCH, name=name, are_whole=are_whole)
 
 
 def _input(
@@ -239,6 +241,14 @@ def same_tokens(document: Document, tagger: Tagger) -> None:
 
 
 def in_batches(sentences: list[Sentence], tag: Callable[[list[Sentence]], list[Found]]) -> Iterator[Found]:
-    """What is found for each sentence, a few thousand at a time."""
-    for start in range(0, len(sentences), BATCH):
-        yield from tag(sentences[start : start + BATCH])
+    """What is found for each sentence, a few thousand at a time, documents being whole."""
+    from maxmargin.text.corpus import document_sizes
+
+    start = end = 0
+    for size in document_sizes(sentences):
+        end += size
+        if end - start >= BATCH:
+            yield from tag(sentences[start:end])
+            start = end
+    if start < end:
+        yield from tag(sentences[start:])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import typer
 
@@ -18,6 +18,7 @@ from maxmargin.cli.common import say
 from maxmargin.text.token_features.window_options import WindowOptions
 
 FILES, FEATURES = "Files", "Features"  # parts of what --help prints
+LISTED = "TITLE=FILE"
 
 
 class Format(StrEnum):
@@ -65,13 +66,27 @@ def read_separator(text: str | None) -> str | None:
     return text and text.replace("\\t", "\t")
 
 
-def check_lists(texts: list[str] | None) -> list[str]:
-    """Check that texts are titles and files."""
-    for text in texts or []:
-        title, _, path = text.partition("=")
-        if not title or not path:
-            raise typer.BadParameter(f"{text!r} must be a name and a file, such as city=cities.txt.")
-    return texts or []
+def titled(what: str, example: str, *, or_folder: bool = False) -> Callable[[list[str] | None], list[str]]:
+    """Check that texts are titles and what they stand for, or folders of lists, if said so."""
+
+    def check(texts: list[str] | None) -> list[str]:
+        for text in texts or []:
+            title, _, value = text.partition("=")
+            if not (title and value) and not (or_folder and Path(text).is_dir()):
+                others = ", or a folder of files" if or_folder else ""
+                raise typer.BadParameter(f"{text!r} must be a name and {what}, such as {example}{others}.")
+        return texts or []
+
+    return check
+
+
+def read_lengths(value: str | tuple[int, ...]) -> tuple[int, ...]:
+    """Whole numbers between commas, or those that are the default."""
+    parts = value.split(",") if isinstance(value, str) else map(str, value)
+    parts = [part.strip() for part in parts]
+    if not all(part.isdecimal() for part in parts) and value:
+        raise typer.BadParameter(f"{value!r} must be whole numbers with commas in between, such as 4,6,10.")
+    return tuple(int(part) for part in parts if part)
 
 
 def check_plot(path: Path | None) -> Path | None:
@@ -188,35 +203,83 @@ class Choices:
             say(message)
 
 
+# How parameters that are no numbers are given: the type of their option, and what else there is to say of it.
+FORMS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "lists": (list[str] | None, {"callback": titled("a file", "city=cities.txt", or_folder=True), "metavar": LISTED}),
+    "classes": (list[str] | None, {"callback": titled("a file", "brown=paths.txt"), "metavar": LISTED}),
+    "patterns": (
+        list[str] | None,
+        {"callback": titled("a regular expression", "year=[12][0-9]{3}"), "metavar": "TITLE=REGEX"},
+    ),
+    "lengths": (Any, {"parser": read_lengths, "metavar": "N,N,...", "show_default": "4,6,10"}),
+    "vectors": (Path | None, {"exists": True, "dir_okay": False, "metavar": "FILE"}),
+}
+
+
 def feature_options(transformer: type[WindowOptions]) -> list[inspect.Parameter]:
-    """The parameters of a transformer as options, with the same defaults; dictionaries of lists are files."""
+    """The parameters of a transformer as options, with the same defaults; what comes from outside is in files."""
     found, types = [], get_type_hints(transformer)
     for argument in fields(transformer):
         said, type_ = argument.metadata, types[argument.name]
         option = {"rich_help_panel": FEATURES, "help": said.get("help", said["doc"]), "min": said.get("least")}
-        if any(get_origin(part) is Mapping for part in (type_, *get_args(type_))):
-            option, type_ = option | {"callback": check_lists, "metavar": "TITLE=FILE"}, list[str] | None
+        if "form" in said:
+            type_, more = FORMS[said["form"]]
+            option |= more
         names = [said["flag"]] if "flag" in said else []
         found.append(_option(argument.name, Annotated[type_, typer.Option(*names, **option)], argument.default))
     return found
 
 
-def read_lists(given: dict[str, Any]) -> tuple[dict[str, Any], list[Path]]:
-    """What was given for parameters, with the names in files in the place of these, and the files."""
+def read_resources(given: dict[str, Any], transformer: type[WindowOptions]) -> tuple[dict[str, Any], list[Path]]:
+    """What was given for parameters, with what is in files in the place of these, and the files."""
     read, paths = dict(given), list[Path]()
-    for name, texts in given.items():
-        if isinstance(texts, list):
-            files = {title: Path(path) for title, _, path in (text.partition("=") for text in texts)}
-            paths += files.values()
-            read[name] = {title: read_names(path) for title, path in files.items()} or None
+    for argument in fields(transformer):
+        form, value = argument.metadata.get("form"), given[argument.name]
+        if form in READERS and value:
+            texts = [value] if isinstance(value, Path) else value
+            paths += [Path(text.partition("=")[2] or text) for text in map(str, texts) if form != "patterns"]
+            read[argument.name] = READERS[form](value)
+        elif isinstance(value, list):
+            read[argument.name] = None
     return read, paths
 
 
-def read_names(path: Path) -> list[str]:
-    """The names in a file, one per line."""
-    from maxmargin.text.sentence_files.line_files import Lines
+def read_all_lists(texts: list[str]) -> dict[str, list[str]]:
+    """The names in files, by title, and those of the files of folders."""
+    from maxmargin.text.resources.name_lists import read_gazetteers, read_names
 
-    return [line.strip() for _, line in Lines(path, "utf-8") if line and not line.isspace()]
+    lists: dict[str, list[str]] = {}
+    for text in texts:
+        title, _, path = text.partition("=")
+        lists |= {title: read_names(Path(path))} if path else read_gazetteers(text)
+    return lists
+
+
+def read_all_classes(texts: list[str]) -> dict[str, dict[str, str]]:
+    """The classes of words in files, by title."""
+    from maxmargin.text.resources.class_files import read_classes
+
+    return {title: read_classes(path) for title, _, path in (text.partition("=") for text in texts)}
+
+
+def read_patterns(texts: list[str]) -> dict[str, str]:
+    """Regular expressions by title."""
+    return {title: pattern for title, _, pattern in (text.partition("=") for text in texts)}
+
+
+def read_vector_file(path: Path) -> Any:
+    """The vectors in a file."""
+    from maxmargin.text.resources.vector_files import read_vectors
+
+    return read_vectors(path)
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "lists": read_all_lists,
+    "classes": read_all_classes,
+    "patterns": read_patterns,
+    "vectors": read_vector_file,
+}
 
 
 def with_choices(command: Callable[..., None], transformer: type[WindowOptions] = WindowOptions) -> Callable[..., None]:
@@ -233,7 +296,7 @@ def with_choices(command: Callable[..., None], transformer: type[WindowOptions] 
 
     @wraps(command)
     def wrapped(**given: Any) -> None:
-        chosen, lists = read_lists({option.name: given.pop(option.name) for option in features})
+        chosen, lists = read_resources({option.name: given.pop(option.name) for option in features}, transformer)
         held = {option.name: given.pop(option.name) for option in shared}
         command(Choices(**held, features=chosen, lists=lists), **given)
 

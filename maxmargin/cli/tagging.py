@@ -42,7 +42,7 @@ def run_predict(
     tagger = load_tagger(model)
     scheme: str | None = None
     with writing(output) as write:
-        for document in stream(source, tagger.layout, format, encoding):
+        for document in stream(source, tagger.layout, format, encoding, are_whole=tagger.asks_documents):
             if probabilities and document.layout.format == "conllu":
                 raise ValueError("CoNLL-U has no column for probabilities.")
             if not document.X:

@@ -20,6 +20,7 @@ from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.paths.solutions import Path
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.text import Document
+from maxmargin.text.corpus import choose
 from maxmargin.trace import Status
 
 BAR = 24  # characters of the longest bar, which fits in 80 columns
@@ -93,7 +94,7 @@ def _split(train: Document, dev: Document | None) -> tuple[list, list, list, lis
         raise ValueError(f"{train.name} has {counted(len(train.X), 'sentence')}, too few to hold some out: give --dev.")
     is_held = [i % HELD_OUT == HELD_OUT - 1 for i in range(len(y))]
     kept, held = ([i for i, is_out in enumerate(is_held) if is_out == wanted] for wanted in (False, True))
-    return [train.X[i] for i in kept], [y[i] for i in kept], [train.X[i] for i in held], [y[i] for i in held]
+    return choose(train.X, kept), [y[i] for i in kept], choose(train.X, held), [y[i] for i in held]
 
 
 def curve(path: Path, score: str) -> Table:

@@ -14,7 +14,7 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import shown
 from maxmargin.encode.inputs.base_encoder import RowEncoder
 from maxmargin.encode.inputs.example_checks import check_truths, flatten_weights, locate
-from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
+from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stack_rows
 from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name, learn_names
 from maxmargin.problem import restrict
 from maxmargin.structures.choices.candidate_problem import CandidateProblem, CandidateSupervision
@@ -72,7 +72,7 @@ class CandidateEncoder(RowEncoder):
 
     def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> CandidateProblem:
         return CandidateProblem(
-            features=row_features(self.stored(rows), self.dtype),
+            features=row_features(in_one_matrix(self.stored(rows)), self.dtype),
             starts=rows.starts.astype(np.int64),
             supervision=CandidateSupervision(labels.astype(np.int32), costs.astype(self.dtype)),
             excluded=NOTHING_EXCLUDED,

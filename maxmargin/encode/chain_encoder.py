@@ -84,7 +84,9 @@ class ChainEncoder(NodeEdgeEncoder):
             after = np.flatnonzero(follows)
             constant = sp.csr_array(np.ones((len(after), 1)))
             transitions = labels[after - 1] * len(classes) + labels[after]
-            encoder = encoder.observe(only_observed, rows.matrix, labels, constant, transitions, least_observed)
+            encoder = encoder.observe(
+                only_observed, rows.matrix, labels, constant, transitions, least_observed, rows.dense_columns
+            )
         return Learned(encoder, encoder.assemble(rows, supervision, with_grams=with_grams, may_split=True))
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:

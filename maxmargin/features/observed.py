@@ -25,6 +25,7 @@ from maxmargin.persist.registry import register
 from maxmargin.runtime.dispatch import implements
 
 ROWS = 20_000  # looked at at once: less memory than all of them
+NONE = slice(0)
 
 
 @register
@@ -58,8 +59,13 @@ def pair_numbers(pairs: Pairs, features: np.ndarray, n_labels: int) -> np.ndarra
     return np.repeat(features, np.diff(pairs.start)) * n_labels + pairs.labels
 
 
-def find_pairs(matrix: sp.csr_array, labels: np.ndarray, n_labels: int, least: float = 0.0) -> Pairs:
-    """The pairs of a feature and a label that occur in sparse rows, which have a label each, `least` times or more."""
+def find_pairs(
+    matrix: sp.csr_array, labels: np.ndarray, n_labels: int, least: float = 0.0, always: slice = NONE
+) -> Pairs:
+    """The pairs of a feature and a label that occur in sparse rows, which have a label each, `least` times or more.
+
+    Some features are in `always` pairs with all labels.
+    """
     counts = np.zeros((matrix.shape[1], n_labels), np.float64 if least > 0 else bool)
     for lo in range(0, len(labels), 20_000):  # less memory than all at once
         starts = matrix.indptr[lo : lo + 20_001]
@@ -69,7 +75,9 @@ def find_pairs(matrix: sp.csr_array, labels: np.ndarray, n_labels: int, least: f
             np.add.at(counts, where, matrix.data[entries])
         else:
             counts[where] = True
-    return pairs_of(counts >= least if least > 0 else counts)
+    is_pair = counts >= least if least > 0 else counts
+    is_pair[always] = True
+    return pairs_of(is_pair)
 
 
 def all_pairs(matrix: sp.csr_array, n_labels: int) -> Pairs:

@@ -23,11 +23,13 @@ HOMES = {
     "FrequentCRF": "maxmargin.crfsuite.algorithms",
     "ExpLoss": "maxmargin.losses",  # of earlier versions, as MaxLoss and TopKLoss are
     "FrequentSVM": "maxmargin.crfsuite.algorithms",
-    "Layout": "maxmargin.text.sentence_files.documents",
+    "Layout": "maxmargin.text.sentence_files.file_layout",
     "MaxLoss": "maxmargin.losses",
     "Pipeline": "maxmargin.persist.pipelines",
     "TopKLoss": "maxmargin.losses",
+    "VectorFile": "maxmargin.text.resources.word_vectors",
     "WindowFeatures": "maxmargin.text.token_features.windows",
+    "WordVectors": "maxmargin.text.resources.word_vectors",
     "crfsuite.CRF": "maxmargin.crfsuite.crf",
 }
 

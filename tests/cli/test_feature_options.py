@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from maxmargin import load
 from maxmargin.cli.options import Choices, with_choices
 from maxmargin.parameters import has_parameters, parameter
-from maxmargin.text import WindowFeatures
+from maxmargin.text import WindowFeatures, write_classes
 from tests.cli.conftest import run, usage_error
 
 
@@ -79,3 +79,23 @@ def test_defaults_are_those_of_the_class():
     options = inspect.signature(with_choices(lambda choices: None)).parameters
     for name, argument in inspect.signature(WindowFeatures).parameters.items():
         assert options[name].default == argument.default
+
+
+def test_what_comes_from_files(files, tmp_path, interpreted_loops):
+    write_classes(tmp_path / "classes.tsv", {"the": "01", "Rome": "110"})
+    (tmp_path / "vectors.txt").write_text("the 0.1 0.2\nRome 1 2\n")
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "city.txt").write_text("Rome\n")
+    given = ("--classes", f"brown={tmp_path / 'classes.tsv'}", "--class-prefixes", "1,2", "--near-affixes", 2)
+    given += ("--vectors", tmp_path / "vectors.txt", "--vector-scale", 0.5, "--vector-window", 1, "--elsewhere")
+    given += ("--gazetteer", tmp_path / "lists", "--pattern", "year=[0-9]=?", "--char-ngrams", 3)
+    target = tmp_path / "any.model"
+    assert run("train", files / "train.txt", "--model", target, "--tol", 0.5, *given).code == 0
+    features = load(target).features_
+    assert features.classes == {"brown": {"the": "01", "Rome": "110"}}
+    assert (features.class_prefixes, features.patterns) == ((1, 2), {"year": "[0-9]=?"})
+    assert features.gazetteers == {"city": ["Rome"]}
+    assert features.vectors.words == ["the", "Rome"]
+    assert run("predict", target, files / "train.txt").code == 0
+    assert "'4,x' must be whole numbers" in usage_error("train", files / "train.txt", "--class-prefixes", "4,x")
+    assert "such as brown=paths.txt." in usage_error("train", files / "train.txt", "--classes", "paths.txt")

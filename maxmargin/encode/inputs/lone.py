@@ -15,8 +15,9 @@ import scipy.sparse as sp
 from maxmargin import inference
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.encode.chain_encoder import ChainEncoder, check_feasible
+from maxmargin.encode.inputs.name_columns import MOST_KEPT
 from maxmargin.encode.inputs.rows import Rows
-from maxmargin.encode.inputs.vocabulary import MOST_KEPT, Codes, has_names, read_codes
+from maxmargin.encode.inputs.vocabulary import Codes, has_names, read_codes
 from maxmargin.execution.prediction_loops import decode
 from maxmargin.execution.runner import Runner
 from maxmargin.features.observed import ObservedFeatures
@@ -34,7 +35,7 @@ def best_labels(encoder: Any, X: Any, w: np.ndarray) -> np.ndarray | None:
     if type(encoder) is not ChainEncoder or not isinstance(X, Sequence) or len(X) != 1 or is_interpreted.get():
         return None
     has_name = is_named(X) or (isinstance(X[0], list | tuple) and has_names(X[0]))
-    if encoder.vocabulary is None or not encoder.stores_sparse or not has_name:
+    if encoder.vocabulary is None or encoder.vocabulary.n_dense or not encoder.stores_sparse or not has_name:
         return None
     pool = encoder.lone_sequences
     lone = pool.pop() if pool else LoneSequence(encoder)  # each thread takes one

@@ -13,9 +13,11 @@ import scipy.sparse as sp
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import check_choice
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
-from maxmargin.encode.inputs.rows import Rows, row_features
+from maxmargin.encode.inputs.rows import WRITABLE, DenseBlock, Rows, row_features
 from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name
-from maxmargin.features.observed import Pairs, all_pairs, are_pairs, find_pairs, observed_features, pair_numbers
+from maxmargin.features import layout_of_rows, with_gram
+from maxmargin.features.mixed import mix_features
+from maxmargin.features.observed import NONE, Pairs, all_pairs, are_pairs, find_pairs, observed_features, pair_numbers
 from maxmargin.features.split import split_features
 
 N_BIASES = 3
@@ -64,13 +66,15 @@ class NodeEdgeEncoder(LabellingEncoder):
             return self, w
         start, labels = self.node_pairs
         has_weight, width = w[: len(labels)] != 0, self.n_features_in
+        n_named = width - self.vocabulary.n_dense
+        has_weight[start[n_named] : start[width]] = True  # dense columns stay together
         n_weights = np.diff(starts_of(has_weight)[start])
         is_kept = n_weights[:width] > 0
         if not is_kept.any():
             return self, w
         kept = replace(
             self,
-            vocabulary=Vocabulary(compress(self.vocabulary.names, is_kept)),
+            vocabulary=Vocabulary(compress(self.vocabulary.names, is_kept), n_dense=self.vocabulary.n_dense),
             n_features_in=int(is_kept.sum()),
             node_pairs=Pairs(
                 starts_of([*n_weights[:width][is_kept], *n_weights[width:]]).astype(np.uint32), labels[has_weight]
@@ -106,19 +110,20 @@ class NodeEdgeEncoder(LabellingEncoder):
         edges: sp.csr_array,
         edge_labels: np.ndarray,
         least: float = 0.0,
+        dense: slice = NONE,
     ) -> Self:
         """The same with weights only of what occurs: rows of nodes and edges, sparse, and the label of each row.
 
         `which` says of what: "features" of nodes, "transitions", or both if it is True; those of the others are all
-        there. What occurs less often than `least` in sum is left out.
+        there. What occurs less often than `least` in sum is left out, but for `dense` columns of nodes, which have all.
         """
         check_choice("only_observed", which, (True, "features", "transitions"))
         n_labels = len(self.classes)
         node_pairs, edge_pairs = (
-            find_pairs(rows, given, n, least) if which in (True, name) else all_pairs(rows, n)
-            for name, rows, given, n in (
-                ("features", nodes, labels, n_labels),
-                ("transitions", edges, edge_labels, n_labels**2),
+            find_pairs(rows, given, n, least, always) if which in (True, name) else all_pairs(rows, n)
+            for name, rows, given, n, always in (
+                ("features", nodes, labels, n_labels, dense),
+                ("transitions", edges, edge_labels, n_labels**2, NONE),
             )
         )
         if not node_pairs.labels.size + edge_pairs.labels.size:
@@ -139,10 +144,22 @@ class NodeEdgeEncoder(LabellingEncoder):
         Those of pairs may be split in two parts, if said so, or be for one pass only.
         """
         if pairs is None:
-            return row_features(rows, self.dtype, with_grams=with_grams)
-        sparse = row_features(rows._replace(matrix=sp.csr_array(rows.matrix)), self.dtype)
-        split = split_features(sparse, pairs, len(self.classes), len(rows.lengths), self.dtype) if may_split else None
-        return split or observed_features(sparse, pairs, is_once=is_once)
+            found = row_features(rows, self.dtype, with_grams=with_grams and rows.dense is None)
+        else:
+            sparse, n = row_features(rows._replace(matrix=sp.csr_array(rows.matrix)), self.dtype), len(rows.lengths)
+            split = split_features(sparse, pairs, len(self.classes), n, self.dtype) if may_split else None
+            found = split or observed_features(sparse, pairs, is_once=is_once)
+        return found if rows.dense is None else self._mix(found, rows, rows.dense, pairs, with_grams)
+
+    def _mix(self, sparse: Any, rows: Rows, dense: DenseBlock, pairs: Pairs | None, with_grams: bool) -> Any:
+        """Features with dense columns beside them: their weights stand together, however the others lie."""
+        n_labels, width = len(self.classes), rows.matrix.shape[1]
+        begin = dense.first * n_labels if pairs is None else int(pairs.start[dense.first])
+        place = layout_of_rows(sparse, width, n_labels).place
+        table, which = np.require(dense.table, self.dtype, WRITABLE), np.require(dense.which, np.int32, WRITABLE)
+        begin = begin if place is None else int(place[begin])
+        mixed = mix_features(sparse, table, which, begin, len(rows.lengths))
+        return with_gram(mixed, rows.starts, width) if with_grams and pairs is None else mixed
 
     def tables(self, w: np.ndarray, n_edge_features: int) -> tuple[Any, np.ndarray, np.ndarray]:
         """The weights of features (F, L), of biases, and of edges (F_edge, L, L).

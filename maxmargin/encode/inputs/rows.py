@@ -15,8 +15,25 @@ from maxmargin.checks import LARGEST, check_unmasked, counted
 from maxmargin.encode.inputs.example_checks import check_examples, check_sparse, locate
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures, with_gram
 from maxmargin.features.linear_map import Gram
+from maxmargin.features.mixed import dense_rows
 
 WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all loops anew
+
+
+class DenseBlock(NamedTuple):
+    """Columns of sparse rows that are stored dense: row t has table[which[t, 0]], table[which[t, 1]] and so on.
+
+    What is below 0 has zeros. The matrix of the rows has nothing in these columns.
+    """
+
+    first: int  # column
+    table: np.ndarray  # (V, D)
+    which: np.ndarray  # (N, K)
+
+    @property
+    def columns(self) -> slice:
+        """The columns."""
+        return slice(self.first, self.first + self.which.shape[1] * self.table.shape[1])
 
 
 class Rows(NamedTuple):
@@ -24,11 +41,17 @@ class Rows(NamedTuple):
 
     matrix: Any  # (N, F) array or CSR
     starts: np.ndarray
+    dense: DenseBlock | None = None
 
     @property
     def lengths(self) -> np.ndarray:
         """The number of rows of each sequence."""
         return np.diff(self.starts)
+
+    @property
+    def dense_columns(self) -> slice:
+        """The columns that are stored dense."""
+        return slice(0) if self.dense is None else self.dense.columns
 
     def split(self) -> list[Any]:
         """The matrix of each sequence."""
@@ -128,11 +151,25 @@ def as_stored(rows: Rows, sparse: bool) -> Rows:
     if sparse == sp.issparse(rows.matrix):
         return rows
     if not sparse:
-        return Rows(rows.matrix.toarray(), rows.starts)
+        return in_one_matrix(rows._replace(matrix=rows.matrix.toarray()))
     # SciPy's conversion takes several times the memory of its result: convert a million entries at a time.
     n_pieces = 1 + rows.matrix.size // 1_000_000
     pieces = [sp.csr_array(piece) for piece in np.array_split(rows.matrix, n_pieces)]
     return Rows(sp.vstack(pieces, format="csr"), rows.starts)
+
+
+def in_one_matrix(rows: Rows) -> Rows:
+    """The rows with their dense columns in the matrix."""
+    if rows.dense is None:
+        return rows
+    matrix, dense = rows.matrix, dense_rows(rows.dense.table, rows.dense.which)
+    if sp.issparse(matrix):
+        block = sp.csr_array(dense)
+        block = sp.csr_array((block.data, block.indices + rows.dense.first, block.indptr), matrix.shape)
+        return Rows(sp.csr_array(matrix + block), rows.starts)
+    matrix = matrix.astype(np.result_type(matrix, dense))
+    matrix[:, rows.dense.columns] = dense
+    return Rows(matrix, rows.starts)
 
 
 def row_features(rows: Rows, dtype: DTypeLike, *, with_grams: bool = False) -> Any:
@@ -174,6 +211,10 @@ def append_constant(rows: Rows) -> Rows:
 
 def check_finite(rows: Rows) -> None:
     """Raise where a row holds NaN, infinity or a number too large to compute with."""
+    if rows.dense is not None and not (np.abs(rows.dense.table) <= LARGEST).all():
+        is_bad = np.append(~(np.abs(rows.dense.table) <= LARGEST).all(axis=1), False)
+        example, place = locate(np.flatnonzero(is_bad[rows.dense.which].any(axis=1))[0], rows.starts)
+        raise ValueError(f"X[{example}] contains NaN, infinity or a number beyond {LARGEST:g}, in row {place}.")
     values = rows.matrix.data if sp.issparse(rows.matrix) else rows.matrix
     if not values.size or (float(values.min()) >= -LARGEST and float(values.max()) <= LARGEST):  # False for NaN
         return

@@ -9,91 +9,47 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, compress, count, islice, pairwise, repeat
+from itertools import accumulate, chain, compress, islice, pairwise
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.checks import check_count, shown
+from maxmargin.checks import check_count, counted, shown
 from maxmargin.encode.inputs.example_checks import check_examples
-from maxmargin.encode.inputs.rows import Rows
+from maxmargin.encode.inputs.name_columns import NOWHERE, Columns, HashedColumns
+from maxmargin.encode.inputs.rows import DenseBlock, Rows
 from maxmargin.garbage import no_garbage_collection
 from maxmargin.persist.registry import register
-from maxmargin.text.token_features.named_features import is_named
+from maxmargin.text.token_features.named_features import DenseColumns, find_dense, is_named
 
 LISTS = (list, tuple, set, frozenset)
 MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
-MOST_KEPT = 100_000  # names and features whose columns are remembered
-NOWHERE = -1  # the column of names that a model does not know, and of zeros
-
-
-class Columns(dict):
-    """The columns of names: those of training, in the order in which they come; names are added while it grows."""
-
-    def __init__(self, names: Iterable[str] = (), *, grows: bool = False) -> None:
-        columns = count()
-        super().__init__(zip(names, columns, strict=False))
-        if next(columns) != len(self):
-            raise ValueError("names must differ from each other.")
-        self.grows = grows
-
-    def __missing__(self, name: Any) -> int:
-        if not isinstance(name, str):
-            raise TypeError
-        return self.setdefault(name, len(self)) if self.grows else NOWHERE
-
-    def find(self, names: Sequence[str]) -> list[int]:
-        """The columns of names that are known to be strings."""
-        return [*(map(self.__getitem__, names) if self.grows else map(self.get, names, repeat(NOWHERE)))]
-
-
-class HashedColumns(dict):
-    """Columns that names are hashed onto, of those that have been looked up; when there are too many, none is kept."""
-
-    grows = False
-
-    def __init__(self, n_columns: int) -> None:
-        from sklearn.utils import murmurhash3_32  # slow to import
-
-        self.n_columns, self.hash = n_columns, murmurhash3_32
-
-    def __missing__(self, name: Any) -> int:
-        if not isinstance(name, str):
-            raise TypeError
-        if len(self) >= MOST_KEPT:
-            self.clear()
-        encoded = name.encode("utf-8", "surrogatepass")  # any string may be a name
-        column = self[name] = self.hash(encoded, positive=True) % self.n_columns
-        return column
-
-    def find(self, names: Sequence[str]) -> list[int]:
-        """The columns of names."""
-        return [*map(self.__getitem__, names)]
 
 
 @register
 class Vocabulary:
     """The names that a model knows, or the number of columns that it hashes them onto.
 
-    While they are not looked up, names are one text and the places where each ends: a sixth of the memory of a table.
+    The last `n_dense` names, or as many more columns, are those of dense columns. While names are not
+    looked up, they are one text and the places where each ends: a sixth of the memory of a table.
     """
 
-    def __init__(self, names: Iterable[str] = (), n_hashed: int | None = None) -> None:
+    def __init__(self, names: Iterable[str] = (), n_hashed: int | None = None, n_dense: int = 0) -> None:
         self._columns: Columns | None = Columns(names)
         self._text, self._ends = b"", array("q")
-        self.n_hashed = n_hashed
+        self.n_hashed, self.n_dense = n_hashed, n_dense
         self._hashed: HashedColumns | None = None
 
     @classmethod
-    def packed(cls, columns: Columns) -> Vocabulary:
+    def packed(cls, columns: Columns, n_dense: int = 0) -> Vocabulary:
         """That of columns, whose table is not kept."""
         text, ends = bytearray(), array("q")
         for name in columns:
             text += name.encode("utf-8", "surrogatepass")
             ends.append(len(text))
-        vocabulary = cls()
+        vocabulary = cls(n_dense=n_dense)
         vocabulary._columns, vocabulary._text, vocabulary._ends = None, bytes(text), ends
         return vocabulary
 
@@ -117,14 +73,16 @@ class Vocabulary:
     def size(self) -> int:
         """The number of columns."""
         if self.n_hashed is not None:
-            return self.n_hashed
+            return self.n_hashed + self.n_dense
         return len(self._ends) if self._columns is None else len(self._columns)
 
     def __reduce__(self) -> Any:
-        return Vocabulary, (self.names, self.n_hashed)
+        return Vocabulary, (self.names, self.n_hashed, self.n_dense)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vocabulary) and self.n_hashed == other.n_hashed and self.columns == other.columns
+        if not isinstance(other, Vocabulary) or (self.n_hashed, self.n_dense) != (other.n_hashed, other.n_dense):
+            return False
+        return self.columns == other.columns
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -137,7 +95,12 @@ class Vocabulary:
 
     def rows(self, X: Iterable[Any], *, may_be_empty: bool = False) -> Rows:
         """The rows of sequences, which may be empty if said so, without the features that it does not know."""
-        return read_rows(X, self.known, self.size, may_be_empty=may_be_empty)
+        dense = find_dense(X)
+        n_dense = 0 if dense is None else len(dense.names)
+        if n_dense != self.n_dense:
+            raise ValueError(f"X has {counted(n_dense, 'dense column')}, but the model was fitted with {self.n_dense}.")
+        rows = read_rows(X, self.known, self.size, may_be_empty=may_be_empty)
+        return rows if dense is None else with_dense(rows, dense, self.size - n_dense)
 
 
 def known_by_name(X: Any, vocabulary: Vocabulary | None, *, may_be_empty: bool = False) -> Any:
@@ -168,8 +131,10 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
     are_named, X = have_names(X)
     if not are_named:
         return None, X
+    dense = find_dense(X)
+    n_dense = 0 if dense is None else len(dense.names)
     if n_hashed is not None:
-        vocabulary = Vocabulary(n_hashed=n_hashed)
+        vocabulary = Vocabulary(n_hashed=n_hashed, n_dense=n_dense)
         return vocabulary, vocabulary.rows(X)
     columns = Columns(grows=True)
     rows = read_rows(X, columns)
@@ -178,9 +143,19 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
         columns, rows = Columns(compress(columns, is_kept)), rows._replace(matrix=rows.matrix[:, is_kept])
         if not columns:
             raise ValueError(f"X must have at least one feature, but min_count={min_count} leaves none.")
+    if dense is not None:
+        rows = with_dense(rows, dense, len(columns))
+        columns = Columns([*columns, *dense.names])
     if not columns:
         raise ValueError("X must have at least one feature, but its items are empty.")
-    return Vocabulary.packed(columns), rows
+    return Vocabulary.packed(columns, n_dense), rows
+
+
+def with_dense(rows: Rows, dense: DenseColumns, first: int) -> Rows:
+    """The rows with dense columns, from the `first` on, where the matrix has nothing."""
+    matrix = rows.matrix
+    matrix.resize((matrix.shape[0], first + len(dense.names)))
+    return rows._replace(matrix=matrix, dense=DenseBlock(first, dense.table, dense.which))
 
 
 def have_names(X: Any) -> tuple[bool, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from maxmargin.checks import counted, shown
 from maxmargin.text.partial_tags import replace_unknown
-from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, Parsed, write_lines
+from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, Parsed, gather, write_lines
 
 MOST_KEPT = 1_000_000  # strings and tokens that are remembered
 DOCUMENT = "-DOCSTART-"  # a line that begins with it begins a document
@@ -27,8 +27,8 @@ def read_columns(
 ) -> tuple[list[list[Any]], Any]:
     r"""Read sentences and their tags from a column file.
 
-    Blank lines separate sentences; lines that begin with -DOCSTART- are left out. All others must have the same number
-    of columns, else an error names the file and the line.
+    Blank lines separate sentences; lines that begin with -DOCSTART- are left out, and begin a document. All others must
+    have the same number of columns, else an error names the file and the line.
 
     Parameters
     ----------
@@ -48,6 +48,7 @@ def read_columns(
     Returns
     -------
     X : list of sentences, lists of words where tokens have one column, else of tuples of columns
+        It is a `Corpus`, which knows their documents, if the file has any.
     y : list of lists of tags, or None
 
     Examples
@@ -62,7 +63,7 @@ def read_columns(
     found = parse_columns(lines, separator, comments, lambda width, _: _choose(x, y, width, lines.name))
     sentences = [sentence for sentence in found if sentence is not None]
     tags = None if y is None else replace_unknown([sentence.tags or [] for sentence in sentences], unknown)
-    return [sentence.tokens for sentence in sentences], tags
+    return gather(sentences), tags
 
 
 def parse_columns(
@@ -77,7 +78,7 @@ def parse_columns(
     tokens, and which that of tags.
     """
     kept: dict[Any, Any] = {}  # words, tags and tokens come again and again: one copy of each is enough
-    width = first = 0
+    width = first = document = 0
     sentence: Any = None
     chosen: Any = None
     for number, line in lines:
@@ -95,6 +96,7 @@ def parse_columns(
             continue
         fields = split_fields(line) if separator is None else line.split(separator)
         if fields[0] == DOCUMENT:
+            document += 1
             continue
         if not first:
             first, width = number, len(fields)
@@ -103,7 +105,7 @@ def parse_columns(
         if len(fields) != width:
             lines.fail(number, f"it has {counted(len(fields), 'column')}, but line {first} has {width}")
         if sentence is None:
-            sentence = Parsed([], None if tag is None else [], array("i"))
+            sentence = Parsed([], None if tag is None else [], array("i"), document)
         token = fields[chosen] if is_single else tuple([fields[k] for k in chosen])
         if token not in kept:
             kept[token] = token if is_single else tuple([kept.setdefault(field, field) for field in token])

@@ -6,107 +6,17 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
-from pathlib import Path
 from typing import Any
 
-from maxmargin.checks import check_choice, counted, shown
-from maxmargin.persist.registry import register
+from maxmargin.checks import counted, shown
 from maxmargin.text.partial_tags import replace_unknown
-from maxmargin.text.schemes import scheme_named
 from maxmargin.text.sentence_files.columns import parse_columns
 from maxmargin.text.sentence_files.conllu import Word, parse_conllu
+from maxmargin.text.sentence_files.file_layout import Layout, find_format, several, simplest
 from maxmargin.text.sentence_files.json_lines import dump_record, parse_json_lines
-from maxmargin.text.sentence_files.line_files import FileToRead, Lines, Parsed, check_encoding
+from maxmargin.text.sentence_files.line_files import FileToRead, Lines, Parsed, gather
 
-SUFFIXES = {".conllu": "conllu", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
-DEFAULTS: dict[str, tuple[Any, Any]] = {"columns": (None, -1), "conllu": ("form", "upos"), "json": ("tokens", "tags")}
 PREDICTED = "predicted"  # the field of predictions in JSON lines that have tags
-
-
-@register
-@dataclass(frozen=True)
-class Layout:
-    """Where a file has its tokens and their tags.
-
-    Parameters
-    ----------
-    format
-        {"columns", "conllu", "json"}.
-    x
-        What tokens are made of: numbers of columns, names of columns of CoNLL-U, such as "form", or the field of JSON
-        lines. Several make tuples. By default all columns but y, "form", or "tokens".
-    y
-        The column or field of tags; by default the last column, "upos", or "tags".
-    width
-        The number of columns, which the layout of a file that was read has.
-    separator, comments
-        As in `read_columns`.
-    encoding
-        Of the file.
-    scheme
-        That of its tags, if it is known: predictions are written in it.
-    unknown
-        The tag, such as "UNK", that stands where the tag is not known: y has None there.
-
-    Examples
-    --------
-    >>> from maxmargin.text import Layout
-    >>> Layout("conllu", x=("form", "xpos")).y
-    'upos'
-    """
-
-    format: str = "columns"
-    x: Any = None
-    y: Any = None
-    width: int | None = None
-    separator: str | None = None
-    comments: str | None = None
-    encoding: str = "utf-8"
-    scheme: str | None = None
-    unknown: str | None = None
-
-    def __post_init__(self) -> None:
-        check_choice("format", self.format, DEFAULTS)
-        check_encoding(self.encoding)
-        if self.scheme is not None:
-            scheme_named(self.scheme)
-        for name, default in zip("xy", DEFAULTS[self.format], strict=True):
-            value = _simplest(getattr(self, name))
-            object.__setattr__(self, name, default if value is None else value)
-        allowed = {"columns": "numbers", "conllu": f"of {', '.join(Word._fields)}", "json": "names of fields, one each"}
-        for name in [*_several(self.x), *_several(self.y)]:
-            is_known = isinstance(name, int if self.format == "columns" else str)
-            if not is_known or (self.format == "conllu" and name not in Word._fields):
-                raise ValueError(f"Columns must be {allowed[self.format]}, not {shown(name)}.")
-        if isinstance(self.y, tuple) or (self.format == "json" and isinstance(self.x, tuple)):
-            raise ValueError(
-                f"Columns must be {allowed['json']}, not {shown(self.y if self.format != 'json' else self.x)}."
-            )
-        if self.y in _several(self.x):
-            raise ValueError(f"The tags, {shown(self.y)}, cannot be part of the tokens: leave them out of the columns.")
-
-
-def _simplest(value: Any) -> Any:
-    """Lists as tuples, and a list of one as what it holds."""
-    if isinstance(value, (list, tuple)):
-        return value[0] if len(value) == 1 else tuple(value)
-    return value
-
-
-def _several(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, tuple) else () if value is None else (value,)
-
-
-def find_format(name: object) -> str:
-    """The format of a file by the end of its name: "conllu", "json" or, of all others, "columns".
-
-    Examples
-    --------
-    >>> from maxmargin.text import find_format
-    >>> find_format("train.jsonl"), find_format("train.txt")
-    ('json', 'columns')
-    """
-    return SUFFIXES.get(Path(str(name)).suffix.lower(), "columns")
 
 
 @dataclass(frozen=True)
@@ -222,7 +132,12 @@ def read_document(
 
 
 def stream_documents(
-    source: FileToRead, layout: Layout | None = None, *, most: int = 2_000, name: str | None = None
+    source: FileToRead,
+    layout: Layout | None = None,
+    *,
+    most: int = 2_000,
+    name: str | None = None,
+    are_whole: bool = False,
 ) -> Iterator[Document]:
     r"""Read a file of sentences, tagged or not, a part at a time: what never ends can be tagged as it comes.
 
@@ -235,6 +150,9 @@ def stream_documents(
         As in `read_document`.
     most
         The largest number of sentences of a part.
+    are_whole
+        Whether documents, where lines of -DOCSTART- begin any, are in one part each, however large: the last one waits
+        for its end.
 
     Yields
     ------
@@ -248,7 +166,7 @@ def stream_documents(
     >>> [(part.X, part.where(0)) for part in parts]
     [([['He']], 'the stream, line 1'), ([['ran']], 'the stream, line 3')]
     """
-    return _Reader(source, layout, False, name).documents(most)
+    return _Reader(source, layout, False, name).documents(most, are_whole=are_whole)
 
 
 class _Reader:
@@ -260,19 +178,32 @@ class _Reader:
         self.lines = Lines(source, self.layout.encoding, name)
         self.parsed = {"columns": self._columns, "conllu": self._conllu, "json": self._json}[self.layout.format]
 
-    def documents(self, most: int | None) -> Iterator[Document]:
-        """The sentences in parts of `most` at most, each with its lines; without `most`, all of them in one."""
-        lines = self.lines.kept = []  # those that are in no document yet
+    def documents(self, most: int | None, *, are_whole: bool = False) -> Iterator[Document]:
+        """The sentences in parts of `most` at most, each with its lines; without `most`, all of them in one.
+
+        If documents of the file are to be whole, a part goes on to the end of its last one.
+        """
+        lines = self.lines.kept = []  # those that are in no part yet
         sentences: list[Parsed] = []
         first, end = 1, 0
+
+        def take() -> Document:
+            nonlocal sentences, first
+            part = self.document(sentences, lines[: end + 1 - first], first)
+            del lines[: end + 1 - first]
+            sentences, first = [], end + 1
+            return part
+
         for sentence in self.parsed():
             if sentence is not None:
+                is_full = most is not None and len(sentences) >= most
+                if are_whole and is_full and sentence.document != sentences[-1].document:
+                    yield take()
                 sentences.append(sentence)
                 end = self.lines.number
-            if sentences and most is not None and (sentence is None or len(sentences) == most):
-                yield self.document(sentences, lines[: end + 1 - first], first)
-                del lines[: end + 1 - first]
-                sentences, first = [], end + 1
+            may_cut = sentences and most is not None and not (are_whole and sentences[-1].document)
+            if may_cut and (sentence is None or len(sentences) == most):
+                yield take()
         if lines:
             yield self.document(sentences, lines, first)
 
@@ -285,8 +216,8 @@ class _Reader:
             if self.needs_tags:
                 raise ValueError(f"{self.lines.name} has no tags in its column {self.layout.y!r}.")
             y = None
-        X, numbers = [sentence.tokens for sentence in sentences], [sentence.numbers for sentence in sentences]
-        return Document(self.lines.name, self.layout, X, y, numbers, lines, first)
+        numbers = [sentence.numbers for sentence in sentences]
+        return Document(self.lines.name, self.layout, gather(sentences), y, numbers, lines, first)
 
     def _columns(self) -> Iterator[Parsed | None]:
         name, needs_tags, layout = self.lines.name, self.needs_tags, self.layout
@@ -294,31 +225,32 @@ class _Reader:
         def choose(width: int, number: int) -> tuple[int | Sequence[int], int | None]:
             whole = layout.width or (width if needs_tags or width > 1 else 2)  # one column is that of words
             y = _column(layout.y, whole, name)
-            x = [k for k in range(whole) if k != y] if layout.x is None else _several(layout.x)
+            x = [k for k in range(whole) if k != y] if layout.x is None else several(layout.x)
             if not x:
                 raise ValueError(f"{name} has one column only: tokens need one, and tags another.")
             x = [_column(k, whole, name) for k in x]
-            self.layout = replace(layout, x=_simplest(x), y=y, width=whole)
+            self.layout = replace(layout, x=simplest(x), y=y, width=whole)
             if width == whole:
-                return _simplest(x), y
+                return simplest(x), y
             partial = {len(x), *range(max(x) + 1, y + 1)} - {whole}  # without tags: the tokens alone, or all up to them
             if needs_tags or width not in partial:
                 others = "" if needs_tags else f" or, without tags, {' or '.join(map(str, sorted(partial)))}"
                 self.lines.fail(number, f"it has {counted(width, 'column')}, but {whole}{others} were expected")
-            return _simplest(x if width > max(x) else [*range(width)]), None
+            return simplest(x if width > max(x) else [*range(width)]), None
 
         return parse_columns(self.lines, layout.separator, layout.comments, choose)
 
     def _conllu(self) -> Iterator[Parsed | None]:
-        x, y = self.layout.x, self.layout.y
+        x, y, document = self.layout.x, self.layout.y, 0
         for found in parse_conllu(self.lines):
             if found is None:
                 yield None
                 continue
             sentence, numbers = found
-            columns = [sentence.column(name) for name in _several(x)]
+            document += any(comment.split()[:1] == ["newdoc"] for comment in sentence.comments)
+            columns = [sentence.column(name) for name in several(x)]
             tokens = [*zip(*columns, strict=True)] if isinstance(x, tuple) else columns[0]
-            yield Parsed(tokens, sentence.column(y), numbers)
+            yield Parsed(tokens, sentence.column(y), numbers, document)
 
     def _json(self) -> Iterator[Parsed | None]:
         x, y = self.layout.x, self.layout.y

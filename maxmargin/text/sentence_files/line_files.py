@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
 from maxmargin.checks import shown
+from maxmargin.text.corpus import Corpus
 
 FileToRead = str | PathLike[str] | IO[str] | IO[bytes]
 FileToWrite = str | PathLike[str] | IO[str]
@@ -93,11 +94,23 @@ class Lines:
 
 
 class Parsed(NamedTuple):
-    """A sentence of a file: its tokens, their tags, if there are any, and the numbers of their lines, or of its own."""
+    """A sentence of a file: its tokens, their tags, if there are any, and the numbers of their lines, or of its own.
+
+    `document` counts the documents that have begun.
+    """
 
     tokens: list[Any]
     tags: list[Any] | None
     numbers: Sequence[int]
+    document: int = 0
+
+
+def gather(sentences: Sequence[Parsed]) -> list[Any]:
+    """The tokens of sentences, in their documents if any has begun."""
+    tokens = [sentence.tokens for sentence in sentences]
+    if not any(sentence.document for sentence in sentences):
+        return tokens
+    return Corpus(tokens, [sentence.document for sentence in sentences])
 
 
 def write_lines(target: FileToWrite, lines: Iterable[str]) -> None:

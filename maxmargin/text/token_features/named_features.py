@@ -8,7 +8,9 @@ strings. A transformer whose result is one of `NamedFeatures` is asked for colum
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
+
+import numpy as np
 
 
 class FeatureColumns(Protocol):
@@ -26,7 +28,8 @@ class FeatureColumns(Protocol):
 class NamedFeatures(Protocol):
     """Sequences of items that look up the columns of their names themselves.
 
-    Besides, they are what they would be without: a sequence with the lists of names of each item, all of value 1.
+    Besides, they are what they would be without: a sequence with the lists of names of each item, all of value 1. Where
+    items have dense columns beside their names, there is a method `dense_columns`, too, which returns `DenseColumns`.
     """
 
     def look_up(self, columns: FeatureColumns) -> Iterator[Sequence[Sequence[int]]]:
@@ -39,3 +42,20 @@ class NamedFeatures(Protocol):
 def is_named(X: object) -> TypeGuard[NamedFeatures]:
     """Whether X is one of `NamedFeatures`: what `isinstance` says, without its cost, felt by lone sentences."""
     return hasattr(X, "look_up")
+
+
+class DenseColumns(NamedTuple):
+    """Numbers of items, beside their names: rows of a table, one after the other.
+
+    Item t of all sequences has the rows table[which[t, 0]], table[which[t, 1]] and so on; zeros where `which` is below
+    0. So items of the same word share a row.
+    """
+
+    names: Sequence[str]  # of all columns: as many as `which` and the table have, multiplied
+    table: np.ndarray  # (V, D)
+    which: np.ndarray  # (N, K)
+
+
+def find_dense(X: object) -> DenseColumns | None:
+    """The dense columns of sequences, if they have any."""
+    return X.dense_columns() if hasattr(X, "dense_columns") else None

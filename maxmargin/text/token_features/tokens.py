@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -11,24 +12,33 @@ from maxmargin.checks import shown
 Token = str | tuple[str, ...]
 Name = tuple[str, ...]  # its words, in lower case
 Titles = Mapping[Name, Sequence[str]]  # of the lists that a name is in
+Spellings = Counter[tuple[str, str]]  # how often a word, in lower case, is spelled how in a document
+
+NOWHERE: Spellings = Counter()
 
 
 class Tokens(NamedTuple):
-    """The tokens of a sentence: its words, its columns of tags, and titles of names in place of those of gazetteers."""
+    """The tokens of a sentence: its words and its columns of tags, and what there is to know besides.
+
+    That is titles of names in place of those of gazetteers, and the spellings of words in its document.
+    """
 
     words: list[str]
     tags: list[tuple[str, ...]]
     titles: Titles | None = None
+    spellings: Spellings = NOWHERE
 
 
-def split_tokens(sentence: Iterable[Token], i: int, titles: Titles | None = None) -> Tokens:
+def split_tokens(
+    sentence: Iterable[Token], i: int, titles: Titles | None = None, spellings: Spellings = NOWHERE
+) -> Tokens:
     """The tokens of sentence i, which are checked."""
     if isinstance(sentence, str) or not isinstance(sentence, Iterable):
         raise TypeError(f"X[{i}] must be a list of tokens, not {shown(sentence)}.")
     tokens: list[Any] = [*sentence]
     types = {*map(type, tokens)}
     if types == {str}:
-        return Tokens(tokens, [], titles)
+        return Tokens(tokens, [], titles, spellings)
     if types != {tuple} or len({*map(len, tokens)}) > 1 or not are_strings(tokens):
         tokens = [check_token(token, t, i) for t, token in enumerate(tokens)]
         for t, token in enumerate(tokens):
@@ -37,7 +47,7 @@ def split_tokens(sentence: Iterable[Token], i: int, titles: Titles | None = None
                     f"X[{i}] has {len(token)} strings at position {t}, but {len(tokens[0])} at position 0."
                 )
     words, *columns = zip(*tokens, strict=True) if tokens else ((),)
-    return Tokens([*words], columns, titles)
+    return Tokens([*words], columns, titles, spellings)
 
 
 def are_strings(tokens: list[tuple[str, ...]]) -> bool:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from maxmargin.parameters import has_parameters, parameter
 from maxmargin.sklearn_contract import Estimator
+from maxmargin.text.token_features.property_checks import (
+    check_classes,
+    check_patterns,
+    check_prefixes,
+    check_scale,
+    check_vectors,
+)
 
 
 @has_parameters
 class WindowOptions(Estimator):
     """The parameters of `WindowFeatures`.
 
-    The command line says `help` in place of the documentation here, takes no value below `least`, and calls the option
-    `flag`, if it is not to have the name of the parameter.
+    The command line says `help` in place of the documentation here, takes no value below `least`, calls the option
+    `flag`, if it is not to have the name of the parameter, and reads what is not a number in a `form` of its own.
     """
 
     window: int = parameter(
@@ -57,5 +65,77 @@ class WindowOptions(Estimator):
         "of the entities in y are cross-fit by `fit_transform`, which pipelines and `Tagger` call: see there.",
         default=None,
         flag="--gazetteer",
-        help="A list of names, one per line, and its title; may be repeated.",
+        form="lists",
+        help="A list of names, one per line, and its title, or a folder of lists; may be repeated.",
+    )
+    near_affixes: int = parameter(
+        "int",
+        "The length of the longest prefix and suffix of the words beside a token, within the window.",
+        default=0,
+        least=0,
+        help="Length of the longest prefix and suffix of neighbours.",
+    )
+    char_ngrams: int = parameter(
+        "int",
+        "The length of the longest sequence of characters of a word, from two on, its ends marked; 0 has none.",
+        default=0,
+        least=0,
+        help="Length of the longest sequence of characters.",
+    )
+    patterns: Mapping[str, str] | None = parameter(
+        "dict",
+        "Regular expressions by title: words within the window that match one as a whole have a feature.",
+        default=None,
+        check=check_patterns,
+        flag="--pattern",
+        form="patterns",
+        help="A regular expression for whole words, and its title; may be repeated.",
+    )
+    classes: Mapping[str, Mapping[str, str]] | None = parameter(
+        "dict",
+        "Classes of words by title, each a dict of words, as `read_classes` and `learn_classes` return: those of the "
+        "words within the window are features. A word that has none has that of its lower case.",
+        default=None,
+        check=check_classes,
+        flag="--classes",
+        form="classes",
+        help="A file with a word and its class in each line, or Brown's paths, and its title; may be repeated.",
+    )
+    class_prefixes: tuple[int, ...] = parameter(
+        "tuple of ints",
+        "Lengths of prefixes of classes that are features, too, where all are paths in a tree: strings of 0 and 1.",
+        default=(4, 6, 10),
+        check=check_prefixes,
+        form="lengths",
+        help="Lengths of prefixes of classes that are paths of 0 and 1.",
+    )
+    elsewhere: bool = parameter(
+        "bool",
+        "Whether the same word is capitalized, or not, elsewhere in its document: within a sentence, where it counts. "
+        "What the documents are, sentences from `read_columns` and `Corpus` tell; without, each is one of its own.",
+        default=False,
+        help="How the same word is spelled elsewhere in its document.",
+    )
+    vectors: Any = parameter(
+        "WordVectors or VectorFile",
+        "Vectors of words, whose numbers are dense columns beside the names of features: `read_vectors` reads them "
+        "from a file. A word that has none has that of its lower case, or zeros.",
+        default=None,
+        check=check_vectors,
+        form="vectors",
+        help="A file of word vectors: of GloVe, word2vec, fastText (.vec), or .npy with its words in .txt.",
+    )
+    vector_window: int = parameter(
+        "int",
+        "The number of tokens on either side whose vectors are columns, too.",
+        default=0,
+        least=0,
+        help="Words on either side whose vectors are features, too.",
+    )
+    vector_scale: float | None = parameter(
+        "float",
+        "The standard deviation that the numbers of vectors are scaled to; None leaves them as they are.",
+        default=None,
+        check=check_scale,
+        help="Standard deviation to scale vectors to.",
     )

@@ -7,15 +7,26 @@ from dataclasses import fields
 from itertools import count, islice, repeat
 from typing import Any, ClassVar, Self, overload
 
+import numpy as np
+
+from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import check_count
 from maxmargin.parameters import has_parameters
 from maxmargin.persist.registry import register
+from maxmargin.text.corpus import document_sizes
 from maxmargin.text.schemes import LabelSequences
+from maxmargin.text.token_features.document_words import DocumentWords, spellings_of
 from maxmargin.text.token_features.gazetteers import Gazetteers
-from maxmargin.text.token_features.named_features import FeatureColumns
+from maxmargin.text.token_features.named_features import DenseColumns, FeatureColumns
 from maxmargin.text.token_features.sources import Code, ListedNames, Options, Rows, Source, TagNgrams, WordNgrams, Words
-from maxmargin.text.token_features.tokens import Titles, Token, split_tokens
+from maxmargin.text.token_features.tokens import NOWHERE, Spellings, Titles, Token, split_tokens
 from maxmargin.text.token_features.window_options import WindowOptions
+from maxmargin.text.token_features.word_properties import (
+    CharacterNgrams,
+    MatchedPatterns,
+    NeighbourAffixes,
+    WordClasses,
+)
 
 Sentences = Iterable[Iterable[Token]]
 
@@ -56,7 +67,17 @@ class WindowFeatures(WindowOptions):
     ['DET', 'NOUN']
     """
 
-    sources: ClassVar[tuple[type[Source], ...]] = (Words, WordNgrams, TagNgrams, ListedNames)
+    sources: ClassVar[tuple[type[Source], ...]] = (
+        Words,
+        WordNgrams,
+        TagNgrams,
+        ListedNames,
+        NeighbourAffixes,
+        CharacterNgrams,
+        MatchedPatterns,
+        WordClasses,
+        DocumentWords,
+    )
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import TransformerTags
@@ -85,6 +106,8 @@ class WindowFeatures(WindowOptions):
             if "least" in argument.metadata:
                 value, least = getattr(self, argument.name), argument.metadata["least"]
                 check_count(argument.name, value, least, MOST_TOKENS)
+            elif argument.metadata.get("check"):
+                argument.metadata["check"](argument.name, getattr(self, argument.name))
 
     def fit_transform(self, X: Sentences, y: LabelSequences | None = None) -> Windows:
         """The features of the tokens to train on, in which lists that are made of their entities are cross-fit.
@@ -108,7 +131,7 @@ class WindowFeatures(WindowOptions):
         if y is None or not self.gazetteers:
             return rows
         self.cross_fit_, titles = self.gazetteers_.cross_fit(split_words(rows.sentences), y)
-        return Windows(rows.extractor, rows.sentences, titles if self.cross_fit_ else None)
+        return Windows(rows.extractor, rows.sentences, titles if self.cross_fit_ else None, rows.spellings)
 
     def leaks(self, X: Sentences, y: LabelSequences, X_dev: Sentences, y_dev: LabelSequences) -> list[str]:
         """What there is to say of lists that know far more entities of y than of held-out sentences."""
@@ -145,7 +168,9 @@ class WindowFeatures(WindowOptions):
             self._check_options()
             gazetteers = self.gazetteers_ if hasattr(self, "gazetteers_") else Gazetteers(self.gazetteers or {})
             extractor = self._extractor = Extractor(self.sources, options, gazetteers)
-        return Windows(extractor, X if isinstance(X, Sequence) else [*X])  # with what it remembers of words
+        X = X if isinstance(X, Sequence) else [*X]
+        spellings = spellings_of(split_words(X), document_sizes(X)) if self.elsewhere else None
+        return Windows(extractor, X, spellings=spellings)  # with what it remembers of words
 
 
 def split_words(sentences: Sentences) -> list[list[str]]:
@@ -157,10 +182,15 @@ class Windows(Sequence):
     """The features of sentences, made when they are asked for, so that they are never all in memory."""
 
     def __init__(
-        self, extractor: Extractor, sentences: Sequence[Iterable[Token]], titles: Sequence[Titles] | None = None
+        self,
+        extractor: Extractor,
+        sentences: Sequence[Iterable[Token]],
+        titles: Sequence[Titles] | None = None,
+        spellings: Sequence[Spellings] | None = None,
     ) -> None:
         self.extractor, self.sentences = extractor, sentences
         self.titles = titles  # of names, for each sentence, in place of those of the gazetteers
+        self.spellings = spellings  # of words in the document of each sentence
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -170,20 +200,51 @@ class Windows(Sequence):
     @overload
     def __getitem__(self, i: slice) -> Windows: ...
     def __getitem__(self, i: int | slice) -> Rows | Windows:
+        titles: Any = None if self.titles is None else self.titles[i]
+        spellings: Any = None if self.spellings is None else self.spellings[i]
         if isinstance(i, slice):
-            return Windows(self.extractor, self.sentences[i], None if self.titles is None else self.titles[i])
-        return self.extractor(self.sentences[i], i, None if self.titles is None else self.titles[i])
+            return Windows(self.extractor, self.sentences[i], titles, spellings)
+        return self.extractor(self.sentences[i], i, titles, spellings or NOWHERE)
 
     def __iter__(self) -> Iterator[Rows]:
-        return map(self.extractor, self.sentences, count(), self.titles or repeat(None))
+        return map(self.extractor, self.sentences, count(), *self._beside())
+
+    def _beside(self) -> tuple[Iterator[Titles | None], Iterator[Spellings]]:
+        """What there is to know of each sentence besides."""
+        return iter(self.titles or repeat(None)), iter(self.spellings or repeat(NOWHERE))
 
     def look_up(self, columns: FeatureColumns) -> Iterator[Rows]:
         """The same with the columns of the names in their place; faster, as most words and tags come again."""
         extractor = self.extractor.with_columns(columns)
-        sentences, numbers, titles = iter(self.sentences), count(), iter(self.titles or repeat(None))
+        sentences, numbers, beside = iter(self.sentences), count(), self._beside()
         while block := [*islice(sentences, BLOCK)]:
             extractor.meet(block)
-            yield from map(extractor, block, numbers, titles)
+            yield from map(extractor, block, numbers, *beside)
+
+    def dense_columns(self) -> DenseColumns | None:
+        """The vectors of words, if there are any: those of the same word share a row."""
+        vectors, options = self.extractor.options["vectors"], self.extractor.options
+        if vectors is None:
+            return None
+        sentences, shifts = split_words(self.sentences), range(-options["vector_window"], options["vector_window"] + 1)
+        numbers: dict[str, int] = {}
+        codes = np.array([numbers.setdefault(word, len(numbers)) for words in sentences for word in words], np.int32)
+        table, rows = vectors.find([*numbers])
+        if options["vector_scale"] is not None:
+            table = table * np.float32(options["vector_scale"] / (vectors.spread() or 1.0))
+        rows_of_tokens = np.array([*rows, -1], np.int32)[codes]
+        starts = starts_of([len(words) for words in sentences])
+        which = np.stack([shifted(rows_of_tokens, starts, shift) for shift in shifts], axis=1)
+        places = ["" if shift == 0 else f"[{shift:+}]" for shift in shifts]
+        return DenseColumns([f"vector:{k}{place}" for place in places for k in range(vectors.width)], table, which)
+
+
+def shifted(values: np.ndarray, starts: np.ndarray, shift: int) -> np.ndarray:
+    """The value `shift` places after each, within sentences that begin at `starts`; -1 beyond."""
+    places = np.arange(len(values)) + shift
+    lengths = np.diff(starts)
+    is_within = (places >= np.repeat(starts[:-1], lengths)) & (places < np.repeat(starts[1:], lengths))
+    return np.where(is_within, np.append(values, -1)[np.where(is_within, places, -1)], -1).astype(np.int32)
 
 
 class Extractor:
@@ -234,8 +295,10 @@ class Extractor:
     def __reduce__(self) -> tuple[type[Extractor], tuple[object, ...]]:
         return Extractor, (*self.arguments, self.columns)
 
-    def __call__(self, sentence: Iterable[Token], i: int, titles: Titles | None = None) -> Rows:
-        tokens = split_tokens(sentence, i, titles)
+    def __call__(
+        self, sentence: Iterable[Token], i: int, titles: Titles | None = None, spellings: Spellings = NOWHERE
+    ) -> Rows:
+        tokens = split_tokens(sentence, i, titles, spellings)
         rows: Rows = [[] for _ in tokens.words]
         for source in self.sources:
             source.add(rows, tokens)

@@ -1,0 +1,54 @@
+"""The columns of names of features: of those that a model knows, or comes to know, and of names that are hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count, repeat
+from typing import Any
+
+MOST_KEPT = 100_000  # names and features whose columns are remembered
+NOWHERE = -1  # the column of names that a model does not know, and of zeros
+
+
+class Columns(dict):
+    """The columns of names: those of training, in the order in which they come; names are added while it grows."""
+
+    def __init__(self, names: Iterable[str] = (), *, grows: bool = False) -> None:
+        columns = count()
+        super().__init__(zip(names, columns, strict=False))
+        if next(columns) != len(self):
+            raise ValueError("names must differ from each other.")
+        self.grows = grows
+
+    def __missing__(self, name: Any) -> int:
+        if not isinstance(name, str):
+            raise TypeError
+        return self.setdefault(name, len(self)) if self.grows else NOWHERE
+
+    def find(self, names: Sequence[str]) -> list[int]:
+        """The columns of names that are known to be strings."""
+        return [*(map(self.__getitem__, names) if self.grows else map(self.get, names, repeat(NOWHERE)))]
+
+
+class HashedColumns(dict):
+    """Columns that names are hashed onto, of those that have been looked up; when there are too many, none is kept."""
+
+    grows = False
+
+    def __init__(self, n_columns: int) -> None:
+        from sklearn.utils import murmurhash3_32  # slow to import
+
+        self.n_columns, self.hash = n_columns, murmurhash3_32
+
+    def __missing__(self, name: Any) -> int:
+        if not isinstance(name, str):
+            raise TypeError
+        if len(self) >= MOST_KEPT:
+            self.clear()
+        encoded = name.encode("utf-8", "surrogatepass")  # any string may be a name
+        column = self[name] = self.hash(encoded, positive=True) % self.n_columns
+        return column
+
+    def find(self, names: Sequence[str]) -> list[int]:
+        """The columns of names."""
+        return [*map(self.__getitem__, names)]

@@ -1,0 +1,218 @@
+"""Sparse features with dense columns beside them, such as names of features and vectors of words.
+
+Dense columns have weights for all labels, which stand together among those of the sparse ones. In these columns a row
+has some rows of a table, one after the other: tokens of the same word share one, and what is unknown has none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.arrays.lanes import BLOCK, LANES, as_precise, fetch, fma, plus, splat, store, times, without_first
+from maxmargin.arrays.views import matrix
+from maxmargin.features.layout import lay_out, layout_of_rows
+from maxmargin.features.linear_map import (
+    Gram,
+    as_matrix,
+    bound_sums,
+    folded,
+    folded_size,
+    gram_squared_norm,
+    row_is_zero,
+    score_rows,
+    spread_rows,
+    squared_norm_rows,
+    squared_sums,
+    weight_shape,
+    with_gram,
+)
+from maxmargin.runtime.dispatch import helper, implements, supports
+
+LONG = 100  # rows of an example: those with more have no Gram matrix
+
+
+class MixedFeatures(NamedTuple):
+    """Any sparse storage, and the rows table[which[t, 0]], table[which[t, 1]] and so on beside its row t."""
+
+    sparse: Any
+    table: np.ndarray  # (V, D)
+    which: np.ndarray  # (N, K) rows of the table, below 0 for zeros
+    begin: int  # where the K D weights of dense columns begin, with all labels of the first
+    dense_gram: Gram
+
+
+def mix_features(sparse: Any, table: np.ndarray, which: np.ndarray, begin: int, n_examples: int) -> MixedFeatures:
+    """Sparse features with a table of dense ones beside them."""
+    return MixedFeatures(sparse, table, which, begin, Gram(np.empty(0), np.full(n_examples, -1, np.int64)))
+
+
+@implements(weight_shape, MixedFeatures)
+def mixed_shape(features, n_features, n_labels):
+    return weight_shape(features.sparse, n_features, n_labels)
+
+
+@implements(lay_out, MixedFeatures)
+def lay_out_mixed(features, n_features, n_labels):
+    return layout_of_rows(features.sparse, n_features, n_labels)
+
+
+@implements(score_rows, MixedFeatures)
+def score_mixed(features, weights, lo, hi, out):
+    score_rows(features.sparse, weights, lo, hi, out)
+    table, which = features.table, features.which
+    n_labels, width = out.shape[1], table.shape[1]
+    dense = matrix(weights, features.begin, which.shape[1] * width, n_labels)
+    for t in range(lo, hi):
+        for k in range(which.shape[1]):
+            v = np.int64(which[t, k])
+            if v < 0:
+                continue
+            if n_labels >= LANES:
+                for c in range(0, n_labels, BLOCK):
+                    add_scores(table, v, dense, k * width, out, t - lo, c)
+            else:
+                for f in range(width):
+                    for label in range(n_labels):
+                        out[t - lo, label] += table[v, f] * dense[k * width + f, label]
+
+
+@helper
+def add_scores(table, v, dense, f0, out, t, c0):
+    """out[t, c] += sum_f table[v, f] dense[f0 + f, c], for up to four vectors of columns from c0 on.
+
+    The last ones overlap, or are the same; what an earlier block has dealt with is left alone: see `spread_block`.
+    """
+    last = out.shape[1] - LANES
+    begun = c0
+    c0 = min(c0, last)
+    c1 = min(c0 + LANES, last)
+    c2 = min(c0 + 2 * LANES, last)
+    c3 = min(c0 + 3 * LANES, last)
+    s0 = s1 = s2 = s3 = splat(out.dtype.type(0))
+    for f in range(table.shape[1]):
+        x = table[v, f]
+        s0 = fma(x, fetch(dense, f0 + f, c0), s0)
+        s1 = fma(x, fetch(dense, f0 + f, c1), s1)
+        s2 = fma(x, fetch(dense, f0 + f, c2), s2)
+        s3 = fma(x, fetch(dense, f0 + f, c3), s3)
+    s0 = plus(fetch(out, t, c0), without_first(s0, begun - c0))
+    s1 = plus(fetch(out, t, c1), without_first(s1, begun - c1))
+    s2 = plus(fetch(out, t, c2), without_first(s2, begun - c2))
+    s3 = plus(fetch(out, t, c3), without_first(s3, begun - c3))
+    store(out, t, c0, s0)
+    store(out, t, c1, s1)
+    store(out, t, c2, s2)
+    store(out, t, c3, s3)
+
+
+@implements(spread_rows, MixedFeatures)
+def spread_mixed(features, weights, lo, hi, delta, scale):
+    spread_rows(features.sparse, weights, lo, hi, delta, scale)
+    spread_table(features, weights, lo, hi, delta, scale)
+
+
+@helper
+def spread_table(features, weights, lo, hi, delta, scale):
+    """The share of dense columns in `spread_rows`."""
+    table, which = features.table, features.which
+    n_labels, width = delta.shape[1], table.shape[1]
+    dense = matrix(weights, features.begin, which.shape[1] * width, n_labels)
+    step = weights.dtype.type(scale)
+    for t in range(lo, hi):
+        if row_is_zero(delta, t - lo):
+            continue
+        for k in range(which.shape[1]):
+            v = np.int64(which[t, k])
+            if v < 0:
+                continue
+            if n_labels >= LANES:
+                for c in range(0, n_labels, BLOCK):
+                    spread_vector(table, v, dense, k * width, delta, t - lo, c, step)
+            else:
+                for f in range(width):
+                    x = table[v, f] * step
+                    for label in range(n_labels):
+                        dense[k * width + f, label] += x * delta[t - lo, label]
+
+
+@helper
+def spread_vector(table, v, dense, f0, delta, t, c0, step):
+    """dense[f0 + f, c] += step table[v, f] delta[t, c], for the columns of `add_scores`."""
+    last = delta.shape[1] - LANES
+    begun = c0
+    c0 = min(c0, last)
+    c1 = min(c0 + LANES, last)
+    c2 = min(c0 + 2 * LANES, last)
+    c3 = min(c0 + 3 * LANES, last)
+    d0 = times(step, as_precise(without_first(fetch(delta, t, c0), begun - c0), dense))
+    d1 = times(step, as_precise(without_first(fetch(delta, t, c1), begun - c1), dense))
+    d2 = times(step, as_precise(without_first(fetch(delta, t, c2), begun - c2), dense))
+    d3 = times(step, as_precise(without_first(fetch(delta, t, c3), begun - c3), dense))
+    for f in range(table.shape[1]):
+        x = table[v, f]
+        w0 = fma(x, d0, fetch(dense, f0 + f, c0))
+        w1 = fma(x, d1, fetch(dense, f0 + f, c1))
+        w2 = fma(x, d2, fetch(dense, f0 + f, c2))
+        w3 = fma(x, d3, fetch(dense, f0 + f, c3))
+        store(dense, f0 + f, c0, w0)
+        store(dense, f0 + f, c1, w1)
+        store(dense, f0 + f, c2, w2)
+        store(dense, f0 + f, c3, w3)
+
+
+@implements(squared_norm_rows, MixedFeatures)
+def squared_norm_mixed(features, i, lo, hi, delta, buffer):
+    total = squared_norm_rows(features.sparse, i, lo, hi, delta, buffer)
+    if features.dense_gram.at[i] >= 0:
+        return total + gram_squared_norm(features.dense_gram, i, hi - lo, delta)
+    spread_table(features, buffer, lo, hi, delta, 1.0)
+    dense = matrix(buffer, features.begin, features.which.shape[1] * features.table.shape[1], delta.shape[1])
+    for f in range(dense.shape[0]):
+        for label in range(dense.shape[1]):
+            total += dense[f, label] * dense[f, label]
+            dense[f, label] = 0
+    return total
+
+
+@implements(with_gram, MixedFeatures)
+def mixed_with_gram(features, starts, width):
+    """Of the dense columns those of all examples but very long ones."""
+    lengths = np.diff(starts)
+    is_short = lengths <= LONG
+    ends = np.cumsum(np.where(is_short, folded_size(lengths), 0))
+    at = np.where(is_short, ends - folded_size(lengths), -1)
+    values = np.zeros(int(ends[-1]) if len(ends) else 0)
+    for i in np.flatnonzero(is_short):
+        rows = dense_rows(features.table, features.which[starts[i] : starts[i + 1]]).astype(np.float64)
+        values[at[i] : at[i] + folded_size(len(rows))] = folded(rows @ rows.T)
+    sparse = features.sparse
+    if supports(with_gram, sparse):
+        sparse = with_gram(sparse, starts, width)
+    return features._replace(sparse=sparse, dense_gram=Gram(values, at))
+
+
+def dense_rows(table: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """The dense columns, (N, K D)."""
+    rows = np.where((which >= 0)[:, :, np.newaxis], table[which], 0) if len(table) else np.zeros((*which.shape, 0))
+    return rows.reshape(len(which), which.shape[1] * table.shape[1])
+
+
+@implements(as_matrix, MixedFeatures)
+def mixed_matrix(features, n_rows):
+    dense = sp.csr_array(dense_rows(features.table, features.which))
+    return sp.hstack([as_matrix(features.sparse, n_rows), dense], format="csr")
+
+
+@implements(bound_sums, MixedFeatures)
+def bound_mixed_sums(features, counts):
+    """Of one column of the table after the other: all rows of all columns need not fit in memory."""
+    total = squared_sums(features.sparse, counts)
+    for which in features.which.T:
+        there = np.flatnonzero(which >= 0)
+        met = sp.csr_array((np.ones(len(there)), (there, which[there])), (len(which), len(features.table)))
+        sums = counts @ met @ np.abs(features.table).astype(np.float64)
+        total = total + (sums * sums).sum(axis=1)
+    return total

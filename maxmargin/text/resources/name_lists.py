@@ -1,0 +1,50 @@
+"""Files and folders of lists of names."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from maxmargin.text.sentence_files.line_files import Lines
+
+
+def read_gazetteers(path: str | PathLike[str], *, encoding: str = "utf-8") -> dict[str, list[str]]:
+    r"""Read lists of names, one per line, from a file or from all files of a folder.
+
+    Parameters
+    ----------
+    path
+        A file, or a folder of files; what begins with a dot is left out.
+    encoding : str, default="utf-8"
+
+    Returns
+    -------
+    dict of lists of names by title, the name of the file without its end
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from maxmargin.text import read_gazetteers
+    >>> Path("lists").mkdir(exist_ok=True)
+    >>> _ = Path("lists", "city.txt").write_text("New York\nRome\n")
+    >>> read_gazetteers("lists")
+    {'city': ['New York', 'Rome']}
+    """
+    path = Path(path)
+    files = [file for file in sorted(path.iterdir()) if not file.name.startswith(".")] if path.is_dir() else [path]
+    if not files:
+        raise ValueError(f"{path} holds no lists of names: the folder is empty.")
+    lists: dict[str, list[str]] = {}
+    for file in files:
+        if file.stem in lists:
+            raise ValueError(f"{path} has two lists of the title {file.stem!r}: give one another name.")
+        lists[file.stem] = read_names(file, encoding)
+    return lists
+
+
+def read_names(path: Path, encoding: str = "utf-8") -> list[str]:
+    """The names in a file, one per line, of which there must be some."""
+    lines = Lines(path, encoding)
+    names = [line.strip() for _, line in lines if line and not line.isspace()]
+    lines.check_any(names, "names, but blank lines at most")
+    return names

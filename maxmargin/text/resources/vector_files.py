@@ -1,0 +1,188 @@
+"""Files of word vectors: those of GloVe, word2vec and fastText, as text or binary, and .npy files."""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.checks import counted
+from maxmargin.text.resources.word_vectors import BINARY, ROWS, TEXT, VectorFile, WordVectors, hash_word
+
+MOST_READ = 1 << 28  # bytes of a file that is read as a whole; others are mapped
+HEADER = re.compile(rb"(\d+)[ \t]+(\d+)[ \t]*\r?\n")  # the numbers of words and columns
+FASTTEXT = (793712314).to_bytes(4, "little")  # begins a model of fastText
+
+
+def read_vectors(path: str | PathLike[str], *, most_read: int = MOST_READ) -> WordVectors | VectorFile:
+    r"""Read the vectors of words from a file, or map it, if it is large.
+
+    Lines of text have a word and its numbers, as those of GloVe, word2vec and fastText (.vec) do, the latter after a
+    line with the numbers of words and columns; after such a line numbers may be binary, as word2vec writes them. Of an
+    .npy file, a matrix, the words are in the file of the same name that ends in .txt, a line each. Where a word is
+    there more than once, its first vector counts.
+
+    Parameters
+    ----------
+    path
+        The file.
+    most_read
+        The number of bytes up to which a file is read, so that models hold its vectors. Larger ones are mapped: models
+        hold where they are, and need the file.
+
+    Returns
+    -------
+    WordVectors or VectorFile
+
+    Examples
+    --------
+    >>> from maxmargin.text import read_vectors
+    >>> with open("tiny.vec", "w") as file:
+    ...     _ = file.write("2 3\nthe 0.1 0.2 0.3\ndog 1 0 2\n")
+    >>> vectors = read_vectors("tiny.vec")
+    >>> vectors.words, vectors.width
+    (['the', 'dog'], 3)
+    """
+    path = Path(path)
+    size = path.stat().st_size
+    if not size:
+        raise ValueError(f"{path} holds no vectors: it is empty.")
+    if path.suffix.lower() == ".npy":
+        return _read_rows(path, size, most_read)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        shape = find_shape(data, str(path))
+        records = binary_records(data, shape, str(path)) if shape.is_binary else text_records(data, shape)
+        if size <= most_read:
+            return _in_memory(data, records, shape, str(path))
+        hashes, places = _index((word, place) for _, word, place in records)
+    return VectorFile(str(path.resolve()), size, BINARY if shape.is_binary else TEXT, shape.width, hashes, places)
+
+
+class FileShape(NamedTuple):
+    """How a file has its vectors."""
+
+    begin: int  # where the first one begins
+    n_words: int | None  # if the file says so
+    width: int
+    is_binary: bool
+
+
+def find_shape(data: Any, name: str) -> FileShape:
+    """How a file has its vectors, by its beginning."""
+    if data[:4] == FASTTEXT:
+        raise ValueError(f"{name} is a model of fastText: read the .vec file that fastText writes beside it.")
+    header = HEADER.match(data[:100])
+    if header is None:
+        fields = data[: _line_end(data, 0)].split()
+        shape = FileShape(0, None, len(fields) - 1, False)
+    else:
+        n_words, width = map(int, header.groups())
+        line = data[header.end() : min(_line_end(data, header.end()), header.end() + 100 * (width + 10))]
+        shape = FileShape(header.end(), n_words, width, not _is_line(line, width))
+    if shape.width < 1:
+        raise ValueError(f"{name}, line 1: it must have a word and the numbers of its vector.")
+    return shape
+
+
+def is_number(text: bytes) -> bool:
+    """Whether a text is that of a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_line(line: bytes, width: int) -> bool:
+    """Whether a line has a word, which may have blanks, and numbers."""
+    fields = line.split()
+    return len(fields) > width and all(map(is_number, fields[-width:]))
+
+
+def _line_end(data: Any, start: int) -> int:
+    end = data.find(b"\n", start)
+    return len(data) if end < 0 else end
+
+
+def text_records(data: Any, shape: FileShape) -> Iterator[tuple[int, bytes, int]]:
+    """The number, the word and the first number's place of each line."""
+    start, number = shape.begin, 1 + bool(shape.begin)
+    while start < len(data):
+        end = _line_end(data, start)
+        line = data[start:end].rstrip()
+        if line:
+            word = line.rsplit(None, shape.width)[0]
+            if len(word) == len(line) or is_number(word.rsplit(None, 1)[-1]):  # too few numbers, or too many
+                word = line.split(None, 1)[0]
+            yield number, word, start + len(word)
+        start, number = end + 1, number + 1
+
+
+def binary_records(data: Any, shape: FileShape, name: str) -> Iterator[tuple[int, bytes, int]]:
+    """The number, the word and the vector's place of each record."""
+    start = shape.begin
+    for number in range(1, (shape.n_words or 0) + 1):
+        blank = data.find(b" ", start)
+        if blank < 0 or blank + 1 + 4 * shape.width > len(data):
+            raise ValueError(
+                f"{name} ends within the vector of word {number}, but says that it has "
+                f"{counted(shape.n_words or 0, 'word')} of {counted(shape.width, 'number')} each."
+            )
+        yield number, data[start:blank].lstrip(b"\n"), blank + 1
+        start = blank + 1 + 4 * shape.width
+
+
+def _in_memory(data: Any, records: Iterator[tuple[int, bytes, int]], shape: FileShape, name: str) -> WordVectors:
+    vectors: dict[str, np.ndarray] = {}
+    for number, word, place in records:
+        where = f"{name}, word {number}" if shape.is_binary else f"{name}, line {number}"
+        try:
+            text = word.decode()
+        except UnicodeDecodeError:
+            raise ValueError(f"{where}: the word is not UTF-8.") from None
+        try:
+            vector = (
+                np.frombuffer(data[place : place + 4 * shape.width], "<f4")
+                if shape.is_binary
+                else np.array(data[place : _line_end(data, place)].split(), np.float32)
+            )
+        except ValueError:
+            raise ValueError(f"{where}: the vector of {text!r} must hold numbers.") from None
+        if len(vector) != shape.width:
+            raise ValueError(f"{where}: the vector of {text!r} has {len(vector)} numbers, but others {shape.width}.")
+        if not np.isfinite(vector).all():
+            raise ValueError(f"{where}: the vector of {text!r} contains NaN or infinity.")
+        vectors.setdefault(text, vector)
+    if not vectors:
+        raise ValueError(f"{name} holds no vectors of words.")
+    return WordVectors(vectors, np.stack([*vectors.values()]))
+
+
+def _read_rows(path: Path, size: int, most_read: int) -> WordVectors | VectorFile:
+    matrix = np.load(path, mmap_mode="r")
+    listed = path.with_suffix(".txt")
+    if not listed.is_file():
+        raise ValueError(f"{path} needs the file {listed}, with the word of each row in a line.")
+    words = listed.read_text(encoding="utf-8").splitlines()
+    if matrix.ndim != 2 or len(matrix) != len(words) or matrix.dtype.kind != "f":
+        expected = f"a row of numbers for each of {counted(len(words), 'word')} in {listed.name}"
+        raise ValueError(f"{path} must be a matrix with {expected}, not of shape {matrix.shape} and {matrix.dtype}.")
+    if size <= most_read:
+        first = {word: row for row, word in reversed([*enumerate(words)])}
+        return WordVectors(first, matrix[[*first.values()]])
+    hashes, places = _index((word.encode(), row) for row, word in enumerate(words))
+    return VectorFile(str(path.resolve()), size, ROWS, matrix.shape[1], hashes, places)
+
+
+def _index(records: Iterator[tuple[bytes, int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Hashes of words, ascending, and their places."""
+    both = np.fromiter(
+        ((hash_word(word), place) for word, place in records), np.dtype([("hash", "u8"), ("place", "i8")])
+    )
+    hashes, first = np.unique(both["hash"], return_index=True)
+    return hashes, both["place"][first]

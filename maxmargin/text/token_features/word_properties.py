@@ -1,0 +1,106 @@
+"""Sources of what is known of words by themselves: their affixes, characters and classes, and patterns they match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from maxmargin.text.token_features.remembered import ValuesOf
+from maxmargin.text.token_features.sources import Code, Feature, Options, Rows, Source, beside
+from maxmargin.text.token_features.tokens import Tokens
+
+Property = tuple[str, str]  # its title and its value
+Properties = Callable[[str], Iterable[Property]]  # those of a word
+
+SHORTEST = 2  # sequence of characters that is a feature
+
+
+class WordProperties(Source):
+    """Properties of the words of tokens, and of those beside them, at these shifts."""
+
+    def __init__(self, properties: Properties, shifts: Iterable[int], code: Code) -> None:
+        self.features = {shift: ValuesOf(property_features(properties, shift, code)) for shift in shifts}
+
+    def add(self, rows: Rows, tokens: Tokens) -> None:
+        for shift, features in self.features.items():
+            for row, word in beside(rows, tokens.words, shift):
+                row += features[word]
+
+
+def property_features(properties: Properties, shift: int, code: Code) -> Callable[[str], Sequence[Feature]]:
+    """What makes the features of a word that is `shift` places after a token."""
+    place = f"[{shift:+}]" if shift else ""
+    return lambda word: code([f"{title}{place}={value}" for title, value in properties(word)])
+
+
+def window_shifts(options: Options) -> range:
+    """The places of a window, the token's own included."""
+    return range(-options["window"], options["window"] + 1)
+
+
+class NeighbourAffixes(WordProperties):
+    """Prefixes and suffixes of the words beside a token."""
+
+    def __init__(self, options: Options, code: Code) -> None:
+        longest = options["near_affixes"]
+        shifts = [k for k in window_shifts(options) if k and longest]
+        super().__init__(lambda word: affixes_of(word, longest), shifts, code)
+
+
+def affixes_of(word: str, longest: int) -> list[Property]:
+    """The prefixes and suffixes of a word."""
+    lengths = range(1, min(longest, len(word)) + 1)
+    return [found for n in lengths for found in (("prefix", word[:n]), ("suffix", word[-n:]))]
+
+
+class CharacterNgrams(WordProperties):
+    """Sequences of characters in a word, whose ends are marked."""
+
+    def __init__(self, options: Options, code: Code) -> None:
+        longest = options["char_ngrams"]
+        shifts = [0] if longest else []
+        super().__init__(lambda word: [("chars", ngram) for ngram in ngrams_of(f"<{word}>", longest)], shifts, code)
+
+
+def ngrams_of(text: str, longest: int) -> dict[str, None]:
+    """The sequences of two or more characters, each once, in their order."""
+    sizes = range(SHORTEST, longest + 1)
+    return dict.fromkeys(text[k : k + n] for n in sizes for k in range(len(text) - n + 1))
+
+
+class MatchedPatterns(WordProperties):
+    """Regular expressions that words match as a whole."""
+
+    def __init__(self, options: Options, code: Code) -> None:
+        patterns = {title: re.compile(text) for title, text in (options["patterns"] or {}).items()}
+
+        def properties(word: str) -> list[Property]:
+            return [(title, "matched") for title, pattern in patterns.items() if pattern.fullmatch(word)]
+
+        super().__init__(properties, window_shifts(options) if patterns else (), code)
+
+
+class WordClasses(WordProperties):
+    """Classes of words, and the beginnings of those that are paths in a tree, such as Brown's."""
+
+    def __init__(self, options: Options, code: Code) -> None:
+        tables, lengths = options["classes"] or {}, options["class_prefixes"]
+        parts: Mapping[str, list[Property]] = ValuesOf(
+            lambda name: [("", name), *((str(n), name[:n]) for n in lengths if n < len(name))]
+        )
+        paths = {title for title, table in tables.items() if are_paths(table.values())}
+
+        def properties(word: str) -> list[Property]:
+            found = []
+            for title, table in tables.items():
+                name = table.get(word) or table.get(word.lower())
+                if name is not None:
+                    found += [(title + size, part) for size, part in (parts[name] if title in paths else [("", name)])]
+            return found
+
+        super().__init__(properties, window_shifts(options) if tables else (), code)
+
+
+def are_paths(names: Iterable[str]) -> bool:
+    """Whether classes are paths in a binary tree: strings of 0 and 1."""
+    return all(name.strip("01") == "" for name in set(names))

@@ -1,0 +1,244 @@
+"""What is known of words from outside: classes, patterns, vectors, lists of names and documents."""
+
+import io
+import struct
+
+import numpy as np
+import pytest
+
+import maxmargin
+from maxmargin import ChainCRF, Tagger
+from maxmargin.text import (
+    Corpus,
+    WindowFeatures,
+    WordVectors,
+    read_classes,
+    read_columns,
+    read_document,
+    read_gazetteers,
+    read_vectors,
+    stream_documents,
+    write_classes,
+)
+
+SENTENCES = Corpus([["In", "Rome", "1990"], ["Rome", "in"], ["Rome"]], [0, 0, 1])
+TAGS = [["O", "B-LOC", "O"], ["B-LOC", "O"], ["B-LOC"]]
+CLASSES = {"brown": {"in": "0101101", "rome": "01", "Rome": "11"}, "kind": {"1990": "year"}}
+VECTORS = WordVectors(["in", "Rome", "rome"], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+
+def added(i=0, **options):
+    """The features of a sentence that options add."""
+    plain = WindowFeatures(window=1).transform(SENTENCES)[i]
+    rows = WindowFeatures(window=1, **options).transform(SENTENCES)[i]
+    assert [row[: len(names)] for row, names in zip(rows, plain, strict=True)] == plain
+    return [row[len(names) :] for row, names in zip(rows, plain, strict=True)]
+
+
+def test_classes_of_words():
+    found = added(classes=CLASSES, class_prefixes=(4, 6))
+    own = ["brown=0101101", "brown4=0101", "brown6=010110"]
+    before = [name.replace("=", "[-1]=") for name in own]
+    assert found == [[*own, "brown[+1]=11"], [*before, "brown=11", "kind[+1]=year"], ["brown[-1]=11", "kind=year"]]
+
+
+def test_affixes_patterns_and_characters():
+    assert added(near_affixes=2)[0] == ["prefix[+1]=R", "suffix[+1]=e", "prefix[+1]=Ro", "suffix[+1]=me"]
+    assert added(patterns={"year": "[12][0-9]{3}"}) == [[], ["year[+1]=matched"], ["year=matched"]]
+    assert added(char_ngrams=3)[0] == ["chars=<I", "chars=In", "chars=n>", "chars=<In", "chars=In>"]
+
+
+def test_spellings_elsewhere_in_the_document():
+    assert added(elsewhere=True) == [["elsewhere=small"], [], []]  # the own occurrence does not count
+    assert added(1, elsewhere=True) == [["elsewhere=capital"], []]  # nor does the first word of a sentence
+    assert added(2, elsewhere=True) == [[]]  # of another document
+    assert WindowFeatures(elsewhere=True).transform([*SENTENCES])[1] == WindowFeatures().transform(SENTENCES)[1]
+    assert WindowFeatures(elsewhere=True).transform(SENTENCES)[1:][0][0][-1] == "elsewhere=capital"
+
+
+def test_vectors_are_dense_columns():
+    dense = WindowFeatures(vectors=VECTORS, vector_window=1).transform(SENTENCES).dense_columns()
+    rows = np.where((dense.which >= 0)[..., None], dense.table[dense.which], 0).reshape(len(dense.which), -1)
+    one, none, rome = [1.0, 2.0], [0.0, 0.0], [3.0, 4.0]
+    assert rows.tolist() == [
+        [*none, *one, *rome],
+        [*one, *rome, *none],
+        [*rome, *none, *none],
+        [*none, *rome, *one],
+        [*rome, *one, *none],
+        [*none, *rome, *none],
+    ]
+    assert dense.names == ["vector:0[-1]", "vector:1[-1]", "vector:0", "vector:1", "vector:0[+1]", "vector:1[+1]"]
+    scaled = WindowFeatures(vectors=VECTORS, vector_scale=0.1).transform(SENTENCES).dense_columns()
+    assert np.allclose(scaled.table[0], 0.1 * np.array(one) / np.std([1, 2, 3, 4, 5, 6]))
+    assert WindowFeatures().transform(SENTENCES).dense_columns() is None
+
+
+@pytest.mark.parametrize("only_observed", [True, False])
+def test_taggers_with_all_of_it_are_saved(only_observed, tmp_path, interpreted_loops):
+    features = WindowFeatures(
+        classes=CLASSES, vectors=VECTORS, patterns={"year": "[0-9]+"}, elsewhere=True, near_affixes=1, char_ngrams=2
+    )
+    tagger = Tagger(features=features, model=ChainCRF(only_observed=only_observed, tol=0.1)).fit(SENTENCES, TAGS)
+    assert tagger.asks_documents
+    tagger.save(tmp_path / "any.model")
+    loaded = maxmargin.load(tmp_path / "any.model")
+    assert loaded.predict(SENTENCES) == tagger.predict(SENTENCES)
+    for a, b in zip(loaded.predict_marginals(SENTENCES), tagger.predict_marginals(SENTENCES), strict=True):
+        np.testing.assert_array_equal(a, b)
+    found = loaded.explain(["in", "Rome"], 1)
+    assert any(contribution.of == "vector:0" for contribution in found.contributions)
+
+
+def test_files_of_vectors(tmp_path):
+    matrix = np.array([[0.5, -1.5, 2.0], [1.0, 0.0, 2.0]], np.float32)
+    text = "\n".join(" ".join([word, *map(str, row)]) for word, row in zip(["de", "New York"], matrix, strict=True))
+    files = {name: tmp_path / name for name in ("glove.txt", "any.vec", "any.bin", "rows.npy", "rows.txt")}
+    files["glove.txt"].write_text(text)
+    files["any.vec"].write_text(f"2 3\n{text}\n")
+    records = b"".join(
+        word + b" " + struct.pack("<3f", *row) for word, row in zip([b"de", b"\nNew_York"], matrix, strict=True)
+    )
+    files["any.bin"].write_bytes(b"2 3\n" + records)
+    np.save(files["rows.npy"], matrix)
+    files.pop("rows.txt").write_text("de\nNew York\n")
+    for name, path in files.items():
+        second = "New_York" if name == "any.bin" else "New York"
+        for vectors in (read_vectors(path), read_vectors(path, most_read=0)):
+            assert vectors.width == 3
+            found, rows = vectors.find(["De", second, "none", "de"])
+            assert (rows[2], rows[3]) == (-1, rows[0])
+            assert (found[rows[:2]] == matrix).all()
+    mapped = read_vectors(files["glove.txt"], most_read=0)
+    maxmargin.save(WindowFeatures(vectors=mapped), tmp_path / "any.model")
+    files["glove.txt"].write_text("changed")
+    with pytest.raises(
+        ValueError, match=r"The vectors of words are in the file '.*glove.txt' of .* bytes, which is not"
+    ):
+        maxmargin.load(tmp_path / "any.model").vectors.find(["de"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a 1 2\nb 1 2 3\n", r"line 2: the vector of 'b' has 3 numbers, but others 2."),
+        ("a 1 2\nb 1\n", r"line 2: the vector of 'b' has 1 numbers, but others 2."),
+        ("a 1 nan\n", r"line 1: the vector of 'a' contains NaN or infinity."),
+        ("a 1 x\n", r"line 1: the vector of 'a' must hold numbers."),
+        ("\n", r"line 1: it must have a word and the numbers of its vector."),
+        ("", r"holds no vectors: it is empty."),
+        (b"3 2\na " + struct.pack("<2f", 1, 2), r"ends within the vector of word 2, but says that it has 3 words"),
+        (struct.pack("<i", 793712314) + b"abc", r"is a model of fastText: read the .vec file"),
+        (b"1 2\n\xff\xfe 1 2\n", r"line 2: the word is not UTF-8."),
+    ],
+)
+def test_bad_files_of_vectors(content, message, tmp_path):
+    path = tmp_path / "bad.txt"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(ValueError, match=message):
+        read_vectors(path)
+
+
+def test_mapped_vectors_are_checked_when_they_are_read(tmp_path):
+    path = tmp_path / "bad.txt"
+    path.write_text("a 1 2\nb 1 nan\nc 1\n")
+    vectors = read_vectors(path, most_read=0)
+    for word in "bc":
+        with pytest.raises(ValueError, match=rf"bad.txt: the vector of '{word}' must hold 2 finite numbers."):
+            vectors.find([word])
+
+
+def test_bad_vectors_and_rows(tmp_path):
+    with pytest.raises(ValueError, match=r"vectors must be finite, but that of 'b' is not."):
+        WordVectors(["a", "b"], [[1.0], [np.inf]])
+    with pytest.raises(
+        ValueError, match=r"vectors must be a matrix with a row for each of 2 words, not of shape \(1, 1\)."
+    ):
+        WordVectors(["a", "b"], [[1.0]])
+    with pytest.raises(ValueError, match=r"words must be strings that differ from each other."):
+        WordVectors(["a", "a"], [[1.0], [2.0]])
+    np.save(tmp_path / "rows.npy", np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"needs the file .*rows.txt, with the word of each row in a line."):
+        read_vectors(tmp_path / "rows.npy")
+    (tmp_path / "rows.txt").write_text("a\nb\n")
+    with pytest.raises(ValueError, match=r"must be a matrix with a row of numbers for each of 2 words in rows.txt"):
+        read_vectors(tmp_path / "rows.npy")
+
+
+def test_files_of_classes(tmp_path):
+    assert read_classes(io.StringIO("0010\tthe\t68\n\n0111\tdog\t3\n")) == {"the": "0010", "dog": "0111"}
+    write_classes(tmp_path / "any.tsv", {"New York": "11", "dog": "0"})
+    assert read_classes(tmp_path / "any.tsv") == {"New York": "11", "dog": "0"}
+    with pytest.raises(ValueError, match=r"line 2: the word 'a' has the class 'Y', but had 'X' before."):
+        read_classes(io.StringIO("a X\na Y\n"))
+    with pytest.raises(ValueError, match=r"line 1: it must have a word and its class."):
+        read_classes(io.StringIO("a\n"))
+    with pytest.raises(ValueError, match=r"holds no class of a word."):
+        read_classes(io.StringIO("\n"))
+    with pytest.raises(ValueError, match=r"classes has 'a': 'b\\tc', but neither may be blank or hold tabs"):
+        write_classes(io.StringIO(), {"a": "b\tc"})
+
+
+def test_lists_of_names(tmp_path):
+    folder = tmp_path / "lists"
+    folder.mkdir()
+    with pytest.raises(ValueError, match=r"holds no lists of names: the folder is empty."):
+        read_gazetteers(folder)
+    (folder / "city.txt").write_text("Rome\n\nNew York\n")
+    (folder / ".hidden").write_text("x")
+    assert read_gazetteers(folder) == read_gazetteers(folder / "city.txt") == {"city": ["Rome", "New York"]}
+    (folder / "city.lst").write_text("\n \n")
+    with pytest.raises(ValueError, match=r"city.lst holds no names, but blank lines at most."):
+        read_gazetteers(folder)
+    (folder / "city.lst").write_text("Oslo")
+    with pytest.raises(ValueError, match=r"has two lists of the title 'city': give one another name."):
+        read_gazetteers(folder)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"classes": {"a": {"w": 3}}}, ValueError, r"classes\['a'\] must be a dict of the class of each word"),
+        ({"classes": {"a": {}}}, ValueError, r"classes\['a'\] must be a dict of the class of each word"),
+        ({"classes": ["a"]}, TypeError, r"classes must be a dict of classes of words by title, not \['a'\]."),
+        (
+            {"class_prefixes": (0,)},
+            ValueError,
+            r"class_prefixes must be a tuple of integers from 1 to 1000, not \(0,\).",
+        ),
+        ({"patterns": {"a": "["}}, ValueError, r"patterns\['a'\] must be a regular expression, not '\['"),
+        ({"patterns": "a"}, TypeError, r"patterns must be a dict of regular expressions by title, not 'a'."),
+        ({"vectors": "file"}, TypeError, r"vectors must be what maxmargin.text.read_vectors returns"),
+        ({"vector_scale": 0}, ValueError, r"vector_scale must be a positive number, not 0."),
+        ({"char_ngrams": -1}, ValueError, r"char_ngrams must be an integer, from 0 to 100, not -1."),
+    ],
+)
+def test_bad_options(options, error, message):
+    for use in (lambda features: features.fit([]), lambda features: features.transform([])):
+        with pytest.raises(error, match=message):
+            use(WindowFeatures(**options))
+
+
+FILE = "-DOCSTART- O\n\na O\n\nb O\n\n-DOCSTART- O\n\nc O\n\nd O\n"
+
+
+def test_documents_of_files():
+    X, _ = read_columns(io.StringIO(FILE))
+    assert (X, X.documents, X[1:3].documents) == ([["a"], ["b"], ["c"], ["d"]], [1, 1, 2, 2], [1, 2])
+    assert read_document(io.StringIO(FILE)).X.documents == [1, 1, 2, 2]
+    assert type(read_columns(io.StringIO("a O\n"))[0]) is list
+    conllu = "# newdoc id = a\n{}\n\n{}\n\n# newdoc\n{}\n".format(*["1\tx\t_\tX" + "\t_" * 6] * 3)
+    document = read_document(io.StringIO(conllu), maxmargin.text.Layout("conllu"))
+    assert document.X.documents == [1, 1, 2]
+    with pytest.raises(ValueError, match=r"documents must say for 2 sentences which document each is of, but has 1."):
+        Corpus([["a"], ["b"]], [0])
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_streams_keep_documents_whole_if_asked(most):
+    parts = [*stream_documents(io.StringIO(FILE), most=most, are_whole=True)]
+    assert [part.X for part in parts] == (
+        [[["a"], ["b"]], [["c"], ["d"]]] if most < 3 else [[["a"], ["b"], ["c"], ["d"]]]
+    )
+    assert "\n".join(line for part in parts for line in part.lines) + "\n" == FILE
+    assert max(len(part.X) for part in stream_documents(io.StringIO(FILE), most=most)) <= most
