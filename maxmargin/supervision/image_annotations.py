@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
+
+from maxmargin.checks import shown
 
 
 @dataclass(frozen=True)
@@ -80,3 +83,125 @@ class Seeds:
 
     nodes: ArrayLike
     labels: Any
+
+
+ANNOTATIONS = Tags, Boxes, Seeds
+
+
+class Group(NamedTuple):
+    """Nodes of an example, the label that one of them should have, and what it costs if none has."""
+
+    nodes: np.ndarray
+    states: Any  # the number of the label, or one for each node
+    cost: float
+
+
+class Reading(NamedTuple):
+    """What annotations say of an image."""
+
+    allowed: np.ndarray  # (V, L) whether a node may have a label
+    groups: list[Group]
+    completion: np.ndarray  # (V,) numbers of labels that agree with it all
+
+
+def is_annotation(known: object) -> bool:
+    """Whether what is known of an image is one of those here, or a tuple of such."""
+    parts = known if isinstance(known, tuple) and known else (known,)
+    return all(isinstance(part, ANNOTATIONS) for part in parts)
+
+
+def labels_in(known: Any) -> list[Any]:
+    """The labels that annotations name."""
+    return [label for part in _parts(known) for label in _labels(part)]
+
+
+def _parts(known: Any) -> tuple[Any, ...]:
+    return known if isinstance(known, tuple) else (known,)
+
+
+def _labels(part: Any) -> list[Any]:
+    return [part.label] if isinstance(part, Boxes) else np.ravel(np.asarray(part.labels)).tolist()
+
+
+def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: str) -> Reading:
+    """What the annotations `known` say of an image whose nodes have these weights in the cost; `name` is for messages.
+
+    A tag that does not occur costs the weight of all nodes, divided by the number of tags; a line without the label of
+    its box half the weight of the nodes in the boxes, divided by the number of lines: about what the nodes cost that
+    are then wrong.
+    """
+    n_nodes, n_labels = len(weight), len(classes)
+    number = {label: k for k, label in enumerate(classes.tolist())}
+    allowed = np.ones((n_nodes, n_labels), bool)
+    tags, lines = [], []
+    for part in _parts(known):
+        codes = [number[label] for label in _labels(part)]
+        if isinstance(part, Tags):
+            if not codes:
+                raise ValueError(f"The tags of {name} must be at least one label.")
+            allowed &= np.isin(np.arange(n_labels), codes)
+            some = sorted(set(codes))
+            tags += [Group(np.arange(n_nodes), tag, float(weight.sum()) / len(some)) for tag in some if len(some) > 1]
+        elif isinstance(part, Boxes):
+            what = f"The lines of the boxes of {name}"
+            rows = [np.unique(_as_nodes(line, n_nodes, what)) for line in part.lines]
+            inside = np.unique(np.concatenate([np.zeros(0, int), *rows]))
+            allowed[np.setdiff1d(np.arange(n_nodes), inside), codes[0]] = False
+            lines += [Group(row, codes[0], float(weight[inside].sum()) / 2 / len(rows)) for row in rows]
+        else:
+            nodes = _as_nodes(part.nodes, n_nodes, f"The seeds of {name}")
+            if len(codes) not in (1, len(nodes)):
+                raise ValueError(f"The seeds of {name} are {len(nodes)} nodes, but they have {len(codes)} labels.")
+            allowed[nodes] &= np.eye(n_labels, dtype=bool)[codes]
+    if not allowed.any(axis=1).all():
+        raise ValueError(f"{name} leaves no label for node {int(np.argmin(allowed.any(axis=1)))}.")
+    return _complete(allowed, tags, lines, classes, name)
+
+
+def _as_nodes(given: Any, n_nodes: int, what: str) -> np.ndarray:
+    nodes = np.asarray(given)
+    if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
+        raise TypeError(f"{what} must be nodes, in a list of integers, not {shown(given)}.")
+    is_missing = (nodes < 0) | (nodes >= n_nodes)
+    if is_missing.any():
+        raise ValueError(f"{what} must be nodes, from 0 to {n_nodes - 1}, but {int(nodes[is_missing][0])} is none.")
+    return nodes.astype(np.int64)
+
+
+def _complete(allowed: np.ndarray, tags: list[Group], lines: list[Group], classes: np.ndarray, name: str) -> Reading:
+    """Labels that agree with what is known: a node of each tag has its label, then one of each line, short ones first.
+
+    Lines of which no node is left for that are dropped, as superpixels can be too coarse for them.
+    """
+    tags, lines = ([_only_allowed(group, allowed) for group in some] for some in (tags, lines))
+    completion, is_free = np.argmax(allowed, axis=1), np.ones(len(allowed), bool)
+    chosen = _nodes_of_tags(tags, lines, len(allowed))
+    for tag, node in zip(tags, chosen, strict=True):
+        if node not in tag.nodes:
+            raise ValueError(f"{name} has the tag {classes[tag.states].item()!r}, but leaves no node for it.")
+        completion[node], is_free[node] = tag.states, False
+    groups = [*tags]
+    for line in sorted(lines, key=lambda line: len(line.nodes)):
+        if not (completion[line.nodes] == line.states)[~is_free[line.nodes]].any():
+            left = line.nodes[is_free[line.nodes]]
+            if not left.size:
+                continue
+            completion[left[0]], is_free[left[0]] = line.states, False
+        groups.append(line)
+    return Reading(allowed, groups, completion)
+
+
+def _only_allowed(group: Group, allowed: np.ndarray) -> Group:
+    return group._replace(nodes=group.nodes[allowed[group.nodes, group.states]])
+
+
+def _nodes_of_tags(tags: list[Group], lines: list[Group], n_nodes: int) -> np.ndarray:
+    """A node for each tag, none twice, where it is in the way of few lines; a node without the tag if there is none."""
+    from scipy.optimize import linear_sum_assignment  # which takes a while to load
+
+    loss = np.full((len(tags), max(n_nodes, len(tags))), n_nodes * (len(lines) + 1.0))
+    for row, tag in zip(loss, tags, strict=True):
+        row[tag.nodes] = 0
+        for line in lines:
+            row[np.intersect1d(line.nodes, tag.nodes)] += line.states != tag.states
+    return linear_sum_assignment(loss)[1]

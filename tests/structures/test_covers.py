@@ -24,9 +24,10 @@ from maxmargin.problem import (
 from maxmargin.runtime import interpreted
 from maxmargin.structures.derived import covers  # noqa: F401  (its oracles)
 from maxmargin.structures.derived.cover_cuts import cover_by_cuts
-from maxmargin.structures.derived.groups import CoverCutProblem, CoveredProblem, CoverProblem, Group, make_groups
+from maxmargin.structures.derived.groups import CoverCutProblem, CoveredProblem, CoverProblem, make_groups
 from maxmargin.structures.graphs.cliques import EdgeType
 from maxmargin.structures.graphs.loopy import with_oracles
+from maxmargin.supervision.image_annotations import Group
 from maxmargin.testing import check_structure
 from maxmargin.trace import Status
 from tests import naive

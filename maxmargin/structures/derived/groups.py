@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, starts_of
@@ -43,16 +42,9 @@ from maxmargin.structures.cuts.max_flow import Arcs
 from maxmargin.structures.derived.delegated import base_workspace, true_outputs_of_base
 from maxmargin.structures.graphs.cliques import size_of
 from maxmargin.structures.graphs.graph_problem import EliminationProblem, LoopyProblem
+from maxmargin.supervision.image_annotations import Group
 
 MOST_SUBSETS = 64  # of groups, to go through one by one
-
-
-class Group(NamedTuple):
-    """Nodes of an example, the state that one of them should have, and what it costs if none has."""
-
-    nodes: ArrayLike
-    states: ArrayLike  # one per node, or one for all
-    cost: float
 
 
 class Groups(NamedTuple):
@@ -206,6 +198,9 @@ def group_layout(problem):
 @implements(generics.restrict, *ALL)
 def restrict_groups(problem, excluded):
     return problem._replace(base=restrict(problem.base, excluded))
+
+
+restrict_groups.asks_base = True  # type: ignore[attr-defined]  # so that `supports` does, too
 
 
 @implements(generics.workspace, CoverProblem, CoveredProblem)
