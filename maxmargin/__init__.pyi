@@ -49,6 +49,7 @@ from maxmargin.solvers.block_coordinate.bcfw import BCFW as BCFW
 from maxmargin.solvers.exponentiated.excessive_gap import ExcessiveGap as ExcessiveGap
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient as ExponentiatedGradient
 from maxmargin.solvers.exponentiated.extragradient import Extragradient as Extragradient
+from maxmargin.solvers.latent.cccp import CCCP as CCCP
 from maxmargin.solvers.relaxed.gdmm import GDMM as GDMM
 from maxmargin.solvers.relaxed.idal import IDAL as IDAL
 from maxmargin.solvers.relaxed.soft import SoftBCFW as SoftBCFW

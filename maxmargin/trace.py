@@ -33,6 +33,7 @@ class Status(enum.Enum):
     STALLED = "the solver can make no further progress in this precision"
     ESTIMATED = "the last known block gaps add up to less than tol; no exact certificate was asked for"
     INEXACT = "the oracle is not exact, and does not tell whether the duality gap is within tol"
+    STATIONARY = "no weights near by are better by more than tol; as outputs are known in part, others may be"
     SURROGATE = "a surrogate of the objective was minimised, whose optimum has a duality gap above tol"
 
     def __reduce__(self) -> Any:
@@ -60,6 +61,9 @@ class Certificate:
         A lower bound of the lowest objective there is.
     extras
         What else a solver has to show in the trace, by name.
+    is_local
+        Whether the bound is that of a convex objective which touches theirs at these weights, as where outputs are
+        known in part: then they are stationary up to the gap, but others may be better.
     gap
         Primal - dual: they are at most this far from the optimum.
 
@@ -77,6 +81,7 @@ class Certificate:
     primal: float
     dual: float
     extras: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)
+    is_local: bool = field(default=False, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.primal, self.dual))
@@ -97,11 +102,14 @@ class Certificate:
         if np.isinf(self.primal):
             return f"objective not known, optimum at least {self.dual:.6g}"
         share = f"{100 * self.relative_gap:.3g} % of it"
+        if self.is_local:
+            return f"objective {self.primal:.6g}, stationary up to {self.gap:.2g} ({share})"
         return f"objective {self.primal:.6g}, at most {self.gap:.2g} ({share}) above the optimum"
 
 
 def _bounds_of(certificate: Certificate) -> dict[str, object]:
-    return {"primal": certificate.primal, "dual": certificate.dual}
+    is_local = {"is_local": True} if certificate.is_local else {}
+    return {"primal": certificate.primal, "dual": certificate.dual, **is_local}
 
 
 # A model's file has its weights elsewhere, and the name that earlier versions gave to certificates without any.
@@ -167,11 +175,12 @@ class Trace:
         cache_misses: int = 0,
         dev_score: float = np.nan,
         extras: Mapping[str, float] = MappingProxyType({}),
+        is_local: bool = False,
     ) -> None:
-        """Add a certificate; the best primal and dual values so far are kept."""
+        """Add a certificate; the best primal and dual values so far are kept, but no dual that is of one row alone."""
         if self.rows:
             primal = min(primal, self.rows[-1][3])
-            dual = max(dual, self.rows[-1][4])
+            dual = dual if is_local else max(dual, self.rows[-1][4])
         gap = max(primal - dual, 0.0)
         self.rows.append((passes, oracle_calls, seconds, primal, dual, gap, cache_hits, cache_misses, dev_score))
         for name, value in extras.items():

@@ -26,8 +26,11 @@ def all_solvers() -> dict[str, Solver]:
 
 
 def _classes() -> dict[str, str]:
-    """The names of the classes of all solvers, which are not loaded, by the names that estimators know them by."""
-    return {_in_words(cls): cls for cls in public_names.names_in(__name__)}
+    """The names of the classes of all solvers, which are not loaded, by the names that estimators know them by.
+
+    `CCCP` has none: estimators run others in it where outputs are known in part.
+    """
+    return {_in_words(cls): cls for cls in public_names.names_in(__name__) if cls != "CCCP"}
 
 
 def _in_words(name: str) -> str:

@@ -23,10 +23,13 @@ class Weak(NamedTuple):
         soft.
     target
         Mean parts in place of those of the true outputs, of all examples: soft labels. None if there are none.
+    is_weak
+        (n,) flags of the examples of which less, or other, than one true output is known; None if nobody tells.
     """
 
     consistent: Any = None
     target: Blocks | None = None
+    is_weak: np.ndarray | None = None
 
 
 class Learned(NamedTuple):

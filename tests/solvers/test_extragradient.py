@@ -6,7 +6,8 @@ import pytest
 from maxmargin.solvers import Extragradient
 from maxmargin.solvers.exponentiated.extragradient import Saddle
 from maxmargin.solvers.exponentiated.gibbs import attain_gibbs
-from maxmargin.solvers.frame.run import Limits, Run
+from maxmargin.solvers.frame.limits import Limits
+from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Certificate, Status

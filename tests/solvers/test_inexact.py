@@ -26,7 +26,8 @@ def cliques(monkeypatch):
 
 def observed(is_bounded, *seen):
     """The weights that an observer keeps of certificates with some primal value and slack."""
-    run = SimpleNamespace(w=np.zeros(1), notes=[], held_out=None, objective=SimpleNamespace(is_bounded=is_bounded))
+    objective = SimpleNamespace(is_bounded=is_bounded, is_convex=True)
+    run = SimpleNamespace(w=np.zeros(1), notes=[], held_out=None, objective=objective)
     run.__dict__.update(passes=1, oracle_calls=1, seconds=1.0, cache_hits=0, cache_misses=0, must_stop=False)
     run.target = lambda primal: 0.0
     observer = Observer(run, False, 0, None)

@@ -7,7 +7,8 @@ from maxmargin.losses import Loss
 from maxmargin.problem import n_examples, spread
 from maxmargin.solvers import BCFW, LBFGS, SGD, SVRG, Casimir, NSlack, OneSlack
 from maxmargin.solvers.frame.held_out import HeldOut
-from maxmargin.solvers.frame.run import Limits, Run
+from maxmargin.solvers.frame.limits import Limits
+from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.bounds import make_bounds
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.simplex_qp import maximise_on_simplex

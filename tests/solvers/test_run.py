@@ -7,7 +7,8 @@ from threadpoolctl import threadpool_info
 
 from maxmargin import BCFW
 from maxmargin.losses import NAMED
-from maxmargin.solvers.frame.run import Limits, Run
+from maxmargin.solvers.frame.limits import Limits
+from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import check_choice, check_count, check_positive
+from maxmargin.checks import check_choice, check_cost, check_count, check_positive
 from maxmargin.execution.threads import count_threads
 from maxmargin.metrics.scoring import find_metric
 from maxmargin.parameters import arguments, parameter
@@ -95,6 +95,12 @@ class TrainingArguments:
         "Continue from the solution of the previous `fit`, if the examples are of the same sizes and kinds; else start "
         "afresh.",
         default=False,
+    )
+    weak_weight: float = parameter(
+        "float",
+        "Weight of the losses of examples whose outputs are known in part, or softly, besides that of the others, 1.",
+        default=1.0,
+        check=check_cost,
     )
     n_jobs: int | None = parameter(
         "int",

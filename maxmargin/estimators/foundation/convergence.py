@@ -40,6 +40,8 @@ def warn_unless_solved(model: StructuredModel, result: Result, stacklevel: int) 
     if status not in REMEDIES or not is_far or np.isinf(model.C):
         return
     known = f"the duality gap is {100 * gap:.3g} % of the objective" if np.isfinite(gap) else "no certificate was made"
+    if result.certificate.is_local and np.isfinite(gap):
+        known = f"the weights are stationary only up to {100 * gap:.3g} % of the objective"
     message = f"{NOT_SOLVED}={model.tol:g}: {known}, as {status.value} ({status.name}): {REMEDIES[status]}."
     loaded = sys.modules.get("sklearn.exceptions")  # to load it takes longer than many fits
     warnings.warn(message, getattr(loaded, "ConvergenceWarning", UserWarning), stacklevel=stacklevel + 1)

@@ -70,6 +70,9 @@ def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | N
             raise ValueError(f'rescaling="slack" needs one true output of each example, but of y[{i}] less is known.')
         problem, dual_shape = rescaled(problem), ("slack", *dual_shape)
     weights = model._sample_weight(sample_weight, problem, y)
+    if weak is not None and is_weak is not None:
+        weak = weak._replace(is_weak=is_weak)
+        weights = np.where(is_weak, model.weak_weight, 1.0) * (1.0 if weights is None else weights)
     return Task(encoder, problem, layout, lower, upper, weights, dual_shape, weak, is_weak)
 
 

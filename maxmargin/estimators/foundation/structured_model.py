@@ -92,12 +92,14 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         checkpoint, X_dev = options.get("checkpoint"), options.get("X_dev")
         task = prepare(self, X, y, sample_weight, **more)
         solver, loss = self._trainer.choose(self, task.problem)
+        solver = self._trainer.complete(solver, loss, task.weak, task.problem)
         held_out = read_held_out(self, task.encoder, X_dev, options.get("y_dev"), data_dev)
         result = solver.solve(
             task.problem,
             self.C,
             task.sample_weight,
             loss=loss,
+            weak=task.weak,
             start=find_start(self, task),
             lower=task.lower,
             upper=task.upper,

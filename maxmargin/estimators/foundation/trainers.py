@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from maxmargin.checks import check_choice
+from maxmargin.features import layout_of
 from maxmargin.losses import NAMED, BaseLoss, RelaxedLoss, find_loss
 from maxmargin.problem import exp_oracle
 from maxmargin.runtime import supports
 from maxmargin.solvers import Solver, all_solvers, find_solver
+from maxmargin.solvers.automatic.auto import Auto
+from maxmargin.solvers.latent.cccp import CCCP
+from maxmargin.supervision.weak import Weak
 
 if TYPE_CHECKING:
     from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -33,6 +37,14 @@ class Trainer:
         """The solver for a problem, and the loss that it minimises."""
         loss = self.find_loss(model)
         return self.find_solver(model, loss), loss
+
+    def complete(self, solver: Solver, loss: BaseLoss, weak: Weak | None, problem: object) -> Solver:
+        """The solver where outputs are known in part: the same, if it takes them, or one that completes them for it."""
+        if weak is None or weak.consistent is None or solver.takes_partial:
+            return solver
+        if isinstance(solver, Auto) and loss.is_smooth and layout_of(problem).is_explicit:
+            return solver  # which is L-BFGS
+        return CCCP(inner=solver)
 
     def check_data(self, model: StructuredModel, data: Mapping[str, object]) -> None:
         """Raise where training data come with something that the loss has no use for."""

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxmargin.problem import prepare
-from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient, SingleSteps
 from maxmargin.solvers.frame.observation import Observer
@@ -51,12 +49,13 @@ class SmoothAuto(LBFGS):
         super().follow(run, watch)
         objective = run.objective
         is_rough = run.verdict is Status.STALLED and objective.runner.dtype == np.float32
-        can_go_on = supports(prepare, objective.problem) and not objective.bounds.which.size
+        can_go_on = objective.can_prepare and not objective.bounds.which.size
         if is_rough and can_go_on and isinstance(observe, Observer):
             (last,), run.verdict, run.state = seen, None, None
             run.objective, run.start = objective.prepare(np.float64), last.w
             run.notes.append(f"Went on in float64 after {run.passes:.0f} passes.")
-            LBFGS().follow(run, lambda found: observe(replace(found, dual=max(found.dual, last.dual))))
+            least = last.dual if objective.is_convex else -np.inf
+            LBFGS().follow(run, lambda found: observe(replace(found, dual=max(found.dual, least))))
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         state = run.take_up(lambda: self._begin(run))
@@ -80,12 +79,12 @@ class SmoothAuto(LBFGS):
                 n_before=0,
                 at=0.0,
             )
-        return State(**vars(super()._begin(run)), is_single=False, dual=0.0)
+        return State(**vars(super()._begin(run)), is_single=False, dual=run.objective.least)
 
 
 def suits_single_steps(objective: Objective) -> bool:
     """Whether exponentiated gradient is to begin: where it can, and where there is enough to do."""
-    has_steps = bool(objective.loss.entropy_level) and supports(prepare, objective.problem)
+    has_steps = objective.is_convex and bool(objective.loss.entropy_level) and objective.can_prepare
     is_plain = objective.regularization > 0 and not objective.l1 and not objective.bounds.which.size
     return has_steps and is_plain and ENOUGH_PARTS <= objective.runner.part_sizes.sum() <= MOST_PARTS
 

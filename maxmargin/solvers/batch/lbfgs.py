@@ -7,7 +7,8 @@ stops at the faces of the orthant: weights there are exactly zero. With bounds a
 a bound and would go beyond, and stops at the bounds; curvature is that among the others (two-metric projection).
 
 Every evaluation is a certificate: the mean parts at which the loss is attained are a dual point. Without L1 its value
-is F(w) - ||grad F(w)||^2 / (2 l2); `lower_bound` has the general case, and mixes these points.
+is F(w) - ||grad F(w)||^2 / (2 l2); `lower_bound` has the general case, and mixes these points. Where outputs are known
+in part (`latent_objective`), a point is one of the majorant at w alone, and none are mixed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.bounds import Bounds, project
 from maxmargin.solvers.objective.evaluation import Evaluation, Objective
-from maxmargin.solvers.objective.lower_bound import ElasticBound, LowerBound, shrink
+from maxmargin.solvers.objective.lower_bound import ElasticBound, LowerBound, new_bound, shrink
 from maxmargin.trace import Certificate, Status
 
 DECREASE = 1e-4  # the share of the decrease that the slope promises at which a step is long enough
@@ -61,6 +62,7 @@ class LBFGS(Solver):
     needs_regularization: ClassVar[bool] = False
     takes_l1: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
+    takes_partial: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.memory is not None:
@@ -81,12 +83,14 @@ class LBFGS(Solver):
                         run.verdict = Status.STALLED
                     return
                 state.point = moved
+            if not run.objective.is_convex:
+                state.bound = new_bound(run.objective)
             yield state.point.certificate(run, state.bound)
 
     def _begin(self, run: Run) -> State:
         if run.objective.l1 and run.objective.bounds.which.size:
             raise ValueError("LBFGS takes bounds of the weights or L1 regularization, not both.")
-        bound = ElasticBound(run.objective) if run.objective.l1 else LowerBound(run.objective, limit=1)
+        bound = new_bound(run.objective)
         return State(bound=bound, curvature=Curvature(self._memory(run.objective), run.w.size), point=None)
 
     def _move(self, run: Run, point: _Point, curvature: Curvature) -> _Point | None:

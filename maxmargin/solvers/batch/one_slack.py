@@ -97,7 +97,7 @@ class OneSlack(Solver):
             best=w,
             primal=np.inf,
             reached=np.inf,  # the primal less its slack
-            dual=0.0,
+            dual=run.objective.least,
             share=1.0,
             found=None,  # by the last pass of the oracle, until it is a cut
             is_rising=True,  # whether the last cut closed some of the gap

@@ -114,7 +114,7 @@ class ExcessiveGap(Solver):
         if np.abs(smoothed.uniform.v).max(initial=0) > REACH:  # where there is next to no regularization
             run.verdict = Status.STALLED
             return
-        first = state.first.primal / smoothed.range if smoothed.range > 0 else HIGHEST
+        first = abs(state.first.primal) / smoothed.range if smoothed.range > 0 else HIGHEST
         level = min(first, most) if self.adaptive else most
         state.point = smoothed.start(state.first.w.astype(float), level, most)
         state.L = state.point.level if self.adaptive else most
@@ -180,6 +180,7 @@ class Smoothed:
         self.regularization = run.objective.regularization
         self.range = 0.0  # R
         self.exponents = 0.0  # the largest size of scores in exponents so far
+        self.true = Means(run.objective.origin, 0.0)
         self.uniform, value, _ = self._attain(np.zeros(run.w.size), HIGHEST)
         self.range = value / HIGHEST
 
@@ -205,13 +206,15 @@ class Smoothed:
         limit = self.dual_value(self.uniform) + self.regularization / 2 * self.objective.layout.squared_length(
             w - center
         )
-        for at in [w, center] if limit < 0 else [center]:
+        for at in [w, center] if limit < self.dual_value(self.true) else [center]:
             level = first
             while True:
                 beta, value, rounding = self._attain(at, level)
-                square = self.regularization * self.objective.layout.inner(beta.v, beta.v)
-                share = min(1.0, beta.cost / square) if square > 0 else 1.0
-                alpha = Means(share * beta.v, share * beta.cost)
+                away = beta.v - self.true.v
+                square = self.regularization * self.objective.layout.inner(away, away)
+                slope = beta.cost - self.regularization * self.objective.layout.inner(self.true.v, away)
+                share = min(max(slope / square, 0.0), 1.0) if square > 0 else 1.0
+                alpha = self.true.mix(beta, share)
                 point = Point(level, at, alpha, beta, value <= self.dual_value(alpha) + rounding)
                 if point.is_excessive or level >= most or self.run.must_stop:
                     break

@@ -213,15 +213,18 @@ class SingleSteps:
         vars(self).update(state, objective=exact if dtype is None else exact.prepare(dtype))
 
     def _place(self, scale: float, pull: float) -> tuple[float, float]:
-        """Begin at theta_i = scale (B_i'w + cost_i) + pull s_i(y_i); return both terms of D there.
+        """Begin at theta_i = scale (B_i'w + cost_i) + pull s_i(y_i); return both terms of D there, the second less q.
 
         With a strong pull, probabilities of other outputs are proportional to exp(-pull), as are both the first term
         and the root of the second: from one pull they tell which is about the best.
         """
         self.objective.runner.run(place, self.point, self.objective.attained, scale, pull)
         v, dual, _ = self.rebuild()
-        norm = 0.5 * self.objective.regularization * self.objective.layout.squared_length(v)
-        return dual + norm, norm
+        objective = self.objective
+        moved, norm = (
+            0.5 * objective.regularization * objective.layout.squared_length(u) for u in (v - objective.origin, v)
+        )
+        return dual + norm, moved
 
     def make_pass(self, solver: ExponentiatedGradient) -> None:
         """As many steps as there are examples."""
@@ -254,6 +257,7 @@ class SingleSteps:
         arguments = self.point.potentials, objective.weight, objective.regularization, costs, entropies
         v = objective.runner.accumulate(assemble_gibbs, *arguments)
         objective.layout.complete(v)
+        objective.from_origin(v)
         self.run.count(calls=objective.n)
         self.point.w[:] = v
         gain = float(costs.sum()) * objective.loss.margin + self.level * float(objective.weight @ entropies)

@@ -98,7 +98,7 @@ class Saddle:
     """
 
     def __init__(self, run: Run, certificate: Certificate) -> None:
-        self.run, self.regularization = run, run.objective.regularization
+        self.run, self.regularization, self.origin = run, run.objective.regularization, run.objective.origin
         self.w = certificate.w.astype(float)
         self.alpha = first_gibbs(run, certificate)
         spread = max(self.alpha.entropy, 1e-300)
@@ -138,12 +138,13 @@ class Saddle:
 
     def _divergence(self, p: Gibbs, q: Gibbs) -> float:
         """KL(p || q)."""
-        rise = (p.c - q.c) * p.cost - self.regularization * self.run.objective.layout.inner(p.W - q.W, p.v)
+        v = p.v - self.origin
+        rise = (p.c - q.c) * p.cost - self.regularization * self.run.objective.layout.inner(p.W - q.W, v)
         return max(rise - p.log_z + q.log_z, 0.0)
 
     def average(self) -> tuple[np.ndarray, float, float]:
         """The average weights, the value of the average dual point and the size of its exponents."""
         if not self.total:
-            return self.w, 0.0, 0.0
+            return self.w, self.run.objective.least, 0.0
         dual = self.run.objective.dual_value(self.sum_cost / self.total, self.sum_v / self.total)
         return self.sum_w / self.total, dual, self.exponents

@@ -153,6 +153,10 @@ def fingerprint(solver: Any, run: Any, problem: Any) -> dict[str, str]:
         "another start": run.start[:2] if isinstance(run.start, Result) else run.start,  # weights and dual point
         "other held-out data": judged,
     }
+    if objective.linear is not None:
+        parts["other soft labels"] = objective.linear
+    if not objective.is_convex:
+        parts["other labels that are known in part"] = objective.consistent.runner.problem.problem
     return {what: digest(part) for what, part in parts.items()}
 
 

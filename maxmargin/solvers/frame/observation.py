@@ -24,7 +24,8 @@ class Observer:
         callback: Callable[[Trace], bool | None] | None,
     ) -> None:
         self.run = run
-        self.keeps_last = keeps_last
+        self.is_local = not run.objective.is_convex  # whether bounds are those of single weights
+        self.keeps_last = keeps_last or self.is_local
         self.held_out = run.held_out
         self.verbose = verbose
         self.callback = callback
@@ -50,6 +51,7 @@ class Observer:
             cache_misses=run.cache_misses,
             dev_score=np.nan if self.held_out is None else self.held_out.judge(certificate.w, run.objective.layout),
             extras=certificate.extras,
+            is_local=self.is_local,
         )
         if self.verbose:
             first = [*run.notes, trace.header()] if len(trace) == 1 else []
@@ -83,8 +85,10 @@ class Observer:
         was_solved = self._is_enough(Certificate(self.best, self.lowest, dual))
         if self.held_out is not None:
             self.best, self.lowest = self.held_out.best, self.primals[self.held_out.at]
+            dual = self.trace.dual[self.held_out.at] if self.is_local else dual
             run.notes.append(self.held_out.summary)
-        certificate = Certificate(self.best, run.confirm(self.best, float(self.lowest)), float(dual))
+        primal = run.confirm(self.best, float(self.lowest))
+        certificate = Certificate(self.best, primal, float(dual), is_local=self.is_local)
         is_solved = self._is_enough(certificate)
         if was_solved and not is_solved:
             run.verdict = Status.STALLED if self.held_out is None else Status.HELD_OUT

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.checks import as_numbers, check_positive
+from maxmargin.checks import as_numbers
 from maxmargin.execution.clock import BrokenOff, Clock
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.held_out import HeldOut
+from maxmargin.solvers.frame.limits import Limits
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, copy_point, no_means, no_sets, sets_of
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.evaluation import Evaluation, Objective
@@ -60,22 +61,6 @@ class Result(NamedTuple):
         return self._replace(certificate=replace(self.certificate, w=w))
 
 
-@dataclass(frozen=True)
-class Limits:
-    """When a run is to end: at a relative, or an absolute, duality gap, after passes, after seconds."""
-
-    tol: float = 1e-3
-    abs_tol: float = 0.0
-    max_passes: float = np.inf
-    time_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        check_positive("tol", self.tol)
-        for name in ("max_passes", "time_limit"):
-            if getattr(self, name) is not None:
-                check_positive(name, getattr(self, name), allow_infinite=True)
-
-
 class Run:
     """The state of one run: the point it has reached, its counters and its limits."""
 
@@ -113,8 +98,7 @@ class Run:
             raise ValueError(f"random_state must be a seed or a generator, not {random_state!r}.") from None
         self.n_steps = 0
         self.oracle_calls = 0
-        self.cache_hits = 0
-        self.cache_misses = 0
+        self.cache_hits, self.cache_misses = 0, 0
         self.wrong_outputs = 0
         self.rounding = 0.0  # of the objective, in the last evaluation
         self.slack, self.n_inexact = 0.0, 0  # of the objective, where it is only a bound, in the last evaluation
@@ -296,7 +280,7 @@ class Run:
         """`Objective.evaluate`, counting the oracle's calls."""
         objective = objective or self.objective
         evaluation = objective.evaluate(w, **kept)
-        self.count(calls=objective.n, wrong=evaluation.n_wrong)
+        self.count(calls=(2 - objective.is_convex) * objective.n, wrong=evaluation.n_wrong)
         self.rounding = evaluation.rounding
         if objective is self.objective:
             self.slack, self.n_inexact = evaluation.slack, evaluation.n_inexact
@@ -348,8 +332,10 @@ class Run:
         """Why the run ended."""
         if is_optimal and self.wrong_outputs:
             return Status.INEXACT
-        if is_optimal:
+        if is_optimal and self.objective.is_convex:
             return Status.ESTIMATED if self.is_estimated else Status.OPTIMAL
+        if is_optimal:
+            return Status.STATIONARY
         if self.verdict:
             return self.verdict
         if self.interrupted:

@@ -21,9 +21,12 @@ from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.frame.checkpoint import Checkpoint
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.frame.interrupt import Interruptible
+from maxmargin.solvers.frame.limits import Limits
 from maxmargin.solvers.frame.observation import Observer
-from maxmargin.solvers.frame.run import Limits, Result, Run
+from maxmargin.solvers.frame.run import Result, Run
 from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.objective.latent_objective import LatentObjective
+from maxmargin.supervision.weak import Weak
 from maxmargin.trace import Certificate, Status, Trace
 
 
@@ -43,6 +46,8 @@ class Solver:
     returns_last: ClassVar[bool] = False  # in place of the weights of the lowest objective
     takes_kernels: ClassVar[bool] = False  # weights whose inner products are those of the objective
     takes_l1: ClassVar[bool] = False
+    takes_linear: ClassVar[bool] = True  # a linear term, as that of soft labels
+    takes_partial: ClassVar[bool] = False  # outputs that are known in part: objectives that are not convex
     default_passes: ClassVar[int] = 1000  # after which to stop unless told otherwise
     resumes: ClassVar[bool] = False  # goes on from the state of a run, see `Run.take_up`, as a checkpoint needs
     keeps_dual: ClassVar[bool] = False  # starts from and returns a dual point, as a path needs
@@ -88,6 +93,8 @@ class Solver:
         *,
         loss: Any = None,
         l1_ratio: float = 0.0,
+        linear: np.ndarray | None = None,
+        weak: Weak | None = None,
         start: Any = None,
         lower: Any = None,
         upper: Any = None,
@@ -105,6 +112,7 @@ class Solver:
         """Minimise (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), lambda = 1/(n C).
 
         With an L1 term, for solvers that take one, (1/2) ||w||^2 becomes l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
+        With a linear term q it is less by <q, w>: q = lambda m, for example, makes m the mean of a Gaussian prior.
 
         Parameters
         ----------
@@ -117,6 +125,11 @@ class Solver:
             "hinge", "squared_hinge", "smooth_hinge", "log" or a `Loss`; by default what the solver is made for.
         l1_ratio
             The share of the L1 norm in the regularization, from 0 to 1.
+        linear
+            The linear term q, one number per weight of the solver.
+        weak
+            What is known of outputs where that is not one true output each: soft labels, which are a linear term, or
+            outputs that are known in part, which `LBFGS` and `maxmargin.CCCP` take.
         start
             Where to start from: the `Result` of an earlier run, its dual point or, for primal solvers, weights.
         lower, upper
@@ -151,7 +164,19 @@ class Solver:
         chosen = find_loss(loss or self.default_loss)
         self._check_loss(chosen)
         self._check_oracles(problem, chosen)
-        objective = Objective(problem, C, sample_weight, n_jobs, lower, upper, chosen, l1_ratio)
+        options: dict[str, Any] = {
+            "lower": lower,
+            "upper": upper,
+            "loss": chosen,
+            "l1_ratio": l1_ratio,
+            "linear": linear,
+        }
+        if weak is not None and weak.consistent is not None:
+            objective: Objective = LatentObjective(weak, problem, C, sample_weight, n_jobs, **options)
+        else:
+            objective = Objective(problem, C, sample_weight, n_jobs, **options)
+        if weak is not None and weak.target is not None:
+            objective.pull_towards(weak.target)
         self._check_objective(objective)
         run = Run(objective, limits, start, random_state, held_out)
         observer = Observer(run, self.returns_last, verbose, callback)
@@ -163,7 +188,7 @@ class Solver:
             with suppress(BrokenOff):
                 self.follow(run, observer if file is None else file.observe)
             if not len(observer.trace):  # no pass of the oracle was finished
-                observer(Certificate(run.w, np.inf, objective.dual_value(0.0, np.zeros(objective.n_weights))))
+                observer(Certificate(run.w, np.inf, objective.dual_value(0.0, objective.origin)))
             result = observer.result()
         run.state = None  # which refers to the run: both are gone at once, not when Python finds them
         if file is not None:
@@ -211,6 +236,12 @@ class Solver:
 
     def _check_objective(self, objective: Objective) -> None:
         name = self.known_as
+        if not (objective.is_convex or self.takes_partial):
+            raise ValueError(
+                f"{name} needs the whole output of every example: CCCP(inner={self!r}) completes those known in part."
+            )
+        if objective.linear is not None and not self.takes_linear:
+            raise ValueError(f"{name} takes no soft labels, nor other linear terms.")
         if objective.l1 and not self.takes_l1:
             raise ValueError(f"{name} knows no L1 regularization: l1_ratio must be 0, or the solver LBFGS.")
         if self.needs_regularization and objective.regularization == 0:

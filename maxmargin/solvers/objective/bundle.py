@@ -41,12 +41,15 @@ class Bundle:
     def __init__(self, objective: Objective, limit: int) -> None:
         self.objective, self.limit = objective, limit
         self.regularization, self.bounds = objective.regularization, objective.bounds
-        self.points = [np.zeros(objective.n_weights)]
-        self.gain, self.alpha, self.H = np.zeros(1), np.ones(1), np.zeros((1, 1))  # H = lambda V'V
-        self.largest = 0.0  # lambda ||v||^2 of all points: what the rounding of mean parts is relative to
+        self.points = [objective.origin]
+        self.gain, self.alpha = np.zeros(1), np.ones(1)
+        self.H = np.full((1, 1), self.regularization * objective.layout.inner(self.points[0], self.points[0]))
+        self.largest = float(
+            self.H[0, 0]
+        )  # lambda ||v||^2 of all points: what the rounding of mean parts is relative to
 
     def add(self, gain: float, gradient: np.ndarray) -> None:
-        """Add the dual point with this gain and gradient of the loss term, -lambda v."""
+        """Add the dual point with this gain and gradient, -lambda v."""
         if len(self.points) > self.limit:
             self._merge()
         self.points.append(gradient / -self.regularization)

@@ -1,14 +1,17 @@
 """The objective of a problem, its dual, and passes over all examples.
 
-F(w) = (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), with a loss of `maxmargin.losses`. For any mean parts mu_i
-in the marginal polytopes,
+F(w) = (lambda/2) ||w||^2 - <q, w> + (1/n) sum_i weight_i loss_i(w), with a loss of `maxmargin.losses` and a linear
+term, mostly zero. For any mean parts mu_i in the marginal polytopes,
 
-    w(mu) = 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i),
+    w(mu) = q/lambda + 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i),
     D(mu) = (1/n) sum_i weight_i {<cost_i, mu_i> + entropy_i(mu_i)} - (lambda/2) ||w(mu)||^2 <= min F,
 
 where entropy_i(mu_i) = h_i - <theta_i, mu_i> is what smoothing adds: zero for the hinge loss. At the mean parts where
-the loss is attained at w, the gradient of the loss term is -lambda w(mu), and for smooth losses F(w) - D(mu) is
-||grad F(w)||^2 / (2 lambda).
+the loss is attained at w, the gradient of all but the regularization is -lambda w(mu), and for smooth losses
+F(w) - D(mu) is ||grad F(w)||^2 / (2 lambda).
+
+The linear term takes the place of true outputs that are not known, or known softly: with q = (1/n) sum_i weight_i B_i
+(mean_i - s_i(y_i)), scores of true outputs become those of other mean parts, and dual points stay what they are.
 
 Dual points are kept as mu_i - s_i(y_i), zero at the true outputs: where examples are nearly separable they are so close
 to them that float32 could not tell mu_i from s_i(y_i).
@@ -37,8 +40,10 @@ from maxmargin.losses import NAMED, BaseLoss
 from maxmargin.losses.base_loss import OfBound
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import new_weights, prepare
+from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.objective.active_sets import ActiveSets, DualPoint, fill_means, no_sets
 from maxmargin.solvers.objective.bounds import dual_term, make_bounds, project
+from maxmargin.solvers.objective.linear_term import add_pull, as_linear
 from maxmargin.solvers.objective.loss_pass import (
     COST,
     ENTROPY,
@@ -67,7 +72,7 @@ class Evaluation(NamedTuple):
 
     value: float  # F(w), rounded up; infinite where potentials are beyond reach
     hard: float  # F(w) with the hinge loss, or `value` where the oracle does not tell the true maximum
-    gradient: np.ndarray  # of the loss term, in float64; empty if it was not asked for
+    gradient: np.ndarray  # of all but the regularization, in float64; empty if it was not asked for
     cost: float  # of the mean parts where the loss is attained
     entropy: float  # rounded down
     rounding: float  # by how much potentials, sums and exponentials that are rounded may change F(w)
@@ -96,7 +101,11 @@ class Objective:
         The loss of an example.
     l1_ratio
         The share of the L1 norm in the regularization.
+    linear
+        The linear term q, in the layout of solvers; None for none.
     """
+
+    is_convex = True
 
     def __init__(
         self,
@@ -108,12 +117,14 @@ class Objective:
         upper: ArrayLike | None = None,
         loss: BaseLoss = NAMED["hinge"],
         l1_ratio: float = 0.0,
+        linear: np.ndarray | None = None,
     ) -> None:
         check_positive("C", C, allow_infinite=True)
         check_share("l1_ratio", l1_ratio)
         C, l1_ratio = float(C), float(l1_ratio)
         if not (LEAST_C <= C <= LARGEST_C or np.inf == C):
             raise ValueError(f"C must be between {LEAST_C:g} and {LARGEST_C:g}, or infinite, not {C:g}.")
+        self.C, self.l1_ratio = C, l1_ratio
         self.loss, self.attained = loss, loss.attained_on(problem)  # what it is, and as loops take it
         self.n_jobs = n_jobs
         self.runner = Runner(problem, n_jobs, loss.n_best)
@@ -127,6 +138,7 @@ class Objective:
         self.l1 = l1_ratio / (self.n * C)  # a term of its own, in solvers that know of it
         self.bounds = make_bounds(lower, upper, new_weights(problem))
         self.weight = np.ones(self.n) if sample_weight is None else as_sample_weight(sample_weight, self.n)
+        self.linear = None if linear is None else as_linear(linear, self.n_weights, self.regularization)
 
     def with_loss(self, loss: BaseLoss) -> Objective:
         """The same objective with another loss."""
@@ -142,6 +154,11 @@ class Objective:
         other.regularization = regularization
         return other
 
+    @property
+    def can_prepare(self) -> bool:
+        """Whether its problem can be made ready for many short steps."""
+        return supports(prepare, self.problem)
+
     def prepare(self, dtype: DTypeLike) -> Objective:
         """The same objective, of the problem made ready for many short steps in a precision; without its bounds."""
         other = copy.copy(self)
@@ -156,7 +173,7 @@ class Objective:
         return self.loss.is_maximum and isinstance(self.attained, OfBound)
 
     def true_means(self) -> Blocks:
-        """The dual point of the true outputs, whose weights are zero."""
+        """The dual point of the true outputs, whose weights are the `origin`."""
         return new_blocks(self.runner.part_sizes, self.runner.dtype)
 
     def new_outputs(self) -> Blocks:
@@ -182,7 +199,36 @@ class Objective:
         costs = np.zeros(self.n)
         v = self.runner.accumulate(assemble, self._examples, as_point(point), self.regularization, costs)
         self.layout.complete(v)
-        return v, float(costs.sum()) / self.n
+        return self.from_origin(v), float(costs.sum()) / self.n
+
+    def pull_towards(self, target: Blocks) -> None:
+        """Put mean parts, of all examples, in place of those of the true outputs."""
+        if not np.array_equal(np.diff(target.starts), self.runner.part_sizes):
+            raise ValueError("weak.target must hold a number for every part of every example.")
+        target = Blocks(target.values.astype(self.runner.dtype, copy=False), target.starts)
+        q = self.runner.accumulate(add_pull, self.weight, target)
+        self.layout.complete(q)
+        self.linear = as_linear(q, self.n_weights, self.regularization) - self.new_gradient()
+
+    @property
+    def origin(self) -> np.ndarray:
+        """q/lambda, the weights w(mu) of the true outputs: zero without a linear term."""
+        return self.from_origin(np.zeros(self.n_weights))
+
+    def from_origin(self, v: np.ndarray) -> np.ndarray:
+        """Weights that sums over examples make, in place, with what the linear term adds."""
+        if self.linear is not None:
+            v += self.linear / self.regularization
+        return v
+
+    def new_gradient(self) -> np.ndarray:
+        """That of the linear term, -q, to which the gradients of losses are added."""
+        return np.zeros(self.n_weights) if self.linear is None else -self.linear
+
+    @property
+    def least(self) -> float:
+        """A lower bound that is known beforehand: no loss is negative; D of the true outputs with a linear term."""
+        return min(self.dual_value(0.0, self.origin), 0.0)
 
     def in_dtype(self, w: np.ndarray) -> np.ndarray:
         """Weights in the dtype of the problem."""
@@ -193,7 +239,8 @@ class Objective:
 
     def primal(self, w: np.ndarray, loss: float) -> float:
         """F(w), given its loss term."""
-        return 0.5 * self.regularization * self.layout.squared_length(w) + float(loss)
+        pull = 0.0 if self.linear is None else self.layout.inner(self.linear, w)
+        return 0.5 * self.regularization * self.layout.squared_length(w) + float(loss) - pull
 
     def dual_value(self, gain: float, v: np.ndarray) -> float:
         """D(mu), given w(mu) before its projection and the mean of <cost, mu> + entropy(mu)."""
@@ -254,6 +301,8 @@ class Objective:
         if with_gradient and w.dtype == np.float32 and self.layout.is_explicit and not n_beyond_reach:
             precise = self.layout.inner(w, gradient) + averages[COST] + averages[ENTROPY] + averages[SLACK]
             shift += max(precise, 0.0) - averages[LOSS]
+        if with_gradient and self.linear is not None:
+            gradient -= self.linear
         return Evaluation(
             value=self.primal(w, averages[LOSS] + shift),
             hard=self.primal(w, averages[HARD_LOSS] + shift),

@@ -5,8 +5,8 @@ gain, (1/n) sum_i weight_i {<cost_i, mu_i> + entropy_i}, and on the weights v = 
 mixture is found (`bundle`). The entropy of a mixture is at least the mixture of entropies, so the value is a lower
 bound for smooth losses.
 
-With an L1 term, P(w) = (l2/2) ||w||^2 + l1 ||w||_1 + (1/n) sum_i weight_i loss_i(w), the point takes the gradient g(mu)
-of the loss term in place of v, and P is at least
+With an L1 term, P(w) = (l2/2) ||w||^2 + l1 ||w||_1 - <q, w> + (1/n) sum_i weight_i loss_i(w), the point takes the
+gradient g(mu) of all but the regularization in place of v, and P is at least
 
     D(mu) = gain(mu) + min_w {<g(mu), w> + l1 ||w||_1 + (l2/2) ||w||^2} = gain(mu) - ||S(g(mu))||^2 / (2 l2),
 
@@ -59,10 +59,10 @@ class LowerBound:
 
     def __init__(self, objective: Objective, limit: int = 7) -> None:
         self.bundle = Bundle(objective, limit)
-        self.value = objective.dual_value(0.0, np.zeros(objective.n_weights))  # of the true outputs
+        self.value = objective.dual_value(0.0, objective.origin)  # of the true outputs
 
     def add(self, gain: float, gradient: np.ndarray) -> float:
-        """Mix in the dual point with this gain and gradient of the loss term, -lambda v; return the bound's value."""
+        """Mix in the dual point with this gain and gradient, -lambda v; return the bound's value."""
         if self.bundle.regularization > 0 and np.isfinite(gain + np.dot(gradient, gradient)):
             self.bundle.add(gain, gradient)
             self.bundle.solve(share=ACCURACY)
@@ -104,7 +104,7 @@ class Certifier:
         else:
             objective, eps = self.run.objective, float(np.finfo(self.run.w.dtype).eps)
             entropy = (objective.loss.entropy_level or 0.0) * float(objective.weight.mean()) * exponents
-            rounding = (1 + exponents) * found.rounding + eps * (abs(dual) + found.value + entropy)
+            rounding = (1 + exponents) * found.rounding + eps * (abs(dual) + abs(found.value) + entropy)
             self.bound.value = max(self.bound.value, dual - rounding)
         return Certificate(w.astype(self.run.w.dtype), found.value, self.bound.value)
 
@@ -123,7 +123,8 @@ class ElasticBound:
 
     def __init__(self, objective: Objective) -> None:
         self.l1, self.l2 = objective.l1, objective.regularization
-        self.gain, self.gradient, self.value = 0.0, np.zeros(objective.n_weights), 0.0
+        self.gain, self.gradient = 0.0, objective.new_gradient()
+        self.value = 0.0 if objective.linear is None else self._value(0.0, self.gradient)
 
     def add(self, gain: float, gradient: np.ndarray) -> float:
         """Mix in the dual point with this gain and gradient of the loss term; return the bound's value."""
@@ -134,10 +135,13 @@ class ElasticBound:
         share = self._line_search(gain - self.gain, gradient - self.gradient)
         mixed = self.gradient + share * (gradient - self.gradient)
         at = self.gain + share * (gain - self.gain)
-        value = at - float(np.sum(np.square(shrink(mixed, self.l1)))) / (2 * self.l2)
+        value = self._value(at, mixed)
         if value > self.value:
             self.gain, self.gradient, self.value = at, mixed, value
         return self.value
+
+    def _value(self, gain: float, gradient: np.ndarray) -> float:
+        return gain - float(np.sum(np.square(shrink(gradient, self.l1)))) / (2 * self.l2)
 
     def _line_search(self, rise: float, direction: np.ndarray) -> float:
         """About the best step in [0, 1]: the slope of the dual falls along the way."""
@@ -152,6 +156,11 @@ class ElasticBound:
                 return lo
             share = (lo + hi) / 2
         return share
+
+
+def new_bound(objective: Objective) -> LowerBound | ElasticBound:
+    """A bound that keeps one dual point besides the true outputs."""
+    return ElasticBound(objective) if objective.l1 else LowerBound(objective, limit=1)
 
 
 def shrink(values: np.ndarray, by: float) -> np.ndarray:

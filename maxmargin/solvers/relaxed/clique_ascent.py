@@ -53,6 +53,7 @@ class CliqueAscent(Solver):
     needs_smooth: ClassVar[bool] = True
     takes_smooth: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
+    takes_linear: ClassVar[bool] = False
     has_multipliers: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     adapts_rho: ClassVar[bool] = False  # if it is None

@@ -171,7 +171,7 @@ class Schedule:
         self.level = epochs.level
         self.is_free = solver.level is None and epochs.is_smoothed  # to choose levels
         if self.is_constant and self.is_free:
-            self.level = epochs.level_of(CONSTANT_SHARE * (epochs.primal or 1.0))
+            self.level = epochs.level_of(CONSTANT_SHARE * (abs(epochs.primal) or 1.0))
 
     def begin(self, smoothness: float) -> None:
         """Set kappa from the smoothness of the losses."""

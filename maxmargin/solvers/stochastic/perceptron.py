@@ -49,6 +49,7 @@ class Perceptron(Solver):
 
     needs_regularization: ClassVar[bool] = False
     resumes: ClassVar[bool] = True
+    takes_linear: ClassVar[bool] = False
     returns_last: ClassVar[bool] = True
     default_passes: ClassVar[int] = 20
 

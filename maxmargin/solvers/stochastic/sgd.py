@@ -9,8 +9,9 @@ the example's loss f_i is zero,
 
     gamma_t weight_i = min {rho f_i / ||g_i||^2, weight_i / (2 lambda (n + t))}, rho < 2,
 
-which end as steps of the order 1/(lambda t) must. A pass visits each example once, so the mean parts that the oracle
-returns during a pass are a dual point, at no extra calls.
+which end as steps of the order 1/(lambda t) must. With a linear term q, a step adds gamma_t q, and losses do not tell
+where to stop: all steps are weight_i / (2 lambda (n + t)). A pass visits each example once, so the mean parts that the
+oracle returns during a pass are a dual point, at no extra calls.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class SGD(Solver):
     def _begin(self, run: Run) -> State:
         w = run.start_weights()
         rule = self._rule(run, w)
-        lazy = lazy_weights(w, run.objective.runner.dtype, averages=self.averaging)
+        lazy = lazy_weights(w, run.objective.runner.dtype, run.objective.linear, averages=self.averaging)
         return State(bound=LowerBound(run.objective), lazy=lazy, rule=rule, n_passes=1)
 
     def _rule(self, run: Run, w: np.ndarray) -> StepSizes:
@@ -143,7 +144,8 @@ def polyak_rule(run: Run, w: np.ndarray) -> StepSizes:
     """Polyak's steps from w, which need no tuning."""
     n, regularization = run.objective.n, run.objective.regularization
     if regularization > 0:
-        return StepSizes(POLYAK, 1 / (2 * regularization * n), float(n), regularization, run.objective.weight)
+        kind = POLYAK if run.objective.linear is None else DECAY
+        return StepSizes(kind, 1 / (2 * regularization * n), float(n), regularization, run.objective.weight)
     found = look_at_some(run, run.objective, w)
     longest = LONGEST * found.loss / max(found.squared_norm, TINY)
     return StepSizes(POLYAK, longest, np.inf, regularization, run.objective.weight)
@@ -152,7 +154,7 @@ def polyak_rule(run: Run, w: np.ndarray) -> StepSizes:
 def sgd_pass(run: Run, lazy: LazyWeights, rule: StepSizes) -> tuple[float, np.ndarray]:
     """A step on each example, in random order; return the gain and the gradient of the dual point it comes across."""
     objective = run.objective
-    order, gradient, gain = run.rng.permutation(objective.n), np.zeros(objective.n_weights), 0.0
+    order, gradient, gain = run.rng.permutation(objective.n), objective.new_gradient(), 0.0
     for lo, hi in run.slices(objective.n):
         gain = sgd_steps(  # summed up one by one, so that the sum does not depend on where slices end
             objective.problem,
@@ -188,7 +190,8 @@ def sgd_steps(problem, loss, lazy, bounds, sizes, rule, order, gradient, gains, 
             square = rule.weight[i] * squared_norm(problem, i, delta, scratch.work)
             step = min(step, RELAXATION * value / max(square, TINY))
         shrink = max(1 - step * rule.regularization, 0.0)
-        lazy_step(problem, lazy, bounds, i, delta, -step * rule.weight[i], shrink, 0.0, t)
+        drift = step if lazy.r.size > 0 else 0.0
+        lazy_step(problem, lazy, bounds, i, delta, -step * rule.weight[i], shrink, drift, t)
     return gains
 
 

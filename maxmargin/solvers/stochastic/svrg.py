@@ -150,7 +150,7 @@ class Epochs:
         self.objective = run.objective
         self.point, self.value = self._start(), np.inf
         self.primal = run.objective.primal(self.point, look_at_some(run, run.objective, self.point).loss)
-        self.first_level = solver.level or self.level_of(FIRST_SHARE * (self.primal or 1.0))
+        self.first_level = solver.level or self.level_of(FIRST_SHARE * (abs(self.primal) or 1.0))
         self.n_epochs = 0
         self.has_snapshot = False
         self.set_level(self.first_level)
@@ -167,7 +167,7 @@ class Epochs:
         run, w = self.run, self.run.start_weights()
         if run.start is not None or self.solver.smoothness:
             return w
-        lazy = lazy_weights(w, run.objective.runner.dtype)
+        lazy = lazy_weights(w, run.objective.runner.dtype, run.objective.linear)
         dual_point = sgd_pass(run, lazy, polyak_rule(run, w))
         if not run.must_stop:
             self.bound.add(*dual_point)
@@ -282,7 +282,7 @@ class Epochs:
         direction = self.evaluation.gradient if center is None else self.evaluation.gradient - kappa * center
         lazy = lazy_weights(self.point, objective.runner.dtype, direction)
         order = run.rng.permutation(objective.n)
-        gradient, gain, done = np.zeros(self.point.size), 0.0, 0
+        gradient, gain, done = objective.new_gradient(), 0.0, 0
         known = self.means
         if is_saga:
             known = self.spare  # the snapshot's are needed again if the epoch fails

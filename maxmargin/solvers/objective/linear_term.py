@@ -1,0 +1,31 @@
+"""The linear term of an objective: what takes the place of true outputs that are known softly, or in part."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxmargin.arrays.vectors import copy_into
+from maxmargin.checks import as_numbers
+from maxmargin.problem import accumulate, add_output, n_examples, true_output
+from maxmargin.runtime.dispatch import loop
+
+
+@loop
+def add_pull(problem, w, weight, target, lo, hi, scratch):
+    """W += (1/n) sum_i weight_i B_i (target_i - s_i(y_i)) over lo:hi."""
+    for i in range(lo, hi):
+        delta = scratch.delta[: target.starts[i + 1] - target.starts[i]]
+        copy_into(delta, target.values[target.starts[i] : target.starts[i + 1]])
+        add_output(problem, i, true_output(problem, i), -1.0, delta)
+        accumulate(problem, w, i, delta, weight[i] / n_examples(problem))
+
+
+def as_linear(linear: ArrayLike, n_weights: int, regularization: float) -> np.ndarray:
+    """A linear term in float64; raises unless it is one of so many weights, with regularization to hold it."""
+    q = as_numbers("linear", linear)
+    if q.shape != (n_weights,) or not np.isfinite(q).all():
+        raise ValueError(f"linear must hold {n_weights} finite numbers, one of each weight of the solver.")
+    if regularization == 0:
+        raise ValueError("Soft labels, as every linear term, need L2 regularization: a finite C, an l1_ratio below 1.")
+    return q
