@@ -254,8 +254,8 @@ def compare_entropies(n_states: int, C: float) -> list[list[Any]]:
         at = test.graphs.nodes.part + np.repeat(means.starts[:-1], np.diff(test.graphs.nodes.starts))
         marginals = means.values[at[:, np.newaxis] + np.arange(n_states)]
         found = best_outputs(loopy, result.w).values, marginals.argmax(axis=1)
-        accuracies = [f"{np.mean(labels == test.graphs.labels):.1%}" for labels in found]
-        brier = np.mean(np.sum((marginals - np.eye(n_states)[test.graphs.labels]) ** 2, axis=1))
+        accuracies = [f"{np.mean(labels == test.graphs.supervision.labels):.1%}" for labels in found]
+        brier = np.mean(np.sum((marginals - np.eye(n_states)[test.graphs.supervision.labels]) ** 2, axis=1))
         rows.append([f"{entropy}, C = {C:g}", result.trace.passes[-1], took, *accuracies, brier])
     return rows
 

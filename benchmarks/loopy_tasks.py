@@ -12,6 +12,7 @@ from maxmargin.features import DenseFeatures
 from maxmargin.features.linear_map import Gram
 from maxmargin.structures.graphs.cliques import Cliques, EdgeType
 from maxmargin.structures.graphs.graph_problem import GraphProblem, make_graph_problem
+from maxmargin.supervision.label_supervision import supervise_evenly
 from maxmargin.vision import grid_edges, superpixel_graph
 
 N_STATES, SIDE = 5, 10
@@ -67,8 +68,7 @@ def potts_grids(n: int, side: int, seed: int, ties: str = "full", n_states: int 
         np.arange(n + 1) * side**2,
         np.arange(n + 1) * len(edges),
         np.tile(edges, (n, 1)),
-        labels.ravel(),
-        np.ones(labels.size),
+        supervise_evenly(labels.ravel(), np.ones(labels.size), n_states, float),
         [n_states],
         [EdgeType(ties=ties)],
         edge_row=np.zeros(n * len(edges), int),
@@ -100,8 +100,7 @@ def superpixels(folder: Path, half: int, n: int) -> GraphProblem:
         starts_of(labels),
         starts_of(ends),
         np.concatenate(ends),
-        np.concatenate(labels),
-        np.ones(sum(map(len, labels))),
+        supervise_evenly(np.concatenate(labels), np.ones(sum(map(len, labels))), N_MSRC_STATES, float),
         [N_MSRC_STATES],
     )
 
@@ -121,8 +120,7 @@ def label_sets(X: np.ndarray, Y: np.ndarray) -> GraphProblem:
         np.arange(n + 1) * size,
         np.arange(n + 1) * len(pairs),
         np.tile(pairs, (n, 1)),
-        Y.ravel().astype(int),
-        np.ones(Y.size),
+        supervise_evenly(Y.ravel(), np.ones(Y.size), 2, float),
         [2] * size,
         [EdgeType(int(a), int(b)) for a, b in pairs],
         np.tile(np.arange(size), n),
@@ -151,7 +149,7 @@ def accuracy(problem: GraphProblem, w: np.ndarray) -> float:
             0.5 * old + 0.5 * (found - found.max(axis=1, keepdims=True))
             for old, found in zip((to_first, to_second), new, strict=True)
         )
-    return float(np.mean(beliefs.argmax(axis=1) == problem.graphs.labels))
+    return float(np.mean(beliefs.argmax(axis=1) == problem.graphs.supervision.labels))
 
 
 def scores_of(cliques: Cliques, w: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from maxmargin.encode.inputs.vocabulary import learn_names
 from maxmargin.features import ConstantFeatures
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import LabelSupervision, supervise_labels
 from maxmargin.supervision.weak import Learned
 from maxmargin.text.schemes import fitting_scheme, read_tags, scheme_named, scheme_table, violation
@@ -123,7 +124,7 @@ class ChainEncoder(NodeEdgeEncoder):
             transitions=self.transitions,
             starts=rows.starts.astype(np.int64),
             supervision=supervision,
-            excluded=np.zeros((0, len(self.classes)), bool),
+            excluded=nothing_excluded(len(rows.lengths)),
             penalty=np.ascontiguousarray(self.penalty),
             end_penalty=np.ascontiguousarray(self.end_penalty),
             n_features=rows.matrix.shape[1],

@@ -24,6 +24,8 @@ from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
 from maxmargin.supervision.costs import label_costs, shares_of_graphs
+from maxmargin.supervision.exclusions import nothing_excluded
+from maxmargin.supervision.label_supervision import LabelSupervision, supervise_evenly
 from maxmargin.supervision.weak import Learned
 
 
@@ -60,17 +62,19 @@ class GraphCutEncoder(LabellingEncoder):
         costs = label_costs(cost, classes, by_class, class_weight)
         if isinstance(cost, str) and cost == "normalized_hamming":
             scales = shares_of_graphs(scales, nodes.lengths)
+        supervision = supervise_evenly(labels, scales * costs[labels, 1 - labels], 2, dtype)
         width = graphs.edges.matrix.shape[1]
         encoder = cls.of(nodes, dtype, has_bias=fit_intercept, classes=classes, n_edge_features_in=width)
-        return Learned(encoder, encoder.assemble(graphs, labels, scales * costs[labels, 1 - labels], with_grams=True))
+        return Learned(encoder, encoder.assemble(graphs, supervision, with_grams=True))
 
     def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:
         graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in)
         weights = flatten_weights(node_weight, graphs.nodes.lengths, "node_weight", "graph")
-        return self.assemble(graphs, self.truth(y, graphs.nodes, "graph"), weights, with_grams=False)
+        labels = self.truth(y, graphs.nodes, "graph")
+        return self.assemble(graphs, self.unsupervised(labels, weights), with_grams=False)
 
-    def assemble(self, graphs: Graphs, labels: np.ndarray, cost: np.ndarray, with_grams: bool) -> GraphCutProblem:
-        """Put checked graphs, labels 0 and 1 of all nodes and costs of their wrong labels together."""
+    def assemble(self, graphs: Graphs, supervision: LabelSupervision, with_grams: bool) -> GraphCutProblem:
+        """Put checked graphs and what is known of the labels 0 and 1 of their nodes together."""
         nodes, edges = self.stored(graphs.nodes, append_constant), graphs.edges
         return GraphCutProblem(
             features=row_features(nodes, self.dtype, with_grams=with_grams),
@@ -78,15 +82,15 @@ class GraphCutEncoder(LabellingEncoder):
             starts=nodes.starts.astype(np.int64),
             edge_starts=edges.starts.astype(np.int64),
             ends=graphs.ends.astype(np.int32),
-            labels=labels.astype(np.int32),
-            cost=np.ascontiguousarray(cost, self.dtype),
+            supervision=supervision,
+            excluded=nothing_excluded(len(nodes.lengths)),
             arcs=make_arcs(nodes.starts, edges.starts, graphs.ends),
             n_features=nodes.matrix.shape[1],
             n_edge_features=edges.matrix.shape[1],
         )
 
     def dual_shape(self, problem: GraphCutProblem) -> tuple[Any, ...]:
-        return problem.starts, problem.ends, problem.labels
+        return problem.starts, problem.ends, problem.supervision.labels
 
     def names(self, w: np.ndarray) -> Bunch:
         width = self.n_features_in
@@ -97,7 +101,7 @@ class GraphCutEncoder(LabellingEncoder):
         return [table.reshape(2, -1).T for table in by_row(parts, problem.starts, 2)]  # stored label by label
 
     def judge(self, problem: GraphCutProblem, outputs: Blocks) -> Merits:
-        return super().judge(problem, outputs)._replace(weights=problem.cost.astype(np.float64))
+        return super().judge(problem, outputs)._replace(weights=problem.supervision.weight.astype(np.float64))
 
 
 def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | None = None) -> Graphs:

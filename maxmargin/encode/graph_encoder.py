@@ -28,6 +28,7 @@ from maxmargin.structures.graphs.cliques import TIES, EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
 from maxmargin.supervision.costs import COSTS, label_costs, shares_of_graphs
+from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise_evenly, without_costs
 from maxmargin.supervision.weak import Learned
 
 
@@ -151,7 +152,8 @@ class GraphEncoder(LabellingEncoder):
         )
         scales = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
         costs = node_costs(cost, class_weight, classes, labels, nodes.lengths, scales)
-        return Learned(encoder, encoder.assemble(typed, encoder.state[node_type, labels], costs))
+        states, n_states = encoder.state[node_type, labels], encoder.state.max() + 1
+        return Learned(encoder, encoder.assemble(typed, supervise_evenly(states, costs, n_states, dtype)))
 
     def problem(
         self,
@@ -163,15 +165,13 @@ class GraphEncoder(LabellingEncoder):
         typed = stack_graphs(X, self.n_features_in, self.n_edge_features_in)
         nodes = typed.graphs.nodes
         weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
-        problem = self.assemble(typed, np.zeros(nodes.starts[-1], int), weights)
-        if y is None:
-            return problem
-        codes, graphs = self.truth(y, nodes, "graph"), problem.graphs
-        labels = np.where(codes < 0, -1, self.state[graphs.nodes.type, codes]).astype(np.int32)
-        return problem._replace(graphs=graphs._replace(labels=labels))
+        codes = self.truth(y, nodes, "graph")
+        node_type = self._numbers(typed.node_types, self.node_types, nodes.starts, "node")
+        states = np.where(codes < 0, NO_LABEL, self.state[node_type, codes])
+        return self.assemble(typed, without_costs(states, self.state.max() + 1, self.dtype, weights))
 
-    def assemble(self, typed: Typed, labels: np.ndarray, cost: np.ndarray) -> WithOracles:
-        """Put checked graphs, states of all nodes and costs of their wrong ones together."""
+    def assemble(self, typed: Typed, supervision: LabelSupervision) -> WithOracles:
+        """Put checked graphs and what is known of the states of their nodes together."""
         graphs = typed.graphs
         nodes, edges = self.stored(graphs.nodes, append_constant), graphs.edges
         node_type = self._numbers(typed.node_types, self.node_types, nodes.starts, "node")
@@ -189,8 +189,7 @@ class GraphEncoder(LabellingEncoder):
             nodes.starts,
             edges.starts,
             ends,
-            labels,
-            np.ascontiguousarray(cost, self.dtype),
+            supervision,
             n_states=(self.state.max(axis=1) + 1).tolist(),
             edge_types=[EdgeType(a, b, self.interaction if a == b else "full") for _, a, b in self.kinds.tolist()],
             node_type=node_type,
@@ -247,7 +246,7 @@ class GraphEncoder(LabellingEncoder):
         return named
 
     def judge(self, problem: WithOracles, outputs: Blocks) -> Merits:
-        return super().judge(problem, outputs)._replace(weights=problem.graphs.cost.astype(np.float64))
+        return super().judge(problem, outputs)._replace(weights=problem.graphs.supervision.weight.astype(np.float64))
 
     def decode(self, problem: WithOracles, i: int, rows: np.ndarray) -> np.ndarray:
         nodes = problem.graphs.nodes

@@ -26,6 +26,8 @@ from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_pr
 from maxmargin.structures.graphs.independent import IndependentProblem
 from maxmargin.structures.graphs.loopy import with_oracles
 from maxmargin.supervision.costs import COSTS, class_weights
+from maxmargin.supervision.exclusions import nothing_excluded
+from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise_evenly, without_costs
 from maxmargin.supervision.weak import Learned
 
 ClassWeight = str | Mapping[int, float] | None
@@ -73,6 +75,7 @@ class MultiLabelEncoder(RowEncoder):
         rows = stack_rows(X, np.ones(X.shape[0], np.int64))
         labels = check_indicators(y, X.shape[0])
         costs = costs_of_labels(cost, labels.shape[1]) * factors_of_labels(class_weight, label_weight, labels)
+        supervision = supervise_evenly(labels.ravel(), costs.ravel(), 2, dtype)
         warn_of_constant(labels)
         edges = edges_of(graph, labels)
         price = price_of(edges, labels.shape[1], len(labels), takes_sums=loss.oracle in ("exp", "topk"))
@@ -87,22 +90,22 @@ class MultiLabelEncoder(RowEncoder):
             feature_names_in=feature_names,
         )
         most_entries = price.n_entries if np.isfinite(price.n_entries) else 0
-        return Learned(encoder, encoder.assemble(rows, labels, costs, most_entries))
+        return Learned(encoder, encoder.assemble(rows, supervision, most_entries))
 
     def problem(self, X: np.ndarray | sp.csr_array, y: ArrayLike | None = None) -> WithOracles | IndependentProblem:
         n = np.shape(X)[0]
         rows = stack_rows(X, np.ones(n, np.int64), self.n_features_in)
-        labels = np.zeros((n, self.n_labels), int) if y is None else check_indicators(y, n, self.n_labels)
-        return self.assemble(rows, labels, np.zeros(labels.shape))
+        labels = np.full((n, self.n_labels), NO_LABEL) if y is None else check_indicators(y, n, self.n_labels)
+        return self.assemble(rows, without_costs(labels.ravel(), 2, self.dtype))
 
     def assemble(
-        self, rows: Rows, labels: np.ndarray, costs: np.ndarray, most_entries: float = np.inf
+        self, rows: Rows, supervision: LabelSupervision, most_entries: float = np.inf
     ) -> WithOracles | IndependentProblem:
-        """Put rows, true labels and costs together, with tables of elimination of up to so many entries."""
+        """Put rows and what is known of their labels together; elimination has tables of up to so many entries."""
         rows = self.stored(rows, append_constant)  # whose weights are the intercepts
         if self.is_wide:
-            return self._assemble_wide(rows, labels, costs)
-        n, n_edges = len(labels), len(self.edges)
+            return self._assemble_wide(rows, supervision)
+        n, n_edges = len(rows.lengths), len(self.edges)
         problem = make_graph_problem(
             row_features(rows, self.dtype),
             row_features(ONE, self.dtype),
@@ -110,8 +113,7 @@ class MultiLabelEncoder(RowEncoder):
             starts=self.n_labels * np.arange(n + 1),
             edge_starts=n_edges * np.arange(n + 1),
             ends=np.tile(self.edges, (n, 1)),
-            labels=labels.ravel(),
-            cost=costs.ravel().astype(self.dtype),
+            supervision=supervision,
             n_states=[2] * self.n_labels,
             edge_types=[EdgeType(a, b) for a, b in self.edges.tolist()],
             node_type=np.tile(np.arange(self.n_labels), n),
@@ -122,13 +124,13 @@ class MultiLabelEncoder(RowEncoder):
         )
         return with_oracles(problem, most=most_entries)
 
-    def _assemble_wide(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> IndependentProblem:
+    def _assemble_wide(self, rows: Rows, supervision: LabelSupervision) -> IndependentProblem:
         matrix = rows.matrix
         squares = matrix.multiply(matrix) if self.stores_sparse else np.square(matrix, dtype=np.float64)
         return IndependentProblem(
             features=row_features(rows, self.dtype),
-            labels=labels.ravel().astype(np.int32),
-            cost=costs.ravel().astype(self.dtype),
+            supervision=supervision,
+            excluded=nothing_excluded(len(rows.lengths)),
             squared_norms=np.asarray(squares.sum(axis=1), np.float64),
             n_features=matrix.shape[1],
             n_labels=self.n_labels,

@@ -26,6 +26,7 @@ from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, append_constant
 from maxmargin.encode.inputs.vocabulary import learn_names
 from maxmargin.structures.trees.tree_problem import TreeProblem
+from maxmargin.supervision.exclusions import exclude_labels
 from maxmargin.supervision.label_supervision import LabelSupervision, supervise_labels
 from maxmargin.supervision.weak import Learned
 
@@ -158,7 +159,7 @@ class TreeEncoder(NodeEdgeEncoder):
             kind=kind.astype(np.int32),
             order=children_first(parent, nodes.starts).astype(np.int32),
             supervision=supervision,
-            excluded=excluded,
+            excluded=exclude_labels(excluded, nodes.starts),
             n_features=nodes.matrix.shape[1],
             n_edge_features=distinct.shape[1],
         )

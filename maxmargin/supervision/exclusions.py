@@ -1,4 +1,7 @@
-"""Parts that are ruled out: flags of parts, one example after the other, or none at all where nothing is ruled out."""
+"""Parts that are ruled out: flags of the first parts of each example, or none at all where nothing is ruled out.
+
+They lie one example after the other; where examples have no natural places for them, in `Blocks`.
+"""
 
 from __future__ import annotations
 
@@ -33,3 +36,34 @@ def rule_out_parts(excluded, start, parts):
         for p in range(parts.size):
             if excluded[start + p]:
                 parts[p] = IMPOSSIBLE
+
+
+def nothing_excluded(n: int) -> Blocks:
+    """No flags of n examples."""
+    return Blocks(np.zeros(0, bool), np.zeros(n + 1, np.int64))
+
+
+def exclude_labels(table: np.ndarray, starts: np.ndarray) -> Blocks:
+    """From a table (N, L) of flags, whose rows starts[i]:starts[i + 1] are the nodes of example i; it may be empty."""
+    return Blocks(table.ravel(), table.shape[1] * starts) if len(table) else nothing_excluded(len(starts) - 1)
+
+
+def exclude_more(excluded: Blocks, more: Blocks) -> Blocks:
+    """What either of two says."""
+    if not excluded.values.size:
+        return Blocks(np.ascontiguousarray(more.values, bool), np.ascontiguousarray(more.starts, np.int64))
+    starts = starts_of(np.maximum(np.diff(excluded.starts), np.diff(more.starts)))
+    flags = np.zeros(starts[-1], bool)
+    for values, begin in (excluded, more):
+        sizes = np.diff(begin)
+        flags[np.repeat(starts[:-1], sizes) + places_in(sizes)] |= values
+    return Blocks(flags, starts)
+
+
+@helper
+def rule_out(excluded, i, theta):
+    """Make the potentials of excluded parts of example i impossible."""
+    first = excluded.starts[i]
+    for p in range(excluded.starts[i + 1] - first):
+        if excluded.values[first + p]:
+            theta[p] = IMPOSSIBLE

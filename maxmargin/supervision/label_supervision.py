@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 from maxmargin.supervision.costs import labelling_costs
 
@@ -38,6 +37,11 @@ def supervise(
         np.ascontiguousarray(weight, dtype),
         np.ascontiguousarray(cost, dtype),
     )
+
+
+def supervise_evenly(labels: np.ndarray, cost: np.ndarray, n_labels: int, dtype: DTypeLike) -> LabelSupervision:
+    """True labels, and what it costs to predict any other one at each node."""
+    return supervise(labels, 1.0 - np.eye(n_labels), cost, dtype)
 
 
 def without_costs(
@@ -75,16 +79,12 @@ def add_costs(supervision, first, nodes):
 
 
 @helper
-def rule_out(excluded, first, nodes):
-    """Make the potentials (T, L) of excluded labels impossible; `excluded` is (N, L), or (0, L) if there are none."""
-    if excluded.shape[0] > 0:
-        for t in range(nodes.shape[0]):
-            for label in range(nodes.shape[1]):
-                if excluded[first + t, label]:
-                    nodes[t, label] = IMPOSSIBLE
-
-
-def join_exclusions(excluded: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """The table of what either of two says; `excluded` may have no rows, which says nothing."""
-    more = np.ascontiguousarray(more, bool).reshape(-1, excluded.shape[1])
-    return np.ascontiguousarray(excluded | more if len(excluded) else more)
+def add_costs_by_label(supervision, first, theta):
+    """As `add_costs` of two labels, to the potentials (2 T,) of label 0 of all nodes, then of label 1."""
+    if supervision.cost.shape[0] > 0:
+        n_nodes = theta.size // 2
+        for t in range(n_nodes):
+            known = supervision.annotation[first + t]
+            weight = supervision.weight[first + t]
+            theta[t] += weight * supervision.cost[known, 0]
+            theta[n_nodes + t] += weight * supervision.cost[known, 1]

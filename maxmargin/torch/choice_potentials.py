@@ -16,7 +16,8 @@ from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
 from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.structures.matchings.matching_problem import MatchingProblem, MatchingSupervision
-from maxmargin.supervision.exclusions import NOTHING_EXCLUDED
+from maxmargin.supervision.exclusions import NOTHING_EXCLUDED, nothing_excluded
+from maxmargin.supervision.label_supervision import NO_LABEL, supervise_evenly, without_costs
 from maxmargin.torch.potentials import (
     BatchRows,
     Costs,
@@ -207,19 +208,22 @@ class GraphCuts(Potentials):
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> GraphCutProblem:
         starts = self.rows.starts
-        labels = np.zeros(starts[-1], np.int64) if y is None else self.rows.pick("y", y)
-        check_labels(labels, 2, starts)
-        costs = np.full(starts[-1], float(y is not None))
-        if cost is not None:
-            costs = _costs("cost", cost, self.rows, tuple(self.nodes.shape))
+        if y is None:
+            supervision = without_costs(np.full(starts[-1], NO_LABEL), 2, dtype)
+        else:
+            labels = self.rows.pick("y", y)
+            check_labels(labels, 2, starts)
+            is_given = cost is not None
+            costs = _costs("cost", cost, self.rows, tuple(self.nodes.shape)) if is_given else np.ones(starts[-1])
+            supervision = supervise_evenly(labels, costs, 2, dtype)
         return GraphCutProblem(
             features=ConstantFeatures(),
             edge_features=ConstantFeatures(),
             starts=starts,
             edge_starts=self.edge_starts,
             ends=self.ends.astype(np.int32),
-            labels=labels.astype(np.int32),
-            cost=costs.astype(dtype),
+            supervision=supervision,
+            excluded=nothing_excluded(len(starts) - 1),
             arcs=make_arcs(starts, self.edge_starts, self.ends),
             n_features=1,
             n_edge_features=1,

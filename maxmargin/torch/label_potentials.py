@@ -14,6 +14,7 @@ from maxmargin.features import ConstantFeatures
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.trees.tree_problem import TreeProblem
+from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise_labels, without_costs
 from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials, check_labels, check_tensors, segments
 
@@ -152,7 +153,7 @@ class Chains(LabelPotentials):
             transitions=ConstantFeatures(),
             starts=self.rows.starts,
             supervision=supervision,
-            excluded=np.zeros((0, self.n_labels), bool),
+            excluded=nothing_excluded(self.n),
             penalty=np.zeros((self.n_labels, self.n_labels), dtype),
             end_penalty=np.zeros((2, self.n_labels), dtype),
             n_features=1,
@@ -250,7 +251,7 @@ def make_trees(
         kind=kind.astype(np.int32),
         order=order.astype(np.int32),
         supervision=supervision,
-        excluded=np.zeros((0, supervision.cost.shape[1]), bool),
+        excluded=nothing_excluded(len(starts) - 1),
         n_features=1,
         n_edge_features=1,
     )

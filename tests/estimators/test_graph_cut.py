@@ -88,7 +88,7 @@ def test_costs_are_the_documented_ones(data, cost, class_weight):
         elif class_weight:
             expected *= np.where(labels == "yes", 3, 1)
         starts = task.problem.starts
-        assert np.allclose(task.problem.cost[starts[i] : starts[i + 1]], expected)
+        assert np.allclose(task.problem.supervision.weight[starts[i] : starts[i + 1]], expected)
 
 
 def test_single_nodes_are_a_linear_svm():

@@ -25,7 +25,7 @@ def all_outputs(problem, i):
     if kind == "ChainProblem":
         return naive.labellings(problem.starts[i + 1] - problem.starts[i], len(problem.penalty))
     if kind == "TreeProblem":
-        return naive.labellings(problem.starts[i + 1] - problem.starts[i], problem.excluded.shape[1])
+        return naive.labellings(problem.starts[i + 1] - problem.starts[i], problem.supervision.cost.shape[1])
     if kind == "EliminationProblem":
         nodes = problem.graphs.nodes
         sizes = nodes.n_parts[nodes.type[nodes.starts[i] : nodes.starts[i + 1]]]

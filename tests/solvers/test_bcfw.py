@@ -20,7 +20,7 @@ from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.structures.graphs.elimination import with_elimination
 from maxmargin.structures.graphs.graph_problem import make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
-from maxmargin.supervision.label_supervision import supervise
+from maxmargin.supervision.label_supervision import supervise, supervise_evenly
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
@@ -208,8 +208,8 @@ def pairwise_of(n_nodes, pairs):
     none = Gram(np.zeros(0), np.zeros(1, np.int64))
     nodes, edges = (DenseFeatures(rng.normal(size=(size, 1)), none) for size in (n_nodes, len(pairs)))
     starts = (np.array([0, size]) for size in (n_nodes, len(pairs)))
-    labels = rng.integers(2, size=n_nodes)
-    return make_graph_problem(nodes, edges, (1, 1), *starts, np.array(pairs), labels, np.ones(n_nodes), n_states=[2])
+    known = supervise_evenly(rng.integers(2, size=n_nodes), np.ones(n_nodes), 2, float)
+    return make_graph_problem(nodes, edges, (1, 1), *starts, np.array(pairs), known, n_states=[2])
 
 
 @pytest.mark.parametrize(("n_labels", "cache"), [(4, 0), (12, 50)])

@@ -56,7 +56,7 @@ def polytope(problem, i):
     k = problem.graphs.nodes.n_parts[0]
     n_nodes = int(np.diff(problem.graphs.nodes.starts)[i])
     ends = problem.graphs.ends[problem.graphs.edges.starts[i] : problem.graphs.edges.starts[i + 1]]
-    labels = problem.graphs.labels[problem.graphs.nodes.starts[i] : problem.graphs.nodes.starts[i + 1]]
+    labels = problem.graphs.supervision.labels[problem.graphs.nodes.starts[i] : problem.graphs.nodes.starts[i + 1]]
     size = n_nodes * k + len(ends) * k * k
     truth, sums, margins = np.zeros(size), [], []
     for v in range(n_nodes):
@@ -146,7 +146,9 @@ class Dual:
             pieces, problem.graphs.nodes.starts[:-1], problem.graphs.nodes.starts[1:], strict=True
         ):
             cost = np.zeros(truth.size)
-            cost[: (hi - lo) * k] = np.repeat(problem.graphs.cost[lo:hi], k) * (1 - truth[: (hi - lo) * k])
+            cost[: (hi - lo) * k] = np.repeat(problem.graphs.supervision.weight[lo:hi], k) * (
+                1 - truth[: (hi - lo) * k]
+            )
             costs.append(margin * cost)
         self.cost = np.concatenate(costs)
         # The entropy is top - mu' H mu.
@@ -514,7 +516,9 @@ def test_sets_of_neighbours():
     graphs = [(np.zeros(1, int), []), (np.zeros(side * side, int), grid), *GRAPHS, (np.zeros(40, int), [])]
     problem = make_problem(rng, graphs)
     sets = find_neighborhoods(problem.graphs)
-    assert np.array_equal(np.sort(sets.cliques), np.arange(len(problem.graphs.labels) + len(problem.graphs.ends)))
+    assert np.array_equal(
+        np.sort(sets.cliques), np.arange(len(problem.graphs.supervision.labels) + len(problem.graphs.ends))
+    )
     owner = np.concatenate(
         [np.repeat(np.arange(5), np.diff(c.starts)) for c in (problem.graphs.nodes, problem.graphs.edges)]
     )

@@ -25,6 +25,7 @@ from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
 from maxmargin.structures.cuts.max_flow import change_excess, new_flow, plant_trees, saturate
 from maxmargin.structures.cuts.minimum_cuts import NotSubmodularError, arcs
+from maxmargin.supervision.label_supervision import supervise_evenly
 from maxmargin.testing import Caller, check_structure
 from maxmargin.trace import Status
 from tests import naive
@@ -49,7 +50,7 @@ def make_problem(rng, graphs, dtype="float64"):
     stacked = stack_graphs(graphs)
     n_nodes = stacked.nodes.starts[-1]
     labels, cost = rng.integers(0, 2, n_nodes), rng.integers(1, 3, n_nodes) / 2
-    return make_encoder(2, 2, dtype).assemble(stacked, labels, cost, with_grams=True)
+    return make_encoder(2, 2, dtype).assemble(stacked, supervise_evenly(labels, cost, 2, dtype), with_grams=True)
 
 
 def all_labellings(problem):
@@ -120,7 +121,7 @@ def test_labels_and_cuts_that_are_ruled_out():
     work, k = workspace(problem, 70), 70
     for _ in range(10):
         for i, (n_nodes, n_edges) in enumerate(SHAPES):
-            truth = problem.labels[problem.starts[i] : problem.starts[i + 1]]
+            truth = problem.supervision.labels[problem.starts[i] : problem.starts[i + 1]]
             ends = problem.ends[problem.edge_starts[i] : problem.edge_starts[i + 1]]
             theta = np.concatenate([rng.normal(size=2 * n_nodes), -rng.random(n_edges)])
             other = (1 - truth) * n_nodes + np.arange(n_nodes)
@@ -299,7 +300,9 @@ def reference():
     graphs = [make_graph(rng, *shape) for shape in [(1, 0), (3, 2), (4, 5), (5, 4), (4, 0), (5, 7)]]
     problem = make_problem(rng, graphs)
     cuts = problem.starts[1:-1]
-    blocks = naive.graph_table(graphs, np.split(problem.labels, cuts), np.split(problem.cost, cuts))
+    blocks = naive.graph_table(
+        graphs, np.split(problem.supervision.labels, cuts), np.split(problem.supervision.weight, cuts)
+    )
     w, optimum = naive.solve(blocks, 1.0, lower=LOWER)
     assert (w[2:] == 0).any()
     assert (w[2:] > 0.01).any()

@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin import BCFW, SGD, FrankWolfe, NSlack, OneSlack, Perceptron
@@ -19,6 +19,7 @@ from maxmargin.problem import (
     new_weights,
     part_sizes,
     relax_oracle,
+    restrict,
     score_output,
     scores,
     true_output,
@@ -33,6 +34,7 @@ from maxmargin.structures.graphs.elimination_plan import NONE
 from maxmargin.structures.graphs.fractional import UNITS
 from maxmargin.structures.graphs.graph_problem import EliminationProblem, GraphProblem, LoopyProblem
 from maxmargin.structures.graphs.loopy import with_oracles
+from maxmargin.supervision.exclusions import exclude_labels
 from maxmargin.testing import Caller, check_structure, toy_chains
 from maxmargin.trace import Status
 from tests.structures.test_pairwise import ONE_TYPE, TRIANGLE, all_labellings, grid, make_problem, random_graph
@@ -339,3 +341,27 @@ def test_relaxed_marginals_maximise_score_and_entropy():
         other = np.zeros_like(theta)
         relax_oracle(problem, i, slope, other, work)
         assert np.dot(slope, other - mu) <= 0.05 * (1 + abs(np.dot(theta, mu)))
+
+
+@pytest.mark.usefixtures("interpreted_loops", "no_elimination")
+@given(seed=st.integers(0, 10**6), n_states=st.integers(2, 3), integer=st.booleans(), share=st.sampled_from([0.3, 0.9]))
+@settings(max_examples=4)
+def test_states_that_are_ruled_out(seed, n_states, integer, share):
+    """Bounds and mean parts are those of the labels left, of which the best that were found are some."""
+    rng = np.random.default_rng(seed)
+    problem = with_oracles(
+        make_problem(rng, [random_graph(rng, 4), (np.zeros(3, int), TRIANGLE)], (n_states,), integer=integer)
+    )
+    truth = np.eye(n_states, dtype=bool)[problem.graphs.supervision.labels]
+    excluded = ~truth & (rng.random(truth.shape) < share)
+    restricted = restrict(problem, exclude_labels(excluded, problem.graphs.nodes.starts))
+
+    def is_left(i, y):
+        lo = problem.graphs.nodes.starts[i]
+        return not excluded[lo + np.arange(len(y)), y].any()
+
+    with interpreted():
+        check_structure(restricted, lambda i: [y for y in all_labellings(problem)(i) if is_left(i, y)], seed)
+    work = workspace(restricted, 1)
+    for i in range(2):
+        assert is_left(i, find(restricted, i, potentials(restricted, rng, i), work)[0])

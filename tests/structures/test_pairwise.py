@@ -14,6 +14,7 @@ from maxmargin.structures.graphs.cliques import EdgeType
 from maxmargin.structures.graphs.elimination import with_elimination
 from maxmargin.structures.graphs.elimination_plan import TreewidthError
 from maxmargin.structures.graphs.graph_problem import make_graph_problem
+from maxmargin.supervision.label_supervision import supervise_evenly
 from maxmargin.testing import Caller, check_solver, check_structure, toy_chains
 from tests import naive
 
@@ -45,8 +46,7 @@ def make_problem(rng, graphs, n_states=(3,), edge_types=ONE_TYPE, dtype="float64
         starts,
         edge_starts,
         ends,
-        labels,
-        rng.integers(1, 3, len(labels)).astype(dtype),
+        supervise_evenly(labels, rng.integers(1, 3, len(labels)), max(n_states), dtype),
         n_states,
         edge_types,
         node_type,
@@ -107,8 +107,7 @@ def test_edges_lie_by_their_nodes_with_their_types_and_features():
         np.array([0, 4, 8]),
         np.array([0, 5, 10]),
         np.vstack([edges, edges[::-1]]),
-        np.zeros(8, int),
-        np.ones(8),
+        supervise_evenly(np.zeros(8), np.ones(8), 2, float),
         [2],
         [EdgeType(), EdgeType()],
         edge_type=np.concatenate([kinds, kinds[::-1]]),
@@ -206,8 +205,7 @@ def chain_as_graph(chains):
         chains.starts,
         np.concatenate([[0], np.cumsum(lengths - 1)]),
         np.stack([inner - first, inner - first + 1], axis=1),
-        chains.supervision.labels,
-        np.ones(len(chains.supervision.labels)),
+        chains.supervision,
         [n_labels],
         edge_row=np.zeros(len(inner), int),
     )
@@ -228,8 +226,8 @@ def test_a_solver_reaches_the_optimum_on_loops():
     problem = make_problem(rng, [(np.zeros(3, int), TRIANGLE), (np.zeros(4, int), [*TRIANGLE, (0, 3), (3, 2)])], (2,))
     blocks = []
     for i in range(2):
-        gold = np.split(problem.graphs.labels, problem.graphs.nodes.starts[1:-1])[i]
-        cost = np.split(problem.graphs.cost, problem.graphs.nodes.starts[1:-1])[i]
+        gold = np.split(problem.graphs.supervision.labels, problem.graphs.nodes.starts[1:-1])[i]
+        cost = np.split(problem.graphs.supervision.weight, problem.graphs.nodes.starts[1:-1])[i]
         every = [*all_labellings(problem)(i)]
         truth = naive_features(problem, i, gold, lambda a, b: 2 * a + b)
         psi = np.array([truth - naive_features(problem, i, y, lambda a, b: 2 * a + b) for y in every])
@@ -277,7 +275,10 @@ def test_large_scores_do_not_overflow():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": np.array([0, 1, 3])}, "Node 2 of graph 0 has the label 3, but its states are 0 to 2."),
+        (
+            {"supervision": supervise_evenly(np.array([0, 1, 3]), np.ones(3), 3, float)},
+            "Node 2 of graph 0 has the label 3, but its states are 0 to 2.",
+        ),
         ({"node_type": np.array([0, 1, 0])}, r"Edge 0 of graph 0 joins nodes of types \(0, 1\)"),
         ({"edge_types": [EdgeType(0, 1, "potts")]}, "potts weights need as many states at both ends"),
         ({"edge_types": [EdgeType(0, 0, "tied")]}, "ties must be one of full, symmetric, potts"),
@@ -294,8 +295,7 @@ def test_bad_input(change, message):
         "starts": np.array([0, 3]),
         "edge_starts": np.array([0, 2]),
         "ends": ends,
-        "labels": np.zeros(3, int),
-        "cost": np.ones(3),
+        "supervision": supervise_evenly(np.zeros(3), np.ones(3), 3, float),
         "n_states": (3, 2),
     }
     with pytest.raises(ValueError, match=message):

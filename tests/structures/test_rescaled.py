@@ -19,7 +19,7 @@ from tests.toy import random_chains
 
 
 def labellings_of(problem):
-    lengths, n_labels = np.diff(problem.starts), problem.excluded.shape[1]
+    lengths, n_labels = np.diff(problem.starts), problem.supervision.cost.shape[1]
     return lambda i: naive.labellings(lengths[i], n_labels)
 
 

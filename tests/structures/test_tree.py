@@ -60,10 +60,11 @@ def make_problem(rng, trees, n_labels, dtype="float64", with_bias=False):
 
 
 def all_labellings(problem):
-    lengths, n_labels = np.diff(problem.starts), problem.excluded.shape[1]
+    lengths, n_labels = np.diff(problem.starts), problem.supervision.cost.shape[1]
 
     def outputs(i):
-        is_allowed = ~problem.excluded[problem.starts[i] : problem.starts[i + 1]]
+        values, starts = problem.excluded
+        is_allowed = ~values[starts[i] : starts[i + 1]].reshape(-1, n_labels)
         for y in naive.labellings(lengths[i], n_labels):
             if not len(is_allowed) or is_allowed[np.arange(lengths[i]), y].all():
                 yield y

@@ -34,7 +34,7 @@ def ascend(
     rho: these are steps of block coordinate descent, and need not wait for other edges. After a visit with `ALL`, those
     of all edges are stepped.
     """
-    n_nodes = problem.graphs.labels.size
+    n_nodes = problem.graphs.nodes.row.size
     for v in range(visits.size):
         lo = sets.starts[visits[v]]
         hi = sets.starts[visits[v] + 1]
@@ -63,7 +63,7 @@ def ascend_active(problem, terms, sets, n_lambda, rho, curvature, scratch, visit
 
     The multipliers of the edges of a set are stepped at the end of its visit.
     """
-    n_nodes = problem.graphs.labels.size
+    n_nodes = problem.graphs.nodes.row.size
     for v in range(visits.size):
         lo = sets.starts[visits[v]]
         hi = sets.starts[visits[v] + 1]
@@ -88,7 +88,7 @@ def ascend_active(problem, terms, sets, n_lambda, rho, curvature, scratch, visit
 def step_set(problem, terms, sets, lo, hi, delta, xi):
     """Step the multipliers of the edges among some cliques."""
     for k in range(lo, hi):
-        e = sets.cliques[k] - problem.graphs.labels.size
+        e = sets.cliques[k] - problem.graphs.nodes.row.size
         if e >= 0:
             step_multipliers(terms.constraints, e, e + 1, delta, xi)
 
@@ -96,7 +96,7 @@ def step_set(problem, terms, sets, lo, hi, delta, xi):
 @helper
 def find_gain(problem, terms, curvature, scratch, c, w, mu, delta):
     """By how much the prox step on clique c raises D_rho at least."""
-    if c < problem.graphs.labels.size:
+    if c < problem.graphs.nodes.row.size:
         size = score_node(problem, terms, c, w, delta, scratch[0])
     else:
         size = score_bent_edge(problem, terms, c, w, mu, delta, scratch)
@@ -110,7 +110,7 @@ def score_bent_edge(problem, terms, c, w, mu, delta, scratch):
     """Theta_e, with the slope of the entropy of its margins, in scratch[0], of the edge that is clique c; return its
     size.
     """
-    e = c - problem.graphs.labels.size
+    e = c - problem.graphs.nodes.row.size
     n_first, n_second = score_edge(problem, terms, e, w, delta, scratch[0])
     if terms.margin_entropy[e, 0] > 0:
         find_margins(mu, terms.at[c], n_first, n_second, scratch[1], scratch[2])
@@ -135,7 +135,7 @@ def move_node(problem, terms, n_lambda, rho, curvature, scratch, rule, c, w, mu,
 @helper
 def move_edge(problem, terms, n_lambda, rho, curvature, scratch, rule, c, w, mu, delta):
     """Take a step on the edge that is clique c; return its squared length."""
-    e = c - problem.graphs.labels.size
+    e = c - problem.graphs.nodes.row.size
     rows = scratch[1]
     columns = scratch[2]
     step = scratch[3]

@@ -10,7 +10,7 @@ from maxmargin.structures.graphs.graph_problem import LabelledGraphs, ends_in_al
 
 def gini(graphs: LabelledGraphs) -> tuple[np.ndarray, np.ndarray]:
     """The coefficients of Gini's entropy of nodes and edges."""
-    return np.ones(len(graphs.labels)), np.tile([1.0, 0.0, 0.0], (len(graphs.ends), 1))
+    return np.ones(len(graphs.nodes.row)), np.tile([1.0, 0.0, 0.0], (len(graphs.ends), 1))
 
 
 def oriented_trees(

@@ -21,7 +21,7 @@ class Neighborhoods(NamedTuple):
 
 def single_cliques(graphs: LabelledGraphs) -> Neighborhoods:
     """Every clique by itself."""
-    n_cliques = len(graphs.labels) + len(graphs.ends)
+    n_cliques = len(graphs.nodes.row) + len(graphs.ends)
     return Neighborhoods(np.arange(n_cliques + 1), np.arange(n_cliques))
 
 

@@ -48,7 +48,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.arrays.blocks import places_in, starts_of
+from maxmargin.arrays.blocks import Blocks, in_precision, places_in, starts_of
 from maxmargin.execution.threads import aligned
 from maxmargin.losses import RelaxedLoss
 from maxmargin.persist.registry import register_state
@@ -67,6 +67,7 @@ from maxmargin.solvers.relaxed.relaxed_passes import (
 from maxmargin.structures.graphs.cliques import Cliques
 from maxmargin.structures.graphs.graph_problem import GraphProblem, LabelledGraphs, ends_in_all
 from maxmargin.structures.graphs.local_polytope import make_constraints
+from maxmargin.supervision.label_supervision import LabelSupervision
 
 
 @register_state
@@ -129,7 +130,8 @@ class Relaxation:
             stiffness=np.concatenate([_stiffness(cliques) for cliques in both]),
             entropy=loss.level * np.concatenate([of_nodes, of_edges[:, 0]]),
             margin_entropy=np.ascontiguousarray(loss.level * of_edges[:, 1:]),
-            cost=np.where(loss.margin, graphs.cost, 0).astype(np.float64),
+            costs=_costs_of_nodes(graphs, loss.margin),
+            edge_costs=_costs_of_edges(graphs, loss.margin),
         )
         self.n_parts, self.n_cliques = int(starts[-1]), len(self.sizes)
         self.n_multipliers = int(self.terms.constraints.starts[-1])
@@ -158,7 +160,7 @@ class Relaxation:
         mu = np.zeros(self.n_parts)
         starts = self.terms.starts
         for i, (lo, hi) in enumerate(itertools.pairwise(self.graphs.nodes.starts)):
-            add_output(self.problem, i, self.graphs.labels[lo:hi], 1.0, mu[starts[i] : starts[i + 1]])
+            add_output(self.problem, i, self.graphs.supervision.labels[lo:hi], 1.0, mu[starts[i] : starts[i + 1]])
         return mu
 
     def curvature(self, rho: float) -> np.ndarray:
@@ -215,6 +217,20 @@ class Relaxation:
         return self.ranges.run(
             lambda k, lo, hi: function(self.problem, self.terms, self._scratches[k], *arguments, lo, hi)
         )
+
+
+def _costs_of_nodes(graphs: LabelledGraphs, margin: bool) -> LabelSupervision:
+    """The costs of labels, in float64; zeros without margin."""
+    known = in_precision(graphs.supervision, np.float64)
+    if margin and len(known.cost):
+        return known
+    return known._replace(annotation=np.zeros_like(known.labels), cost=np.zeros((1, known.cost.shape[1])))
+
+
+def _costs_of_edges(graphs: LabelledGraphs, margin: bool) -> Blocks:
+    """The costs of pairs of labels, in float64; none without margin."""
+    values, starts = graphs.edge_cost
+    return Blocks((values if margin else values[:0]).astype(np.float64), starts)
 
 
 def _check_trees(trees: np.ndarray | None, graphs: LabelledGraphs) -> None:

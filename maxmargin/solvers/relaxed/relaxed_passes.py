@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.features.linear_map import add_row, clear_row
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.structures.graphs.cliques import score_clique, size_of, spread_clique
@@ -21,6 +22,7 @@ from maxmargin.structures.graphs.local_polytope import (
     write_residual,
 )
 from maxmargin.structures.graphs.relaxation import peak
+from maxmargin.supervision.label_supervision import LabelSupervision
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of what potentials are summed up from, relative to the largest
 
@@ -35,7 +37,8 @@ class CliqueTerms(NamedTuple):
     stiffness: np.ndarray  # (N + M,) the largest ||B_c d||^2 / ||d||^2
     entropy: np.ndarray  # (N + M,) a of a (1 - ||mu_c||^2), times the temperature
     margin_entropy: np.ndarray  # (M, 2) b, c of - b (1 - ||A_i mu_e||^2) - c (1 - ||A_j mu_e||^2), likewise
-    cost: np.ndarray  # (N,) of a wrong label, zero without margin
+    costs: LabelSupervision  # of nodes
+    edge_costs: Blocks  # of the parts of each edge; no values where there are none
 
 
 @loop
@@ -47,22 +50,30 @@ def squared_norms(features, row, buffer, out):
 
 
 @helper
+def cost_of_label(terms, c, label):
+    """What it costs to predict a label of node c."""
+    return terms.costs.weight[c] * terms.costs.cost[terms.costs.annotation[c], label]
+
+
+@helper
 def score_node(problem, terms, c, w, delta, theta):
     """Theta_c = theta_c(w) + cost + (A' delta)_c of node c; return its size."""
     size = size_of(problem.graphs.nodes, c)
     score_clique(problem.graphs.nodes, w, c, theta)
     for x in range(size):
-        theta[x] += terms.cost[c]
-    theta[problem.graphs.labels[c]] -= terms.cost[c]
+        theta[x] += cost_of_label(terms, c, x)
     tilt_node(terms.constraints, c, size, delta, theta)
     return size
 
 
 @helper
 def score_edge(problem, terms, e, w, delta, theta):
-    """Theta_e = theta_e(w) + (A' delta)_e of edge e; return its numbers of rows and columns."""
+    """Theta_e = theta_e(w) + cost + (A' delta)_e of edge e; return its numbers of rows and columns."""
     score_clique(problem.graphs.edges, w, e, theta)
     n_first, n_second = shape_of(terms.constraints, e)
+    if terms.edge_costs.values.size > 0:
+        for p in range(n_first * n_second):
+            theta[p] += terms.edge_costs.values[terms.edge_costs.starts[e] + p]
     tilt_edge(terms.constraints, e, n_first, n_second, delta, theta)
     return n_first, n_second
 
@@ -140,15 +151,15 @@ def bound_losses(problem, terms, scratch, w, mu, delta, start, stop):
     It is rounded up by the size of potentials; return the largest of them, too.
     """
     graphs = problem.graphs
-    n_nodes = graphs.labels.size
+    n_nodes = graphs.nodes.row.size
     theta = scratch[0]
     total = 0.0
     most = 0.0
     for i in range(start, stop):
-        labels = graphs.labels[graphs.nodes.starts[i] : graphs.nodes.starts[i + 1]]
+        labels = graphs.supervision.labels[graphs.nodes.starts[i] : graphs.nodes.starts[i + 1]]
         for c in range(graphs.nodes.starts[i], graphs.nodes.starts[i + 1]):
             size = score_node(problem, terms, c, w, delta, theta)
-            true_score = theta[graphs.labels[c]]
+            true_score = theta[graphs.supervision.labels[c]]
             reach = largest(theta, size)
             bound = peak(theta, size, terms.entropy[c], scratch[1])
             total += terms.weight[c] * (max(bound - true_score, 0.0) + ROUNDING * reach)
@@ -168,15 +179,18 @@ def bound_losses(problem, terms, scratch, w, mu, delta, start, stop):
 def weigh(problem, terms, scratch, n_lambda, mu, w, start, stop):
     """W += w(mu); return <cost, mu> and the entropy of mu, added up."""
     graphs = problem.graphs
-    n_nodes = graphs.labels.size
+    n_nodes = graphs.nodes.row.size
     step = scratch[0]
     total = 0.0
     for i in range(start, stop):
-        labels = graphs.labels[graphs.nodes.starts[i] : graphs.nodes.starts[i + 1]]
+        labels = graphs.supervision.labels[graphs.nodes.starts[i] : graphs.nodes.starts[i + 1]]
         for c in range(graphs.nodes.starts[i], graphs.nodes.starts[i + 1]):
             at = terms.at[c]
-            squares = leave(mu, at, size_of(graphs.nodes, c), graphs.labels[c], step)
-            cost = terms.cost[c] * (1 - mu[at + graphs.labels[c]])
+            size = size_of(graphs.nodes, c)
+            squares = leave(mu, at, size, graphs.supervision.labels[c], step)
+            cost = 0.0
+            for x in range(size):
+                cost += cost_of_label(terms, c, x) * mu[at + x]
             total += terms.weight[c] * (cost + terms.entropy[c] * (1 - squares))
             spread_clique(graphs.nodes, w, c, step, terms.weight[c] / n_lambda)
         for e in range(graphs.edges.starts[i], graphs.edges.starts[i + 1]):
@@ -186,6 +200,9 @@ def weigh(problem, terms, scratch, n_lambda, mu, w, start, stop):
             total += terms.weight[c] * entropy_of_edge(
                 terms, e, terms.entropy[c], mu, terms.at[c], n_first, n_second, scratch[1], scratch[2]
             )
+            if terms.edge_costs.values.size > 0:
+                costs = terms.edge_costs.values[terms.edge_costs.starts[e] : terms.edge_costs.starts[e + 1]]
+                total += terms.weight[c] * dot(costs, mu, terms.at[c], n_first * n_second)
             leave(mu, terms.at[c], n_first * n_second, part_of_edge(graphs, i, e, labels), step)
             spread_clique(graphs.edges, w, e, step, terms.weight[c] / n_lambda)
     return total
@@ -223,7 +240,7 @@ def residuals(problem, terms, scratch, mu, xi, residual, start, stop):
         means = mu[terms.starts[i] : terms.starts[i + 1]]
         for e in range(edges.starts[i], edges.starts[i + 1]):
             write_residual(problem.graphs, terms.constraints, i, e, means, residual, scratch)
-            weight = terms.weight[problem.graphs.labels.size + e]
+            weight = terms.weight[problem.graphs.nodes.row.size + e]
             for x in range(multipliers[2 * e], multipliers[2 * e + 2]):
                 squared = residual[x] * residual[x]
                 linear += weight * xi[x] * residual[x]

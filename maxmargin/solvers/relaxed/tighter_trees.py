@@ -42,11 +42,13 @@ def tighten(objective: Objective, means: np.ndarray, share: float) -> RelaxedLos
     >>> from maxmargin import RelaxedLoss
     >>> from maxmargin.solvers.relaxed.tighter_trees import tighten
     >>> from maxmargin.structures.graphs.graph_problem import make_graph_problem
+    >>> from maxmargin.supervision.label_supervision import supervise_evenly
     >>> none = Gram(np.zeros(0), np.zeros(1, np.int64))
     >>> nodes, edges = DenseFeatures(np.eye(3), none), DenseFeatures(np.ones((3, 1)), none)
     >>> ends = np.array([(0, 1), (1, 2), (2, 0)])  # a triangle
-    >>> problem = make_graph_problem(nodes, edges, (3, 1), np.array([0, 3]), np.array([0, 3]), ends, np.arange(3) % 2,
-    ...                         np.ones(3), n_states=[2])
+    >>> known = supervise_evenly(np.arange(3) % 2, np.ones(3), 2, float)
+    >>> starts = np.array([0, 3])
+    >>> problem = make_graph_problem(nodes, edges, (3, 1), starts, starts, ends, known, n_states=[2])
     >>> loss = RelaxedLoss(entropy="oriented_trees")
     >>> result = IDAL().solve(problem, loss=loss, random_state=0)
     >>> tighter = tighten(Objective(problem, loss=loss), result.dual.means, 2 / 3)
@@ -62,6 +64,6 @@ def tighten(objective: Objective, means: np.ndarray, share: float) -> RelaxedLos
     assert isinstance(loss, RelaxedLoss)
     squares = np.add.reduceat(relaxed.correct(means)[relaxed.parts()] ** 2, starts_of(relaxed.sizes)[:-1])
     trees = uniform_trees(relaxed.graphs) if loss.trees is None else loss.trees
-    of_nodes, of_edges = np.split(squares, [len(relaxed.graphs.labels)])
+    of_nodes, of_edges = np.split(squares, [len(relaxed.graphs.nodes.row)])
     tightest = tightest_trees(relaxed.graphs, of_nodes, of_edges, loss.epsilon)
     return replace(loss, trees=trees + share * (tightest - trees))

@@ -36,7 +36,8 @@ from maxmargin.problem import part_sizes, rank
 from maxmargin.runtime.dispatch import helper, implements, supports
 from maxmargin.structures.chains import chain_dp, chain_logs, chain_sums
 from maxmargin.structures.k_best import k_best
-from maxmargin.supervision.label_supervision import LabelSupervision, add_costs, join_exclusions, rule_out
+from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
 
 
 class ChainProblem(NamedTuple):
@@ -46,7 +47,7 @@ class ChainProblem(NamedTuple):
     transitions: Any  # the one feature of transitions, whose labels are pairs of labels: constant, or observed
     starts: np.ndarray  # (n + 1,) int64
     supervision: LabelSupervision
-    excluded: np.ndarray  # (N, L) flags of labels that a position cannot have; (0, L) where all can have all
+    excluded: Blocks  # flags of labels that positions cannot have
     penalty: np.ndarray  # (L, L) zero, or IMPOSSIBLE for forbidden transitions
     end_penalty: np.ndarray  # (2, L) the same for the first and for the last label
     n_features: int
@@ -133,7 +134,7 @@ def prepare_chain(problem, dtype):
 
 @implements(generics.restrict, ChainProblem)
 def restrict_chain(problem, excluded):
-    return problem._replace(excluded=join_exclusions(problem.excluded, excluded.values))
+    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
 
 
 @implements(generics.workspace, ChainProblem)
@@ -172,7 +173,7 @@ def chain_scores(problem, w, i, theta):
         else:
             nodes[0, label] += first_penalty
             nodes[last, label] += last_penalty
-    rule_out(problem.excluded, problem.starts[i], nodes)
+    rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, ChainProblem)

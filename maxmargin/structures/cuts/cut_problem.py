@@ -23,6 +23,8 @@ from maxmargin.features import score_rows, spread_rows, squared_norm_rows
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.cuts.max_flow import Arcs, Flow, new_flow
 from maxmargin.structures.cuts.minimum_cuts import best_cut, best_through_nodes, k_best, sizes
+from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.label_supervision import LabelSupervision, add_costs_by_label
 
 
 class GraphCutProblem(NamedTuple):
@@ -33,8 +35,8 @@ class GraphCutProblem(NamedTuple):
     starts: np.ndarray  # (n + 1,) int64
     edge_starts: np.ndarray  # (n + 1,) int64
     ends: np.ndarray  # (M, 2) int32, nodes counted from the first one of the example
-    labels: np.ndarray  # (N,) int32, the true labels
-    cost: np.ndarray  # (N,) cost of each node's wrong label
+    supervision: LabelSupervision
+    excluded: Blocks  # flags of labels that nodes cannot have, and of edges that cannot be cut
     arcs: Arcs
     n_features: int
     n_edge_features: int
@@ -54,12 +56,12 @@ class GraphCutWork(NamedTuple):
 
 @implements(generics.true_outputs, GraphCutProblem)
 def true_cuts(problem):
-    return Blocks(problem.labels, problem.starts)
+    return Blocks(problem.supervision.labels, problem.starts)
 
 
 @implements(generics.new_weights, GraphCutProblem)
 def new_graph_weights(problem):
-    return np.zeros(problem.n_features + problem.n_edge_features, problem.cost.dtype)
+    return np.zeros(problem.n_features + problem.n_edge_features, problem.supervision.cost.dtype)
 
 
 @implements(generics.part_sizes, GraphCutProblem)
@@ -67,10 +69,15 @@ def graph_part_sizes(problem):
     return 2 * np.diff(problem.starts) + np.diff(problem.edge_starts)
 
 
+@implements(generics.restrict, GraphCutProblem)
+def restrict_cuts(problem, excluded):
+    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+
+
 @implements(generics.workspace, GraphCutProblem)
 def graph_workspace(problem, n_best):
     n_nodes, n_edges = np.diff(problem.starts).max(), np.diff(problem.edge_starts).max()
-    dtype = problem.cost.dtype
+    dtype = problem.supervision.cost.dtype
     return GraphCutWork(
         flow=new_flow(n_nodes, 2 * n_edges),
         last=aligned((problem.edge_starts[-1],), np.float64),
@@ -94,6 +101,7 @@ def graph_scores(problem, w, i, theta):
     score_rows(problem.features, of_nodes, problem.starts[i], problem.starts[i + 1], ones)
     if n_edges > 0:
         score_rows(problem.edge_features, of_edges, problem.edge_starts[i], problem.edge_starts[i + 1], cuts)
+    rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, GraphCutProblem)
@@ -121,10 +129,7 @@ def graph_squared_norm(problem, i, delta, work):
 @implements(generics.augment, GraphCutProblem)
 def augment_graph(problem, i, theta):
     n_nodes, _ = sizes(problem, i)
-    labels = problem.labels[problem.starts[i] : problem.starts[i + 1]]
-    cost = problem.cost[problem.starts[i] : problem.starts[i + 1]]
-    for p in range(n_nodes):
-        theta[(1 - labels[p]) * n_nodes + p] += cost[p]
+    add_costs_by_label(problem.supervision, problem.starts[i], theta[: 2 * n_nodes])
 
 
 @implements(generics.add_output, GraphCutProblem)

@@ -40,12 +40,12 @@ class FractionalWork(NamedTuple):
 @implements(generics.true_outputs, FractionalProblem)
 def true_points(problem):
     graphs = problem.graphs
-    nodes, edges = graphs.nodes, graphs.edges
+    nodes, edges, labels = graphs.nodes, graphs.edges, graphs.supervision.labels
     starts = starts_of(generics.part_sizes(problem))
     ends = ends_in_all(graphs)
-    both = graphs.labels[ends[:, 0]] * nodes.n_parts[nodes.type[ends[:, 1]]] + graphs.labels[ends[:, 1]]
+    both = labels[ends[:, 0]] * nodes.n_parts[nodes.type[ends[:, 1]]] + labels[ends[:, 1]]
     values = np.zeros(starts[-1], np.int32)
-    values[nodes.part + np.repeat(starts[:-1], np.diff(nodes.starts)) + graphs.labels] = UNITS
+    values[nodes.part + np.repeat(starts[:-1], np.diff(nodes.starts)) + labels] = UNITS
     values[edges.part + np.repeat(starts[:-1], np.diff(edges.starts)) + both] = UNITS
     return Blocks(values, starts)
 

@@ -36,6 +36,8 @@ from maxmargin.structures.graphs.cliques import (
 )
 from maxmargin.structures.graphs.elimination_plan import EliminationPlan
 from maxmargin.structures.graphs.local_polytope import Constraints
+from maxmargin.supervision.exclusions import exclude_more, nothing_excluded, rule_out
+from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision
 
 
 class LabelledGraphs(NamedTuple):
@@ -44,8 +46,9 @@ class LabelledGraphs(NamedTuple):
     nodes: Cliques
     edges: Cliques
     ends: np.ndarray  # (M, 2) int32, nodes counted from the first one of the graph
-    labels: np.ndarray  # (N,) int32, the true states
-    cost: np.ndarray  # (N,) cost of each node's wrong state
+    supervision: LabelSupervision  # of the states of nodes, S at most
+    edge_cost: Blocks  # of each edge, the costs of its parts; no values where there are none
+    excluded: Blocks  # flags of states that nodes cannot have, and of pairs of states that edges cannot
 
 
 class GraphProblem(NamedTuple):
@@ -98,8 +101,7 @@ def make_graph_problem(
     starts: np.ndarray,
     edge_starts: np.ndarray,
     ends: np.ndarray,
-    labels: np.ndarray,
-    cost: np.ndarray,
+    supervision: LabelSupervision,
     n_states: Sequence[int],
     edge_types: Sequence[EdgeType] = (EdgeType(),),
     node_type: np.ndarray | None = None,
@@ -107,6 +109,7 @@ def make_graph_problem(
     node_row: np.ndarray | None = None,
     edge_row: np.ndarray | None = None,
     node_columns: Sequence[np.ndarray] | None = None,
+    edge_cost: Sequence[np.ndarray] | None = None,
 ) -> GraphProblem:
     """Put graphs together whose edges are known to be sound: no loops, none twice, none to a missing node.
 
@@ -122,10 +125,8 @@ def make_graph_problem(
         (n + 1,) the nodes and edges of graph i are starts[i]:starts[i + 1].
     ends
         (M, 2) the nodes of each edge, counted from the first one of the graph.
-    labels
-        (N,) true states.
-    cost
-        (N,) cost of each node's wrong state, in the dtype of the weights.
+    supervision
+        The true states, and costs, in the dtype of the weights.
     n_states
         The number of states of each type of nodes.
     edge_types
@@ -136,7 +137,10 @@ def make_graph_problem(
         The row of features of each node and edge, by default one after the other.
     node_columns
         For each type of nodes the column of each state, -1 for none, by default one each.
+    edge_cost
+        For each edge, the costs of pairs of states of its ends, flat; by default none.
     """
+    labels, dtype = supervision.labels, supervision.cost.dtype
     node_type, edge_type = _or_zeros(node_type, len(labels)), _or_zeros(edge_type, len(ends))
     sizes = np.asarray(n_states, np.int64)
     graph = np.repeat(np.arange(len(starts) - 1), np.diff(edge_starts))
@@ -147,7 +151,8 @@ def make_graph_problem(
     ends, joined, edge_type = ends[order], joined[order], edge_type[order]
     edge_row = order if edge_row is None else np.asarray(edge_row)[order]
     node_part, after_nodes = _places(sizes[node_type], starts)
-    edge_part, _ = _places(np.prod(sizes[joined], axis=1), edge_starts)
+    n_pairs = np.prod(sizes[joined], axis=1)
+    edge_part, _ = _places(n_pairs, edge_starts)
     columns = [columns_of(sizes[first], sizes[second], ties) for first, second, ties in edge_types]
     own = [*map(np.arange, sizes)] if node_columns is None else [*node_columns]
     nodes = make_cliques(features, widths[0], starts, node_type, node_row, node_part, own, 0)
@@ -155,8 +160,17 @@ def make_graph_problem(
     edges = make_cliques(
         edge_features, widths[1], edge_starts, edge_type, edge_row, edge_part, columns, int(nodes.weight[-1])
     )
-    ends, labels = np.ascontiguousarray(ends, np.int32), np.ascontiguousarray(labels, np.int32)
-    return GraphProblem(LabelledGraphs(nodes, edges, ends, labels, np.ascontiguousarray(cost)))
+    costs = [] if edge_cost is None else [edge_cost[e] for e in order.tolist()]
+    return GraphProblem(
+        LabelledGraphs(
+            nodes,
+            edges,
+            np.ascontiguousarray(ends, np.int32),
+            supervision,
+            Blocks(np.concatenate([np.zeros(0), *costs]).astype(dtype), starts_of(n_pairs)),
+            nothing_excluded(len(starts) - 1),
+        )
+    )
 
 
 def split_graphs(graphs: LabelledGraphs) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -201,7 +215,7 @@ def _graph_of(k: int, starts: np.ndarray) -> int:
 
 
 def _check_labels(labels: np.ndarray, n_states: np.ndarray, starts: np.ndarray) -> None:
-    is_wrong = (labels < 0) | (labels >= n_states)
+    is_wrong = ((labels < 0) & (labels != NO_LABEL)) | (labels >= n_states)
     if is_wrong.any():
         node = int(np.argmax(is_wrong))
         i = _graph_of(node, starts)
@@ -216,12 +230,12 @@ def _check_labels(labels: np.ndarray, n_states: np.ndarray, starts: np.ndarray) 
 
 @implements(generics.true_outputs, *WITH_LABELS)
 def true_states(problem):
-    return Blocks(problem.graphs.labels, problem.graphs.nodes.starts)
+    return Blocks(problem.graphs.supervision.labels, problem.graphs.nodes.starts)
 
 
 @implements(generics.new_weights, *ALL)
 def new_graph_weights(problem):
-    return np.zeros(problem.graphs.edges.weight[-1], problem.graphs.cost.dtype)
+    return np.zeros(problem.graphs.edges.weight[-1], problem.graphs.supervision.cost.dtype)
 
 
 @implements(generics.part_sizes, *ALL)
@@ -242,13 +256,14 @@ def graph_workspace(problem, n_best):
 
 def new_spread(problem: GraphProblem | WithOracles) -> np.ndarray:
     """The buffer of direction norms."""
-    return aligned((problem.graphs.edges.weight[-1],), problem.graphs.cost.dtype)
+    return aligned((problem.graphs.edges.weight[-1],), problem.graphs.supervision.cost.dtype)
 
 
 @implements(generics.scores, *ALL)
 def graph_scores(problem, w, i, theta):
     score_cliques(problem.graphs.nodes, w, i, theta)
     score_cliques(problem.graphs.edges, w, i, theta)
+    rule_out(problem.graphs.excluded, i, theta)
 
 
 @implements(generics.spread, *ALL)
@@ -264,14 +279,27 @@ def graph_squared_norm(problem, i, delta, work):
     return total + clear_cliques(problem.graphs.edges, work.spread, i, delta)
 
 
+@implements(generics.restrict, *ALL)
+def restrict_graphs(problem, excluded):
+    graphs = problem.graphs
+    return problem._replace(graphs=graphs._replace(excluded=exclude_more(graphs.excluded, excluded)))
+
+
 @implements(generics.augment, *ALL)
 def augment_graphs(problem, i, theta):
     graphs = problem.graphs
     nodes = graphs.nodes
-    for c in range(nodes.starts[i], nodes.starts[i + 1]):
-        for x in range(size_of(nodes, c)):
-            if x != graphs.labels[c]:
-                theta[nodes.part[c] + x] += graphs.cost[c]
+    edges = graphs.edges
+    known = graphs.supervision
+    if known.cost.shape[0] > 0:
+        for c in range(nodes.starts[i], nodes.starts[i + 1]):
+            for x in range(size_of(nodes, c)):
+                theta[nodes.part[c] + x] += known.weight[c] * known.cost[known.annotation[c], x]
+    if graphs.edge_cost.values.size > 0:
+        for e in range(edges.starts[i], edges.starts[i + 1]):
+            first = graphs.edge_cost.starts[e]
+            for p in range(graphs.edge_cost.starts[e + 1] - first):
+                theta[edges.part[e] + p] += graphs.edge_cost.values[first + p]
 
 
 @helper

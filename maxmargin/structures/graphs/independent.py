@@ -20,6 +20,8 @@ from maxmargin.features import score_rows, spread_rows
 from maxmargin.problem import max_oracle, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import branch_off, k_best, offer, take
+from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.label_supervision import LabelSupervision, add_costs_by_label
 
 LARGEST_PRODUCT = 1e200  # of factors from 1 to 2, before its logarithm is taken
 
@@ -28,8 +30,8 @@ class IndependentProblem(NamedTuple):
     """One row of features per example."""
 
     features: Any
-    labels: np.ndarray  # (n L,) int32, 1 for those that are on
-    cost: np.ndarray  # (n L,) cost of getting each wrong
+    supervision: LabelSupervision  # of the labels of all examples, 1 for those that are on
+    excluded: Blocks  # flags of labels that cannot be off, and of those that cannot be on
     squared_norms: np.ndarray  # (n,) of the rows
     n_features: int
     n_labels: int
@@ -43,12 +45,12 @@ class IndependentWork(NamedTuple):
 
 @implements(generics.true_outputs, IndependentProblem)
 def true_label_sets(problem):
-    return Blocks(problem.labels, problem.n_labels * np.arange(len(problem.squared_norms) + 1))
+    return Blocks(problem.supervision.labels, problem.n_labels * np.arange(len(problem.squared_norms) + 1))
 
 
 @implements(generics.new_weights, IndependentProblem)
 def new_label_weights(problem):
-    return np.zeros(problem.n_features * problem.n_labels, problem.cost.dtype)
+    return np.zeros(problem.n_features * problem.n_labels, problem.supervision.cost.dtype)
 
 
 @implements(generics.part_sizes, IndependentProblem)
@@ -59,6 +61,11 @@ def label_part_sizes(problem):
 @implements(generics.squared_diameters, IndependentProblem)
 def label_squared_diameters(problem):
     return problem.n_labels * problem.squared_norms.astype(np.float64)
+
+
+@implements(generics.restrict, IndependentProblem)
+def restrict_labels(problem, excluded):
+    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
 
 
 @implements(generics.workspace, IndependentProblem)
@@ -73,6 +80,7 @@ def label_scores(problem, w, i, theta):
         theta[label] = 0
     weights = matrix(w, 0, problem.n_features, n_labels)
     score_rows(problem.features, weights, i, i + 1, matrix(theta, n_labels, 1, n_labels))
+    rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, IndependentProblem)
@@ -98,10 +106,7 @@ def part_of(problem, y, label):
 
 @implements(generics.augment, IndependentProblem)
 def augment_labels(problem, i, theta):
-    at = i * problem.n_labels
-    for label in range(problem.n_labels):
-        wrong = label + problem.n_labels * (1 - problem.labels[at + label])
-        theta[wrong] += problem.cost[at + label]
+    add_costs_by_label(problem.supervision, i * problem.n_labels, theta)
 
 
 @implements(generics.add_output, IndependentProblem)

@@ -94,11 +94,13 @@ def with_oracles(problem: GraphProblem, relaxed: bool = False, most: float = mat
     >>> from maxmargin.features.linear_map import Gram
     >>> from maxmargin.structures.graphs.loopy import with_oracles
     >>> from maxmargin.structures.graphs.graph_problem import make_graph_problem
+    >>> from maxmargin.supervision.label_supervision import supervise_evenly
     >>> none = Gram(np.zeros(0), np.zeros(1, np.int64))
     >>> nodes, edges = DenseFeatures(np.eye(3), none), DenseFeatures(np.ones((3, 1)), none)
     >>> ends = np.array([(0, 1), (1, 2), (2, 0)])  # a triangle
-    >>> problem = make_graph_problem(nodes, edges, (3, 1), np.array([0, 3]), np.array([0, 3]), ends, np.arange(3) % 2,
-    ...                         np.ones(3), n_states=[2])
+    >>> known = supervise_evenly(np.arange(3) % 2, np.ones(3), 2, float)
+    >>> starts = np.array([0, 3])
+    >>> problem = make_graph_problem(nodes, edges, (3, 1), starts, starts, ends, known, n_states=[2])
     >>> BCFW().solve(with_oracles(problem), random_state=0).status.name
     'OPTIMAL'
     """
@@ -151,7 +153,7 @@ def loopy_bound(problem, i, theta, y, work):
         elimination.decode(problem.plan, i, work.tables, y)
         return score_output(problem, i, theta, y)
     exact = work.relaxation.theta[: theta.size]
-    copy_potentials(theta, exact)
+    copy_potentials(theta, 0.0, exact)
     flows = work.flows[problem.graphs.edges.starts[i] : problem.graphs.edges.starts[i + 1]]
     if has_two_states(problem, i):
         work.method[i] = CUT

@@ -61,14 +61,33 @@ def new_relaxation(problem: LoopyProblem | FractionalProblem) -> RelaxationWork:
 
 
 @helper
-def copy_potentials(theta, out):
-    """In float64, with impossible parts at a loss that no output could make up for: their own would swamp the rest."""
-    loss = 1.0
+def copy_potentials(theta, most, out):
+    """In float64, with impossible parts at a loss that no output could make up for: their own would swamp the rest.
+
+    Nor could the entropy, which is `most` at most. Return the loss.
+    """
+    loss = 1.0 + 2 * most
     for p in range(theta.size):
         if theta[p] > IMPOSSIBLE / 2:
             loss += 2 * abs(theta[p])
     for p in range(theta.size):
         out[p] = theta[p] if theta[p] > IMPOSSIBLE / 2 else -loss
+    return loss
+
+
+@helper
+def copy_to_pairs(problem, i, potentials, loss, theta):
+    """Let pairs of states lose as much as impossible states that are in them, whose mean parts are zero then, too."""
+    graphs = problem.graphs
+    lo = graphs.nodes.starts[i]
+    for e in range(graphs.edges.starts[i], graphs.edges.starts[i + 1]):
+        n_first, n_second = shape_of(problem.constraints, e)
+        first = graphs.nodes.part[lo + graphs.ends[e, 0]]
+        second = graphs.nodes.part[lo + graphs.ends[e, 1]]
+        for x in range(n_first):
+            for z in range(n_second):
+                if min(potentials[first + x], potentials[second + z]) <= IMPOSSIBLE / 2:
+                    theta[graphs.edges.part[e] + x * n_second + z] = -loss
 
 
 @helper
@@ -82,12 +101,13 @@ def maximise(problem, i, potentials, temperature, mu, work):
     multipliers = work.multipliers
     delta = work.delta
     scratch = work.scratch
-    copy_potentials(potentials, theta)
     graphs = problem.graphs
     constraints = problem.constraints
     nodes = graphs.nodes
     edges = graphs.edges
     n_cliques = nodes.starts[i + 1] - nodes.starts[i] + edges.starts[i + 1] - edges.starts[i]
+    loss = copy_potentials(potentials, temperature * n_cliques, theta)
+    copy_to_pairs(problem, i, potentials, loss, theta)
     ranges = sum_of_ranges(nodes, i, theta) + sum_of_ranges(edges, i, theta)
     rho = 1 / (0.1 * ranges / n_cliques + 2 * temperature + LEAST_BEND)
     for e in range(edges.starts[i], edges.starts[i + 1]):

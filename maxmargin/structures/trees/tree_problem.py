@@ -33,7 +33,8 @@ from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import k_best
 from maxmargin.structures.trees import tree_dp, tree_sums
 from maxmargin.structures.trees.tree_dp import Forest
-from maxmargin.supervision.label_supervision import LabelSupervision, add_costs, join_exclusions, rule_out
+from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
 
 
 class TreeProblem(NamedTuple):
@@ -51,7 +52,7 @@ class TreeProblem(NamedTuple):
     kind: np.ndarray  # (N,) int32, of the edge to the parent, -1 for roots
     order: np.ndarray  # (N,) int32, the nodes of each example, each after its children
     supervision: LabelSupervision
-    excluded: np.ndarray  # (N, L) flags of labels that a node cannot have; (0, L) where all can have all
+    excluded: Blocks  # flags of labels that nodes cannot have
     n_features: int
     n_edge_features: int
 
@@ -71,7 +72,7 @@ class TreeWork(NamedTuple):
 @helper
 def node_and_edge_weights(problem, w):
     """The weights of nodes (F, L) and of edges (F_edge, L^2), as views."""
-    n_labels = problem.excluded.shape[1]
+    n_labels = problem.supervision.cost.shape[1]
     rows, columns = weight_shape(problem.features, problem.n_features, n_labels)
     edge_rows, edge_columns = weight_shape(problem.edge_features, problem.n_edge_features, n_labels * n_labels)
     return matrix(w, 0, rows, columns), matrix(w, rows * columns, edge_rows, edge_columns)
@@ -80,7 +81,7 @@ def node_and_edge_weights(problem, w):
 @helper
 def nodes_and_kinds(problem, i, parts):
     """The T x L node parts of example i and the parts of its kinds of edges, a row of L^2 each, as views."""
-    n_labels = problem.excluded.shape[1]
+    n_labels = problem.supervision.cost.shape[1]
     length = problem.starts[i + 1] - problem.starts[i]
     n_kinds = problem.kind_starts[i + 1] - problem.kind_starts[i]
     return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_kinds, n_labels * n_labels)
@@ -89,7 +90,7 @@ def nodes_and_kinds(problem, i, parts):
 @helper
 def nodes_and_pairs(problem, i, parts):
     """As `nodes_and_kinds`, with the parts of edges in one flat array."""
-    n_labels = problem.excluded.shape[1]
+    n_labels = problem.supervision.cost.shape[1]
     length = problem.starts[i + 1] - problem.starts[i]
     n_kinds = problem.kind_starts[i + 1] - problem.kind_starts[i]
     first = length * n_labels
@@ -111,7 +112,7 @@ def true_tree_labels(problem):
 
 @implements(generics.new_weights, TreeProblem)
 def new_tree_weights(problem):
-    n_labels = problem.excluded.shape[1]
+    n_labels = problem.supervision.cost.shape[1]
     nodes = weight_shape(problem.features, problem.n_features, n_labels)
     edges = weight_shape(problem.edge_features, problem.n_edge_features, n_labels**2)
     return np.zeros(math.prod(nodes) + math.prod(edges), problem.supervision.cost.dtype)
@@ -119,7 +120,7 @@ def new_tree_weights(problem):
 
 @implements(generics.part_sizes, TreeProblem)
 def tree_part_sizes(problem):
-    n_labels = problem.excluded.shape[1]
+    n_labels = problem.supervision.cost.shape[1]
     return np.diff(problem.starts) * n_labels + np.diff(problem.kind_starts) * n_labels * n_labels
 
 
@@ -138,12 +139,12 @@ def tree_squared_diameters(problem):
 
 @implements(generics.restrict, TreeProblem)
 def restrict_tree(problem, excluded):
-    return problem._replace(excluded=join_exclusions(problem.excluded, excluded.values))
+    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
 
 
 @implements(generics.workspace, TreeProblem)
 def tree_workspace(problem, n_best):
-    n_labels = problem.excluded.shape[1]
+    n_labels = problem.supervision.cost.shape[1]
     longest = np.diff(problem.starts).max()
     most_kinds = np.diff(problem.kind_starts).max()
     dtype = problem.supervision.cost.dtype
@@ -164,11 +165,10 @@ def tree_workspace(problem, n_best):
 def tree_scores(problem, w, i, theta):
     node_weights, edge_weights = node_and_edge_weights(problem, w)
     nodes, kinds = nodes_and_kinds(problem, i, theta)
-    lo = problem.starts[i]
-    score_rows(problem.features, node_weights, lo, problem.starts[i + 1], nodes)
+    score_rows(problem.features, node_weights, problem.starts[i], problem.starts[i + 1], nodes)
     if kinds.shape[0] > 0:
         score_rows(problem.edge_features, edge_weights, problem.kind_starts[i], problem.kind_starts[i + 1], kinds)
-    rule_out(problem.excluded, lo, nodes)
+    rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, TreeProblem)
