@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -11,6 +12,7 @@ from typing import Any, TypeVar, cast, dataclass_transform
 
 Class = TypeVar("Class", bound=type)
 Check = Callable[[str, Any], object]
+HEADER = "Parameters\n----------\n"
 
 
 def parameter(
@@ -85,8 +87,27 @@ def has_parameters(cls: Class, attributes: str = "") -> Class:
     if header:
         own, blank, end = rest.partition("\n\n")
         described = "".join(_describe(name, declared[name]) for name in declared)
-        cls.__doc__ = f"{start}Parameters\n----------\n{described}\n{header}{own}\n{attributes}{blank[1:]}{end}"
+        cls.__doc__ = f"{start}{HEADER}{described}\n{header}{own}\n{attributes}{blank[1:]}{end}"
     return cls
+
+
+def inherit_documentation(cls: type) -> None:
+    """Let a class document the parameters that its base documents, too, where it has no other words for them."""
+    described = {**_documented(cls.__bases__[0]), **_documented(cls)}
+    if cls.__doc__ and described:
+        summary, *others = _sections(cls)
+        others = [section for section in others if not section.startswith(HEADER)]
+        cls.__doc__ = "\n\n".join([summary, HEADER + "\n".join(described.values()), *others])
+
+
+def _sections(cls: type) -> list[str]:
+    return re.split(r"\n\n(?=\w+\n---)", inspect.cleandoc(cls.__doc__ or ""))
+
+
+def _documented(cls: type) -> dict[str, str]:
+    """What a docstring says of parameters, by their names."""
+    section = next((section for section in _sections(cls) if section.startswith(HEADER)), "")
+    return {entry.partition("\n")[0]: entry for entry in re.split(r"\n(?=\S)", section.removeprefix(HEADER)) if entry}
 
 
 def _declarations(cls: type) -> Iterator[tuple[str, Field]]:

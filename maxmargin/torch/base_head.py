@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from maxmargin.losses import BaseLoss, find_loss
+from maxmargin.parameters import inherit_documentation
 from maxmargin.problem import AnyProblem
 from maxmargin.solvers import Result, Solver, find_solver
 from maxmargin.solvers.objective.evaluation import Objective
@@ -21,6 +22,9 @@ from maxmargin.trace import Certificate
 
 class Head(nn.Module):
     """What all heads share. `forward` makes potentials of features, for losses and predictions of `maxmargin.torch`."""
+
+    def __init_subclass__(cls) -> None:
+        inherit_documentation(cls)
 
     def weights(self) -> list[Tensor]:
         """The parameters in the order and orientation of the weights of the library, as views."""
@@ -56,18 +60,7 @@ class Head(nn.Module):
         The objective is (lambda/2) ||w||^2 + the mean loss, lambda = 1/(n C). The bound is that of one dual point:
         tight at the optimum of smooth losses, rough for the hinge loss.
 
-        Parameters
-        ----------
-        y
-            True outputs.
-        inputs
-            What `forward` takes, in its order.
-        C
-            Inverse strength of the regularization.
-        loss
-            As in `structured_loss`.
-        cost
-            As in `structured_loss`.
+        Arguments are those of `solve`.
         """
         problem = self.problem(y, *inputs, cost=cost, dtype=np.float64)
         w = self._flat()
@@ -95,12 +88,10 @@ class Head(nn.Module):
             What `forward` takes, in its order.
         C
             Inverse strength of the regularization.
-        loss
+        loss, cost
             As in `structured_loss`.
         solver
             Its name or a solver; by default "auto", or "lbfgs" for smooth losses.
-        cost
-            As in `structured_loss`.
         options
             Of `Solver.solve`.
         """

@@ -19,7 +19,7 @@ from maxmargin.encode.chain_encoder import append_biases
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features
 from maxmargin.torch.base_head import Head
 from maxmargin.torch.choice_potentials import Candidates, GraphCuts, Matchings
-from maxmargin.torch.label_potentials import Chains, Trees
+from maxmargin.torch.label_potentials import Chains, LabelPotentials, Trees
 from maxmargin.torch.potentials import Numbers
 
 Device: TypeAlias = torch.device | str | int | None
@@ -30,38 +30,65 @@ def _matrix(tensor: Tensor, starts: np.ndarray) -> Rows:
     return Rows(tensor.detach().cpu().double().reshape(starts[-1], -1).numpy(), starts)
 
 
+def _rows_of(potentials: LabelPotentials | Candidates | GraphCuts, features: Tensor) -> Rows:
+    return _matrix(potentials.rows.pack(features), potentials.rows.starts)
+
+
 def _of_rows(rows: Rows, dtype: npt.DTypeLike, with_grams: bool = True) -> dict[str, Any]:
     return {"features": row_features(rows, dtype, with_grams=with_grams), "n_features": rows.matrix.shape[1]}
 
 
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        check_count(name, count)
+class LabelHead(Head):
+    """Base of heads that give each row a score of each label.
+
+    Parameters
+    ----------
+    n_features
+        Of each position or node.
+    n_labels
+        The number of labels.
+    device, dtype
+        Of the parameters.
+    """
+
+    def __init__(self, n_features: int, n_labels: int, device: Device = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__()
+        check_count("n_features", n_features)
+        check_count("n_labels", n_labels)
+        self._make(nn.Linear(n_features, n_labels, device=device, dtype=dtype))
+
+    def _make(self, rows: nn.Linear) -> None:
+        """Set the parameters, given those of rows."""
+        raise NotImplementedError
+
+
+def _zeros(rows: nn.Linear, n_axes: int) -> nn.Parameter:
+    """Weights of as many labels in a row as there are axes."""
+    return nn.Parameter(rows.weight.new_zeros((rows.out_features,) * n_axes))
 
 
 class ScoreHead(Head):
-    """Base of heads that give each row a score."""
+    """Base of heads that give each row a score.
+
+    Parameters
+    ----------
+    n_features
+        Of each candidate, or pair of nodes.
+    device, dtype
+        Of the parameters.
+    """
 
     def __init__(self, n_features: int, device: Device = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
-        _check_counts(n_features=n_features)
+        check_count("n_features", n_features)
         self.scores = nn.Linear(n_features, 1, bias=False, device=device, dtype=dtype)
 
     def weights(self) -> list[Tensor]:
         return [self.scores.weight]
 
 
-class ChainHead(Head):
+class ChainHead(LabelHead):
     """A linear layer for the labels of sequences, with transitions: features to `Chains`.
-
-    Parameters
-    ----------
-    n_features
-        Of each position.
-    n_labels
-        The number of labels.
-    device, dtype
-        Of the parameters.
 
     Examples
     --------
@@ -74,18 +101,9 @@ class ChainHead(Head):
     torch.Size([2, 5])
     """
 
-    def __init__(self, n_features: int, n_labels: int, device: Device = None, dtype: torch.dtype | None = None) -> None:
-        super().__init__()
-        _check_counts(n_features=n_features, n_labels=n_labels)
-        options: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.emissions, self.transitions = (
-            nn.Linear(n_features, n_labels, **options),
-            nn.Parameter(torch.zeros(n_labels, n_labels, **options)),
-        )
-        self.start, self.end = (
-            nn.Parameter(torch.zeros(n_labels, **options)),
-            nn.Parameter(torch.zeros(n_labels, **options)),
-        )
+    def _make(self, rows: nn.Linear) -> None:
+        self.emissions, self.transitions = rows, _zeros(rows, 2)
+        self.start, self.end = _zeros(rows, 1), _zeros(rows, 1)
 
     def forward(self, features: Tensor, lengths: Numbers | None = None) -> Chains:
         """The potentials of features, (B, T, F) padded or (N, F) packed."""
@@ -95,20 +113,11 @@ class ChainHead(Head):
         return [self.emissions.weight.T, self.emissions.bias, self.start, self.end, self.transitions]
 
     def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
-        return _of_rows(append_biases(_matrix(potentials.rows.pack(features), potentials.rows.starts)), dtype)
+        return _of_rows(append_biases(_rows_of(potentials, features)), dtype)
 
 
-class TreeHead(Head):
+class TreeHead(LabelHead):
     """A linear layer for the labels of the nodes of trees, with tables of parents and children: features to `Trees`.
-
-    Parameters
-    ----------
-    n_features
-        Of each node.
-    n_labels
-        The number of labels.
-    device, dtype
-        Of the parameters.
 
     Examples
     --------
@@ -120,14 +129,8 @@ class TreeHead(Head):
     torch.Size([2, 2])
     """
 
-    def __init__(self, n_features: int, n_labels: int, device: Device = None, dtype: torch.dtype | None = None) -> None:
-        super().__init__()
-        _check_counts(n_features=n_features, n_labels=n_labels)
-        options: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.nodes, self.pairs = (
-            nn.Linear(n_features, n_labels, **options),
-            nn.Parameter(torch.zeros(n_labels, n_labels, **options)),
-        )
+    def _make(self, rows: nn.Linear) -> None:
+        self.nodes, self.pairs = rows, _zeros(rows, 2)
 
     def forward(self, features: Tensor, parents: Numbers, lengths: Numbers | None = None) -> Trees:
         """The potentials of features, (B, T, F) padded or (N, F) packed, of the nodes of trees."""
@@ -137,18 +140,11 @@ class TreeHead(Head):
         return [self.nodes.weight.T, self.nodes.bias, self.pairs.T]
 
     def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
-        return _of_rows(append_constant(_matrix(potentials.rows.pack(features), potentials.rows.starts)), dtype)
+        return _of_rows(append_constant(_rows_of(potentials, features)), dtype)
 
 
 class CandidateHead(ScoreHead):
     """Linear scores of candidates: features to `Candidates`.
-
-    Parameters
-    ----------
-    n_features
-        Of each candidate.
-    device, dtype
-        Of the parameters.
 
     Examples
     --------
@@ -163,7 +159,7 @@ class CandidateHead(ScoreHead):
         return Candidates(self.scores(features).squeeze(-1), lengths)
 
     def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
-        return _of_rows(_matrix(potentials.rows.pack(features), potentials.rows.starts), dtype, with_grams=False)
+        return _of_rows(_rows_of(potentials, features), dtype, with_grams=False)
 
 
 class GraphCutHead(Head):
@@ -192,7 +188,8 @@ class GraphCutHead(Head):
         self, n_features: int, n_edge_features: int = 1, device: Device = None, dtype: torch.dtype | None = None
     ) -> None:
         super().__init__()
-        _check_counts(n_features=n_features, n_edge_features=n_edge_features)
+        check_count("n_features", n_features)
+        check_count("n_edge_features", n_edge_features)
         self.nodes = nn.Linear(n_features, 1, device=device, dtype=dtype)
         self.edges = nn.Parameter(torch.full((n_edge_features,), 0.1, device=device, dtype=dtype))
 
@@ -233,19 +230,12 @@ class GraphCutHead(Head):
         if potentials.rows.is_padded and edge_features.ndim == 2:  # shared by all graphs
             of_edges = of_edges.repeat(potentials.n, 1)
         by_edge = row_features(_matrix(of_edges, potentials.edge_starts), dtype, with_grams=True)
-        nodes = append_constant(_matrix(potentials.rows.pack(features), potentials.rows.starts))
+        nodes = append_constant(_rows_of(potentials, features))
         return {**_of_rows(nodes, dtype), "edge_features": by_edge, "n_edge_features": len(self.edges)}
 
 
 class MatchingHead(ScoreHead):
     """Linear scores of links: features of pairs of nodes to `Matchings`.
-
-    Parameters
-    ----------
-    n_features
-        Of each pair.
-    device, dtype
-        Of the parameters.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from maxmargin.checks import shown
 from maxmargin.execution.clock import BrokenOff
 from maxmargin.execution.threads import one_blas_thread
 from maxmargin.losses import NAMED, BaseLoss, RelaxedLoss, find_loss
+from maxmargin.parameters import inherit_documentation
 from maxmargin.persist.registry import register, renaming
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.cache import COMPILING, before_compiling
@@ -54,6 +55,7 @@ class Solver:
     renamed: ClassVar[Mapping[str, str | None]] = {}  # options that files of earlier versions have by another name
 
     def __init_subclass__(cls) -> None:
+        inherit_documentation(cls)
         register(cls, make=renaming(cls, cls.renamed))  # saved by its fields
 
     @property

@@ -44,6 +44,15 @@ class CliqueAscent(Solver):
 
     A pass visits all cliques, in sets of neighbours whose order is random. It counts as a call of an oracle for each.
     The trace has D_rho, P_rho, ``inner gap``, which is their difference, ``violation``, which is ||A mu||^2, and rho.
+
+    Parameters
+    ----------
+    rho
+        The smaller, the more it costs to violate the marginalization constraints.
+    gap_every
+        Passes between two certificates.
+    eps
+        Stop as well where P_rho - D_rho and ||A mu||^2 are at most this.
     """
 
     rho: float | None = 1.0

@@ -25,15 +25,9 @@ class GDMM(CliqueAscent):
 
     Parameters
     ----------
-    rho
-        The smaller, the more it costs to violate the marginalization constraints.
-    gap_every
-        Passes between two certificates.
     active
         "parts" as above, or "factors": at first no node and no edge is active, in each pass that one of each graph
         joins whose step promises most, and all active ones are moved by prox steps.
-    eps
-        Stop as well where P_rho - D_rho and ||A mu||^2 are at most this.
 
     Examples
     --------

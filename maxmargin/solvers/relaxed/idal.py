@@ -31,14 +31,15 @@ class IDAL(CliqueAscent):
     pass moves every node and edge once, in sets of neighbours whose order is random, and each counts as a call of an
     oracle.
 
+    ``IDAL(rho=1.0, order="uniform", multipliers="global", eps=1e-3)`` is the method as published, with the constants
+    of its experiments.
+
     Parameters
     ----------
     rho
         The smaller, the more it costs to violate the marginalization constraints. By default it adapts: at first these
         costs bend D_rho as much as the rest does, then rho falls to as little as a tenth where the inner gap is but a
         small part of the duality gap, as the multipliers are to blame then, and rises where it is nearly all.
-    gap_every
-        Passes between two certificates.
     eps
         Stop as well where the inner gap and the violation are at most this.
     inner
@@ -53,9 +54,6 @@ class IDAL(CliqueAscent):
     multipliers
         "local", where those of the edges of a set are stepped when it is visited, or "global": those of all edges at
         once, every `inner` passes, which are then never doubled.
-
-    ``IDAL(rho=1.0, order="uniform", multipliers="global", eps=1e-3)`` is the method as published, with the constants
-    of its experiments.
 
     Examples
     --------

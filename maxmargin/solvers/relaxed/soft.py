@@ -19,10 +19,6 @@ class SoftSDCA(CliqueAscent):
 
     Parameters
     ----------
-    rho
-        The smaller, the more it costs to violate the marginalization constraints.
-    gap_every
-        Passes between two certificates.
     eps
         Stop where P_rho - D_rho is at most this, or the share `tol` of P_rho.
 
@@ -45,15 +41,6 @@ class SoftBCFW(SoftSDCA):
     """Block-coordinate Frank-Wolfe steps on D_rho, clique by clique: towards a vertex, with a line search.
 
     It maximises what `SoftSDCA` maximises, and stops as that does.
-
-    Parameters
-    ----------
-    rho
-        The smaller, the more it costs to violate the marginalization constraints.
-    gap_every
-        Passes between two certificates.
-    eps
-        Stop where P_rho - D_rho is at most this, or the share `tol` of P_rho.
 
     Examples
     --------

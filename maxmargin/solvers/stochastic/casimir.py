@@ -47,17 +47,9 @@ class Casimir(SmoothingSolver):
 
     Parameters
     ----------
-    smoothing
-        How the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run on the
-        hinge loss as it is, which nothing proves to converge.
     level
-        How much it is smoothed, the first one of the adaptive schedule; by default set from the objective at the.
-    start.
-        A constant level that is given bounds the accuracy; the default falls whenever the smoothed objective is solved
-    max_k
-        The most outputs that l2 smoothing mixes.
-    smoothness
-        The constant L of the losses, for step sizes; estimated by default.
+        How much it is smoothed, the first one of the adaptive schedule; by default set from the objective at the start.
+        A constant level that is given bounds the accuracy; the default falls whenever the smoothed objective is solved.
     schedule
         "adaptive" lowers the level from step to step, "constant" keeps it.
     kappa

@@ -59,11 +59,11 @@ class SmoothingSolver(Solver):
         How the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run on the
         hinge loss as it is, which nothing proves to converge.
     level
-        How much it is smoothed.
+        How much it is smoothed; by default it falls whenever the smoothed objective is solved.
     max_k
         The most outputs that l2 smoothing mixes.
     smoothness
-        The constant L of the losses, for step sizes; estimated by default.
+        The constant L of the losses, for step sizes such as 1/(L + lambda); estimated by default.
     """
 
     smoothing: str | None = "l2"
@@ -96,18 +96,6 @@ class SmoothingSolver(Solver):
 @dataclass(frozen=True)
 class SVRG(SmoothingSolver):
     """Stochastic variance-reduced gradients.
-
-    Parameters
-    ----------
-    smoothing
-        How the hinge loss is smoothed, "l2" or "entropy", whose certificates are loose in float32; None to run on the
-        hinge loss as it is, which nothing proves to converge.
-    level
-        How much it is smoothed; by default it falls whenever the smoothed objective is solved.
-    max_k
-        The most outputs that l2 smoothing mixes.
-    smoothness
-        The constant L of a step size 1/(L + lambda); estimated by default.
 
     References
     ----------
