@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import pickle
 
 import numpy as np
+
+
+def remembered(solver):
+    """Solve a problem once, however many methods are held against its optimum."""
+    known = {}
+
+    @functools.wraps(solver)
+    def solve(*args, **options):
+        key = pickle.dumps((args, options))
+        if key not in known:
+            known[key] = pickle.dumps(solver(*args, **options))
+        return pickle.loads(known[key])
+
+    return solve
 
 
 def labellings(length, n_labels, allowed=None):
@@ -102,6 +118,7 @@ def log_loss_gradient(w, blocks):
     return total / len(blocks)
 
 
+@remembered
 def solve_log(blocks, C, l1_ratio=0.0, max_steps=20_000):
     """The minimiser of `log_primal`, by accelerated proximal gradient with restarts."""
     l1, l2 = l1_ratio / (len(blocks) * C), (1 - l1_ratio) / (len(blocks) * C)
@@ -129,6 +146,7 @@ def project_to_simplex(v):
     return np.maximum(v - excess[np.flatnonzero(u > excess)[-1]], 0)
 
 
+@remembered
 def solve(blocks, C, weight=None, tol=1e-10, max_steps=200_000, lower=-np.inf, upper=np.inf):
     """The minimiser of F over lower <= w <= upper and its value, with a gap below tol.
 

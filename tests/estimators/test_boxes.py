@@ -105,7 +105,7 @@ def test_several_objects_and_none():
     assert average_precision([truths], [boxes], [scores]) == 1
 
 
-def test_held_out_images_stop_a_fit(images):
+def test_held_out_images_stop_a_fit(images, interpreted_loops):
     X_dev, y_dev = make_images(6, seed=7)
     y_dev[0] = None  # an image without an object counts as 0, as this model always finds one
     model = BoxSVM(random_state=0, patience=2, tol=1e-9).fit(*images, X_dev=X_dev, y_dev=y_dev)

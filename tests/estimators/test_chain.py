@@ -71,7 +71,7 @@ def test_predictions_are_the_best_labellings(model, words):
         assert np.allclose(decision, through, atol=1e-4)
 
 
-def test_input_forms_are_equivalent(words):
+def test_input_forms_are_equivalent(words, interpreted_loops):
     X, y = words
     options = {"solver": "bcfw", "random_state": 0, "max_passes": 5, "tol": 1e-9}  # "auto" chooses by the clock
     reference = ChainSVM(**options).fit(X, y)

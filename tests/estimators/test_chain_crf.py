@@ -177,7 +177,7 @@ def test_only_observed_minimises_over_the_observed_weights(sparse_words):
     assert not dense[~mask].any()
 
 
-def test_only_observed_predicts_like_its_weights(sparse_words):
+def test_only_observed_predicts_like_its_weights(sparse_words, interpreted_loops):
     X, y = sparse_words
     fitted = ChainCRF(only_observed=True, tol=1e-5).fit(X, y)
     everything = ChainCRF(tol=0.5).fit(X, y)

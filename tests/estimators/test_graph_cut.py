@@ -121,7 +121,7 @@ def test_predictions_are_the_best_labellings(model, data):
         assert np.allclose(decision, np.where(has_label, values[:, None, None], -np.inf).max(axis=0), atol=1e-4)
 
 
-def test_input_forms_are_equivalent(data):
+def test_input_forms_are_equivalent(data, interpreted_loops):
     X, y = data
     options = {"random_state": 0, "max_passes": 3, "tol": 1e-9}
     reference = GraphCutSVM(**options).fit([(nodes, edges) for nodes, edges, _ in X], y)

@@ -39,10 +39,10 @@ def explicit(gram, X):
     return np.split(vectors * np.sqrt(np.maximum(values, 0)), np.cumsum([len(x) for x in X])[:-1])
 
 
-def test_a_linear_kernel_is_the_linear_model(words):
+def test_a_linear_kernel_is_the_linear_model(words, interpreted_loops):
     X, y = words
-    linear = ChainSVM(C=0.3, solver=PAIRWISE, **EXACT).fit(X[:20], y[:20])
-    model = KernelChainSVM(kernel="linear", C=0.3, solver=PAIRWISE, **EXACT).fit(X[:20], y[:20])
+    linear = ChainSVM(C=0.3, solver=PAIRWISE, **EXACT).fit(X[:8], y[:8])
+    model = KernelChainSVM(kernel="linear", C=0.3, solver=PAIRWISE, **EXACT).fit(X[:8], y[:8])
     assert abs(model.certificate_.primal - linear.certificate_.primal) < 1e-8
     assert abs(model.certificate_.dual - linear.certificate_.dual) < 1e-8
     rng = np.random.default_rng(1)
@@ -141,7 +141,7 @@ def test_a_precomputed_kernel_or_a_function_is_the_same(words, kernel):
 
 
 @pytest.mark.parametrize("solver", [PAIRWISE, ExcessiveGap()], ids=["bcfw", "excessive-gap"])
-def test_what_is_kept_changes_nothing(words, solver):
+def test_what_is_kept_changes_nothing(words, solver, interpreted_loops):
     X, y = words
     n_bytes = 8 * sum(map(len, X)) * 3  # for three rows
     options = {"C": 1.0, "dtype": "float64", "solver": solver, "random_state": 0, "max_passes": 5}

@@ -131,7 +131,7 @@ def test_the_objective_is_the_documented_one(points):
     assert model.trace_.dual[-1] <= optimum <= model.trace_.primal[-1]
 
 
-def test_input_forms_are_equivalent(points):
+def test_input_forms_are_equivalent(points, interpreted_loops):
     X, y = points
     options = {"solver": "bcfw", "random_state": 0, "max_passes": 5, "tol": 1e-9}  # "auto" chooses by the clock
     reference = MatchingSVM(**options).fit(X, y)

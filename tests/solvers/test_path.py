@@ -251,7 +251,7 @@ def test_a_table_and_a_line_of_it(path):
     assert len(str(path).splitlines()) == len(path) + 1
 
 
-def test_a_path_of_attractive_edges():
+def test_a_path_of_attractive_edges(interpreted_loops):
     rng = np.random.default_rng(0)
     X = [(rng.normal(size=(4, 2)), [(0, 1), (1, 2), (2, 3)]) for _ in range(8)]
     y = [(nodes[:, 0] > 0).astype(int) for nodes, _ in X]

@@ -64,16 +64,7 @@ class Result(NamedTuple):
 class Run:
     """The state of one run: the point it has reached, its counters and its limits."""
 
-    COUNTED = (
-        "n_steps",
-        "oracle_calls",
-        "cache_hits",
-        "cache_misses",
-        "wrong_outputs",
-        "n_inexact",
-        "slack",
-        "rounding",
-    )
+    COUNTED = "n_steps", "oracle_calls", "cache_hits", "cache_misses", "wrong_outputs", "n_inexact", "slack", "rounding"
 
     def __init__(
         self,
