@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.checks import LARGEST
 from maxmargin.encode.inputs.base_encoder import Encoder, by_row
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import check_parents, children_first
-from maxmargin.encode.inputs.example_checks import check_array, check_examples, check_truths, flatten_weights
+from maxmargin.encode.inputs.example_checks import UNKNOWN, check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_grids
-from maxmargin.structures.poses.pose_problem import N_STATISTICS, DeformableProblem
-from maxmargin.supervision.weak import Learned
+from maxmargin.inference import best_outputs
+from maxmargin.problem import restrict
+from maxmargin.structures.poses.pose_problem import N_STATISTICS, DeformableProblem, PoseSupervision
+from maxmargin.supervision.exclusions import NOTHING_EXCLUDED
+from maxmargin.supervision.weak import Learned, Weak
 
 LEAST_SCALE = 1.0  # of displacements, in cells
 MOST_JOINTS = 1_000_000
@@ -77,9 +80,10 @@ class DeformableEncoder(Encoder):
         cells = stack_poses(y, shapes)
         n, n_joints, _ = cells.shape
         weights = flatten_weights(joint_weight, np.full(n, n_joints), "joint_weight", "image")
-        joint_cost = weights.reshape(n, n_joints) / n_joints
+        is_known = cells[:, :, 0] != UNKNOWN
+        joint_cost = weights.reshape(n, n_joints) * is_known / n_joints
         ends = check_parents(edges, "the skeleton", n_joints)
-        anchor, scale, types = typical_ways(cells[:, ends[:, 1]] - cells[:, ends[:, 0]], n_types)
+        anchor, scale, types = typical_ways(cells, ends, n_types)
         encoder = cls(
             n_features_in=rows.matrix.shape[1],
             n_joints=n_joints,
@@ -89,21 +93,62 @@ class DeformableEncoder(Encoder):
             reference=reference,
         )
         problem = encoder.assemble(rows, shapes, cells, types, joint_cost, cost_radius(cells, reference))
-        return Learned(encoder, problem._replace(hides_types=False))  # they are known in training
+        problem = problem._replace(hides_types=False)  # they are known in training
+        if is_known.all():
+            return Learned(encoder, problem)
+        consistent = restrict(problem, encoder.excluded_places(problem, problem.supervision.outputs))
+        supervision = problem.supervision._replace(outputs=encoder.usual_poses(consistent))
+        weak = Weak(consistent._replace(supervision=supervision))
+        return Learned(encoder, problem._replace(supervision=supervision), weak, ~is_known.all(axis=1))
 
     def problem(self, X: object, y: object = None) -> DeformableProblem:
         rows, shapes = stack_images(X, self.n_features_in)
         n = len(shapes)
-        cells = np.zeros((n, self.n_joints, 2), np.int64) if y is None else stack_poses(y, shapes, self.n_joints)
-        types = np.zeros((n, len(self.edges)), np.int64)
-        return self.assemble(rows, shapes, cells, types, np.zeros((n, self.n_joints)), np.ones(n))
+        cells = np.full((n, self.n_joints, 2), UNKNOWN)
+        if y is not None:
+            cells = stack_poses(y, shapes, self.n_joints)
+            if (cells < 0).any():
+                i, joint, _ = np.argwhere(cells < 0)[0].tolist()
+                raise ValueError(f"y[{i}] must hold the positions of all joints, but that of joint {joint} is unknown.")
+        types = np.full((n, len(self.edges)), UNKNOWN)
+        return self.assemble(rows, shapes, cells, types, np.zeros((0, self.n_joints)), np.zeros(0))
+
+    def is_partial(self, y: Any) -> bool:
+        return hasattr(y, "__iter__") and any(
+            pose is None or any(place is None or not np.isfinite(np.asarray(place, float)).all() for place in pose)
+            for pose in y
+        )
+
+    def exclusions(self, problem: DeformableProblem, known: Any, name: str) -> Blocks:
+        shapes = np.column_stack([np.diff(problem.starts) // problem.width, problem.width])
+        cells = stack_poses(known, shapes, self.n_joints, name)
+        outputs = np.full((len(shapes), self.n_joints + len(self.edges)), UNKNOWN)
+        outputs[:, : self.n_joints] = _flat_cells(cells, problem.width)
+        return self.excluded_places(problem, outputs)
+
+    def excluded_places(self, problem: DeformableProblem, outputs: np.ndarray) -> Blocks:
+        """Flags of all cells and types but those of `outputs`, of which some are unknown."""
+        flags = []
+        for row, n_cells in zip(outputs, np.diff(problem.starts), strict=True):
+            places, types = np.split(row, [self.n_joints])
+            of_cells = (places != UNKNOWN) & (np.arange(n_cells)[:, np.newaxis] != places)
+            of_types = np.zeros((len(types), self.anchor.shape[1], N_STATISTICS), bool)
+            of_types[:, :, -1] = (types != UNKNOWN)[:, np.newaxis] & (np.arange(of_types.shape[1]) != types[:, None])
+            flags.append(np.concatenate([of_cells.ravel(), of_types.ravel()]))
+        return as_blocks(flags, bool)
+
+    def usual_poses(self, problem: DeformableProblem) -> np.ndarray:
+        """Poses of a problem with joints as far apart as they usually are."""
+        w = np.zeros(self.n_weights, self.anchor.dtype)
+        self.names(w).springs[:, :, ::2] = 1
+        return best_outputs(problem, w).values.reshape(len(problem.width), -1)
 
     def assemble(
         self, rows: Rows, shapes: np.ndarray, cells: np.ndarray, types: Any, joint_cost: np.ndarray, radius: np.ndarray
     ) -> DeformableProblem:
         """Put the checked parts together: true cells and types, weights of joints' costs, and where these are full."""
         dtype, width = self.anchor.dtype, np.ascontiguousarray(shapes[:, 1])
-        flat = cells[:, :, 1] * width[:, np.newaxis] + cells[:, :, 0]
+        flat = _flat_cells(cells, width)
         parent, child = np.ascontiguousarray(self.edges.T, np.int32)
         parents = np.full(self.n_joints, -1)
         parents[child] = parent
@@ -112,9 +157,12 @@ class DeformableEncoder(Encoder):
             features=row_features(rows, dtype),
             starts=rows.starts.astype(np.int64),
             width=width,
-            outputs=np.ascontiguousarray(np.hstack([flat, types]), np.int32),
-            joint_cost=np.ascontiguousarray(joint_cost, dtype),
-            radius=radius.astype(dtype),
+            supervision=PoseSupervision(
+                outputs=np.ascontiguousarray(np.hstack([flat, types]), np.int32),
+                joint_cost=np.ascontiguousarray(joint_cost, dtype),
+                radius=radius.astype(dtype),
+            ),
+            excluded=NOTHING_EXCLUDED,
             parent=parent,
             child=child,
             upward=np.argsort(place[child]).astype(np.int32),  # each edge after those below it
@@ -126,7 +174,7 @@ class DeformableEncoder(Encoder):
         )
 
     def dual_shape(self, problem: DeformableProblem) -> tuple[Any, ...]:
-        return problem.starts, problem.width, problem.outputs
+        return problem.starts, problem.width, problem.supervision.outputs
 
     def names(self, w: np.ndarray) -> Bunch:
         n_edges, n_types, _ = self.anchor.shape
@@ -144,7 +192,7 @@ class DeformableEncoder(Encoder):
         return [table.reshape(-1, width, self.n_joints) for table, width in zip(cells, problem.width, strict=True)]
 
     def judge(self, problem: DeformableProblem, outputs: Blocks) -> Merits:
-        truth = np.array(self.decode_all(problem, outputs._replace(values=problem.outputs.ravel())))
+        truth = np.array(self.decode_all(problem, outputs._replace(values=problem.supervision.outputs.ravel())))
         squares = np.square(np.array(self.decode_all(problem, outputs)) - truth).sum(axis=2)
         costs = np.minimum(1.0, squares / cost_radius(truth, self.reference)[:, np.newaxis] ** 2)
         return Merits(1.0 - costs.mean(axis=1))
@@ -157,51 +205,91 @@ def stack_images(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarra
     return stack_grids(grids, n_features), np.array([grid.shape[:2] for grid in grids], np.int64)
 
 
-def stack_poses(y: Any, shapes: np.ndarray, n_joints: int | None = None) -> np.ndarray:
-    """Check poses, (J, 2) arrays of the x and y of each joint, and round them to cells: (n, J, 2) integers."""
-    check_truths(y, len(shapes), "one (J, 2) array of positions per image", "image")
-    poses: list[np.ndarray] = []
-    for i, pose in enumerate(y):
+def stack_poses(y: Any, shapes: np.ndarray, n_joints: int | None = None, name: str = "y") -> np.ndarray:
+    """Check poses, (J, 2) arrays of the x and y of each joint, and round them to cells: (n, J, 2) integers.
+
+    Joints that are None, or NaN, are unknown, and so are all joints of poses that are None.
+    """
+    check_truths(y, len(shapes), "one (J, 2) array of positions per image", "image", name)
+    given = [i for i, pose in enumerate(y) if pose is not None]
+    if n_joints is None and not given:
+        raise ValueError(f"{name} must hold the pose of at least one image, but all of it is None.")
+    poses = {}
+    for i in given:
         kind = f"a ({n_joints or 'J'}, 2) array of numbers"
-        poses.append(check_array(pose, f"y[{i}]", kind, (n_joints, 2), dtypes="iuf"))
-        n_joints = len(poses[0])
+        poses[i] = check_array(_with_gaps(y[i]), f"{name}[{i}]", kind, (n_joints, 2), dtypes="iuf")
+        n_joints = len(poses[i])
         if n_joints == 0:
-            raise ValueError("y[0] must hold the position of at least one joint.")
-        if not np.isfinite(poses[i]).all():
-            raise ValueError(f"y[{i}] contains NaN or infinity.")
-    cells = np.rint(np.array(poses)).astype(np.int64)
-    is_outside = ((cells < 0) | (cells >= shapes[:, np.newaxis, ::-1])).any(axis=2)
+            raise ValueError(f"{name}[{i}] must hold the position of at least one joint.")
+        if (np.isnan(poses[i]).any(axis=1) != np.isnan(poses[i]).all(axis=1)).any() or np.isinf(poses[i]).any():
+            raise ValueError(f"{name}[{i}] contains infinity, or NaN for one of the two coordinates of a joint.")
+    cells = np.full((len(shapes), n_joints or 0, 2), UNKNOWN)
+    for i, pose in poses.items():
+        cells[i] = np.where(np.isnan(pose), UNKNOWN, np.rint(pose))
+    is_known = np.zeros(cells.shape[:2], bool)
+    is_known[given] = [~np.isnan(pose).any(axis=1) for pose in poses.values()]
+    is_outside = ((cells < 0) | (cells >= shapes[:, np.newaxis, ::-1])).any(axis=2) & is_known
     if is_outside.any():
         i, joint = np.argwhere(is_outside)[0].tolist()
         place = "x = {}, y = {}".format(*cells[i, joint])
         size = "{1} x {0}".format(*shapes[i])
-        raise ValueError(f"y[{i}] has joint {joint} at {place}, outside of its grid of {size} cells.")
+        raise ValueError(f"{name}[{i}] has joint {joint} at {place}, outside of its grid of {size} cells.")
     return cells
 
 
-def typical_ways(ways: np.ndarray, n_types: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _with_gaps(pose: Any) -> Any:
+    """A pose with NaN in place of joints that are None."""
+    if isinstance(pose, (list, tuple)) and any(place is None for place in pose):
+        return [(np.nan, np.nan) if place is None else place for place in pose]
+    return pose
+
+
+def _flat_cells(cells: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """The numbers of cells, row by row; unknown ones stay so."""
+    return np.where(cells[:, :, 0] < 0, UNKNOWN, cells[:, :, 1] * width[:, np.newaxis] + cells[:, :, 0])
+
+
+def typical_ways(cells: np.ndarray, edges: np.ndarray, n_types: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cluster the ways along each edge in the true poses: the means of types, the spread around them, and the types."""
     from sklearn.cluster import KMeans  # slow to import
 
-    n, n_edges, _ = ways.shape
+    n, n_edges = len(cells), len(edges)
     if not 1 <= n_types <= n:
         raise ValueError(f"n_types must be between 1 and the number of images, {n}, not {n_types}.")
-    anchor, types = np.zeros((n_edges, n_types, 2)), np.zeros((n, n_edges), np.int64)
-    for e in range(n_edges):
-        n_clusters = min(n_types, len(np.unique(ways[:, e], axis=0)))
-        clusters = KMeans(n_clusters, n_init=4, random_state=0).fit(ways[:, e].astype(np.float64))
+    anchor, types = np.zeros((n_edges, n_types, 2)), np.full((n, n_edges), UNKNOWN)
+    scale = np.full((n_edges, 2), LEAST_SCALE)
+    for e, (parent, child) in enumerate(edges.tolist()):
+        is_known = (cells[:, [parent, child]] >= 0).all(axis=(1, 2))
+        if not is_known.any():
+            raise ValueError(f"y has no image with both joints of the edge ({parent}, {child}): their way is unknown.")
+        ways = (cells[:, child] - cells[:, parent])[is_known]
+        n_clusters = min(n_types, len(np.unique(ways, axis=0)))
+        clusters = KMeans(n_clusters, n_init=4, random_state=0).fit(ways.astype(np.float64))
         anchor[e, :n_clusters] = clusters.cluster_centers_
         anchor[e, n_clusters:] = clusters.cluster_centers_[0]
-        types[:, e] = clusters.labels_
-    apart = ways - anchor[np.arange(n_edges), types]
-    return anchor, np.maximum(np.sqrt((apart**2).mean(axis=0)), LEAST_SCALE), types
+        types[is_known, e] = clusters.labels_
+        apart = ways - anchor[e, types[is_known, e]]
+        scale[e] = np.maximum(np.sqrt((apart**2).mean(axis=0)), LEAST_SCALE)
+    return anchor, scale, types
 
 
 def cost_radius(cells: np.ndarray, reference: Any) -> np.ndarray:
     """The distance from the true position at which the cost of a joint is full, in each image, at least one cell."""
     if reference is None:
-        return np.maximum(np.linalg.norm(np.ptp(cells, axis=1), axis=1) / 4, 1.0)
+        is_known = cells >= 0
+        extent = cells.max(axis=1) - np.where(is_known, cells, cells.max()).min(axis=1)
+        is_clear = is_known.sum(axis=1) >= min(2, cells.shape[1])
+        return _lengths(np.where(is_clear, extent, np.nan) / 4)
     joints, n_joints = np.asarray(reference), cells.shape[1]
     if joints.shape != (2,) or joints.dtype.kind not in "iu" or (joints < 0).any() or (joints >= n_joints).any():
         raise ValueError(f"reference must be two joints, from 0 to {n_joints - 1}, not {reference!r}.")
-    return np.maximum(np.linalg.norm(cells[:, joints[0]] - cells[:, joints[1]], axis=1), 1.0)
+    way = cells[:, joints[0]] - cells[:, joints[1]]
+    is_clear = (cells[:, joints, :1] != UNKNOWN).all(axis=1)
+    return _lengths(np.where(is_clear, way, np.nan))
+
+
+def _lengths(ways: np.ndarray) -> np.ndarray:
+    """The lengths of ways, at least one; their mean where they are unknown."""
+    lengths = np.linalg.norm(ways, axis=1)
+    known = lengths[~np.isnan(lengths)]
+    return np.maximum(np.where(np.isnan(lengths), known.mean() if known.size else 1.0, lengths), 1.0)

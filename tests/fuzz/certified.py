@@ -40,7 +40,7 @@ def all_outputs(problem, i):
         return naive.boxes(*problem.shapes[i])
     if kind == "DeformableProblem":
         n_cells, n_edges = problem.starts[i + 1] - problem.starts[i], len(problem.parent)
-        n_joints, n_types = problem.outputs.shape[1] - n_edges, problem.anchor.shape[1]
+        n_joints, n_types = problem.supervision.outputs.shape[1] - n_edges, problem.anchor.shape[1]
         ranges = [range(n_cells)] * n_joints + [range(n_types)] * n_edges
         return (np.array(y, np.int32) for y in itertools.product(*ranges))
     return (np.array([problem.number(i, y)]) for y in itertools.product([0, 1], repeat=3))  # `tests.toy.Labels`

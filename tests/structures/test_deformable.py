@@ -39,11 +39,12 @@ def make_problem(rng, shapes, n_joints=3, n_types=2, edges=None, dtype="float64"
     problem = DeformableEncoder.learn(X, y, dtype=dtype, joint_weight=weights, **skeleton).problem
     if integer:
         problem = problem._replace(anchor=np.rint(problem.anchor), scale=np.ones_like(problem.scale))
-    return problem._replace(radius=rng.uniform(1, 3, n).astype(dtype))
+    radius = rng.uniform(1, 3, n).astype(dtype)
+    return problem._replace(supervision=problem.supervision._replace(radius=radius))
 
 
 def all_poses(problem):
-    n_joints, (n_edges, n_types, _) = problem.joint_cost.shape[1], problem.anchor.shape
+    n_joints, (n_edges, n_types, _) = problem.supervision.joint_cost.shape[1], problem.anchor.shape
     sizes = np.diff(problem.starts)
 
     def outputs(i):
@@ -185,7 +186,7 @@ def test_max_marginals_equal_enumeration(n_joints, is_compiled):
 
 def pose_features(problem, i, y):
     """The joint feature map, written down from the model: cells (F, J), then edges (E, K, 5), flat."""
-    n_joints, (n_edges, n_types, _) = problem.joint_cost.shape[1], problem.anchor.shape
+    n_joints, (n_edges, n_types, _) = problem.supervision.joint_cost.shape[1], problem.anchor.shape
     rows = problem.features.rows[problem.starts[i] : problem.starts[i + 1]]
     unary, springs = np.zeros((rows.shape[1], n_joints)), np.zeros((n_edges, n_types, 5))
     places = np.array([divmod(cell, problem.width[i])[::-1] for cell in y[:n_joints]])
@@ -199,20 +200,22 @@ def pose_features(problem, i, y):
 
 
 def pose_cost(problem, i, y):
-    n_joints = problem.joint_cost.shape[1]
-    truth, found = (np.array(np.divmod(cells[:n_joints], problem.width[i])) for cells in (problem.outputs[i], y))
-    return problem.joint_cost[i] @ np.minimum(1, ((truth - found) ** 2).sum(axis=0) / problem.radius[i] ** 2)
+    outputs, joint_cost, radius = problem.supervision
+    both = (outputs[i], y)
+    truth, found = (np.array(np.divmod(cells[: joint_cost.shape[1]], problem.width[i])) for cells in both)
+    return joint_cost[i] @ np.minimum(1, ((truth - found) ** 2).sum(axis=0) / radius[i] ** 2)
 
 
 @pytest.fixture(scope="module")
 def trained():
     """A problem, all its outputs, lower bounds of its weights, and the optimum by an independent solver."""
     problem = make_problem(np.random.default_rng(3), [(2, 2), (1, 4), (3, 1), (2, 2)])
-    problem = problem._replace(joint_cost=np.ones_like(problem.joint_cost))
+    known = problem.supervision
+    problem = problem._replace(supervision=known._replace(joint_cost=np.ones_like(known.joint_cost)))
     blocks = []
     for i in range(4):
         poses = all_poses(problem)(i)
-        truth = pose_features(problem, i, problem.outputs[i])
+        truth = pose_features(problem, i, problem.supervision.outputs[i])
         psi = np.array([truth - pose_features(problem, i, y) for y in poses])
         blocks.append((psi, np.array([pose_cost(problem, i, y) for y in poses])))
     lower = np.full(new_weights(problem).size, -np.inf)

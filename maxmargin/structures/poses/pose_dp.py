@@ -143,7 +143,7 @@ def take_place(choices, y, s, option):
     else:
         n_types = problem.anchor.shape[1]
         y[problem.child[at]] = option // n_types
-        y[problem.joint_cost.shape[1] + at] = option % n_types
+        y[problem.supervision.joint_cost.shape[1] + at] = option % n_types
 
 
 @implements(branch_off, Poses)

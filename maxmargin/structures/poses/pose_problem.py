@@ -34,8 +34,17 @@ from maxmargin.structures.k_best import k_best
 from maxmargin.structures.poses import pose_dp
 from maxmargin.structures.poses.distance_transform import TransformWork, new_transform_work
 from maxmargin.structures.poses.pose_dp import displacement, spring
+from maxmargin.supervision.exclusions import exclude, rule_out_parts
 
 N_STATISTICS = 5  # of an edge and type: u^2, u, v^2, v, 1
+
+
+class PoseSupervision(NamedTuple):
+    """The true poses, and what it costs to be away from them."""
+
+    outputs: np.ndarray  # (n, J + E) int32, the true cells and types, -1 where they are unknown
+    joint_cost: np.ndarray  # (n, J) weight of each joint's cost; (0, J) where there are none
+    radius: np.ndarray  # (n,) the distance at which the cost is full; (0,) where there are none
 
 
 class DeformableProblem(NamedTuple):
@@ -44,9 +53,8 @@ class DeformableProblem(NamedTuple):
     features: Any
     starts: np.ndarray  # (n + 1,) int64
     width: np.ndarray  # (n,) int64
-    outputs: np.ndarray  # (n, J + E) int32, the true cells and types
-    joint_cost: np.ndarray  # (n, J) weight of each joint's cost
-    radius: np.ndarray  # (n,) the distance at which the cost is full
+    supervision: PoseSupervision
+    excluded: np.ndarray  # (sum of parts,) flags of parts that are ruled out, image by image; (0,) where none are
     parent: np.ndarray  # (E,) int32, joints
     child: np.ndarray  # (E,) int32, joints
     upward: np.ndarray  # (E,) int32, the edges, each after those below it
@@ -75,7 +83,7 @@ class DeformableWork(NamedTuple):
 @helper
 def cells_and_edges(problem, i, parts):
     """The parts of cells, (cells, J), and of edges and types, (E K, 5), as views."""
-    n_joints = problem.joint_cost.shape[1]
+    n_joints = problem.supervision.joint_cost.shape[1]
     n_cells = problem.starts[i + 1] - problem.starts[i]
     n_kinds = problem.anchor.shape[0] * problem.anchor.shape[1]
     return matrix(parts, 0, n_cells, n_joints), matrix(parts, n_cells * n_joints, n_kinds, N_STATISTICS)
@@ -84,7 +92,7 @@ def cells_and_edges(problem, i, parts):
 @helper
 def cell_and_edge_weights(problem, w):
     """The weights of cells, (F, J), and of edges and types, (E K, 5), as views."""
-    n_joints = problem.joint_cost.shape[1]
+    n_joints = problem.supervision.joint_cost.shape[1]
     n_kinds = problem.anchor.shape[0] * problem.anchor.shape[1]
     edges = matrix(w, problem.n_features * n_joints, n_kinds, N_STATISTICS)
     return matrix(w, 0, problem.n_features, n_joints), edges
@@ -92,25 +100,31 @@ def cell_and_edge_weights(problem, w):
 
 @implements(generics.true_outputs, DeformableProblem)
 def true_poses(problem):
-    return problem.outputs
+    return problem.supervision.outputs
 
 
 @implements(generics.new_weights, DeformableProblem)
 def new_deformable_weights(problem):
     n_edges, n_types, _ = problem.anchor.shape
-    size = problem.n_features * problem.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
-    return np.zeros(size, problem.joint_cost.dtype)
+    size = problem.n_features * problem.supervision.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
+    return np.zeros(size, problem.supervision.joint_cost.dtype)
 
 
 @implements(generics.part_sizes, DeformableProblem)
 def deformable_part_sizes(problem):
     n_edges, n_types, _ = problem.anchor.shape
-    return np.diff(problem.starts) * problem.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
+    return np.diff(problem.starts) * problem.supervision.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
+
+
+@implements(generics.restrict, DeformableProblem)
+def restrict_poses(problem, excluded):
+    return problem._replace(excluded=exclude(problem.excluded, excluded, deformable_part_sizes(problem)))
 
 
 @implements(generics.workspace, DeformableProblem)
 def deformable_workspace(problem, n_best):
-    n_edges, n_joints, dtype = problem.parent.size, problem.joint_cost.shape[1], problem.joint_cost.dtype
+    joint_cost = problem.supervision.joint_cost
+    n_edges, n_joints, dtype = problem.parent.size, joint_cost.shape[1], joint_cost.dtype
     n_cells = np.diff(problem.starts)
     longest = max(problem.width.max(), (n_cells // problem.width).max())
     largest = n_cells.max()
@@ -137,6 +151,7 @@ def deformable_scores(problem, w, i, theta):
         for k in range(4):
             edges[row, k] = -edge_weights[row, k]
         edges[row, 4] = edge_weights[row, 4]
+    rule_out_parts(problem.excluded, problem.starts[i] * cells.shape[1] + i * edges.size, theta)
 
 
 @helper
@@ -177,13 +192,16 @@ def deformable_squared_norm(problem, i, delta, work):
 @implements(generics.augment, DeformableProblem)
 def augment_deformable(problem, i, theta):
     cells, _ = cells_and_edges(problem, i, theta)
-    width = problem.width[i]
-    squared_radius = problem.radius[i] * problem.radius[i]
-    for t in range(cells.shape[0]):
-        for j in range(cells.shape[1]):
-            dx = t % width - problem.outputs[i, j] % width
-            dy = t // width - problem.outputs[i, j] // width
-            cells[t, j] += problem.joint_cost[i, j] * min(1.0, (dx * dx + dy * dy) / squared_radius)
+    true_cells = problem.supervision.outputs
+    joint_cost = problem.supervision.joint_cost
+    if joint_cost.shape[0] > 0:
+        width = problem.width[i]
+        squared_radius = problem.supervision.radius[i] * problem.supervision.radius[i]
+        for t in range(cells.shape[0]):
+            for j in range(cells.shape[1]):
+                dx = t % width - true_cells[i, j] % width
+                dy = t // width - true_cells[i, j] // width
+                cells[t, j] += joint_cost[i, j] * min(1.0, (dx * dx + dy * dy) / squared_radius)
 
 
 @implements(generics.add_output, DeformableProblem)
