@@ -21,8 +21,10 @@ from maxmargin.encode.inputs.example_checks import check_array, check_examples, 
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_grids
 from maxmargin.metrics import iou
-from maxmargin.structures.boxes.box_problem import BoxProblem
-from maxmargin.supervision.weak import Learned
+from maxmargin.problem import restrict
+from maxmargin.structures.boxes.box_problem import BoxLimits, BoxProblem, BoxSupervision
+from maxmargin.supervision.known_boxes import ABSENT, PRESENT, UNKNOWN_BOX, KnownBox
+from maxmargin.supervision.weak import Learned, Weak
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,31 +49,52 @@ class BoxEncoder(RowEncoder):
         """The encoder and the problem of training images; arguments are those of `BoxSVM`."""
         rows, shapes = stack_cells(X)
         smallest = check_min_size(min_size, shapes)
-        boxes = check_boxes(y, shapes, smallest)
-        options = {"are_words": sp.issparse(rows.matrix), "smallest": smallest, "has_none": bool(is_none(boxes).any())}
+        known = read_boxes(y, shapes, smallest)
+        has_none = bool((known.is_exact & is_none(known.boxes)).any())
+        options = {"are_words": sp.issparse(rows.matrix), "smallest": smallest, "has_none": has_none}
         encoder = cls.of(rows, dtype, has_bias=fit_intercept, **options)
-        return Learned(encoder, encoder.assemble(rows, shapes, boxes, with_grams=True))
+        problem = encoder.assemble(rows, shapes, known, with_grams=True)
+        if known.is_exact.all():
+            return Learned(encoder, problem)
+        consistent = restrict(problem, known.known)
+        if all(np.array_equal(*pair) for pair in zip(consistent.limits, problem.limits, strict=True)):
+            raise ValueError("y must say something of at least one box, but nothing of it is known.")
+        return Learned(encoder, problem, Weak(consistent), ~known.is_exact)
 
     def problem(self, X: object, y: object = None) -> BoxProblem:
         rows, shapes = stack_cells(X, self.n_features_in, self.are_words)
         check_min_size(tuple(self.smallest.tolist()), shapes)
-        truths = [(0, 0, 1, 1)] * len(shapes) if y is None else y
-        return self.assemble(rows, shapes, check_boxes(truths, shapes, np.ones(2, np.int64)), with_grams=False)
+        boxes = np.full((len(shapes), 4), -1, np.int32)
+        if y is not None:
+            boxes = check_boxes(y, shapes, np.ones(2, np.int64))
+        known = BoxSupervision(boxes, np.ones(len(shapes), bool), whole_images(shapes, self.has_none))
+        return self.assemble(rows, shapes, known, with_grams=False)
 
-    def assemble(self, rows: Rows, shapes: np.ndarray, boxes: np.ndarray, *, with_grams: bool) -> BoxProblem:
+    def is_partial(self, y: Any) -> bool:
+        return hasattr(y, "__iter__") and any(isinstance(box, (str, KnownBox)) for box in y)
+
+    def exclusions(self, problem: BoxProblem, known: Any, name: str) -> BoxLimits:
+        read = read_boxes(known, problem.shapes, problem.smallest, name)
+        for i in np.flatnonzero(read.is_exact & is_none(read.boxes)):
+            if not self.has_none:
+                raise ValueError(f"{name}[{i}] is no box, but the model was fitted on images that all have one.")
+        return read.known
+
+    def assemble(self, rows: Rows, shapes: np.ndarray, known: BoxSupervision, *, with_grams: bool) -> BoxProblem:
         rows = self.stored(rows, append_constant)
         return BoxProblem(
             features=row_features(rows, self.dtype, with_grams=with_grams),
             starts=rows.starts.astype(np.int64),
             shapes=shapes,
-            boxes=boxes,
+            supervision=known,
+            limits=whole_images(shapes, self.has_none),
             smallest=self.smallest,
             weights=np.zeros(rows.matrix.shape[1] + self.has_none, self.dtype),
             has_none=self.has_none,
         )
 
     def dual_shape(self, problem: BoxProblem) -> tuple[Any, ...]:
-        return problem.shapes, problem.boxes
+        return problem.shapes, problem.supervision.boxes
 
     def names(self, w: np.ndarray) -> Bunch:
         bias = {"bias": w[self.n_features_in]} if self.has_bias else {}
@@ -86,9 +109,10 @@ class BoxEncoder(RowEncoder):
 
     def judge(self, problem: BoxProblem, outputs: Blocks) -> Merits:
         found = outputs.values.reshape(-1, 4)
-        with_box = ~is_none(problem.boxes) & ~is_none(found)
-        overlaps = (is_none(problem.boxes) & is_none(found)).astype(float)
-        overlaps[with_box] = iou(problem.boxes[with_box], found[with_box])
+        truth = problem.supervision.boxes
+        with_box = ~is_none(truth) & ~is_none(found)
+        overlaps = (is_none(truth) & is_none(found)).astype(float)
+        overlaps[with_box] = iou(truth[with_box], found[with_box])
         return Merits(overlaps)
 
 
@@ -152,19 +176,72 @@ def check_boxes(y: Any, shapes: np.ndarray, smallest: np.ndarray) -> np.ndarray:
     """Check one box per image, or None, and stack them; zeros for none."""
     check_truths(y, len(shapes), "one box (top, left, bottom, right) per image", "image")
     boxes = np.zeros((len(y), 4), np.int32)
-    for i, (box, (height, width)) in enumerate(zip(y, shapes, strict=True)):
-        if box is None:
-            continue
-        sides = check_array(box, f"y[{i}]", "a box of four integers, (top, left, bottom, right)", (4,), dtypes="iu")
-        if not sides.any():
-            continue
-        top, left, bottom, right = (int(side) for side in sides)
-        name = f"y[{i}] = ({top}, {left}, {bottom}, {right})"
-        if bottom <= top or right <= left:
-            raise ValueError(f"{name} has no area: a box has the rows top:bottom and the columns left:right.")
-        if top < 0 or left < 0 or bottom > height or right > width:
-            raise ValueError(f"{name} is not inside X[{i}], which has {height} x {width} cells.")
-        if bottom - top < smallest[0] or right - left < smallest[1]:
-            raise ValueError(f"{name} is smaller than min_size, {smallest[0]} x {smallest[1]}.")
-        boxes[i] = sides
+    for i, (box, shape) in enumerate(zip(y, shapes, strict=True)):
+        if box is not None:
+            boxes[i] = check_box(box, i, shape, smallest, f"y[{i}]")
     return boxes
+
+
+def check_box(box: Any, i: int, shape: np.ndarray, smallest: Any, name: str) -> np.ndarray:
+    """Check a box in image i, `name` in messages."""
+    sides = check_array(box, name, "a box of four integers, (top, left, bottom, right)", (4,), dtypes="iu")
+    if not sides.any():
+        return sides
+    top, left, bottom, right = (int(side) for side in sides)
+    name = f"{name} = ({top}, {left}, {bottom}, {right})"
+    if bottom <= top or right <= left:
+        raise ValueError(f"{name} has no area: a box has the rows top:bottom and the columns left:right.")
+    if top < 0 or left < 0 or bottom > shape[0] or right > shape[1]:
+        raise ValueError(f"{name} is not inside X[{i}], which has {shape[0]} x {shape[1]} cells.")
+    if bottom - top < smallest[0] or right - left < smallest[1]:
+        raise ValueError(f"{name} is smaller than min_size, {smallest[0]} x {smallest[1]}.")
+    return sides
+
+
+def whole_images(shapes: np.ndarray, has_none: bool) -> BoxLimits:
+    """The limits of all boxes."""
+    sides = np.zeros((len(shapes), 4, 2), np.int64)
+    sides[:, :, 1] = np.tile(shapes, 2)
+    return BoxLimits(sides, np.full(len(shapes), has_none))
+
+
+def read_boxes(y: Any, shapes: np.ndarray, smallest: np.ndarray, name: str = "y") -> BoxSupervision:
+    """Check what is known of the box of each image: the box, None for none, a word or a `KnownBox`."""
+    check_truths(y, len(shapes), "one box (top, left, bottom, right) per image", "image", name)
+    known = whole_images(shapes, has_none=True)
+    boxes, is_exact = np.zeros((len(shapes), 4), np.int32), np.zeros(len(shapes), bool)
+    for i, (box, shape) in enumerate(zip(y, shapes, strict=True)):
+        if isinstance(box, str) and box not in (PRESENT, ABSENT, UNKNOWN_BOX):
+            words = '"present", "absent" or "unknown"'
+            raise ValueError(f"{name}[{i}] must be a box, a KnownBox, None, {words}, not {box!r}.")
+        sides = known.sides[i]
+        known.none[i] = isinstance(box, str) and box == UNKNOWN_BOX
+        if isinstance(box, (str, KnownBox)) and box != ABSENT:
+            if isinstance(box, KnownBox):
+                limit_sides(box, i, shape, sides, f"{name}[{i}]")
+            boxes[i] = sides[[0, 1, 2, 3], [0, 0, 1, 1]]  # the largest there can be
+            if (boxes[i, 2:] - boxes[i, :2] < smallest).any():
+                least = f"{smallest[0]} x {smallest[1]}"
+                raise ValueError(f"{name}[{i}] leaves no box: none of min_size {least} is inside {box.inside}.")  # type: ignore[union-attr]
+            continue
+        is_exact[i] = True
+        if box is not None and not isinstance(box, str):
+            boxes[i] = check_box(box, i, shape, smallest, f"{name}[{i}]")
+        known.none[i] = not boxes[i].any()
+        sides[:] = [[1, 0]] * 4 if known.none[i] else np.repeat(boxes[i], 2).reshape(4, 2)
+    return BoxSupervision(boxes, is_exact, known)
+
+
+def limit_sides(box: KnownBox, i: int, shape: np.ndarray, sides: np.ndarray, name: str) -> None:
+    """Limit the first and the last place of each side by what is known of a box of image i, `name` in messages."""
+    if box.inside is not None:
+        outer = check_box(box.inside, i, shape, (1, 1), f"{name}.inside")
+        sides[:2, 0], sides[2:, 1] = outer[:2], outer[2:]
+    if box.contains is not None:
+        inner = np.asarray(box.contains)
+        if inner.shape == (2,) and inner.dtype.kind in "iu":
+            inner = np.concatenate([inner, inner + 1])
+        inner = check_box(inner, i, shape, (1, 1), f"{name}.contains")
+        sides[:2, 1], sides[2:, 0] = inner[:2], inner[2:]
+    if (sides[:, 0] > sides[:, 1]).any():
+        raise ValueError(f"{name} leaves no box: it contains {box.contains}, which is not inside {box.inside}.")

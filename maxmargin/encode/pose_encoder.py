@@ -222,7 +222,7 @@ def stack_poses(y: Any, shapes: np.ndarray, n_joints: int | None = None, name: s
         if n_joints == 0:
             raise ValueError(f"{name}[{i}] must hold the position of at least one joint.")
         if (np.isnan(poses[i]).any(axis=1) != np.isnan(poses[i]).all(axis=1)).any() or np.isinf(poses[i]).any():
-            raise ValueError(f"{name}[{i}] contains infinity, or NaN for one of the two coordinates of a joint.")
+            raise ValueError(f"{name}[{i}] contains infinity, or NaN for one coordinate of a joint.")
     cells = np.full((len(shapes), n_joints or 0, 2), UNKNOWN)
     for i, pose in poses.items():
         cells[i] = np.where(np.isnan(pose), UNKNOWN, np.rint(pose))

@@ -14,6 +14,10 @@ from maxmargin.runtime.dispatch import helper
 NOTHING_EXCLUDED = np.zeros(0, bool)
 
 
+class NoFlags(TypeError):
+    """Raised by `restrict` of structures that are restricted by something else than flags of parts."""
+
+
 def exclude(excluded: np.ndarray, more: Blocks, sizes: np.ndarray) -> np.ndarray:
     """Flags of what is excluded and of what is to be so, too: of `sizes` parts of each example."""
     starts, given = starts_of(sizes), np.diff(more.starts)

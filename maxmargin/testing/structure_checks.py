@@ -16,6 +16,7 @@ from maxmargin.features.layout import layout_of
 from maxmargin.runtime.dispatch import runs_compiled, supports
 from maxmargin.runtime.modes import bounds_checked, interpreted
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.supervision.exclusions import NoFlags
 from maxmargin.supervision.label_supervision import supervise
 from maxmargin.testing.caller import Caller
 from maxmargin.testing.oracle_checks import CheckedExample
@@ -92,7 +93,8 @@ def check_structure(
         can_restrict = supports(generics.restrict, problem) and supports(generics.max_marginals, problem)
         if outputs is not None and can_restrict and way is ways[-1]:
             apart = layout.to_solver(np.maximum(rng.normal(size=layout.n_weights), lower)).astype(w.dtype)
-            _check_restrict(_Rules(problem, way, outputs), (apart, w), rng, k)
+            with contextlib.suppress(NoFlags):
+                _check_restrict(_Rules(problem, way, outputs), (apart, w), rng, k)
     if supports(generics.prepare, problem):
         _check_prepare(problem, w + 1)
 

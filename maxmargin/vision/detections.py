@@ -13,11 +13,13 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import loop
 from maxmargin.structures.boxes.all_boxes import detect
 from maxmargin.structures.boxes.box_problem import BoxProblem
-from maxmargin.structures.boxes.subwindow import Image, sum_from_top
+from maxmargin.structures.boxes.subwindow import Image, Target, sum_from_top
 
 
 @loop
-def _detect(problem, w, n_parts, shapes, smallest, threshold, least, boxes, values, counts, room, lo, hi, scratch):
+def _detect(
+    problem, w, n_parts, shapes, sides, smallest, threshold, least, boxes, values, counts, room, lo, hi, scratch
+):
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
         if not find_scores(problem, w, i, theta):
@@ -28,7 +30,9 @@ def _detect(problem, w, n_parts, shapes, smallest, threshold, least, boxes, valu
         sums = matrix(room.values, room.starts[i] + 2 * positive.size, 2, width + 1)
         sum_from_top(matrix(theta, 0, height, width), positive, negative)
         constant = np.float64(theta[height * width + 1]) if theta.size > height * width + 1 else 0.0
-        image = Image(positive, negative, sums, 0.0, (0, 0, 0, 0), (smallest[0], smallest[1]), False, constant)
+        target = Target((0, 0, 0, 0), True, sides[i], False)
+        least_sides = (smallest[0], smallest[1])
+        image = Image(positive, negative, sums, 0.0, target, least_sides, sides[i], False, constant)
         counts[i] = detect(image, threshold, least, boxes[i], values[i])
     return NONE
 
@@ -42,6 +46,6 @@ def find_detections(
     room, counts = new_blocks((height + 1) * 2 * width + 2 * (width + 1), np.float64), np.zeros(runner.n, np.int64)
     boxes, values = np.zeros((runner.n, max_boxes, 4), np.int32), np.zeros((runner.n, max_boxes))
     least = np.nextafter(max(min_score, IMPOSSIBLE), -np.inf)
-    args = problem.shapes, problem.smallest, float(threshold), least, boxes, values, counts, room
+    args = problem.shapes, problem.limits.sides, problem.smallest, float(threshold), least, boxes, values, counts, room
     run(runner, _detect, w, runner.part_sizes, *args)
     return [(boxes[i, :count], values[i, :count]) for i, count in enumerate(counts.tolist())]

@@ -124,8 +124,12 @@ POSE = np.zeros((3, 2), int)
         ([GRID] * 2, [POSE, POSE[:2]], r"y\[1\] must be a \(3, 2\) array of numbers, not one of shape \(2, 2\) .*"),
         ([GRID], [np.zeros((0, 2))], r"y\[0\] must hold the position of at least one joint."),
         ([GRID], [[[0, 1], [2]]], r"y\[0\] must be a \(J, 2\) array of numbers, but its rows have different lengths."),
-        ([GRID] * 2, [POSE, POSE + np.inf], r"y\[1\] contains infinity, or NaN for one of the two coordinates of a joint."),
-        ([GRID] * 2, [POSE, POSE + [0, np.nan]], r"y\[1\] contains infinity, or NaN for one of the two coordinates of a joint."),
+        ([GRID] * 2, [POSE, POSE + np.inf], r"y\[1\] contains infinity, or NaN for one coordinate of a joint."),
+        (
+            [GRID] * 2,
+            [POSE, POSE + np.array([0, np.nan])],
+            r"y\[1\] contains infinity, or NaN for one coordinate of a joint.",
+        ),
         ([GRID] * 2, [None, None], r"y must hold the pose of at least one image, but all of it is None."),
         (
             [GRID] * 2,

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from maxmargin.encode.box_encoder import BoxEncoder
 from maxmargin.losses.smoothing import EVERY
-from maxmargin.problem import max_marginals, max_oracle, part_sizes, score_output, topk_oracle, workspace
+from maxmargin.problem import max_marginals, max_oracle, part_sizes, restrict, score_output, topk_oracle, workspace
 from maxmargin.solvers import BCFW, LBFGS, FrankWolfe
+from maxmargin.structures.boxes.box_problem import BoxLimits, BoxSupervision
 from maxmargin.structures.boxes.subwindow import Heap
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
@@ -170,3 +171,52 @@ def test_other_solvers(small):
     trace = FrankWolfe().solve(problem, 0.7, tol=0.02, max_passes=1e4).trace
     assert trace.dual[-1] <= optimum <= trace.primal[-1]
     assert LBFGS().solve(problem, 0.7, tol=1e-3).trace.gap[-1] >= 0
+
+
+def random_limits(rng, problem):
+    """Limits of the sides of boxes that leave the true one; some leave "no box", where there can be none."""
+    truth, is_none = problem.supervision.boxes, ~problem.supervision.boxes.any(axis=1)
+    others = np.array([random_box(rng, *shape, problem.smallest) for shape in problem.shapes])
+    sides = np.stack([np.where(is_none[:, None], others, truth), others], axis=2)
+    loose = rng.random(sides.shape[:2]) < 0.3
+    whole = np.stack([np.zeros((len(sides), 4), int), np.tile(problem.shapes, 2)], axis=2)
+    sides = np.where(loose[:, :, None], whole, np.sort(sides, axis=2))
+    return BoxLimits(sides.astype(np.int64), is_none | (problem.has_none & (rng.random(len(sides)) < 0.5)))
+
+
+def left_by(problem, limits):
+    def outputs(i):
+        for y in naive.boxes(*problem.shapes[i], problem.smallest, problem.has_none):
+            is_within = (limits.sides[i, :, 0] <= y).all() and (y <= limits.sides[i, :, 1]).all()
+            if limits.none[i] if not np.any(y) else is_within:
+                yield y
+
+    return outputs
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    shape=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    k=st.integers(1, 30),
+    integer=st.booleans(),
+    none=st.booleans(),
+)
+@pytest.mark.usefixtures("interpreted_loops")
+def test_boxes_within_limits(seed, shape, k, integer, none):
+    """All oracles under limits, and costs of those that do not agree with what is known; ties, and single boxes."""
+    rng = np.random.default_rng(seed)
+    smallest = (min(2, shape[0]), 1) if seed % 2 else (1, 1)
+    problem = make_problem(rng, [shape] * 2, smallest=smallest, integer=integer, none=none)
+    limits = random_limits(rng, problem)
+    if seed % 3 == 0:  # in two calls
+        one, two = limits.sides.copy(), limits.sides.copy()
+        one[:, :2] = two[:, 2:] = np.array([0, max(shape)])
+        restricted = restrict(restrict(problem, limits._replace(sides=one)), limits._replace(sides=two))
+    else:
+        restricted = restrict(problem, limits)
+    if seed % 5 == 0:  # known in part
+        boxes = np.array([next(iter(left_by(problem, limits)(i))) for i in range(2)], np.int32)
+        known = BoxSupervision(boxes, np.zeros(2, bool), limits)
+        problem, restricted = problem._replace(supervision=known), restricted._replace(supervision=known)
+        check_structure(problem, all_boxes(problem), random_state=seed, k=k)
+    check_structure(restricted, left_by(problem, limits), random_state=seed, k=k)

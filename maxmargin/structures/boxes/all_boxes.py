@@ -6,7 +6,7 @@ import math
 
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
-from maxmargin.structures.boxes.subwindow import box_cost, meet, sum_columns
+from maxmargin.structures.boxes.subwindow import meet, output_cost, sum_columns
 
 NEGLIGIBLE = -40.0  # the logarithm of a share that does not matter
 
@@ -21,21 +21,20 @@ def sum_of_exponentials(image, top_score, corners):
     for row in range(corners.shape[0]):
         for column in range(corners.shape[1]):
             corners[row, column] = 0
-    height = image.positive.shape[0] - 1
-    width = image.positive.shape[1]
+    limits = image.limits
     none = 0.0
-    costs = box_cost(image.truth, 0, 0, 0, 0)
+    costs = output_cost(image.target, 0, 0, 0, 0)
     if image.has_none:
         none = math.exp(max(min(image.weight * costs - top_score, 0.0), NEGLIGIBLE))
     total = none
     costs *= none
     top_score -= image.constant
-    for top in range(height):
-        for bottom in range(top + image.smallest[0], height + 1):
+    for top in range(limits[0, 0], limits[0, 1] + 1):
+        for bottom in range(max(top + image.smallest[0], limits[2, 0]), limits[2, 1] + 1):
             sum_columns(image, top, bottom)
-            for left in range(width):
-                for right in range(left + image.smallest[1], width + 1):
-                    cost = box_cost(image.truth, top, left, bottom, right)
+            for left in range(limits[1, 0], limits[1, 1] + 1):
+                for right in range(max(left + image.smallest[1], limits[3, 0]), limits[3, 1] + 1):
+                    cost = output_cost(image.target, top, left, bottom, right)
                     gap = image.sums[0, right] - image.sums[0, left] + image.weight * cost - top_score
                     if gap > NEGLIGIBLE:
                         term = math.exp(min(gap, 0.0))  # above zero by rounding only
@@ -53,26 +52,29 @@ def best_around_cells(image, best):
     """best[r, c] = the highest score of a box that contains the cell, by enumeration of all boxes, O(H^2 W^2)."""
     height, width = best.shape
     least_height, least_width = image.smallest
+    limits = image.limits
     through = image.sums[1]  # of the boxes of one top, and of a bottom or one further down: the best through a column
     for row in range(height):
         for column in range(width):
             best[row, column] = 2 * IMPOSSIBLE
-    for top in range(height - least_height + 1):
+    for top in range(limits[0, 0], min(limits[0, 1], height - least_height) + 1):
         for column in range(width):
             through[column] = 2 * IMPOSSIBLE
-        for bottom in range(height, top + least_height - 1, -1):
+        first_bottom = max(top + least_height, limits[2, 0])
+        for bottom in range(limits[2, 1], first_bottom - 1, -1):
             sum_columns(image, top, bottom)
-            for left in range(width - least_width + 1):
+            for left in range(limits[1, 0], min(limits[1, 1], width - least_width) + 1):
                 score = 2 * IMPOSSIBLE
-                for column in range(width - 1, left - 1, -1):
+                first_right = max(left + least_width, limits[3, 0])
+                for column in range(limits[3, 1] - 1, left - 1, -1):
                     right = column + 1
-                    if right >= left + least_width:
+                    if right >= first_right:
                         gain = image.sums[0, right] - image.sums[0, left]
                         if image.weight > 0:
-                            gain += image.weight * box_cost(image.truth, top, left, bottom, right)
+                            gain += image.weight * output_cost(image.target, top, left, bottom, right)
                         score = max(score, gain)
                     through[column] = max(through[column], score)
-            first = top if bottom == top + least_height else bottom - 1
+            first = top if bottom == first_bottom else bottom - 1
             for row in range(first, bottom):
                 for column in range(width):
                     best[row, column] = max(best[row, column], through[column] + image.constant)

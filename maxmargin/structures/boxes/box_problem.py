@@ -7,6 +7,9 @@ linear in the parts. The weights are those of a cell's features.
 
 Where some images have no box, the empty one, (0, 0, 0, 0), is one more output, of score 0; it costs 1 in place of a
 box, as a box does in place of it. All other boxes have one more part, with a weight of its own, the last one.
+
+What is known of a box, and what is ruled out, are limits of its four sides: `restrict` takes `BoxLimits`. Where less
+than one box is known, all that agree with it cost nothing, and all others 1.
 """
 
 from __future__ import annotations
@@ -23,10 +26,26 @@ from maxmargin.features import rows_of, score_rows, spread_rows, squared_norm_ro
 from maxmargin.losses.smoothing import EVERY
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.boxes.all_boxes import best_around_cells, sum_of_exponentials
-from maxmargin.structures.boxes.subwindow import Heap, Image, box_cost, search, sum_from_top
+from maxmargin.structures.boxes.subwindow import Heap, Image, Target, output_cost, search, sum_from_top
+from maxmargin.supervision.exclusions import NoFlags
 
 # Nodes that may wait at the same time, enough for any image of up to 361 rows of cells; beyond, the search slows down.
 HEAP_SIZE = 1 << 16
+
+
+class BoxLimits(NamedTuple):
+    """Which boxes there can be in each image."""
+
+    sides: np.ndarray  # (n, 4, 2) int64, the first and the last place of the top, the left, the bottom and the right
+    none: np.ndarray  # (n,) whether there can be no box
+
+
+class BoxSupervision(NamedTuple):
+    """The true boxes or, where less is known, boxes that agree with it, and which do."""
+
+    boxes: np.ndarray  # (n, 4) int32, -1 where they are unknown
+    is_exact: np.ndarray  # (n,) whether the true box is known
+    known: BoxLimits
 
 
 class BoxProblem(NamedTuple):
@@ -35,7 +54,8 @@ class BoxProblem(NamedTuple):
     features: Any
     starts: np.ndarray  # (n + 1,) int64
     shapes: np.ndarray  # (n, 2) int64, height and width in cells
-    boxes: np.ndarray  # (n, 4) int32, the true boxes
+    supervision: BoxSupervision
+    limits: BoxLimits
     smallest: np.ndarray  # (2,) int64, the least height and width of a box
     weights: np.ndarray  # (F,) zeros of the weights' dtype, or (F + 1,) with none
     has_none: bool  # whether "no box", (0, 0, 0, 0), is an output of all examples
@@ -66,18 +86,21 @@ def load_image(problem, i, theta, work):
     smallest = (problem.smallest[0], problem.smallest[1])
     weight = np.float64(theta[height * width])
     constant = np.float64(theta[height * width + 1]) if problem.has_none else 0.0
-    return Image(positive, negative, sums, weight, all_true_outputs(problem, i), smallest, problem.has_none, constant)
+    limits, has_none = problem.limits.sides[i], problem.limits.none[i]
+    return Image(positive, negative, sums, weight, target_of(problem, i), smallest, limits, has_none, constant)
 
 
 @helper
-def all_true_outputs(problem, i):
-    """The true box of example i, as a tuple: cheaper to pass around than a row."""
-    return (problem.boxes[i, 0], problem.boxes[i, 1], problem.boxes[i, 2], problem.boxes[i, 3])
+def target_of(problem, i):
+    """What is known of example i; its true box as a tuple, cheaper to pass around than a row."""
+    known = problem.supervision
+    box = (known.boxes[i, 0], known.boxes[i, 1], known.boxes[i, 2], known.boxes[i, 3])
+    return Target(box, known.is_exact[i], known.known.sides[i], known.known.none[i])
 
 
 @implements(generics.true_outputs, BoxProblem)
 def true_boxes(problem):
-    return problem.boxes
+    return problem.supervision.boxes
 
 
 @implements(generics.new_weights, BoxProblem)
@@ -88,6 +111,15 @@ def new_box_weights(problem):
 @implements(generics.part_sizes, BoxProblem)
 def box_part_sizes(problem):
     return np.diff(problem.starts) + 1 + problem.has_none
+
+
+@implements(generics.restrict, BoxProblem)
+def restrict_boxes(problem, excluded):
+    if not isinstance(excluded, BoxLimits):
+        raise NoFlags(f"Boxes are restricted by BoxLimits, not by {type(excluded).__name__}.")
+    (sides, none), (more, other) = problem.limits, excluded
+    first, last = np.maximum(sides[:, :, 0], more[:, :, 0]), np.minimum(sides[:, :, 1], more[:, :, 1])
+    return problem._replace(limits=BoxLimits(np.stack([first, last], axis=2), none & other))
 
 
 @implements(generics.squared_diameters, BoxProblem)
@@ -158,7 +190,7 @@ def add_box(problem, i, y, scale, mu):
     for row in range(y[0], y[2]):
         for column in range(y[1], y[3]):
             cells[row, column] += scale
-    mu[cells.size] += scale * box_cost(all_true_outputs(problem, i), y[0], y[1], y[2], y[3])
+    mu[cells.size] += scale * output_cost(target_of(problem, i), y[0], y[1], y[2], y[3])
     if problem.has_none and y[2] > 0:
         mu[cells.size + 1] += scale
 
@@ -166,7 +198,7 @@ def add_box(problem, i, y, scale, mu):
 @implements(generics.score_output, BoxProblem)
 def score_box(problem, i, theta, y):
     cells = matrix(theta, 0, problem.shapes[i, 0], problem.shapes[i, 1])
-    total = theta[cells.size] * box_cost(all_true_outputs(problem, i), y[0], y[1], y[2], y[3])
+    total = theta[cells.size] * output_cost(target_of(problem, i), y[0], y[1], y[2], y[3])
     if problem.has_none and y[2] > 0:
         total += theta[cells.size + 1]
     for row in range(y[0], y[2]):

@@ -1,7 +1,8 @@
 """Subwindow search: the boxes of the highest scores by best-first branch and bound.
 
 A box is (top, left, bottom, right), half-open: it has the rows top:bottom and the columns left:right. Its score is the
-sum of the potentials of its cells plus `weight` times its cost, 1 - IoU with the true box G. A node is a set of boxes:
+sum of the potentials of its cells plus `weight` times its cost, 1 - IoU with the true box G. Sides may have limits, an
+interval for each. A node is a set of boxes:
 an interval of tops, an interval of bottoms, any columns. Let U be the rows of its tallest boxes, S the rows that all
 its boxes have (there may be none), A the most cells that G and a box of the node can have together, and
 
@@ -35,6 +36,15 @@ TOP, BOTTOM = 0, 2
 N_NODES, N_BOXES = 0, 1
 
 
+class Target(NamedTuple):
+    """What outputs cost: 1 - IoU with the true box or, where less is known, 1 for all that do not agree with it."""
+
+    box: tuple[int, int, int, int]  # the true one
+    is_exact: bool  # whether it is known
+    sides: np.ndarray  # (4, 2) else the first and the last place of each side
+    has_none: bool  # and whether the empty box agrees
+
+
 class Image(NamedTuple):
     """The potentials of one image, summed from the top to each row, of shape (H + 1, W), and its cost."""
 
@@ -42,8 +52,9 @@ class Image(NamedTuple):
     negative: np.ndarray
     sums: np.ndarray  # (2, W + 1) room for sums over columns
     weight: float  # of the cost, not negative
-    truth: tuple[int, int, int, int]
+    target: Target
     smallest: tuple[int, int]  # the least height and width of a box
+    limits: np.ndarray  # (4, 2) the first and the last place of the top, the left, the bottom and the right
     has_none: bool  # whether the empty box is one of the outputs
     constant: float  # what all others have besides their cells and costs
 
@@ -94,6 +105,24 @@ def box_cost(truth, top, left, bottom, right):
 
 
 @helper
+def agrees(target, top, left, bottom, right):
+    """Whether a box is such as is known."""
+    if bottom == 0:
+        return target.has_none
+    sides = target.sides
+    has_rows = sides[0, 0] <= top <= sides[0, 1] and sides[2, 0] <= bottom <= sides[2, 1]
+    return has_rows and sides[1, 0] <= left <= sides[1, 1] and sides[3, 0] <= right <= sides[3, 1]
+
+
+@helper
+def output_cost(target, top, left, bottom, right):
+    """What a box costs."""
+    if target.is_exact:
+        return box_cost(target.box, top, left, bottom, right)
+    return 0.0 if agrees(target, top, left, bottom, right) else 1.0
+
+
+@helper
 def upper_bound(image, node):
     """No box of the node has a higher score."""
     width = image.positive.shape[1]
@@ -107,25 +136,36 @@ def upper_bound(image, node):
     if last_top < first_bottom:
         for column in range(width):
             values[0, column] += image.negative[first_bottom, column] - image.negative[last_top, column]
-    if image.weight > 0:
-        truth = image.truth
+    if image.weight > 0 and image.target.is_exact:
+        truth = image.target.box
         rows = length_of_overlap(last_top, first_bottom, truth[0], truth[2])
         shared = length_of_overlap(first_top, last_bottom, truth[0], truth[2]) * (truth[3] - truth[1])
         largest = (last_bottom - first_top) * width + area(truth) - shared
         least = image.weight * rows / largest
         for column in range(truth[1], truth[3]):
             values[0, column] -= least
-    least_width = image.smallest[1]
-    best = 2 * IMPOSSIBLE
-    lowest = 0.0
     total = 0.0
     for column in range(width):
         values[1, column] = total  # the sum left of the column
         total += values[0, column]
-        left = column + 1 - least_width
-        if left >= 0:
-            lowest = min(lowest, values[1, left])
-            best = max(best, total - lowest)
+    values[1, width] = total
+    least_width = image.smallest[1]
+    left = image.limits[1, 0]
+    last_left = image.limits[1, 1]
+    right = max(image.limits[3, 0], left + least_width)
+    last_right = image.limits[3, 1]
+    best = 2 * IMPOSSIBLE
+    lowest = -2.0 * IMPOSSIBLE  # of the sums on the left
+    while left < right - least_width and left <= last_left:
+        lowest = min(lowest, values[1, left])
+        left += 1
+    while right <= last_right and right - least_width <= last_left:
+        lowest = min(lowest, values[1, right - least_width])
+        best = max(best, values[1, right] - lowest)
+        right += 1
+    while right <= last_right:
+        best = max(best, values[1, right] - lowest)
+        right += 1
     return best + image.weight
 
 
@@ -145,26 +185,29 @@ def search_rows(image, top, bottom, boxes, scores):
     """Score the boxes of one top and bottom that may be among the best; return how many these are."""
     sums = image.sums
     sum_columns(image, top, bottom)
-    width = image.positive.shape[1]
-    sums[1, width] = sums[0, width]
-    for column in range(width - 1, -1, -1):  # the highest sum from a column on
+    last_right = image.limits[3, 1]
+    sums[1, last_right] = sums[0, last_right]
+    for column in range(last_right - 1, -1, -1):  # the highest sum from a column on
         sums[1, column] = max(sums[1, column + 1], sums[0, column])
-    truth = image.truth
+    truth = image.target.box
     rows = length_of_overlap(top, bottom, truth[0], truth[2])
     count = 0
-    for left in range(width - image.smallest[1] + 1):
+    for left in range(image.limits[1, 0], min(image.limits[1, 1], last_right - image.smallest[1]) + 1):
         start = sums[0, left]
-        if sums[1, left + image.smallest[1]] - start + image.weight <= scores[-1]:
+        first_right = max(left + image.smallest[1], image.limits[3, 0])
+        if sums[1, first_right] - start + image.weight <= scores[-1]:
             continue
-        for right in range(left + image.smallest[1], width + 1):
+        for right in range(first_right, last_right + 1):
             score = sums[0, right] - start
-            if image.weight > 0:
+            if image.weight > 0 and not image.target.is_exact:
+                score += image.weight * output_cost(image.target, top, left, bottom, right)
+            elif image.weight > 0:
                 shared = rows * length_of_overlap(left, right, truth[1], truth[3])
                 joint = (bottom - top) * (right - left) + area(truth) - shared
                 score += image.weight * (1.0 - shared / joint)
             if score > scores[-1]:
                 insert(boxes, scores, score, top, left, bottom, right)
-        count += width + 1 - left - image.smallest[1]
+        count += last_right + 1 - first_right
     return count
 
 
@@ -262,13 +305,14 @@ def search(image, heap, boxes, scores, level):
     for k in range(scores.size):
         scores[k] = 2 * IMPOSSIBLE
     if image.has_none:
-        insert(boxes, scores, image.weight * box_cost(image.truth, 0, 0, 0, 0) - image.constant, 0, 0, 0, 0)
+        insert(boxes, scores, image.weight * output_cost(image.target, 0, 0, 0, 0) - image.constant, 0, 0, 0, 0)
     node = heap.nodes[-1]
-    height = image.positive.shape[0] - 1
+    limits = image.limits
     height_limit = image.smallest[0]
-    set_node(node, 0, height, 0, height, height_limit)
-    size = push(heap, 0, upper_bound(image, node))
-    heap.counts[N_NODES] += 1
+    size = 0
+    if set_node(node, limits[0, 0], limits[0, 1], limits[2, 0], limits[2, 1], height_limit):
+        size = push(heap, 0, upper_bound(image, node))
+        heap.counts[N_NODES] += 1
     least = max(scores[-1], least_weighty(scores, level))
     while size > 0 and heap.bounds[0] > least:
         size = pop(heap, size)
