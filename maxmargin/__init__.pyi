@@ -29,6 +29,8 @@ from maxmargin.estimators.matching_models import MatchingSVM as MatchingSVM
 from maxmargin.estimators.multilabel_models import MultiLabelCRF as MultiLabelCRF
 from maxmargin.estimators.multilabel_models import MultiLabelSVM as MultiLabelSVM
 from maxmargin.estimators.pose_models import DeformableSVM as DeformableSVM
+from maxmargin.estimators.syntax.dependency_models import DependencyCRF as DependencyCRF
+from maxmargin.estimators.syntax.dependency_models import DependencySVM as DependencySVM
 from maxmargin.estimators.tree_models import TreeCRF as TreeCRF
 from maxmargin.estimators.tree_models import TreeSVM as TreeSVM
 from maxmargin.inference import Prediction as Prediction

@@ -38,6 +38,31 @@ def matchings(n_left, n_right):
             yield np.array(y, np.int32)
 
 
+def dependency_trees(n, n_labels=0, single_root=True, projective=False):
+    """All dependency trees of n words: the head of each, 0 for the root, times the number of labels plus its label."""
+    for heads in itertools.product(range(n + 1), repeat=n):
+        if is_tree(heads) and (not single_root or heads.count(0) == 1) and not (projective and crossing(heads)):
+            for labels in itertools.product(range(max(n_labels, 1)), repeat=n):
+                yield np.array([h * max(n_labels, 1) + label for h, label in zip(heads, labels, strict=True)], np.int32)
+
+
+def is_tree(heads):
+    """Whether every word gets to the root from head to head."""
+    for m in range(1, len(heads) + 1):
+        steps = 0
+        while m != 0 and steps <= len(heads):
+            m, steps = heads[m - 1], steps + 1
+        if m != 0:
+            return False
+    return True
+
+
+def crossing(heads):
+    """Whether two arcs cross."""
+    spans = [(min(h, m), max(h, m)) for m, h in enumerate(heads, start=1)]
+    return any(a < c < b < d for a, b in spans for c, d in spans)
+
+
 def chain_features(x, y, n_labels):
     """The joint feature map of rows x and labels y: emissions (F, L), then transitions (L, L), flat."""
     emissions = np.zeros((x.shape[1], n_labels))

@@ -50,6 +50,17 @@ def matchings(rng):
     return [np.dstack([x, np.ones_like(x)]) for x in X], y, [np.ones((2, 2, 3))]
 
 
+def parses(rng):
+    y = [[2, 0, 2], [0, 1], [2, 0], [0], [0, 1, 2], [3, 1, 0], [2, 0, 2], [0, 1]]
+    X = [np.stack([np.eye(len(t) + 1)[t], np.tri(len(t), len(t) + 1)], axis=2) for t in y]
+    return [x + 0.4 * rng.normal(size=x.shape) for x in X], y, [np.ones((1, 2, 3))]
+
+
+def labelled_parses(rng):
+    X, y, other = parses(rng)
+    return X, [[(head, "ab"[m % 2]) for m, head in enumerate(tree)] for tree in y], other
+
+
 def boxes(rng):
     y = [(0, 0, 2, 2), (1, 1, 3, 3), (0, 1, 2, 3), (1, 0, 3, 2), (0, 0, 3, 2), (1, 1, 2, 3), (0, 0, 1, 3), (0, 2, 3, 3)]
     X = [0.5 * rng.normal(size=(3, 3, 2)) - 1 for _ in y]
@@ -85,6 +96,8 @@ CASES = {
     "ChainCRF": ({}, chains),
     "ChainSVM": ({}, chains),
     "DeformableSVM": ({"edges": [(0, 1)], "tol": 0.01}, poses),
+    "DependencyCRF": ({"projective": False}, parses),
+    "DependencySVM": ({}, labelled_parses),
     "GraphCRF": ({}, cycles),
     "GraphCutSVM": ({}, graphs),
     "GraphSVM": ({}, cycles),

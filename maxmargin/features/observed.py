@@ -179,8 +179,11 @@ def squared_norm_observed(features, i, lo, hi, delta, buffer):
     spread_rows(features, buffer, lo, hi, delta, 1.0)
     rows = features.rows
     total = 0.0
-    for p in range(rows.indptr[lo], rows.indptr[hi]):
-        for k in range(rows.indices[p], features.ends[p]):  # cleared as read: each weight counts once
-            total += buffer[k, 0] * buffer[k, 0]
-            buffer[k, 0] = 0
+    for t in range(lo, hi):
+        if row_is_zero(delta, t - lo):
+            continue
+        for p in range(rows.indptr[t], rows.indptr[t + 1]):
+            for k in range(rows.indices[p], features.ends[p]):  # cleared as read: each weight counts once
+                total += buffer[k, 0] * buffer[k, 0]
+                buffer[k, 0] = 0
     return total

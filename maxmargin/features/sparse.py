@@ -203,11 +203,14 @@ def squared_norm_sparse(features, i, lo, hi, delta, buffer):
         return gram_squared_norm(features.gram, i, hi - lo, delta)
     spread_rows(features, buffer, lo, hi, delta, 1.0)
     total = 0.0
-    for p in range(features.indptr[lo], features.indptr[hi]):  # cleared as read: each row counts once
-        f = features.indices[p]
-        for label in range(buffer.shape[1]):
-            total += buffer[f, label] * buffer[f, label]
-            buffer[f, label] = 0
+    for t in range(lo, hi):
+        if row_is_zero(delta, t - lo):
+            continue
+        for p in range(features.indptr[t], features.indptr[t + 1]):  # cleared as read: each row counts once
+            f = features.indices[p]
+            for label in range(buffer.shape[1]):
+                total += buffer[f, label] * buffer[f, label]
+                buffer[f, label] = 0
     return total
 
 

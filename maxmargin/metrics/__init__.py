@@ -1,5 +1,6 @@
-"""Quality of predictions: of boxes, labels and entities, and of probabilities."""
+"""Quality of predictions: of boxes, labels, entities and trees, and of probabilities."""
 
+from maxmargin.metrics.attachment import las, uas
 from maxmargin.metrics.calibration import (
     Reliability,
     expected_calibration_error,
@@ -35,9 +36,11 @@ __all__ = [
     "find_temperature",
     "get_scorer",
     "iou",
+    "las",
     "mean_iou",
     "reliability",
     "sequence_accuracy",
     "temper",
     "token_accuracy",
+    "uas",
 ]

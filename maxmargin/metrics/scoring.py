@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from maxmargin.checks import shown
+from maxmargin.metrics.attachment import las, uas
 from maxmargin.metrics.entities import entity_f1, entity_precision, entity_recall
 from maxmargin.metrics.labels import sequence_accuracy, token_accuracy
 
@@ -15,8 +16,10 @@ METRICS: dict[str, Metric] = {
     "entity_f1": entity_f1,
     "entity_precision": entity_precision,
     "entity_recall": entity_recall,
+    "las": las,
     "sequence_accuracy": sequence_accuracy,
     "token_accuracy": token_accuracy,
+    "uas": uas,
 }
 
 
@@ -36,7 +39,7 @@ def get_scorer(name: str) -> Any:
     Parameters
     ----------
     name
-        {"entity_f1", "entity_precision", "entity_recall", "sequence_accuracy", "token_accuracy"}.
+        {"entity_f1", "entity_precision", "entity_recall", "las", "sequence_accuracy", "token_accuracy", "uas"}.
 
     Returns
     -------

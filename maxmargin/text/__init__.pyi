@@ -29,6 +29,7 @@ from maxmargin.text.sentence_files.file_layout import Layout as Layout
 from maxmargin.text.sentence_files.file_layout import find_format as find_format
 from maxmargin.text.sentence_files.json_lines import read_json_lines as read_json_lines
 from maxmargin.text.sentence_files.json_lines import write_json_lines as write_json_lines
+from maxmargin.text.syntax_features.arc_features import ArcFeatures as ArcFeatures
 from maxmargin.text.token_features.joined_features import JoinedFeatures as JoinedFeatures
 from maxmargin.text.token_features.named_features import DenseColumns as DenseColumns
 from maxmargin.text.token_features.named_features import FeatureColumns as FeatureColumns

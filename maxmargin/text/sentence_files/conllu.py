@@ -51,6 +51,20 @@ class Sentence(NamedTuple):
         heads = [(int(word.head) - 1, k) for k, word in enumerate(self.words) if word.head.isdecimal()]
         return [(head, k) for head, k in heads if head >= 0]
 
+    @property
+    def arcs(self) -> list[tuple[int, str]]:
+        """The head of each word, counted from 1 with 0 for the root, and the label of the arc: a tree of models."""
+        for word in self.words:
+            if not word.head.isdecimal():
+                raise ValueError(f"Word {word.id}, {word.form!r}, has the head {word.head!r}, not a number.")
+        return [(int(word.head), word.deprel) for word in self.words]
+
+    def with_arcs(self, arcs: Iterable[int | tuple[int, str]]) -> Self:
+        """The same with another tree: pairs of a head and a label, or heads, whose arcs have no label."""
+        pairs = [arc if isinstance(arc, tuple) else (arc, "_") for arc in arcs]
+        heads, labels = zip(*pairs, strict=True) if pairs else ((), ())
+        return self.with_column("head", map(str, heads)).with_column("deprel", labels)
+
     def column(self, name: str) -> list[str]:
         """One column of the words, such as "form" or "upos"."""
         return [getattr(word, name) for word in self.words]
@@ -84,6 +98,8 @@ def read_conllu(source: FileToRead, *, encoding: str = "utf-8") -> list[Sentence
     >>> sentence = read_conllu(io.StringIO("\n".join(lines).replace(" ", "\t")))[0]
     >>> sentence.column("form"), sentence.column("upos"), sentence.edges
     (['He', 'ran'], ['PRON', 'VERB'], [(1, 0)])
+    >>> sentence.arcs
+    [(2, 'nsubj'), (0, 'root')]
     """
     return [found[0] for found in parse_conllu(Lines(source, encoding)) if found is not None]
 

@@ -1,0 +1,1 @@
+"""Encoders of sentences whose outputs are more than a label per word."""

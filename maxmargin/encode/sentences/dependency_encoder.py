@@ -1,0 +1,235 @@
+"""WordArcs between words to a problem of dependency trees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike
+
+from maxmargin.arrays.blocks import Blocks, starts_of
+from maxmargin.encode.inputs.base_encoder import RowEncoder
+from maxmargin.encode.inputs.bunch import Bunch
+from maxmargin.encode.inputs.example_checks import check_examples, find_labels, flatten_weights, locate
+from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
+from maxmargin.encode.inputs.vocabulary import Vocabulary, have_names, learn_names
+from maxmargin.encode.sentences.head_trees import find_crossing, make_projective, read_trees
+from maxmargin.features.observed import Pairs, are_pairs, observed_features, pairs_of
+from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
+from maxmargin.supervision.weak import Learned
+from maxmargin.text.syntax_features.arc_features import WordArcs
+
+NO_LABELS = np.zeros(0, "U1")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DependencyEncoder(RowEncoder):
+    """The encoder of arcs between words."""
+
+    published = ("n_features_in", "classes")
+
+    classes: np.ndarray  # the labels of arcs, none if trees have none
+    is_projective: bool
+    single_root: bool
+    vocabulary: Vocabulary | None = None  # of features that have names
+    pairs: Pairs | None = None  # of a feature and an arc, or a label of arcs, that have a weight, if not all do
+
+    @property
+    def n_weights(self) -> int:
+        return self.n_features_in * (1 + len(self.classes)) if self.pairs is None else len(self.pairs.labels)
+
+    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
+        yield from super().claims(w)
+        yield "classes", self.classes.ndim == 1
+        yield "vocabulary", self.vocabulary is None or self.vocabulary.size == self.n_features_in
+        yield "pairs", are_pairs(self.pairs, self.n_features_in, 1 + len(self.classes))
+
+    @classmethod
+    def learn(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        dtype: DTypeLike,
+        projective: bool,
+        single_root: bool,
+        lift: bool,
+        only_observed: bool,
+        with_grams: bool,
+        label_cost: float = 1.0,
+        min_count: int = 1,
+        n_hashed: int | None = None,
+        word_weight: Any = None,
+    ) -> Learned:
+        """The encoder and the problem of training sentences; arguments are those of `DependencySVM`."""
+        are_named, X = have_names(X)
+        X = check_sentences(X)
+        lengths = count_words(X)
+        heads, given = read_trees(y, lengths, single_root=single_root)
+        if projective:
+            heads = make_projective(heads, lift=lift)
+        is_listed = are_named and only_observed and n_hashed is None  # the names are those of true arcs
+        vocabulary, given_rows = learn_names(
+            true_items(X, heads) if is_listed else X, min_count=min_count, n_hashed=n_hashed
+        )
+        rows = read_arcs(X, vocabulary) if is_listed or vocabulary is None else given_rows
+        classes, labels = (NO_LABELS, np.int64(0)) if given is None else np.unique(given, return_inverse=True)
+        known = {"classes": classes, "is_projective": bool(projective), "single_root": bool(single_root)}
+        encoder = cls.of(rows, dtype, stores_sparse=are_named, vocabulary=vocabulary, **known)
+        if are_named and only_observed and len(classes):
+            truth = rows.matrix[true_rows(heads, rows.starts)]
+            known["pairs"] = observe(truth, np.asarray(labels), len(classes))
+            encoder = cls.of(rows, dtype, stores_sparse=True, vocabulary=vocabulary, **known)
+        arcs = np.concatenate(heads) * max(len(classes), 1) + labels
+        weights = flatten_weights(word_weight, lengths, "word_weight", "sentence")
+        problem = encoder.assemble(rows, lengths, arcs, weights, label_cost, with_grams=with_grams)
+        return Learned(encoder, problem)
+
+    def problem(self, X: Any, y: Any = None) -> Any:
+        are_named, X = have_names(X)
+        X = check_sentences(X)
+        if are_named != (self.vocabulary is not None):
+            raise TypeError("X must hold features by name, dictionaries or lists of strings, if it did so in fit.")
+        lengths, rows = count_words(X), read_arcs(X, self.vocabulary, self.n_features_in)
+        arcs = np.zeros(lengths.sum(), np.int64)
+        if y is not None:
+            heads, given = read_trees(y, lengths, single_root=False)
+            arcs = np.concatenate(heads)
+            if (given is None) != (len(self.classes) == 0):
+                raise ValueError("y must have labels of arcs if it had them in fit, and none if not.")
+            if given is not None:
+                labels = find_labels(given, self.classes)
+                arcs = np.where(labels < 0, -1, arcs * len(self.classes) + labels)
+        return self.assemble(rows, lengths, arcs, np.zeros(len(arcs)), 0.0)
+
+    def assemble(
+        self,
+        rows: Rows,
+        lengths: np.ndarray,
+        arcs: np.ndarray,
+        word_cost: np.ndarray,
+        label_cost: float,
+        *,
+        with_grams: bool = False,
+    ) -> Any:
+        """Put arcs, true trees and costs together."""
+        stored = self.stored(rows)
+        features = row_features(stored, self.dtype, with_grams=with_grams and self.pairs is None)
+        if self.pairs is not None:
+            features = observed_features(features, self.pairs)
+        return (ProjectiveProblem if self.is_projective else NonprojectiveProblem)(
+            features=features,
+            starts=starts_of(lengths),
+            arc_starts=rows.starts.astype(np.int64),
+            arcs=arcs.astype(np.int32),
+            word_cost=word_cost.astype(self.dtype),
+            label_cost=float(label_cost),
+            n_features=self.n_features_in,
+            n_labels=len(self.classes),
+            single_root=self.single_root,
+        )
+
+    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
+        return (problem.starts,)
+
+    def names(self, w: np.ndarray) -> Bunch:
+        width = 1 + len(self.classes)
+        if width == 1:
+            return Bunch(arcs=w)
+        if self.pairs is None:
+            table: Any = w.reshape(-1, width)
+            return Bunch(arcs=table[:, 0], labels=table[:, 1:])
+        table = sp.csr_array((w, self.pairs.labels.astype(np.int32), self.pairs.start.astype(np.int64)))
+        table.resize(self.n_features_in, width)
+        return Bunch(arcs=table[:, [0]].toarray().ravel(), labels=table[:, 1:])
+
+    def decode(self, problem: Any, i: int, rows: np.ndarray) -> Any:
+        n_labels = len(self.classes)
+        if not n_labels:
+            return rows
+        classes = self.classes.tolist()
+        return [[(arc // n_labels, classes[arc % n_labels]) for arc in row] for row in rows.tolist()]
+
+    def arrange(self, problem: Any, parts: Blocks) -> list[np.ndarray]:
+        shapes = [(n, n + 1, 1 + len(self.classes)) for n in np.diff(problem.starts).tolist()]
+        tables = [part.reshape(shape) for part, shape in zip(super().arrange(problem, parts), shapes, strict=True)]
+        return [table[:, :, 1:] if len(self.classes) else table[:, :, 0] for table in tables]
+
+    def check_seen(self, problem: Any) -> None:
+        if (problem.arcs < 0).any():
+            i, place = locate(np.flatnonzero(problem.arcs < 0)[0], problem.starts)
+            raise ValueError(f"y[{i}] contains a label that was not seen in fit, at word {place + 1}.")
+        heads = np.split(problem.arcs // max(len(self.classes), 1), problem.starts[1:-1])
+        for i, tree in enumerate(heads if self.is_projective else ()):
+            if find_crossing(tree):
+                raise ValueError(f"y[{i}] has arcs that cross, which this model gives no probability.")
+
+
+def check_sentences(X: Any) -> Sequence[Any]:
+    """Sentences as a list, checked to be one."""
+    X = X if isinstance(X, (Sequence, np.ndarray)) or sp.issparse(X) else [*X]
+    check_examples(X, "(n, n + 1, F) arrays, or of lists with the features of n (n + 1) arcs", "sentence")
+    return X
+
+
+def count_words(X: Any) -> np.ndarray:
+    """The numbers of words of sentences, from those of their arcs."""
+    if isinstance(X, WordArcs):
+        return X.lengths
+    return np.array([_count(x, i) for i, x in enumerate(X)], np.int64)
+
+
+def _count(x: Any, i: int) -> int:
+    n_arcs = math.prod(x.shape[:-1]) if hasattr(x, "shape") and len(x.shape) > 1 else len(x)
+    n = math.isqrt(n_arcs)
+    if n == 0:
+        raise ValueError(f"X[{i}] is empty: every sentence needs at least one word.")
+    if n * (n + 1) != n_arcs or (hasattr(x, "shape") and len(x.shape) == 3 and x.shape[0] != n):
+        found = f"has the shape {x.shape}" if hasattr(x, "shape") else f"has {n_arcs} arcs"
+        raise ValueError(f"X[{i}] must have n (n + 1) arcs, of n words with n + 1 heads each, but {found}.")
+    return n
+
+
+def true_rows(heads: Sequence[np.ndarray], starts: np.ndarray) -> np.ndarray:
+    """The rows of the arcs of trees."""
+    return np.concatenate(
+        [start + np.arange(len(tree)) * (len(tree) + 1) + tree for start, tree in zip(starts, heads, strict=False)]
+    )
+
+
+def true_items(X: Any, heads: Sequence[np.ndarray]) -> Any:
+    """The features of the arcs of trees alone."""
+    if isinstance(X, WordArcs):
+        return X.of_heads(heads)
+    return [[x[m * (len(tree) + 1) + h] for m, h in enumerate(tree)] for x, tree in zip(X, heads, strict=True)]
+
+
+def read_arcs(X: Any, vocabulary: Vocabulary | None, n_features: int | None = None) -> Rows:
+    """The features of all arcs, those by name as a vocabulary knows them."""
+    if vocabulary is None:
+        flat = [x.reshape(-1, x.shape[2]) if np.ndim(x) == 3 else x for x in X]
+        return stack_rows(flat, None, n_features, noun="sentence")
+    if not isinstance(X, WordArcs):
+        return vocabulary.rows(X)
+    blocks = [*X.find_columns(vocabulary.known)]
+    indices = np.concatenate([block.values for block in blocks])
+    lengths = np.concatenate([np.diff(block.starts) for block in blocks])
+    indptr = starts_of(lengths).astype(np.int32 if len(indices) < 2**31 else np.int64)
+    matrix = sp.csr_array((np.ones(len(indices), np.int8), indices, indptr), (len(lengths), vocabulary.size))
+    matrix.sort_indices()
+    if not matrix.has_canonical_format:  # names that are hashed onto the same column
+        matrix.data = matrix.data.astype(np.float64)
+        matrix.sum_duplicates()
+    return Rows(matrix, starts_of(X.lengths * (X.lengths + 1)))
+
+
+def observe(truth: sp.csr_array, labels: np.ndarray, n_labels: int) -> Pairs:
+    """All features of arcs, and the pairs of a feature and a label that occur in true arcs."""
+    is_pair = np.zeros((truth.shape[1], 1 + n_labels), bool)
+    is_pair[:, 0] = True
+    is_pair[truth.indices, 1 + np.repeat(labels, np.diff(truth.indptr))] = True
+    return pairs_of(is_pair)

@@ -1,0 +1,128 @@
+"""Trees of heads: checked, told apart from what is none, and made projective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from maxmargin.checks import shown
+from maxmargin.encode.inputs.example_checks import check_truths, flatten_labels
+
+ROOT = 0
+
+
+def read_trees(y: Any, lengths: np.ndarray, *, single_root: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
+    """Check trees, lists of heads or of pairs of a head and a label; return their heads, and flat labels if any."""
+    check_truths(y, len(lengths), "the heads of the words of each sentence", "sentence")
+    trees = [_as_tree(tree, f"y[{i}]") for i, tree in enumerate(y)]
+    are_labelled = [len(tree) > 0 and isinstance(tree[0], (tuple, list)) for tree in trees]
+    heads, labels = [], []
+    for i, (tree, n_words) in enumerate(zip(trees, lengths, strict=True)):
+        if any(isinstance(arc, (tuple, list)) != are_labelled[0] for arc in tree):
+            raise TypeError(f"y[{i}] must hold heads or pairs of a head and a label, as y[0] does.")
+        if are_labelled[0]:
+            for m, arc in enumerate(tree, start=1):
+                if len(arc) != 2:
+                    raise ValueError(f"y[{i}] has {shown(arc)} at word {m}, not a pair of a head and a label.")
+            labels.append([label for _, label in tree])
+            tree = [head for head, _ in tree]
+        heads.append(check_heads(tree, int(n_words), f"y[{i}]", single_root=single_root))
+    return heads, flatten_labels(labels, lengths, "sentence") if are_labelled[0] else None
+
+
+def _as_tree(tree: Any, name: str) -> list[Any]:
+    if isinstance(tree, np.ndarray):
+        return tree.tolist()
+    if isinstance(tree, str) or not isinstance(tree, Sequence):
+        raise TypeError(f"{name} must be a list of heads, or of pairs of a head and a label, not {shown(tree)}.")
+    return [*tree]
+
+
+def make_projective(heads: Sequence[np.ndarray], *, lift: bool) -> list[np.ndarray]:
+    """Trees without crossing arcs, by lifting them, or else they are an error."""
+    if lift:
+        return [lift_crossing(tree) for tree in heads]
+    for i, tree in enumerate(heads):
+        crossing = find_crossing(tree)
+        if crossing:
+            first, second = (f"{tree[m - 1]} to {m}" for m in crossing)
+            raise ValueError(
+                f"y[{i}] is not projective: its arcs from {first} and from {second} cross. Set projective=False, or "
+                "lift=True to attach such words further up."
+            )
+    return [*heads]
+
+
+def check_heads(heads: Sequence[Any], n_words: int, name: str, *, single_root: bool = True) -> np.ndarray:
+    """Raise unless these are the heads of a tree of n words, from 1, with 0 for the root; `name` is in messages."""
+    if len(heads) != n_words:
+        raise ValueError(f"{name} has {len(heads)} heads, but there are {n_words} words.")
+    for m, head in enumerate(heads, start=1):
+        if not isinstance(head, Integral) or isinstance(head, (bool, np.bool_)):
+            raise TypeError(f"{name} has the head {shown(head)} at word {m}, but a head must be an integer.")
+        if not 0 <= int(head) <= n_words:
+            raise ValueError(f"{name} has the head {head} at word {m}, but heads are 0, the root, to {n_words}.")
+    array = np.array(heads, np.int64).reshape(-1)
+    cycle = find_cycle(array)
+    if cycle:
+        shown_cycle = ", ".join(map(str, cycle))
+        raise ValueError(f"{name} is no tree: from head to head, the words {shown_cycle} lead back to {cycle[0]}.")
+    roots = np.flatnonzero(array == ROOT) + 1
+    if single_root and len(roots) > 1:
+        raise ValueError(
+            f"{name} has the root as the head of the words {roots[0]} and {roots[1]}: with single_root, one word has."
+        )
+    return array
+
+
+def find_cycle(heads: np.ndarray) -> list[int]:
+    """The words of a cycle, from the least one on; none of a tree."""
+    finished = np.zeros(len(heads) + 1, bool)
+    finished[ROOT] = True
+    for start in range(1, len(heads) + 1):
+        path: list[int] = []
+        word = start
+        while not finished[word]:
+            if word in path:
+                cycle = path[path.index(word) :]
+                least = cycle.index(min(cycle))
+                return cycle[least:] + cycle[:least]
+            path.append(word)
+            word = int(heads[word - 1])
+        finished[path] = True
+    return []
+
+
+def crossing_pairs(heads: np.ndarray) -> np.ndarray:
+    """(n, n) flags: whether the arc to the one word crosses that to the other, and begins and ends before it."""
+    words = np.arange(1, len(heads) + 1)
+    lo, hi = np.minimum(heads, words), np.maximum(heads, words)
+    return (lo[:, np.newaxis] < lo) & (lo < hi[:, np.newaxis]) & (hi[:, np.newaxis] < hi)
+
+
+def find_crossing(heads: np.ndarray) -> tuple[int, int] | None:
+    """The first two words whose arcs from their heads cross; None if there are none."""
+    pairs = np.argwhere(crossing_pairs(heads)) + 1
+    return min((min(pair), max(pair)) for pair in pairs.tolist()) if len(pairs) else None
+
+
+def lift_crossing(heads: np.ndarray) -> np.ndarray:
+    """Projective heads: the shortest arc that crosses another is lifted to the head of its head, until none does.
+
+    As Nivre and Nilsson (2005) do; no arc is lifted to the root as long as another can be lifted elsewhere.
+    """
+    heads = heads.copy()
+    while True:
+        crosses = crossing_pairs(heads)
+        if not crosses.any():
+            return heads
+        above = np.where(heads == ROOT, ROOT, heads[heads - 1])
+        candidates = (crosses.any(axis=0) | crosses.any(axis=1)) & (heads != ROOT)
+        if (candidates & (above != ROOT)).any():
+            candidates &= above != ROOT
+        lengths = np.abs(heads - np.arange(1, len(heads) + 1))
+        m = np.flatnonzero(candidates)[np.argmin(lengths[candidates])]
+        heads[m] = above[m]

@@ -1,0 +1,1 @@
+"""Models of sentences whose outputs are more than a label per word."""

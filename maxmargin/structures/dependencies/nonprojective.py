@@ -1,0 +1,138 @@
+"""Trees whose arcs may cross: the best ones by contracting cycles, sums by eliminating words."""
+
+from __future__ import annotations
+
+import math
+
+from maxmargin.arrays.views import matrix
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures.dependencies.arborescence import best_arborescence
+from maxmargin.structures.dependencies.arc_tables import (
+    ROOT,
+    NonprojectiveProblem,
+    draw_heads,
+    fill_weights,
+    find_heads,
+    find_others,
+    find_through,
+    start_drawing,
+    sum_trees,
+)
+from maxmargin.structures.dependencies.matrix_tree import eliminate_range, share_all_heads, share_heads
+from maxmargin.structures.dependencies.scalar_semirings import NEVER, LogSums, Sums, pick
+
+
+@implements(find_heads, NonprojectiveProblem)
+def find_crossing_heads(problem, arcs, heads, work):
+    best_arborescence(arcs, problem.single_root, heads, work.cycles)
+
+
+@helper
+def score_heads(problem, arcs, heads):
+    """The score of a tree; NEVER if it has several roots and must not, as where no tree of a single one is possible."""
+    total = 0.0
+    n_roots = 0
+    for m in range(1, arcs.shape[0]):
+        total += arcs[heads[m - 1], m]
+        n_roots += heads[m - 1] == ROOT
+    return NEVER if problem.single_root and n_roots > 1 else total
+
+
+@helper
+def find_without(problem, arcs, m, h, is_forced, work):
+    """The score of the best tree that has the arc from h to m, or has not; its heads are left in `work.heads`."""
+    size = arcs.shape[0]
+    options = work.options
+    for head in range(size):
+        options[head] = arcs[head, m]
+        if head != m and (head == h) != is_forced:
+            arcs[head, m] = NEVER / size
+    find_heads(problem, arcs, work.heads, work)
+    score = score_heads(problem, arcs, work.heads)
+    for head in range(size):
+        arcs[head, m] = options[head]
+    return score
+
+
+@implements(find_through, NonprojectiveProblem)
+def find_crossing_through(problem, arcs, through, work):
+    size = arcs.shape[0]
+    for m in range(1, size):
+        for h in range(size):
+            if h != m:
+                through[h, m] = find_without(problem, arcs, m, h, True, work)
+
+
+@implements(find_others, NonprojectiveProblem)
+def find_other_crossing(problem, arcs, heads, through, work):
+    size = arcs.shape[0]
+    for m in range(1, size):
+        for h in range(size):
+            through[h, m] = NEVER
+        score = find_without(problem, arcs, m, heads[m - 1], False, work)
+        through[work.heads[m - 1], m] = score
+
+
+@helper
+def fill_logs(arcs, weights, top):
+    """Weights = arcs less the best to each word, and of impossible arcs so little that no tree has any."""
+    size = arcs.shape[0]
+    lowest = 0.0
+    for m in range(1, size):
+        for h in range(size):
+            if h != m and arcs[h, m] > IMPOSSIBLE / 2:
+                lowest = min(lowest, arcs[h, m] - top[m])
+    for m in range(1, size):
+        for h in range(size):
+            is_possible = h != m and arcs[h, m] > IMPOSSIBLE / 2
+            weights[h, m] = arcs[h, m] - top[m] if is_possible else size * (lowest - 1) - 100
+
+
+@implements(sum_trees, NonprojectiveProblem)
+def sum_crossing_trees(problem, arcs, means, work):
+    size = arcs.shape[0]
+    weights = matrix(work.walk.tables, 0, size, size)
+    taken_out = fill_weights(arcs, weights, work.top)
+    log_z = share_all_heads(Sums(), size, problem.single_root, work.walk, means)
+    if log_z == NEVER:
+        fill_logs(arcs, weights, work.top)
+        log_z = share_all_heads(LogSums(), size, problem.single_root, work.walk, means)
+        for m in range(1, size):
+            for h in range(size):
+                is_possible = h != m and arcs[h, m] > IMPOSSIBLE / 2
+                means[h, m] = math.exp(min(means[h, m], 0.0)) if is_possible else 0.0
+    return taken_out + log_z
+
+
+@implements(start_drawing, NonprojectiveProblem)
+def start_drawing_crossing(problem, arcs, work):
+    pass
+
+
+@implements(draw_heads, NonprojectiveProblem)
+def draw_crossing_heads(problem, arcs, draws, heads, rest, work):
+    """Word by word: each head is drawn by its probability, given those before, in O(n^4) for all of them."""
+    size = arcs.shape[0]
+    walk = work.walk
+    weights = matrix(walk.tables, 0, size, size)
+    left = matrix(walk.tables, walk.tables.shape[1], size, size)
+    shares = matrix(work.through, 0, size, size)
+    fill_weights(arcs, weights, work.top)
+    fill_logs(arcs, weights, work.top)
+    nothing = size * (weights[:, 1:].min() - 1)
+    for m in range(1, size):
+        walk.n_gone[0] = 0
+        for h in range(size):
+            for k in range(1, size):
+                left[h, k] = weights[h, k]
+        eliminate_range(LogSums(), left, 1, size, 1, m, problem.single_root, walk)
+        eliminate_range(LogSums(), left, m, size, m + 1, size, problem.single_root, walk)
+        share_heads(LogSums(), weights, m, walk, shares)
+        for h in range(size):
+            work.options[h] = shares[h, m] if h != m else NEVER
+        head, rest[m - 1] = pick(LogSums(), work.options[:size], draws[m - 1])
+        heads[m - 1] = head
+        for h in range(size):
+            if h != head:
+                weights[h, m] = nothing

@@ -1,0 +1,1 @@
+"""Features of words that belong together: arcs between them."""

@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.pipeline import make_pipeline
+
+import maxmargin
+from maxmargin import DependencyCRF, DependencySVM
+from maxmargin.encode.sentences.head_trees import find_crossing, lift_crossing, read_trees
+from maxmargin.text import ArcFeatures
+from maxmargin.trace import Status
+from tests import naive
+from tests.small import labelled_parses, parses
+
+X = [
+    [("She", "PRON"), ("sings", "VERB")],
+    [("Dogs", "NOUN"), ("bark", "VERB"), ("loudly", "ADV")],
+    [("the", "DET"), ("dog", "NOUN"), ("sings", "VERB")],
+]
+Y = [[(2, "nsubj"), (0, "root")], [(2, "nsubj"), (0, "root"), (2, "advmod")], [(2, "det"), (3, "nsubj"), (0, "root")]]
+CROSSING = [3, 4, 0, 3, 2]  # the arc from 3 to 1 crosses that from 4 to 2
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    return labelled_parses(np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("options", [{}, {"only_observed": False}, {"n_hashed": 256}])
+def test_features_by_name(options, interpreted_loops):
+    arcs = ArcFeatures().transform(X)
+    model = DependencySVM(C=10.0, tol=0.1, random_state=0, **options).fit(arcs, Y)
+    assert model.score(arcs, Y) == 1
+    assert model.predict(arcs) == Y
+    assert [*model.classes_] == ["advmod", "det", "nsubj", "root"]
+    again = DependencySVM(C=10.0, tol=0.1, random_state=0, **options).fit([[*x] for x in arcs], Y)  # lists of names
+    assert again.coef_.arcs.shape == model.coef_.arcs.shape
+    assert again.predict(arcs) == Y
+    if "n_hashed" not in options:
+        assert len(model.feature_names_in_) == model.n_features_in_ == len(model.coef_.arcs)
+
+
+def test_names_of_true_arcs_alone_have_weights(interpreted_loops):
+    arcs = ArcFeatures().transform(X)
+    few, many = (DependencySVM(only_observed=flag, max_passes=2, random_state=0).fit(arcs, Y) for flag in (True, False))
+    true = {
+        name for i, tree in enumerate(Y) for m, (h, _) in enumerate(tree) for name in arcs[i][m * (len(tree) + 1) + h]
+    }
+    assert {*few.feature_names_in_} == true < {*many.feature_names_in_}
+    assert {*DependencySVM(min_count=2, max_passes=1).fit(arcs, Y).feature_names_in_} < true
+    which = [*few.feature_names_in_].index("mt=DET<")
+    assert few.coef_.labels.toarray()[which].nonzero()[0].tolist() in ([], [1])  # no label but that of articles
+    assert many.coef_.labels.shape == (many.n_features_in_, 4)
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_saved_models_predict_the_same(projective, tmp_path, interpreted_loops):
+    arcs = ArcFeatures().transform(X)
+    model = DependencyCRF(projective=projective).fit(arcs, Y)
+    model.save(tmp_path / "model")
+    loaded = maxmargin.load(tmp_path / "model")
+    assert loaded.predict(arcs) == model.predict(arcs)
+    pairs = zip(loaded.predict_marginals(arcs), model.predict_marginals(arcs), strict=True)
+    assert all(np.array_equal(a, b) for a, b in pairs)
+    pipeline = make_pipeline(ArcFeatures(between=False), DependencyCRF()).fit(X, Y)
+    maxmargin.save(pipeline, tmp_path / "pipeline")
+    assert maxmargin.load(tmp_path / "pipeline").predict(X) == pipeline.predict(X)
+
+
+def test_predictions_agree_with_each_other(labelled, interpreted_loops):
+    x, y, _ = labelled
+    model = DependencyCRF(C=1.0, tol=1e-6).fit(x, y)
+    assert model.status_ is Status.OPTIMAL
+    for best, (several, scores), marginals, through, certified in zip(
+        model.predict(x),
+        model.predict_topk(x, 3),
+        model.predict_marginals(x),
+        model.decision_function(x),
+        model.predict_certified(x),
+        strict=True,
+    ):
+        n = len(best)
+        assert several[0] == best == certified.output
+        assert certified.is_exact
+        assert marginals.shape == through.shape == (n, n + 1, 2)
+        assert np.allclose(marginals.sum(axis=(1, 2)), 1)
+        assert np.isclose(through.max(), scores[0])
+        assert np.isneginf(through[np.arange(n), np.arange(n) + 1]).all()
+    trees = [[(h, "a") for h in tree] for tree in naive.dependency_trees(3, projective=True)]
+    shares = [np.exp(model.log_likelihood(x[:1], [[(int(h), "a") for h, _ in tree]])) for tree in trees]
+    assert 0 < np.sum(shares) < 1
+
+
+def test_sparse_and_dense_features_are_alike(interpreted_loops):
+    x, y, _ = parses(np.random.default_rng(0))
+    flat = [sp.csr_array(a.reshape(-1, a.shape[2])) for a in x]
+    models = [DependencySVM(random_state=0, dtype="float64").fit(data, y) for data in (x, flat)]
+    assert np.allclose(models[0].coef_.arcs, models[1].coef_.arcs)
+    assert np.array_equal(models[0].predict(flat)[0], models[1].predict(x)[0])
+
+
+def test_weights_of_words(interpreted_loops):
+    x, y, _ = parses(np.random.default_rng(0))
+    nothing = [np.zeros(len(tree)) for tree in y]
+    assert not DependencySVM(random_state=0).fit(x, y, word_weight=nothing).coef_.arcs.any()
+
+
+@pytest.mark.parametrize(
+    ("trees", "message"),
+    [
+        ([[1, 3]], r"y\[0\] has the head 3 at word 2, but heads are 0, the root, to 2"),
+        ([[-1, 0]], r"y\[0\] has the head -1 at word 1"),
+        ([[2, 1]], r"y\[0\] is no tree: from head to head, the words 1, 2 lead back to 1"),
+        ([[1, 0]], r"y\[0\] is no tree: from head to head, the words 1 lead back to 1"),
+        ([[0, 0]], r"y\[0\] has the root as the head of the words 1 and 2: with single_root, one word has"),
+        ([[0]], r"y\[0\] has 1 heads, but there are 2 words"),
+        ([[0, 1.5]], r"y\[0\] has the head 1.5 at word 2, but a head must be an integer"),
+        ([[(0, "a"), 1]], r"y\[0\] must hold heads or pairs of a head and a label"),
+        ([[(0, "a"), (1, "b", "c")]], r"y\[0\] has \(1, 'b', 'c'\) at word 2, not a pair of a head and a label"),
+        (["01"], r"y\[0\] must be a list of heads"),
+        ([[0, 1], [0]], r"X has 1 sentences, but y has 2"),
+    ],
+)
+def test_bad_trees(trees, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        DependencySVM().fit([np.ones((2, 3, 1))], trees)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([], "X must hold at least one sentence"),
+        (
+            [np.ones((2, 2, 1))],
+            r"X\[0\] must have n \(n \+ 1\) arcs, of n words with n \+ 1 heads each, but has the shape",
+        ),
+        ([[["a"]] * 5], r"X\[0\] must have n \(n \+ 1\) arcs, .* but has 5 arcs"),
+        ([[]], r"X\[0\] is empty: every sentence needs at least one word"),
+        ([np.full((2, 3, 1), np.nan)], r"X\[0\] contains NaN or infinity"),
+    ],
+)
+def test_bad_sentences(x, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        DependencySVM().fit(x, [[0, 1]] * len(x))
+
+
+def test_bad_predictions(labelled, interpreted_loops):
+    x, y, _ = labelled
+    model = DependencySVM(random_state=0).fit(x, y)
+    with pytest.raises(ValueError, match="y must have labels of arcs if it had them in fit"):
+        model.score(x[:1], [[2, 0, 2]])
+    with pytest.raises(TypeError, match="X must hold features by name"):
+        model.predict([[["a"], ["b"]]])
+    assert model.score(x[:1], [[(2, "z"), (0, "z"), (2, "z")]]) == 0
+    crf = DependencyCRF().fit(x, y)
+    with pytest.raises(ValueError, match=r"y\[0\] contains a label that was not seen in fit, at word 1"):
+        crf.log_likelihood(x[:1], [[(2, "z"), (0, "a"), (2, "a")]])
+
+
+def test_crossing_arcs_are_named_or_lifted(interpreted_loops):
+    x = [np.ones((5, 6, 1))]
+    with pytest.raises(ValueError, match=r"y\[0\] is not projective: its arcs from 3 to 1 and from 4 to 2 cross"):
+        DependencySVM().fit(x, [CROSSING])
+    assert DependencySVM(projective=False, random_state=0).fit(x, [CROSSING]).score(x, [CROSSING]) >= 0
+    model = DependencyCRF(lift=True).fit(x, [CROSSING])
+    assert 0 <= model.score(x, [CROSSING]) <= 1
+    with pytest.raises(ValueError, match=r"y\[0\] has arcs that cross, which this model gives no probability"):
+        model.log_likelihood(x, [CROSSING])
+
+
+def test_lifted_trees():
+    """They are projective trees; those that were so stay as they are."""
+    for single_root in (True, False):
+        for tree in naive.dependency_trees(4, single_root=single_root):
+            lifted = lift_crossing(tree.astype(np.int64))
+            assert naive.is_tree(lifted.tolist())
+            assert not naive.crossing(lifted.tolist())
+            assert find_crossing(lifted) is None
+            if not naive.crossing(tree.tolist()):
+                assert (lifted == tree).all()
+            elif single_root:
+                assert (lifted == 0).sum() == 1
+    assert lift_crossing(np.array(CROSSING)).tolist() == [3, 3, 0, 3, 3]
+    assert read_trees([[2, 0]], np.array([2]), single_root=True)[1] is None
