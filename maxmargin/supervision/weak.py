@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
+from maxmargin.supervision.shares import Share
 
 
 class Weak(NamedTuple):
@@ -25,11 +26,14 @@ class Weak(NamedTuple):
         Mean parts in place of those of the true outputs, of all examples: soft labels. None if there are none.
     is_weak
         (n,) flags of the examples of which less, or other, than one true output is known; None if nobody tells.
+    share
+        How many labels of some kind are expected in all, of which `consistent` takes the costs; None if nobody knows.
     """
 
     consistent: Any = None
     target: Blocks | None = None
     is_weak: np.ndarray | None = None
+    share: Share | None = None
 
 
 class Learned(NamedTuple):

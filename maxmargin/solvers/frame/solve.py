@@ -27,6 +27,7 @@ from maxmargin.solvers.frame.observation import Observer
 from maxmargin.solvers.frame.run import Result, Run
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.latent_objective import LatentObjective
+from maxmargin.solvers.objective.tilted_objective import TiltedObjective
 from maxmargin.supervision.weak import Weak
 from maxmargin.trace import Certificate, Status, Trace
 
@@ -174,7 +175,8 @@ class Solver:
             "linear": linear,
         }
         if weak is not None and weak.consistent is not None:
-            objective: Objective = LatentObjective(weak, problem, C, sample_weight, n_jobs, **options)
+            make = LatentObjective if weak.share is None else TiltedObjective
+            objective: Objective = make(weak, problem, C, sample_weight, n_jobs, **options)
         else:
             objective = Objective(problem, C, sample_weight, n_jobs, **options)
         if weak is not None and weak.target is not None:
