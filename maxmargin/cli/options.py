@@ -29,6 +29,13 @@ class Format(StrEnum):
     json = "json"
 
 
+class Inside(StrEnum):
+    """Schemes that models can have inside."""
+
+    iobes = "iobes"
+    bilou = "bilou"
+
+
 class ModelType(StrEnum):
     """Types of models."""
 
@@ -187,6 +194,13 @@ class Choices:
     scheme: Annotated[
         str, typer.Option(help="Scheme to convert tags to, such as bilou; auto finds theirs, none has no rules.")
     ] = "auto"
+    inside: Annotated[
+        Inside | None, typer.Option(help="Scheme inside the model; its tags stay in theirs.", show_default="the same")
+    ] = None
+    two_stages: Annotated[
+        bool,
+        typer.Option("--two-stages", help="Tell a second tagger how a first one tags the same word in its document."),
+    ] = False
     min_count: Annotated[
         int, typer.Option(rich_help_panel=FEATURES, min=1, help="Leave out features that occur less often.")
     ] = 1

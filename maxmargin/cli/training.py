@@ -40,7 +40,13 @@ def make_tagger(choices: Choices, **options: Any) -> Tagger:
     options |= {"min_count": choices.min_count, "n_jobs": choices.jobs, "random_state": choices.seed}
     model = default_model() if choices.type == "crf" else ChainSVM(only_observed=True)
     scheme = None if choices.scheme == "none" else choices.scheme
-    return Tagger(features=WindowFeatures(**choices.features), model=model.set_params(**options), scheme=scheme)
+    return Tagger(
+        features=WindowFeatures(**choices.features),
+        model=model.set_params(**options),
+        scheme=scheme,
+        inside=choices.inside,
+        two_stages=choices.two_stages,
+    )
 
 
 def read_documents(choices: Choices) -> tuple[Document, Document | None]:

@@ -99,3 +99,14 @@ def test_what_comes_from_files(files, tmp_path, interpreted_loops):
     assert run("predict", target, files / "train.txt").code == 0
     assert "'4,x' must be whole numbers" in usage_error("train", files / "train.txt", "--class-prefixes", "4,x")
     assert "such as brown=paths.txt." in usage_error("train", files / "train.txt", "--classes", "paths.txt")
+
+
+def test_a_scheme_inside_and_two_stages(files, tmp_path, interpreted_loops):
+    target = tmp_path / "any.model"
+    given = ("--max-passes", 1, "--inside", "iobes", "--two-stages")
+    assert run("train", files / "train.txt", "--model", target, *given).code == 0
+    tagger = load(target)
+    assert (tagger.inside_, tagger.first_.inside_, tagger.two_stages) == ("IOBES", "IOBES", True)
+    lines = run("predict", target, files / "train.txt", "--probabilities").out.splitlines()
+    assert {line.split()[-2] for line in lines if line} <= {*tagger.classes_}
+    assert run("evaluate", target, files / "train.txt").code == 0

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin.checks import as_numbers, shown
+from maxmargin.checks import as_numbers, check_flag, shown
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
-from maxmargin.inspection import Explanation, explain
-from maxmargin.metrics import entity_f1, token_accuracy
 from maxmargin.paths.regularization import regularization_path
 from maxmargin.paths.solutions import Path
-from maxmargin.persist import Location, register, save
-from maxmargin.sklearn_contract import Estimator, check_is_fitted, unfitted
+from maxmargin.persist import register
+from maxmargin.sklearn_contract import unfitted
+from maxmargin.tagger.fitted_tagger import FittedTagger, voted
+from maxmargin.text.document_tags import cross_tag, with_votes
 from maxmargin.text.mending import Mended, mend_tags, spells_entities
-from maxmargin.text.partial_tags import check_known
-from maxmargin.text.schemes import LabelSequences
+from maxmargin.text.partial_tags import check_known, have_partial
+from maxmargin.text.schemes import LabelSequences, convert_tags, scheme_named
 from maxmargin.text.sentence_files.file_layout import Layout
-from maxmargin.text.token_features.named_features import is_named
-from maxmargin.text.token_features.tokens import Token
 from maxmargin.text.token_features.transformers import Transformer, fit_transform, warn_of_lists
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
 
@@ -30,7 +28,7 @@ GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # values of
 ENOUGH = 2  # of them in a row that are no better than a smaller one
 
 
-class Tagger(Estimator):
+class Tagger(FittedTagger):
     """Tags the words of sentences: entities, chunks, parts of speech.
 
     `WindowFeatures` describe the words, and a `ChainCRF` or `ChainSVM` tags them. Where tags spell entities, its
@@ -47,6 +45,12 @@ class Tagger(Estimator):
         The scheme of the tags. "auto" finds the one that fits y best; tags that spell no entities, such as parts of
         speech, have none. With the name of a scheme, such as "BILOU", tags are converted to it. Those that break the
         rules are mended, with a warning: see `maxmargin.text.mend_tags`. None is none.
+    inside : {"IOBES", "BILOU"}, default=None
+        The scheme that the model has inside, while y, predictions and `classes_` are in the scheme of the tags: ends of
+        entities help most models to find them.
+    two_stages : bool, default=False
+        Whether a first tagger tells a second one how each word is tagged most often in its document: see
+        `maxmargin.text.Corpus`. To train on, sentences are tagged by taggers of other documents, in five parts.
     layout : Layout, default=None
         Where the files that it was trained on have tokens and tags, so that it can read others.
 
@@ -56,6 +60,8 @@ class Tagger(Estimator):
         The tags, sorted.
     scheme_ : str or None
         The scheme of its tags.
+    first_ : Tagger or None
+        That of the first stage, if there are two.
     model_
         The fitted model.
     features_
@@ -80,11 +86,15 @@ class Tagger(Estimator):
         features: Transformer | None = None,
         model: ChainCRF | ChainSVM | None = None,
         scheme: str | None = "auto",
+        inside: str | None = None,
+        two_stages: bool = False,
         layout: Layout | None = None,
     ) -> None:
         self.features: Any = features
         self.model: Any = model
         self.scheme = scheme
+        self.inside = inside
+        self.two_stages = two_stages
         self.layout = layout
 
     def __sklearn_tags__(self) -> Any:
@@ -102,7 +112,7 @@ class Tagger(Estimator):
         return super().set_params(**params)
 
     def prepare(self, y: LabelSequences) -> tuple[Self, LabelSequences]:
-        """An unfitted tagger with everything chosen, features, model and scheme, and the tags that it is to learn.
+        """An unfitted tagger with everything chosen, features, model and schemes, and the tags that it is to learn.
 
         Parameters
         ----------
@@ -114,14 +124,43 @@ class Tagger(Estimator):
             raise TypeError(f"features must be a transformer, such as WindowFeatures(), not {shown(self.features)}.")
         features = WindowFeatures() if self.features is None else unfitted(self.features)
         model = default_model() if self.model is None else unfitted(self.model)
+        check_flag("two_stages", self.two_stages)
+        inside = None if self.inside is None else scheme_named(self.inside, "inside")
+        if inside not in (None, "IOBES", "BILOU"):
+            raise ValueError(f"inside must be IOBES, BILOU or None, not {self.inside!r}.")
         mended = self._mend(y)
+        parts: dict[str, Any] = {
+            "features": features,
+            "model": model,
+            "layout": self.layout,
+            "two_stages": self.two_stages,
+        }
         if mended is None:
-            return type(self)(features=features, model=model, scheme=None, layout=self.layout), y
+            return type(self)(**parts, scheme=None), y
+        inside = None if inside == mended.scheme else inside
+        if inside is not None and have_partial(mended.y):
+            raise ValueError("inside must be None: tags that are known in part cannot be converted.")
         if model.constraints is None:
-            model.set_params(constraints=mended.scheme.lower())
+            model.set_params(constraints=(inside or mended.scheme).lower())
         if model.scoring is None:
             model.set_params(scoring="entity_f1")
-        return type(self)(features=features, model=model, scheme=mended.scheme, layout=self.layout), mended.y
+        return type(self)(**parts, scheme=mended.scheme, inside=inside), mended.y
+
+    def _learned(self, y: Any) -> Any:
+        """The tags that the model learns, of those of the scheme."""
+        return y if self.inside is None else convert_tags(y, self.inside)
+
+    def _stage(self, X: Sentences, y: LabelSequences) -> tuple[Tagger | None, Sentences]:
+        """The first of two stages, fitted, and the sentences as the second one is to be trained on them; parts chosen.
+
+        With one stage None and the sentences.
+        """
+        if not self.two_stages:
+            return None, X
+        X, y = [*X] if not isinstance(X, Sequence) else X, [*y]
+        first = type(self)(features=self.features, model=self.model, scheme=self.scheme, inside=self.inside)
+        tags = cross_tag(first, X, y)
+        return first.fit(X, y), with_votes(X, tags)
 
     def _mend(self, y: LabelSequences, name: str = "y") -> Mended | None:
         """Tags in the scheme of the tagger; None where it has none."""
@@ -139,13 +178,16 @@ class Tagger(Estimator):
             warnings.warn(mended.tell(), UserWarning, stacklevel=4)
         return mended
 
-    def _held_out(self, features: Transformer, X: Sentences | None, y: LabelSequences | None) -> dict[str, Any]:
+    def _held_out(
+        self, features: Transformer, X: Sentences | None, y: LabelSequences | None, first: Tagger | None
+    ) -> dict[str, Any]:
         """Held-out sentences as models take them, with tags in the scheme of the tagger, whose parts are all chosen."""
         y = [*y] if isinstance(y, Iterator) else y
         if y is not None:
             check_known(y, "y_dev")
         mended = None if y is None else self._mend(y, "y_dev")
-        return {"X_dev": None if X is None else features.transform(X), "y_dev": y if mended is None else mended.y}
+        rows = None if X is None else features.transform(voted(first, X))
+        return {"X_dev": rows, "y_dev": y if mended is None else self._learned(mended.y)}
 
     def fit(
         self,
@@ -174,11 +216,12 @@ class Tagger(Estimator):
         """
         y = [*y] if isinstance(y, Iterator) else y
         chosen, tags = self.prepare(y)
-        features, model = chosen.features, chosen.model
-        rows, held_out = fit_transform(features, X, tags), chosen._held_out(features, X_dev, y_dev)
+        first, X = chosen._stage(X, tags)
+        features, model, tags = chosen.features, chosen.model, chosen._learned(tags)
+        rows, held_out = fit_transform(features, X, tags), chosen._held_out(features, X_dev, y_dev, first)
         warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
         model.fit(rows, tags, **held_out, **options)
-        return self.complete(features, model, chosen.scheme)
+        return self.complete(features, model, chosen.scheme, chosen.inside, first)
 
     def tune(
         self,
@@ -216,10 +259,11 @@ class Tagger(Estimator):
         if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < np.inf)).all():
             raise ValueError(f"Cs must be a list of positive numbers, not {shown(Cs)}.")
         chosen, tags = self.prepare([*y] if isinstance(y, Iterator) else y)
-        features = chosen.features
+        first, X = chosen._stage(X, tags)
+        features, tags = chosen.features, chosen._learned(tags)
         rows = fit_transform(features, X, tags)
         lambdas = 1.0 / (len(rows) * grid)
-        held_out = chosen._held_out(features, X_dev, y_dev)
+        held_out = chosen._held_out(features, X_dev, y_dev, first)
         warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
         is_past_best = False
 
@@ -232,65 +276,12 @@ class Tagger(Estimator):
             chosen.model, rows, tags, method="grid", lambdas=lambdas, eps=eps, callback=watch, **held_out
         )
         path.interrupted &= not is_past_best
-        self.complete(features, path.model_at(path.best_lambda), chosen.scheme)
+        self.complete(features, path.model_at(path.best_lambda), chosen.scheme, chosen.inside, first)
         return path
-
-    def complete(self, features: Transformer, model: ChainCRF | ChainSVM, scheme: str | None) -> Self:
-        """Become the tagger of a fitted transformer and model, of tags of a scheme."""
-        self.features_: Any = features
-        self.model_, self.scheme_ = model, scheme
-        return self
-
-    def _fitted(self) -> ChainCRF | ChainSVM:
-        check_is_fitted(self, "model_")
-        return self.model_
-
-    @property
-    def asks_documents(self) -> bool:
-        """Whether what a word is tagged depends on its document."""
-        return bool(getattr(getattr(self, "features_", self.features), "elsewhere", False))
-
-    classes_ = property(lambda self: self._fitted().classes_, doc="The tags, sorted.")
-    trace_ = property(lambda self: self._fitted().trace_, doc="The certificates of the fit.")
-    status_ = property(lambda self: self._fitted().status_, doc="Why the fit stopped.")
-    certificate_ = property(lambda self: self._fitted().certificate_, doc="What is proven of the weights.")
-
-    def predict(self, X: Sentences) -> list[list[Any]]:
-        """The tags of sentences.
-
-        Parameters
-        ----------
-        X
-            As in `fit`.
-        """
-        return [tags.tolist() for tags in self._fitted().predict(self.features_.transform(X))]
-
-    def predict_topk(self, X: Sentences, k: int) -> list[tuple[list[list[Any]], np.ndarray]]:
-        """The k best taggings of each sentence, best first, with their scores."""
-        found = self._fitted().predict_topk(self.features_.transform(X), k)
-        return [(tags.tolist(), scores) for tags, scores in found]
-
-    def predict_marginals(self, X: Sentences) -> list[np.ndarray]:
-        """The probabilities of the tags of each word: (T_i, L) arrays, columns in the order of `classes_`."""
-        return self._fitted().predict_marginals(self.features_.transform(X))
-
-    def score(self, X: Sentences, y: LabelSequences) -> float:
-        """The F1 of entities, or the share of right tags where they have no scheme.
-
-        Parameters
-        ----------
-        X, y
-            As in `fit`.
-        """
-        return (token_accuracy if self.scheme_ is None else entity_f1)(y, self.predict(X))
-
-    def save(self, path: Location) -> None:
-        """Write the tagger to a file, in place of what is there; `maxmargin.load` makes it again."""
-        save(self, path)
 
     def _saved(self) -> dict[str, Any]:
         """What is saved: constructor arguments and, of a fitted tagger, what it has learned."""
-        names = ("features_", "model_", "scheme_")
+        names = ("features_", "model_", "scheme_", "inside_", "first_")
         fitted = {name.rstrip("_"): getattr(self, name) for name in names} if hasattr(self, "model_") else None
         return {**self.get_params(deep=False), "fitted": fitted}
 
@@ -308,22 +299,9 @@ class Tagger(Estimator):
             fitted["features"].transform([])  # which checks its arguments
         if not hasattr(fitted["features"], "transform") or not isinstance(fitted["scheme"], str | None):
             raise TypeError("features or scheme of the tagger are none")
+        if fitted.get("inside") not in (None, "IOBES", "BILOU") or not isinstance(fitted.get("first"), Tagger | None):
+            raise TypeError("the scheme inside the tagger, or its first stage, is none")
         return tagger.complete(**fitted)
-
-    def explain(self, sentence: Iterable[Token], position: int, rival: object = None) -> Explanation:
-        """Why a word has its tag and not another: see `maxmargin.inspection.explain`.
-
-        Parameters
-        ----------
-        sentence
-            A list of words, or of tuples of a word and tags.
-        position
-            Which word, from 0.
-        rival
-            The tag to compare with; by default the runner-up.
-        """
-        rows = self.features_.transform([sentence])
-        return explain(self._fitted(), rows if is_named(rows) else rows[0], position, rival)
 
 
 def default_model() -> ChainCRF:

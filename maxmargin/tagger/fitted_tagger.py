@@ -1,0 +1,129 @@
+"""What taggers do once they are fitted: predictions, scores, explanations, files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
+from maxmargin.inspection import Explanation, explain
+from maxmargin.metrics import entity_f1, token_accuracy
+from maxmargin.persist import Location, save
+from maxmargin.sklearn_contract import Estimator, check_is_fitted
+from maxmargin.text.document_tags import with_votes
+from maxmargin.text.inner_tags import merge_columns, outer_classes
+from maxmargin.text.schemes import LabelSequences, convert_tags
+from maxmargin.text.token_features.named_features import is_named
+from maxmargin.text.token_features.tokens import Token
+from maxmargin.text.token_features.transformers import Transformer
+from maxmargin.text.token_features.windows import Sentences
+
+
+class FittedTagger(Estimator):
+    """What a fitted tagger does; `complete` makes it one."""
+
+    features: Any
+    two_stages: bool
+
+    def complete(
+        self,
+        features: Transformer,
+        model: ChainCRF | ChainSVM,
+        scheme: str | None,
+        inside: str | None = None,
+        first: Any = None,
+    ) -> Self:
+        """Become the tagger of a fitted transformer and model, of tags of a scheme and another inside, and a stage."""
+        self.features_: Any = features
+        self.model_, self.scheme_, self.inside_, self.first_ = model, scheme, inside, first
+        return self
+
+    def _fitted(self) -> ChainCRF | ChainSVM:
+        check_is_fitted(self, "model_")
+        return self.model_
+
+    @property
+    def asks_documents(self) -> bool:
+        """Whether what a word is tagged depends on its document."""
+        return self.two_stages or bool(getattr(getattr(self, "features_", self.features), "elsewhere", False))
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The tags, sorted."""
+        classes = self._fitted().classes_
+        return classes if self.inside_ is None else outer_classes(classes.tolist(), self.scheme_ or "")
+
+    def _rows(self, X: Sentences) -> Any:
+        """The features of sentences, as the model has been trained on them."""
+        self._fitted()
+        return self.features_.transform(voted(self.first_, X))
+
+    def _shown(self, y: list[list[Any]]) -> list[list[Any]]:
+        """Tags in the scheme that users see."""
+        return y if self.inside_ is None else convert_tags(y, self.scheme_ or "")
+
+    trace_ = property(lambda self: self._fitted().trace_, doc="The certificates of the fit.")
+    status_ = property(lambda self: self._fitted().status_, doc="Why the fit stopped.")
+    certificate_ = property(lambda self: self._fitted().certificate_, doc="What is proven of the weights.")
+
+    def predict(self, X: Sentences) -> list[list[Any]]:
+        """The tags of sentences.
+
+        Parameters
+        ----------
+        X
+            As in `fit`.
+        """
+        return self._shown([tags.tolist() for tags in self._fitted().predict(self._rows(X))])
+
+    def predict_topk(self, X: Sentences, k: int) -> list[tuple[list[list[Any]], np.ndarray]]:
+        """The k best taggings of each sentence, best first, with their scores."""
+        found = self._fitted().predict_topk(self._rows(X), k)
+        return [(self._shown(tags.tolist()), scores) for tags, scores in found]
+
+    def predict_marginals(self, X: Sentences) -> list[np.ndarray]:
+        """The probabilities of the tags of each word: (T_i, L) arrays, columns in the order of `classes_`."""
+        found = self._fitted().predict_marginals(self._rows(X))
+        if self.inside_ is None:
+            return found
+        tags = self._fitted().classes_.tolist()
+        return [merge_columns(table, tags, self.scheme_ or "") for table in found]
+
+    def score(self, X: Sentences, y: LabelSequences) -> float:
+        """The F1 of entities, or the share of right tags where they have no scheme.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        """
+        return (token_accuracy if self.scheme_ is None else entity_f1)(y, self.predict(X))
+
+    def save(self, path: Location) -> None:
+        """Write the tagger to a file, in place of what is there; `maxmargin.load` makes it again."""
+        save(self, path)
+
+    def explain(self, sentence: Iterable[Token], position: int, rival: object = None) -> Explanation:
+        """Why a word has its tag and not another: see `maxmargin.inspection.explain`.
+
+        Parameters
+        ----------
+        sentence
+            A list of words, or of tuples of a word and tags.
+        position
+            Which word, from 0.
+        rival
+            The tag to compare with; by default the runner-up.
+        """
+        rows = self._rows([[*sentence]])
+        return explain(self._fitted(), rows if is_named(rows) else rows[0], position, rival)
+
+
+def voted(first: Any, X: Any) -> Any:
+    """Sentences with what the first of two stages makes of their words; as they are, if there is none."""
+    if first is None:
+        return X
+    X = X if isinstance(X, Sequence) else [*X]
+    return with_votes(X, first.predict(X))

@@ -1,0 +1,114 @@
+"""Taggers with another scheme inside, and in two stages: users see their own tags, and documents are told."""
+
+import numpy as np
+import pytest
+
+import maxmargin
+from maxmargin import ChainCRF, Tagger
+from maxmargin.text import Corpus, check_tags, convert_tags
+from maxmargin.text.document_tags import FOLDS, cross_tag, folds_of, with_votes
+from maxmargin.text.inner_tags import merge_columns, outer_classes, outer_tag
+from maxmargin.text.schemes import SCHEMES
+
+X = [["Ann", "Lee", "ran"], ["Rome", "fell"], ["in", "New", "York", "City"], ["Bob", "ran"], ["Ann", "Lee"]]
+Y = [["B-P", "I-P", "O"], ["B-L", "O"], ["O", "B-L", "I-L", "I-L"], ["B-P", "O"], ["B-P", "I-P"]]
+
+
+def make(**options):
+    return Tagger(model=ChainCRF(only_observed=True, tol=0.05), **options)
+
+
+@pytest.mark.parametrize("inside", ["iobes", "BILOU"])
+@pytest.mark.parametrize("scheme", ["auto", "IOE2", "IOB1"])
+def test_another_scheme_inside(inside, scheme, interpreted_loops, tmp_path):
+    tagger = make(inside=inside, scheme=scheme).fit(X, Y, X_dev=X, y_dev=Y)
+    own = "IOB2" if scheme == "auto" else scheme
+    assert tagger.scheme_ == own
+    assert tagger.inside_ == inside.upper()
+    assert {tag[0] for tag in tagger.model_.classes_} == {*SCHEMES[inside.upper()].prefixes}
+    found = tagger.predict(X)
+    check_tags(found, own)
+    assert found == convert_tags(Y, own)
+    assert {tag for tags in found for tag in tags} <= {*tagger.classes_}
+    assert tagger.score(X, Y) == 1.0
+    assert tagger.predict_topk(X[:1], 2)[0][0][0] == found[0]
+    tagger.save(tmp_path / "any.model")
+    assert maxmargin.load(tmp_path / "any.model").predict(X) == found
+    if scheme == "IOB1":
+        with pytest.raises(ValueError, match=r"Tags of IOB1 depend on those beside them, and have no probabilities"):
+            tagger.predict_marginals(X)
+        return
+    for table, tags in zip(tagger.predict_marginals(X), found, strict=True):
+        np.testing.assert_allclose(table.sum(axis=1), 1, rtol=1e-5)
+        assert tagger.classes_[table.argmax(axis=1)].tolist() == tags
+
+
+def test_tags_of_inner_ones():
+    assert [outer_tag(tag, "IOB2") for tag in ("O", "B-P", "I-P", "E-P", "S-P", "L", "U")] == [
+        *("O", "B-P", "I-P", "I-P", "B-P", "I", "B")
+    ]
+    assert [outer_tag(tag, "IOE2") for tag in ("B-P", "I-P", "E-P", "S-P")] == ["I-P", "I-P", "E-P", "E-P"]
+    assert outer_classes(["O", "S-P"], "IOB1").tolist() == ["B-P", "I-P", "O"]
+    merged = merge_columns(np.array([[0.1, 0.2, 0.3, 0.4]]), ["B-P", "I-P", "O", "S-P"], "IOB2")
+    np.testing.assert_allclose(merged, [[0.5, 0.2, 0.3]])  # of B-P, I-P and O
+
+
+def test_what_cannot_be_inside(interpreted_loops):
+    with pytest.raises(ValueError, match=r"inside must be IOBES, BILOU or None, not 'IOB2'."):
+        make(inside="IOB2").fit(X, Y)
+    with pytest.raises(ValueError, match=r"inside must be None: tags that are known in part cannot be converted."):
+        make(inside="IOBES").fit(X, [[None, *tags[1:]] for tags in Y])
+    assert make(inside="IOBES").fit([["a"]], [["NOUN"]]).inside_ is None  # tags of no scheme have none inside
+    with pytest.raises(ValueError, match=r"two_stages must be True or False, not 2."):
+        make(two_stages=2).fit(X, Y)
+
+
+def test_votes_of_documents():
+    sentences = Corpus([[("Lee", "N"), ("ran", "V")], [("Lee", "N")], [("Lee", "N")], [("Lee", "N")]], [0, 0, 0, 1])
+    tags = [["B-PER", "O"], ["I-PER"], ["B-LOC"], ["O"]]
+    found = with_votes(sentences, tags)
+    assert found.documents == sentences.documents
+    assert found[0] == [("Lee", "N", "PER"), ("ran", "V", "O")]
+    assert [sentence[0][-1] for sentence in found] == ["PER", "PER", "PER", "O"]
+    assert with_votes([["run"], ["run"]], [["VERB"], ["NOUN"]]) == [[("run", "VERB")], [("run", "NOUN")]]
+
+
+def test_nobody_is_tagged_by_who_has_seen_the_document():
+    corpus = Corpus([[str(i)] for i in range(9)], [0, 0, 1, 2, 3, 4, 4, 5, 6])
+    tagged = []
+    for kept, held in folds_of(corpus):
+        assert not {corpus.documents[i] for i in kept} & {corpus.documents[i] for i in held}
+        tagged += held
+    assert sorted(tagged) == [*range(9)]
+    assert len(folds_of(corpus)) == FOLDS
+
+    class Watched:
+        def fit(self, X, y):
+            self.seen = {sentence[0] for sentence in X}
+
+        def predict(self, X):
+            assert not self.seen & {sentence[0] for sentence in X}
+            return [[sentence[0]] for sentence in X]
+
+    assert cross_tag(Watched(), corpus, [["O"]] * 9) == [[str(i)] for i in range(9)]
+    with pytest.raises(
+        ValueError, match=r"two_stages needs two documents, or two sentences without, at least: X has one."
+    ):
+        folds_of(Corpus([["a"], ["b"]], [0, 0]))
+
+
+@pytest.mark.parametrize("options", [{}, {"inside": "IOBES"}])
+def test_two_stages(options, interpreted_loops, tmp_path):
+    tagger = make(two_stages=True, **options).fit(X, Y, X_dev=X[:2], y_dev=Y[:2])
+    assert tagger.asks_documents
+    assert tagger.first_.first_ is None
+    names = tagger.model_.feature_names_in_ if hasattr(tagger.model_, "feature_names_in_") else []
+    assert any(str(name).startswith("tag1[+0]=") for name in names)
+    found = tagger.predict(iter(X))
+    assert found == Y
+    tagger.save(tmp_path / "any.model")
+    loaded = maxmargin.load(tmp_path / "any.model")
+    assert loaded.predict(X) == found
+    assert loaded.explain(["Rome", "fell"], 0).label in ("B-L", "S-L")
+    path = make(two_stages=True, **options).tune(X, Y, X, Y, Cs=[1.0])
+    assert path.scores[-1] > 0
