@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder, by_row
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import Graphs, check_ends, join_graphs
@@ -23,8 +23,10 @@ from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
+from maxmargin.structures.derived.annotated import Annotated, annotate, shape_of_groups
 from maxmargin.supervision.costs import label_costs, shares_of_graphs
 from maxmargin.supervision.exclusions import nothing_excluded
+from maxmargin.supervision.image_annotations import name_labels, read_all
 from maxmargin.supervision.label_supervision import LabelSupervision, supervise_evenly
 from maxmargin.supervision.weak import Learned
 
@@ -47,25 +49,40 @@ class GraphCutEncoder(LabellingEncoder):
 
     @classmethod
     def learn(
-        cls, X: Any, y: Any, *, dtype: Any, fit_intercept: bool, cost: Any, class_weight: Any, node_weight: Any = None
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        dtype: Any,
+        fit_intercept: bool,
+        cost: Any,
+        class_weight: Any,
+        loss: Any = None,
+        node_weight: Any = None,
     ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
         graphs = stack_graphs(X)
         nodes = graphs.nodes
-        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "graph"), nodes.starts)
+        named, counts, annotated = name_labels(y, nodes.lengths)
+        classes, codes = learn_classes(flatten_labels(named, counts, "graph"), starts_of(counts))
         if len(classes) != 2:
             raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
-        scales = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
-        by_class = np.bincount(labels, scales, minlength=2)
-        if not by_class.all():
-            raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
-        costs = label_costs(cost, classes, by_class, class_weight)
+        scales = weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
         if isinstance(cost, str) and cost == "normalized_hamming":
-            scales = shares_of_graphs(scales, nodes.lengths)
-        supervision = supervise_evenly(labels, scales * costs[labels, 1 - labels], 2, dtype)
+            weights = shares_of_graphs(scales, nodes.lengths)
+        known = read_all(annotated, classes, codes, counts, Blocks(weights, nodes.starts))
+        by_class = np.bincount(known.labels, scales * known.is_known, minlength=2)
+        if not by_class.all() and (isinstance(class_weight, str) or not annotated):
+            raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
+        missed = np.fliplr(label_costs(cost, classes, by_class, class_weight)).diagonal()
+        supervision = supervise_evenly(known.labels, weights * known.weigh(missed), 2, dtype)
         width = graphs.edges.matrix.shape[1]
         encoder = cls.of(nodes, dtype, has_bias=fit_intercept, classes=classes, n_edge_features_in=width)
-        return Learned(encoder, encoder.assemble(graphs, supervision, with_grams=True))
+        problem = encoder.assemble(graphs, supervision, with_grams=True)
+        if not annotated:
+            return Learned(encoder, problem)
+        found = {i: Annotated(read.allowed, known.groups(i, missed)) for i, read in known.of_annotated.items()}
+        return Learned(encoder, *annotate(problem, found, with_groups=loss is None or loss.oracle == "max"))
 
     def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:
         graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in)
@@ -89,8 +106,9 @@ class GraphCutEncoder(LabellingEncoder):
             n_edge_features=edges.matrix.shape[1],
         )
 
-    def dual_shape(self, problem: GraphCutProblem) -> tuple[Any, ...]:
-        return problem.starts, problem.ends, problem.supervision.labels
+    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
+        base, *groups = shape_of_groups(problem)
+        return base.starts, base.ends, base.supervision.labels, *groups
 
     def names(self, w: np.ndarray) -> Bunch:
         width = self.n_features_in

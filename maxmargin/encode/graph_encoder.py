@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.checks import check_choice
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.bunch import Bunch
@@ -24,10 +24,12 @@ from maxmargin.encode.inputs.example_checks import (
 )
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
+from maxmargin.structures.derived.annotated import Annotated, annotate, shape_of_groups
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
 from maxmargin.supervision.costs import COSTS, label_costs, shares_of_graphs
+from maxmargin.supervision.image_annotations import name_labels, read_all
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise_evenly, without_costs
 from maxmargin.supervision.weak import Learned
 
@@ -126,17 +128,26 @@ class GraphEncoder(LabellingEncoder):
         interaction: str,
         cost: str | None = None,
         class_weight: str | Mapping[object, float] | None = None,
+        loss: Any = None,
         node_weight: Sequence[ArrayLike] | None = None,
     ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphSVM`."""
         check_choice("interaction", interaction, TIES)
         typed = stack_graphs(X)
         nodes, edges = typed.graphs.nodes, typed.graphs.edges
-        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "graph"), nodes.starts)
+        named, counts, annotated = name_labels(y, nodes.lengths)
+        classes, codes = learn_classes(flatten_labels(named, counts, "graph"), starts_of(counts))
+        scales = weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
+        if isinstance(cost, str) and cost == "normalized_hamming":
+            weights = shares_of_graphs(scales, nodes.lengths)
+        known = read_all(annotated, classes, codes, counts, Blocks(weights, nodes.starts))
+        labels = known.labels
         node_types, node_type = np.unique(typed.node_types, return_inverse=True)
         edge_types, edge_type = np.unique(typed.edge_types, return_inverse=True)
         is_seen = np.zeros((len(node_types), len(classes)), bool)
         is_seen[node_type, labels] = True
+        for i, reading in known.of_annotated.items():
+            np.logical_or.at(is_seen, node_type[nodes.starts[i] : nodes.starts[i + 1]], reading.allowed)
         joined = np.sort(node_type[typed.graphs.ends_in_all], axis=1)
         encoder = cls.of(
             nodes,
@@ -150,10 +161,23 @@ class GraphEncoder(LabellingEncoder):
             state=np.where(is_seen, np.cumsum(is_seen, axis=1) - 1, -1),
             kinds=np.unique(np.column_stack([edge_type, joined]), axis=0),
         )
-        scales = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
-        costs = node_costs(cost, class_weight, classes, labels, nodes.lengths, scales)
+        missed = costs_of_labels(
+            cost, class_weight, classes, np.bincount(labels, scales * known.is_known, len(classes))
+        )
         states, n_states = encoder.state[node_type, labels], encoder.state.max() + 1
-        return Learned(encoder, encoder.assemble(typed, supervise_evenly(states, costs, n_states, dtype)))
+        supervision = supervise_evenly(states, weights * known.weigh(missed), n_states, dtype)
+        problem = encoder.assemble(typed, supervision)
+        if not annotated:
+            return Learned(encoder, problem)
+        found = {}
+        for i, reading in known.of_annotated.items():
+            state = encoder.state[node_type[nodes.starts[i] : nodes.starts[i + 1]]]
+            rows, columns = np.nonzero(reading.allowed)
+            allowed = np.zeros((len(state), n_states), bool)
+            allowed[rows, state[rows, columns]] = True
+            groups = [group._replace(states=state[group.nodes, group.states]) for group in known.groups(i, missed)]
+            found[i] = Annotated(allowed, groups)
+        return Learned(encoder, *annotate(problem, found, with_groups=loss is None or loss.oracle == "max"))
 
     def problem(
         self,
@@ -220,9 +244,10 @@ class GraphEncoder(LabellingEncoder):
             raise ValueError(f"Edge {row} of X[{i}] joins nodes of types {types}, which no edge{edge_type} did in fit.")
         return numbers
 
-    def dual_shape(self, problem: WithOracles) -> tuple[np.ndarray, ...]:
-        nodes, edges = problem.graphs.nodes, problem.graphs.edges
-        return nodes.starts, nodes.type, edges.starts, edges.type, problem.graphs.ends
+    def dual_shape(self, problem: Any) -> tuple[np.ndarray, ...]:
+        base, *groups = shape_of_groups(problem)
+        nodes, edges = base.graphs.nodes, base.graphs.edges
+        return nodes.starts, nodes.type, edges.starts, edges.type, base.graphs.ends, *groups
 
     def names(self, w: np.ndarray) -> Bunch:
         counts = (self.state.max(axis=1) + 1).tolist()
@@ -290,21 +315,13 @@ def stack_graphs(
     return Typed(graphs, *names)
 
 
-def node_costs(
-    cost: str | None,
-    class_weight: str | Mapping[object, float] | None,
-    classes: np.ndarray,
-    labels: np.ndarray,
-    lengths: np.ndarray,
-    scales: np.ndarray,
+def costs_of_labels(
+    cost: str | None, class_weight: str | Mapping[object, float] | None, classes: np.ndarray, by_class: np.ndarray
 ) -> np.ndarray:
-    """The costs of wrong labels of all nodes, whose weights are `scales`; zeros where there is no cost."""
+    """The cost of a wrong label where each label is true, given the weights of nodes by label; zeros without a cost."""
     if cost is None:
-        return np.zeros(len(labels))
+        return np.zeros(len(classes))
     check_choice("cost", cost if isinstance(cost, str) else repr(cost), COSTS)
-    by_class = np.bincount(labels, scales, minlength=len(classes))
     if not by_class.all() and isinstance(class_weight, str):
         raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
-    if cost == "normalized_hamming":
-        scales = shares_of_graphs(scales, lengths)
-    return scales * label_costs(cost, classes, by_class, class_weight).max(axis=1)[labels]
+    return label_costs(cost, classes, by_class, class_weight).max(axis=1)

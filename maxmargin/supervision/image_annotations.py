@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import shown
 
 
@@ -28,9 +29,13 @@ class Tags:
 
     Examples
     --------
-    >>> from maxmargin.supervision.image_annotations import Tags
-    >>> Tags(["cow", "grass"]).labels
-    ['cow', 'grass']
+    >>> import numpy as np
+    >>> from maxmargin import GraphSVM, Tags
+    >>> edges = [(0, 1), (1, 2)]
+    >>> X = [(np.eye(3)[nodes], edges) for nodes in ([0, 0, 1], [1, 2, 2], [0, 2, 2])]
+    >>> y = [["cow", "cow", "grass"], Tags(["grass", "sky"]), Tags(["cow", "sky"])]
+    >>> GraphSVM(C=10.0, random_state=0).fit(X, y).predict(X)[2].tolist()
+    ['cow', 'sky', 'sky']
     """
 
     labels: Sequence[Any]
@@ -52,9 +57,14 @@ class Boxes:
 
     Examples
     --------
-    >>> from maxmargin.supervision.image_annotations import Boxes
-    >>> len(Boxes("horse", [[1], [2], [1, 2]]).lines)
-    3
+    Of four nodes in a row, a box is around the two in the middle:
+
+    >>> from maxmargin import Boxes, GraphCutSVM
+    >>> edges = [(0, 1), (1, 2), (2, 3)]
+    >>> X = [([[-1.0], [1.0], [1.2], [-0.8]], edges), ([[-1.0], [1.1], [0.9], [-1.0]], edges)]
+    >>> y = [["grass", "horse", "horse", "grass"], Boxes("horse", [[1], [2], [1, 2]])]
+    >>> GraphCutSVM(C=10.0, random_state=0).fit(X, y).predict(X)[1].tolist()
+    ['grass', 'horse', 'horse', 'grass']
     """
 
     label: Any
@@ -76,9 +86,12 @@ class Seeds:
 
     Examples
     --------
-    >>> from maxmargin.supervision.image_annotations import Seeds
-    >>> Seeds([0, 1], ["grass", "horse"]).nodes
-    [0, 1]
+    >>> from maxmargin import GraphCutSVM, Seeds
+    >>> edges = [(0, 1), (1, 2), (2, 3)]
+    >>> X = [([[-1.0], [1.0], [1.2], [-0.8]], edges), ([[-1.0], [1.1], [0.9], [-1.0]], edges)]
+    >>> y = [["grass", "horse", "horse", "grass"], Seeds([0, 1], ["grass", "horse"])]
+    >>> GraphCutSVM(C=10.0, random_state=0).fit(X, y).predict(X)[1].tolist()
+    ['grass', 'horse', 'horse', 'grass']
     """
 
     nodes: ArrayLike
@@ -110,6 +123,20 @@ def is_annotation(known: object) -> bool:
     return all(isinstance(part, ANNOTATIONS) for part in parts)
 
 
+def name_labels(y: Any, lengths: np.ndarray) -> tuple[Any, np.ndarray, dict[int, Any]]:
+    """Outputs with the labels that annotations name in place of these, how many labels each has then, and what was so.
+
+    Outputs without annotations are as they were.
+    """
+    listed = y if isinstance(y, (list, tuple)) else []
+    annotated = {i: known for i, known in enumerate(listed) if is_annotation(known)}
+    if not annotated:
+        return y, lengths, annotated
+    named = [labels_in(known) if i in annotated else known for i, known in enumerate(listed)]
+    counts = [len(named[i]) if i in annotated else length for i, length in enumerate(lengths.tolist())]
+    return named, np.array(counts, np.int64), annotated
+
+
 def labels_in(known: Any) -> list[Any]:
     """The labels that annotations name."""
     return [label for part in _parts(known) for label in _labels(part)]
@@ -123,12 +150,46 @@ def _labels(part: Any) -> list[Any]:
     return [part.label] if isinstance(part, Boxes) else np.ravel(np.asarray(part.labels)).tolist()
 
 
+class Readings(NamedTuple):
+    """What is known of all examples, of which some are annotated."""
+
+    labels: np.ndarray  # (N,) numbers of labels, with the completions of annotated examples
+    is_known: np.ndarray  # (N,) whether a node's label is
+    of_annotated: dict[int, Reading]
+    starts: np.ndarray
+
+    def weigh(self, cost: np.ndarray) -> np.ndarray:
+        """(N,) the cost of a wrong label at each node, given that of each true label: the least of those allowed."""
+        costs = cost[self.labels]
+        for i, reading in self.of_annotated.items():
+            costs[self.starts[i] : self.starts[i + 1]] = np.where(reading.allowed, cost, np.inf).min(axis=1)
+        return costs
+
+    def groups(self, i: int, cost: np.ndarray) -> list[Group]:
+        """Those of an annotated example, given the cost of a wrong label where each label is true."""
+        return [group._replace(cost=group.cost * cost[group.states]) for group in self.of_annotated[i].groups]
+
+
+def read_all(
+    annotated: dict[int, Any], classes: np.ndarray, codes: np.ndarray, counts: np.ndarray, weights: Blocks
+) -> Readings:
+    """What is known of all examples, given the numbers of labels as `name_labels` leaves them, and weights of nodes."""
+    starts = weights.starts
+    if not annotated:
+        return Readings(codes, np.ones(len(codes), bool), {}, starts)
+    given, of_nodes = np.split(codes, np.cumsum(counts)[:-1]), np.split(weights.values, starts[1:-1])
+    readings = {i: read_annotations(known, classes, of_nodes[i], f"y[{i}]") for i, known in annotated.items()}
+    labels = [readings[i].completion if i in readings else known for i, known in enumerate(given)]
+    is_known = np.repeat(~np.isin(np.arange(len(counts)), [*annotated]), np.diff(starts))
+    return Readings(np.concatenate(labels), is_known, readings, starts)
+
+
 def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: str) -> Reading:
     """What the annotations `known` say of an image whose nodes have these weights in the cost; `name` is for messages.
 
     A tag that does not occur costs the weight of all nodes, divided by the number of tags; a line without the label of
-    its box half the weight of the nodes in the boxes, divided by the number of lines: about what the nodes cost that
-    are then wrong.
+    its box a third of the weight of the nodes in the boxes, which is about what things fill, divided by the number of
+    lines: about what the nodes cost that are then wrong.
     """
     n_nodes, n_labels = len(weight), len(classes)
     number = {label: k for k, label in enumerate(classes.tolist())}
@@ -147,7 +208,7 @@ def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: 
             rows = [np.unique(_as_nodes(line, n_nodes, what)) for line in part.lines]
             inside = np.unique(np.concatenate([np.zeros(0, int), *rows]))
             allowed[np.setdiff1d(np.arange(n_nodes), inside), codes[0]] = False
-            lines += [Group(row, codes[0], float(weight[inside].sum()) / 2 / len(rows)) for row in rows]
+            lines += [Group(row, codes[0], float(weight[inside].sum()) / 3 / len(rows)) for row in rows]
         else:
             nodes = _as_nodes(part.nodes, n_nodes, f"The seeds of {name}")
             if len(codes) not in (1, len(nodes)):

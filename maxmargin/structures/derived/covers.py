@@ -34,6 +34,7 @@ from maxmargin.structures.derived.groups import (
 
 MOST_ROUNDS = 8  # of prices
 NOTHING = -1
+HUGE = 1e35  # beyond all scores, be they in single precision
 
 
 @implements(generics.oracle_work, CoverProblem, CoveredProblem)
@@ -63,8 +64,8 @@ def bound_covers(problem, i, theta, y, work):
     for g in range(reward.size):
         total += max(reward[g], 0.0)
     candidate = work.y[: y.size]
-    bound = 1e300
-    best = -1e300
+    bound = HUGE
+    best = -HUGE
     for move in range(MOST_ROUNDS):
         charge(groups, i, parts, reward, price, work.theta)
         highest = find_bound(problem.base, i, work.theta[: parts.size], candidate, work.base)

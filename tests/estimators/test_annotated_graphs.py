@@ -1,0 +1,110 @@
+"""Models of graphs trained on full maps, tags, boxes and seeds, mixed within a training set and within an image."""
+
+import numpy as np
+import pytest
+
+from maxmargin import Boxes, GraphCRF, GraphCutSVM, GraphSVM, Seeds, Tags
+from maxmargin.problem import augment, part_sizes
+from maxmargin.trace import Status
+from maxmargin.vision import grid_edges
+
+HEIGHT, WIDTH = 4, 5
+EDGES = grid_edges(HEIGHT, WIDTH)
+
+
+def make_images(n, n_labels, seed=0):
+    """Grids of pixels with a rectangle of a label on a ground of another, whose features are noisy."""
+    rng = np.random.default_rng(seed)
+    X, y, boxes = [], [], []
+    for _ in range(n):
+        ground, thing = (0, 1) if n_labels == 2 else rng.permutation(n_labels)[:2]
+        (top, bottom), (left, right) = (np.sort(rng.permutation(size + 1)[:2]) for size in (HEIGHT, WIDTH))
+        labels = np.full((HEIGHT, WIDTH), ground)
+        labels[top:bottom, left:right] = thing
+        rows = np.eye(n_labels)[labels.ravel()] + 0.4 * rng.normal(size=(HEIGHT * WIDTH, n_labels))
+        cells = np.arange(HEIGHT * WIDTH).reshape(HEIGHT, WIDTH)[top:bottom, left:right]
+        X.append((rows, EDGES))
+        y.append(labels.ravel())
+        boxes.append(Boxes(int(thing), [*cells, *cells.T]))
+    return X, y, boxes
+
+
+def annotate(y, boxes, kind, n_full=3):
+    """Full labels of the first images, and annotations of the others."""
+    weak = {
+        "tags": lambda i: Tags(np.unique(y[i]).tolist()),
+        "boxes": lambda i: boxes[i],
+        "seeds": lambda i: Seeds([0, 7, 19], y[i][[0, 7, 19]]),
+        "all": lambda i: (Tags(np.unique(y[i]).tolist()), boxes[i], Seeds([3], y[i][[3]])),
+    }
+    kinds = [kind] if kind != "mixed" else [*weak]
+    return [labels if i < n_full else weak[kinds[i % len(kinds)]](i) for i, labels in enumerate(y)]
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize("kind", ["tags", "boxes", "seeds", "all", "mixed"])
+def test_cuts_learn_from_annotations(kind):
+    X, y, boxes = make_images(10, 2)
+    X_test, y_test, _ = make_images(10, 2, seed=1)
+    model = GraphCutSVM(C=0.1, tol=0.05, random_state=0).fit(X, annotate(y, boxes, kind))
+    assert model.status_ is Status.STATIONARY
+    assert model.score(X_test, y_test) > 0.85
+    assert (np.diff(model.trace_.primal) <= 1e-6 * model.trace_.primal[0]).all()
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.filterwarnings("ignore:Not solved")
+@pytest.mark.parametrize("kind", ["tags", "mixed"])
+def test_graphs_learn_from_annotations(kind):
+    X, y, boxes = make_images(8, 3)
+    X_test, y_test, _ = make_images(8, 3, seed=1)
+    model = GraphSVM(C=0.1, interaction="potts", max_passes=10, random_state=0).fit(X, annotate(y, boxes, kind))
+    assert model.score(X_test, y_test) > 0.8
+    assert (np.diff(model.trace_.primal) <= 1e-6 * model.trace_.primal[0]).all()
+
+
+def test_labels_may_be_known_by_annotations_alone():
+    """The label 2 is in no full map."""
+    X, y, _ = make_images(8, 3)
+    is_full = [2 not in labels for labels in y]
+    known = [labels if full else Tags(np.unique(labels)) for labels, full in zip(y, is_full, strict=True)]
+    assert any(is_full)
+    learned = GraphSVM()._learn(X, known)
+    assert learned.encoder.classes.tolist() == [0, 1, 2]
+    assert learned.is_weak.tolist() == [not full for full in is_full]
+
+
+def test_sums_take_what_is_known_of_nodes():
+    """Tags, boxes and seeds are sets of labels to a CRF: that each tag and line occurs is left out."""
+    X, y, boxes = make_images(6, 2)
+    learned = GraphCRF()._learn(X, annotate(y, boxes, "boxes"))
+    assert not hasattr(learned.problem, "groups")
+    assert hasattr(GraphSVM()._learn(X, annotate(y, boxes, "boxes")).problem, "groups")
+
+
+def test_seeds_at_all_nodes_are_a_full_map():
+    X, y, _ = make_images(5, 2)
+    seeds = [Seeds(np.arange(len(labels)), labels) for labels in y]
+    full, weak = (GraphCutSVM(class_weight={1: 2.0})._learn(X, known) for known in (y, [y[0], *seeds[1:]]))
+    for i in range(5):
+        costs = [np.zeros(part_sizes(learned.problem)[i]) for learned in (full, weak)]
+        for learned, cost in zip((full, weak), costs, strict=True):
+            augment(learned.problem, i, cost)
+        assert np.array_equal(*costs)
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        (Tags([]), r"The tags of y\[1\] must be at least one label"),
+        (Seeds([20], [1]), r"The seeds of y\[1\] must be nodes, from 0 to 19, but 20 is none"),
+        (Boxes(1, [[25]]), r"The lines of the boxes of y\[1\] must be nodes, from 0 to 19, but 25 is none"),
+        (Tags(["cow"]), r"y\[1\] holds labels of another type"),
+        (Tags([0, 7]), r"y must hold labels of two classes, but has 3"),
+        ((Tags([0]), Seeds([2], [1])), r"y\[1\] leaves no label for node 2"),
+    ],
+)
+def test_bad_annotations_are_refused(known, message):
+    X, y, _ = make_images(3, 2)
+    with pytest.raises((TypeError, ValueError), match=message):
+        GraphCutSVM().fit(X, [y[0], known, y[2]])
