@@ -61,10 +61,10 @@ from maxmargin.solvers.stochastic.perceptron import Perceptron as Perceptron
 from maxmargin.solvers.stochastic.sgd import SGD as SGD
 from maxmargin.solvers.stochastic.svrg import SVRG as SVRG
 from maxmargin.structures.derived.custom_problem import CustomProblem as CustomProblem
-from maxmargin.supervision.known_boxes import KnownBox as KnownBox
 from maxmargin.supervision.image_annotations import Boxes as Boxes
 from maxmargin.supervision.image_annotations import Seeds as Seeds
 from maxmargin.supervision.image_annotations import Tags as Tags
+from maxmargin.supervision.known_boxes import KnownBox as KnownBox
 from maxmargin.tagger import Tagger as Tagger
 from maxmargin.trace import Status as Status
 from maxmargin.trace import Trace as Trace
