@@ -11,9 +11,13 @@ from maxmargin.problem import IMPOSSIBLE, restrict
 from maxmargin.runtime import interpreted
 from maxmargin.solvers import BCFW, LBFGS, SGD, Auto, ExponentiatedGradient, NSlack, OneSlack
 from maxmargin.solvers.frame.held_out import HeldOut
+from maxmargin.solvers.frame.run import Result
+from maxmargin.solvers.latent.cccp import carry_over, find_changes
+from maxmargin.solvers.objective.active_sets import DualPoint, no_means, rename, sets_of
 from maxmargin.solvers.objective.latent_objective import LatentObjective
 from maxmargin.supervision.weak import Weak
 from maxmargin.testing import toy_chains
+from maxmargin.trace import Certificate, Trace
 from tests import naive
 from tests.toy import Candidates, random_candidates
 
@@ -94,7 +98,7 @@ def assert_honest(result, toy, sets, loss, tol):
 
 
 HINGE = [CCCP(), CCCP(BCFW(steps="pairwise")), CCCP(OneSlack()), CCCP(NSlack()), CCCP(SGD())]
-OPTIONS = [CCCP(self_paced=True), CCCP(annealing=1.0), CCCP(self_paced=True, annealing=0.5)]
+OPTIONS = [CCCP(self_paced=True), CCCP(annealing=0.0), CCCP(self_paced=True, annealing=0.3)]
 
 
 @pytest.mark.parametrize("solver", HINGE + OPTIONS, ids=str)
@@ -183,10 +187,35 @@ def test_everything_known_is_the_inner_solver():
 
 def test_it_begins_with_the_examples_that_are_known():
     toy, weak, sets = partial_candidates(10, 5, 3, share=0.7, n_known=5)
-    result = CCCP().solve(toy, C, weak=weak, tol=1e-3, random_state=0)
+    result = CCCP(annealing=0.0).solve(toy, C, weak=weak, tol=1e-3, random_state=0)
     assert_honest(result, toy, sets, "hinge", 1e-3)
-    known = BCFW(steps="pairwise").solve(toy, C, 1.0 * ~weak.is_weak, tol=0.03, random_state=0)
-    assert result.trace.primal[0] <= 1.1 * latent_value(toy, sets, known.w)
+    known = BCFW(steps="pairwise").solve(toy, C, 1.0 * ~weak.is_weak, tol=0.1, random_state=0)
+    assert result.trace.primal[0] <= 1.2 * latent_value(toy, sets, known.w)
+
+
+def test_completions_take_over_the_weights_of_old_ones():
+    """Where an old one has all the weight, the weights of the model stay where they are."""
+    toy, weak, sets = partial_candidates(8, 4, 6, share=0.8)
+    objective = LatentObjective(weak, toy, C, None, None)
+    before = Blocks(np.zeros(8, np.int32), np.arange(9))
+    after = Blocks(np.array([np.flatnonzero(s)[-1] for s in sets], np.int32), np.arange(9))
+    point = DualPoint(no_means(objective.runner.part_sizes, float), sets_of(before))
+    start = Result(Certificate(np.zeros(4), 1.0, 0.0), point, Trace(), Status.OPTIMAL)
+    carried = carry_over(start, before, after, find_changes(before, after))
+    pull = sum(phi[k] - phi[0] for phi, k in zip(toy.phi, after.values, strict=True)) / 8
+    v, value = objective.majorant(pull).at(carried.dual)
+    assert np.allclose(v, 0)
+    assert value == 0
+    assert not start.dual.sets.outputs[start.dual.sets.output_at].any()
+
+
+def test_a_stored_completion_takes_the_weight_of_another():
+    stored = sets_of(Blocks(np.zeros(2, np.int32), np.arange(3)))
+    stored.stored_count[1], stored.outputs[3], stored.alpha[2:4] = 2, 5, [0.7, 0.3]
+    for i in (0, 1):
+        rename(stored, i, np.array([0]), np.array([5]))
+    assert stored.outputs[[0, 3]].tolist() == [5, 5]
+    assert stored.alpha[:4].tolist() == [1, 0, 0, 1]
 
 
 def test_an_oracle_that_misses_the_best_completion_keeps_the_old_one():
@@ -242,8 +271,6 @@ def test_what_cannot_work_is_refused():
         CCCP(CCCP())
     with pytest.raises(ValueError, match="annealing must be a number, 0 or more"):
         CCCP(annealing=-1)
-    with pytest.raises(ValueError, match="annealing must be 0: only the hinge loss"):
-        CCCP(annealing=1.0).solve(toy, C, loss="log", weak=weak)
     with pytest.raises(ValueError, match="CCCP needs L2 regularization"):
         CCCP(SGD()).solve(toy, np.inf, weak=weak)
     with pytest.raises(ValueError, match="need the hinge or log loss, not the squared_hinge loss"):

@@ -3,8 +3,9 @@
 In each round the outputs are completed at the weights w_t: by the best of the consistent outputs for the hinge loss, by
 their mean parts for smooth losses, of which that of the log loss is a step of EM. Any solver then minimises the
 majorant that touches the objective there (`latent_objective`), from where it ended in the last round: as only its
-linear term has changed, dual points and stored outputs stay valid, and weights move by the change of q/lambda. It does
-so to a share of what the last round has gained. The next objective is no higher, as it is below the majorant:
+linear term has changed, dual points stay valid, and weights move by the change of q/lambda. They move less where new
+completions take over the weights of old ones in active sets. Majorants are minimised to a share of what the last round
+has gained. The next objective is no higher, as it is below the majorant:
 
     F(w_t+1) <= F_t(w_t+1) <= D_t + accuracy <= F(w_t) + accuracy,
 
@@ -28,21 +29,23 @@ from maxmargin.losses import BaseLoss, Loss
 from maxmargin.problem import exp_oracle
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.automatic.auto import Auto
+from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.frame.run import Result, Run
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.active_sets import DualPoint, sets_of
+from maxmargin.solvers.objective.active_sets import DualPoint, copy_point, rename, sets_of
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.latent_objective import Completion, LatentObjective
 from maxmargin.solvers.objective.lower_bound import new_bound
+from maxmargin.supervision.weak import Weak
 from maxmargin.trace import Certificate, Status
 
 ENOUGH_KNOWN = 0.05  # of all parts, that examples known as a whole have: then they alone are what to begin with
-FIRST = 0.03  # of the objective, to which the problems to begin with are solved, and the first round
-SHARE = 0.2  # of what the last round has gained, to which the next one is solved
-FINEST = 0.5  # of the gap asked for, to which rounds are solved at most
-SHARPER = 0.2  # times the accuracy, after a round without a gain
+FIRST = 0.1  # of the objective, to which the problems to begin with are solved, and the first round
+SHARE = 0.5  # of what the last round has gained, to which the next one is solved
+FINEST = 0.8  # of the gap asked for, to which rounds are solved at most
+SHARPER = 0.5  # times the accuracy, after a round without a gain
 PACE = 1.3  # by which the largest loss of examples that take part grows
-LEVELS, LOWEST = 4.0, 0.02  # by which the level of smoothing falls, and the last one
+FALL, LOWEST = 4.0, 0.2  # by which the level of smoothing falls, and below which it ends
 TINY = 1e-12  # limits that are out of reach: none are zero
 SOLVED = Status.OPTIMAL, Status.ESTIMATED
 
@@ -51,9 +54,8 @@ SOLVED = Status.OPTIMAL, Status.ESTIMATED
 class CCCP(Solver):
     """The concave-convex procedure: completes outputs that are known in part, and trains on them, in turn.
 
-    Where all outputs are known, or softly, it is the inner solver. Where there are some, it begins with the examples
-    that are known as a whole; else with the mean of all outputs that are consistent with what is known. The trace
-    has its objective, which never rises, and how many completions have changed.
+    Where all outputs are known, or softly, it is the inner solver. The trace has its objective, which never rises, and
+    how many completions have changed.
 
     Parameters
     ----------
@@ -62,8 +64,10 @@ class CCCP(Solver):
     self_paced
         Begin with the half of the examples whose losses are smallest, and let more take part from round to round.
     annealing
-        Begin at this level of smoothing by entropy, of the maximum over all outputs and of that over the consistent
-        ones, and let it fall from round to round; 0 for none. For the hinge loss, on structures with the exp oracle.
+        The level of smoothing by entropy, of the maximum over all outputs and of that over the consistent ones, at
+        which to begin with a hinge loss, where the structure has the exp oracle: it falls to a quarter, then to none.
+        With 0, and on other structures, the examples that are known as a whole are what to begin with, where these are
+        enough; else any completion.
 
     References
     ----------
@@ -91,7 +95,7 @@ class CCCP(Solver):
 
     inner: Solver = Auto()  # noqa: RUF009  (frozen)
     self_paced: bool = False
-    annealing: float = 0.0
+    annealing: float = 1.0
 
     takes_partial: ClassVar[bool] = True
 
@@ -109,7 +113,7 @@ class CCCP(Solver):
         return self.inner.takes(loss)
 
     def oracles(self, loss: BaseLoss) -> set[str]:
-        return self.inner.oracles(loss) | ({"exp"} if self.annealing else set())
+        return self.inner.oracles(loss)
 
     def needs_norms(self, loss: BaseLoss) -> bool:
         return self.inner.needs_norms(loss)
@@ -124,10 +128,6 @@ class CCCP(Solver):
         assert isinstance(objective, LatentObjective)
         if objective.regularization == 0:
             raise ValueError("CCCP needs L2 regularization: a finite C, and an l1_ratio below 1.")
-        if self.annealing and not objective.loss.is_maximum:
-            raise ValueError("annealing must be 0: only the hinge loss is smoothed less and less.")
-        if self.annealing and not supports(exp_oracle, objective.consistent.problem):
-            raise TypeError("annealing must be 0: there is no exp oracle of the outputs that are known in part.")
         self.inner._check_objective(objective.majorant(np.zeros(objective.n_weights)))
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
@@ -137,9 +137,9 @@ class CCCP(Solver):
         while True:
             yield at.certificate
             accuracy = max(accuracy, FINEST * run.target(at.value))
-            found = rounds.minimise(at.known.linear, accuracy)
-            at = at.with_bound(found.certificate.dual - at.known.entropy)
-            moved = rounds.look(found.w, at.completions)
+            found = rounds.minimise(at.start, at.known.linear, abs_tol=accuracy)
+            at = at.proceed(found)
+            moved = rounds.look(found.w, found, at.completions)
             gained = at.value - moved.value
             if gained > 0 and not at.gap <= run.target(at.value) < moved.gap:
                 at, accuracy = moved, SHARE * gained
@@ -157,6 +157,7 @@ class Touched(NamedTuple):
     dual: float
     known: Completion
     completions: Blocks | None  # outputs, where completions are not mean parts
+    start: Any  # what to minimise the majorant from
     extras: dict[str, float]  # columns of the trace
 
     @property
@@ -169,9 +170,10 @@ class Touched(NamedTuple):
         """What is known of them."""
         return Certificate(self.w, self.value, self.dual, self.extras)
 
-    def with_bound(self, dual: float) -> Touched:
-        """The same, once more, with another bound if that is better."""
-        return self._replace(dual=max(self.dual, dual), extras=dict.fromkeys(self.extras, 0.0))
+    def proceed(self, found: Result) -> Touched:
+        """The same, once more, with what was found of the majorant."""
+        dual = max(self.dual, found.certificate.dual - self.known.entropy)
+        return self._replace(dual=dual, start=found, extras=dict.fromkeys(self.extras, 0.0))
 
 
 class Rounds:
@@ -188,113 +190,122 @@ class Rounds:
     def __init__(self, solver: CCCP, run: Run) -> None:
         assert isinstance(run.objective, LatentObjective)
         self.solver, self.run, self.objective = solver, run, run.objective
-        self.last: Any = run.start  # what the next convex problem begins with
 
     def begin(self) -> Touched:
         """The first weights, with their completion."""
         run, objective = self.run, self.objective
-        w = self._first_weights() if run.start is None else run.start_weights()
-        for level in self._levels():
-            w = self._soften(w, level)
+        start = self._first_result() if run.start is None else run.start
+        w = start.w if run.start is None else run.start_weights()
         if self.solver.self_paced:
-            w = self._keep_pace(w)
-        return self.look(w, objective.problem.truth if objective.loss.is_maximum else None)
+            start = self._keep_pace(start, w)
+            w = start.w
+        return self.look(w, start, objective.problem.truth if objective.loss.is_maximum else None)
 
-    def look(self, w: np.ndarray, completions: Blocks | None) -> Touched:
-        """Complete the outputs at w, no worse than by given completions, and evaluate the objective."""
-        run, objective, last = self.run, self.objective, self.last
+    def look(self, w: np.ndarray, start: Any, completions: Blocks | None) -> Touched:
+        """Complete the outputs at w, no worse than as they are, evaluate the objective, and carry the start over."""
+        run, objective = self.run, self.objective
         outputs = None if completions is None else objective.new_outputs()
         known = objective.complete(w, outputs, None if completions is None else sets_of(completions))
         found = run.evaluate(w, known=known)
-        dual = new_bound(objective).add(found.cost + found.entropy, found.gradient)
-        if isinstance(last, Result) and isinstance(last.dual, DualPoint):
-            _, value = objective.majorant(known.linear).at(last.dual)
+        dual, extras = new_bound(objective).add(found.cost + found.entropy, found.gradient), {}
+        if completions is not None and outputs is not None:
+            changed = find_changes(completions, outputs)
+            extras["changed"] = float(len(changed))
+            start = carry_over(start, completions, outputs, changed)
+        if isinstance(start, Result) and isinstance(start.dual, DualPoint):
+            _, value = objective.majorant(known.linear).at(start.dual)
             dual = max(dual, value - known.entropy - found.rounding)
-        extras = {} if completions is None else {"changed": float(count_changes(completions, outputs))}
-        return Touched(w.astype(run.w.dtype), found.value, dual, known, outputs, extras)
+        return Touched(w.astype(run.w.dtype), found.value, dual, known, outputs, start, extras)
 
     def minimise(
-        self,
-        linear: np.ndarray | None,
-        accuracy: float,
-        weight: np.ndarray | None = None,
-        loss: BaseLoss | None = None,
-        tol: float = TINY,
+        self, start: Any, linear: np.ndarray | None = None, by: Solver | None = None, **options: Any
     ) -> Result:
-        """Minimise a majorant, from where the last one has ended, to an absolute or a relative accuracy."""
-        run, objective, loss = self.run, self.objective, loss or self.objective.loss
-        n_weights, bounds = objective.n_weights, objective.bounds
-        lower, upper = bounds.dense(n_weights) if bounds.which.size else (None, None)
-        if linear is not None and objective.linear is not None:
-            linear = linear + objective.linear
-        inner = self.solver.inner if self.solver.inner.takes(loss) else Auto()
+        """Minimise a majorant, or a smoother objective, within the limits of the run; options are those of `solve`."""
+        run, objective = self.run, self.objective
+        lower, upper = objective.bounds.dense(objective.n_weights) if objective.bounds.which.size else (None, None)
+        if objective.linear is not None:
+            linear = objective.linear if linear is None else objective.linear + linear
+        given = {"sample_weight": objective.weight, "loss": objective.loss, "tol": TINY} | options
         left = run.clock.limit - run.seconds - 2 * run.certificate_seconds
-        result = inner.solve(
+        result = (by or self.solver.inner).solve(
             objective.runner.problem,
             objective.C,
-            objective.weight if weight is None else weight,
-            loss=loss,
             l1_ratio=objective.l1_ratio,
-            linear=objective.linear if linear is None else linear,
-            start=self.last,
+            linear=linear,
+            start=start,
             lower=lower,
             upper=upper,
-            tol=tol,
-            abs_tol=accuracy,
             max_passes=max(run.limits.max_passes - run.passes, TINY),
             time_limit=max(left, TINY),
             n_jobs=objective.n_jobs,
             random_state=run.rng,
+            **given,
         )
         trace = result.trace
         run.n_steps += round(trace.passes[-1] * objective.n)
         run.count(trace.oracle_calls[-1], trace.cache_hits[-1], trace.cache_misses[-1])
         run.notes += [note for note in trace.notes if note not in run.notes]
-        self.last = result
         return result
 
-    def _first_weights(self) -> np.ndarray:
-        """Those of the examples that are known as a whole, if they are enough; else of the mean consistent outputs."""
+    def _first_result(self) -> Result:
+        """That of smoother objectives or, where there are none, of examples that are known as a whole, or completed."""
         objective, is_weak = self.objective, self.objective.is_weak
+        if self._can_smooth():
+            return self._anneal()
         sizes = objective.runner.part_sizes
         if is_weak is not None and sizes[~is_weak].sum() >= ENOUGH_KNOWN * sizes.sum():
-            return self.minimise(None, 0.0, objective.weight * ~is_weak, tol=FIRST).w
-        if supports(exp_oracle, objective.consistent.problem):
-            objective = objective.with_loss(Loss("entropy"))
-        linear = objective.complete(np.zeros(objective.n_weights)).linear
+            return self.minimise(None, sample_weight=objective.weight * ~is_weak, tol=FIRST)
         self.run.count(objective.n)
-        return self.minimise(linear, 0.0, tol=FIRST).w
+        return self.minimise(None, objective.complete(np.zeros(objective.n_weights)).linear, tol=FIRST)
 
-    def _levels(self) -> Iterator[float]:
-        """Those of annealing, falling."""
-        level = self.solver.annealing
-        while level > LOWEST and not self.run.must_stop:
-            yield level
-            level /= LEVELS
+    def _can_smooth(self) -> bool:
+        """Whether there are smoother objectives to begin with, which L-BFGS minimises as they are."""
+        objective = self.objective
+        has_sums = all(supports(exp_oracle, part.problem) for part in (objective, objective.consistent))
+        takes_it = objective.loss.is_maximum and objective.layout.is_explicit
+        return has_sums and takes_it and self.solver.annealing > 0
 
-    def _soften(self, w: np.ndarray, level: float) -> np.ndarray:
-        """A round at a level of smoothing."""
-        softer = self.objective.with_loss(Loss("entropy", level, self.objective.loss.margin))
-        self.run.count(softer.n)
-        return self.minimise(softer.complete(w).linear, 0.0, loss=softer.loss, tol=FIRST).w
+    def _anneal(self) -> Result:
+        """The objective with both maxima smoothed, at ever lower levels."""
+        level, result = self.solver.annealing, None
+        weak = Weak(self.objective.consistent.runner.problem)
+        while result is None or (level >= LOWEST and not self.run.must_stop):
+            loss = Loss("entropy", level, self.objective.loss.margin)
+            result = self.minimise(None if result is None else result.w, by=LBFGS(), loss=loss, weak=weak, tol=FIRST)
+            level /= FALL
+        return result
 
-    def _keep_pace(self, w: np.ndarray) -> np.ndarray:
+    def _keep_pace(self, start: Any, w: np.ndarray) -> Result:
         """Rounds in which examples of small losses take part: half of them at first, all in the end."""
         objective, is_weak = self.objective, self.objective.is_weak
         is_weak = np.ones(objective.n, bool) if is_weak is None else is_weak
         losses = objective.losses(w)
-        most = float(np.median(losses[is_weak])) if is_weak.any() else np.inf
+        most = float(np.median(losses[is_weak]))
         while (is_late := is_weak & (losses > most)).any() and not self.run.must_stop:
             paced = copy(objective)
             paced.consistent = copy(objective.consistent)
             paced.consistent.weight = weight = objective.weight * ~is_late
-            w = self.minimise(paced.complete(w).linear, 0.0, weight, tol=FIRST).w
+            start = self.minimise(start, paced.complete(w).linear, sample_weight=weight, tol=FIRST)
             self.run.count(3 * objective.n)
+            w = start.w
             losses, most = objective.losses(w), PACE * most
-        return w
+        return start
 
 
-def count_changes(before: Blocks, after: Blocks | None) -> int:
-    """How many blocks have changed."""
+def find_changes(before: Blocks, after: Blocks) -> np.ndarray:
+    """The blocks that have changed."""
     owner = np.repeat(np.arange(len(before.starts) - 1), np.diff(before.starts))
-    return len(np.unique(owner[before.values != after.values])) if after is not None else 0
+    return np.unique(owner[before.values != after.values])
+
+
+def carry_over(start: Any, before: Blocks, after: Blocks, changed: np.ndarray) -> Any:
+    """A start whose active sets have new completions in place of old ones, with their weights.
+
+    Both cost nothing, so the costs of the dual point stay, and where the old one had all weight, so does w(mu).
+    """
+    if not (isinstance(start, Result) and isinstance(start.dual, DualPoint) and start.dual.sets.sizes.size):
+        return start
+    point = copy_point(start.dual, start.dual.means.values.dtype)
+    for i in changed:
+        rename(point.sets, i, *(blocks.values[blocks.starts[i] : blocks.starts[i + 1]] for blocks in (before, after)))
+    return start._replace(dual=point)

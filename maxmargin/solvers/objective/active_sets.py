@@ -177,6 +177,18 @@ def remove(sets, i, slot):
     sets.stored_count[i] = last
 
 
+def rename(sets: ActiveSets, i: int, old: np.ndarray, new: np.ndarray) -> None:
+    """Put an output of example i in place of another one, if that is stored, with its weight."""
+    stored = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[: sets.stored_count[i]]
+    alpha = sets.alpha[sets.slot_at[i] : sets.slot_at[i] + sets.stored_count[i]]
+    of_old, of_new = (np.flatnonzero((stored == output).all(axis=1)) for output in (old, new))
+    if of_old.size and of_new.size:
+        alpha[of_new[0]] += alpha[of_old[0]]
+        alpha[of_old[0]] = 0.0
+    elif of_old.size:
+        stored[of_old[0]] = new
+
+
 def rescale(sets: ActiveSets) -> None:
     """Make the weights of every example sum to 1, which they drift away from."""
     owner = np.repeat(np.arange(len(sets.sizes)), sets.stored_count)
