@@ -18,7 +18,7 @@ from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stac
 from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name, learn_names
 from maxmargin.problem import restrict
 from maxmargin.structures.choices.candidate_problem import CandidateProblem, CandidateSupervision
-from maxmargin.supervision.exclusions import NOTHING_EXCLUDED, first_left
+from maxmargin.supervision.exclusions import first_left, nothing_excluded
 from maxmargin.supervision.weak import Learned, Weak
 
 
@@ -75,7 +75,7 @@ class CandidateEncoder(RowEncoder):
             features=row_features(in_one_matrix(self.stored(rows)), self.dtype),
             starts=rows.starts.astype(np.int64),
             supervision=CandidateSupervision(labels.astype(np.int32), costs.astype(self.dtype)),
-            excluded=NOTHING_EXCLUDED,
+            excluded=nothing_excluded(len(rows.lengths)),
             n_features=self.n_features_in,
         )
 

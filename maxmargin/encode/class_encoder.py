@@ -14,7 +14,7 @@ from maxmargin.encode.inputs.example_checks import check_truths, find_labels
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.structures.choices.class_problem import MulticlassProblem
 from maxmargin.supervision.costs import label_costs
-from maxmargin.supervision.exclusions import NOTHING_EXCLUDED
+from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.weak import Learned
 
 
@@ -64,7 +64,7 @@ class MulticlassEncoder(LabellingEncoder):
             labels=labels.astype(np.int32),
             cost_matrix=np.ascontiguousarray(costs, self.dtype),
             squared_norms=np.asarray(squares.sum(axis=1), np.float64),
-            excluded=NOTHING_EXCLUDED,
+            excluded=nothing_excluded(len(labels)),
             n_features=matrix.shape[1],
         )
 

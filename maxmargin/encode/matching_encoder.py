@@ -20,7 +20,7 @@ from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
 from maxmargin.inference import possible_outputs
 from maxmargin.problem import REACH, restrict
 from maxmargin.structures.matchings.matching_problem import MatchingProblem, MatchingSupervision
-from maxmargin.supervision.exclusions import NOTHING_EXCLUDED
+from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.weak import Learned, Weak
 
 
@@ -83,7 +83,7 @@ class MatchingEncoder(RowEncoder):
             left_starts=starts_of(sides[:, 0]),
             n_right=np.ascontiguousarray(sides[:, 1]),
             supervision=MatchingSupervision(np.concatenate(matches).astype(np.int32), costs.astype(self.dtype)),
-            excluded=NOTHING_EXCLUDED,
+            excluded=nothing_excluded(len(sides)),
             n_features=self.n_features_in,
         )
 

@@ -23,7 +23,7 @@ from maxmargin.encode.inputs.rows import Rows, row_features, stack_grids
 from maxmargin.inference import best_outputs
 from maxmargin.problem import restrict
 from maxmargin.structures.poses.pose_problem import N_STATISTICS, DeformableProblem, PoseSupervision
-from maxmargin.supervision.exclusions import NOTHING_EXCLUDED
+from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.weak import Learned, Weak
 
 LEAST_SCALE = 1.0  # of displacements, in cells
@@ -162,7 +162,7 @@ class DeformableEncoder(Encoder):
                 joint_cost=np.ascontiguousarray(joint_cost, dtype),
                 radius=radius.astype(dtype),
             ),
-            excluded=NOTHING_EXCLUDED,
+            excluded=nothing_excluded(len(shapes)),
             parent=parent,
             child=child,
             upward=np.argsort(place[child]).astype(np.int32),  # each edge after those below it

@@ -122,8 +122,9 @@ def _check_prepare(problem: Any, w: np.ndarray) -> None:
 
 def _check_restrict(rules: _Rules, weights: tuple[np.ndarray, np.ndarray], rng: Any, k: int) -> None:
     """With parts ruled out, all oracles must be those of the outputs left: some, or only one, in one call or in two."""
-    problem, (apart, tied) = rules.problem, weights
-    for is_alone, w in ((False, apart), (False, tied), (True, apart)):
+    problem = rules.problem
+    for is_alone in (False, True):
+        w = weights[rng.integers(2)]
         excluded = rules.draw(rng, is_alone)
         is_first = rng.random(excluded.values.size) < (0.5 if is_alone else 1.0)
         restricted = generics.restrict(problem, excluded._replace(values=excluded.values & is_first))

@@ -16,7 +16,7 @@ from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
 from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.structures.matchings.matching_problem import MatchingProblem, MatchingSupervision
-from maxmargin.supervision.exclusions import NOTHING_EXCLUDED, nothing_excluded
+from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, supervise_evenly, without_costs
 from maxmargin.torch.potentials import (
     BatchRows,
@@ -92,7 +92,7 @@ class Candidates(Potentials):
             features=ConstantFeatures(),
             starts=starts,
             supervision=CandidateSupervision(labels.astype(np.int32), costs.astype(dtype)),
-            excluded=NOTHING_EXCLUDED,
+            excluded=nothing_excluded(self.n),
             n_features=1,
         )
 
@@ -311,6 +311,6 @@ class Matchings(Potentials):
             left_starts=starts,
             n_right=np.ascontiguousarray(rights),
             supervision=MatchingSupervision(matches.astype(np.int32), costs.astype(dtype)),
-            excluded=NOTHING_EXCLUDED,
+            excluded=nothing_excluded(self.n),
             n_features=1,
         )

@@ -30,9 +30,10 @@ def _detect(
         sums = matrix(room.values, room.starts[i] + 2 * positive.size, 2, width + 1)
         sum_from_top(matrix(theta, 0, height, width), positive, negative)
         constant = np.float64(theta[height * width + 1]) if theta.size > height * width + 1 else 0.0
+        whole = ((0, height), (0, width), (0, height), (0, width))
         target = Target((0, 0, 0, 0), True, sides[i], False)
         least_sides = (smallest[0], smallest[1])
-        image = Image(positive, negative, sums, 0.0, target, least_sides, sides[i], False, constant)
+        image = Image(positive, negative, sums, 0.0, target, least_sides, whole, False, constant)
         counts[i] = detect(image, threshold, least, boxes[i], values[i])
     return NONE
 

@@ -29,11 +29,11 @@ def sum_of_exponentials(image, top_score, corners):
     total = none
     costs *= none
     top_score -= image.constant
-    for top in range(limits[0, 0], limits[0, 1] + 1):
-        for bottom in range(max(top + image.smallest[0], limits[2, 0]), limits[2, 1] + 1):
+    for top in range(limits[0][0], limits[0][1] + 1):
+        for bottom in range(max(top + image.smallest[0], limits[2][0]), limits[2][1] + 1):
             sum_columns(image, top, bottom)
-            for left in range(limits[1, 0], limits[1, 1] + 1):
-                for right in range(max(left + image.smallest[1], limits[3, 0]), limits[3, 1] + 1):
+            for left in range(limits[1][0], limits[1][1] + 1):
+                for right in range(max(left + image.smallest[1], limits[3][0]), limits[3][1] + 1):
                     cost = output_cost(image.target, top, left, bottom, right)
                     gap = image.sums[0, right] - image.sums[0, left] + image.weight * cost - top_score
                     if gap > NEGLIGIBLE:
@@ -57,16 +57,16 @@ def best_around_cells(image, best):
     for row in range(height):
         for column in range(width):
             best[row, column] = 2 * IMPOSSIBLE
-    for top in range(limits[0, 0], min(limits[0, 1], height - least_height) + 1):
+    for top in range(limits[0][0], min(limits[0][1], height - least_height) + 1):
         for column in range(width):
             through[column] = 2 * IMPOSSIBLE
-        first_bottom = max(top + least_height, limits[2, 0])
-        for bottom in range(limits[2, 1], first_bottom - 1, -1):
+        first_bottom = max(top + least_height, limits[2][0])
+        for bottom in range(limits[2][1], first_bottom - 1, -1):
             sum_columns(image, top, bottom)
-            for left in range(limits[1, 0], min(limits[1, 1], width - least_width) + 1):
+            for left in range(limits[1][0], min(limits[1][1], width - least_width) + 1):
                 score = 2 * IMPOSSIBLE
-                first_right = max(left + least_width, limits[3, 0])
-                for column in range(limits[3, 1] - 1, left - 1, -1):
+                first_right = max(left + least_width, limits[3][0])
+                for column in range(limits[3][1] - 1, left - 1, -1):
                     right = column + 1
                     if right >= first_right:
                         gain = image.sums[0, right] - image.sums[0, left]

@@ -86,8 +86,14 @@ def load_image(problem, i, theta, work):
     smallest = (problem.smallest[0], problem.smallest[1])
     weight = np.float64(theta[height * width])
     constant = np.float64(theta[height * width + 1]) if problem.has_none else 0.0
-    limits, has_none = problem.limits.sides[i], problem.limits.none[i]
+    sides, has_none = problem.limits.sides[i], problem.limits.none[i]
+    limits = pair(sides, 0), pair(sides, 1), pair(sides, 2), pair(sides, 3)
     return Image(positive, negative, sums, weight, target_of(problem, i), smallest, limits, has_none, constant)
+
+
+@helper
+def pair(sides, side):
+    return sides[side, 0], sides[side, 1]
 
 
 @helper

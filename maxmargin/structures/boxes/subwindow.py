@@ -54,7 +54,7 @@ class Image(NamedTuple):
     weight: float  # of the cost, not negative
     target: Target
     smallest: tuple[int, int]  # the least height and width of a box
-    limits: np.ndarray  # (4, 2) the first and the last place of the top, the left, the bottom and the right
+    limits: tuple[tuple[int, int], ...]  # the first and the last place of the top, the left, the bottom and the right
     has_none: bool  # whether the empty box is one of the outputs
     constant: float  # what all others have besides their cells and costs
 
@@ -144,28 +144,18 @@ def upper_bound(image, node):
         least = image.weight * rows / largest
         for column in range(truth[1], truth[3]):
             values[0, column] -= least
+    least_width = image.smallest[1]
+    first_left = image.limits[1][0]  # the last one, and the first on the right, are left out: this stays a bound
+    best = 2 * IMPOSSIBLE
+    lowest = -2 * IMPOSSIBLE
     total = 0.0
-    for column in range(width):
+    for column in range(image.limits[3][1]):
         values[1, column] = total  # the sum left of the column
         total += values[0, column]
-    values[1, width] = total
-    least_width = image.smallest[1]
-    left = image.limits[1, 0]
-    last_left = image.limits[1, 1]
-    right = max(image.limits[3, 0], left + least_width)
-    last_right = image.limits[3, 1]
-    best = 2 * IMPOSSIBLE
-    lowest = -2.0 * IMPOSSIBLE  # of the sums on the left
-    while left < right - least_width and left <= last_left:
-        lowest = min(lowest, values[1, left])
-        left += 1
-    while right <= last_right and right - least_width <= last_left:
-        lowest = min(lowest, values[1, right - least_width])
-        best = max(best, values[1, right] - lowest)
-        right += 1
-    while right <= last_right:
-        best = max(best, values[1, right] - lowest)
-        right += 1
+        left = column + 1 - least_width
+        if left >= first_left:
+            lowest = min(lowest, values[1, left])
+            best = max(best, total - lowest)
     return best + image.weight
 
 
@@ -185,16 +175,16 @@ def search_rows(image, top, bottom, boxes, scores):
     """Score the boxes of one top and bottom that may be among the best; return how many these are."""
     sums = image.sums
     sum_columns(image, top, bottom)
-    last_right = image.limits[3, 1]
+    last_right = image.limits[3][1]
     sums[1, last_right] = sums[0, last_right]
     for column in range(last_right - 1, -1, -1):  # the highest sum from a column on
         sums[1, column] = max(sums[1, column + 1], sums[0, column])
     truth = image.target.box
     rows = length_of_overlap(top, bottom, truth[0], truth[2])
     count = 0
-    for left in range(image.limits[1, 0], min(image.limits[1, 1], last_right - image.smallest[1]) + 1):
+    for left in range(image.limits[1][0], min(image.limits[1][1], last_right - image.smallest[1]) + 1):
         start = sums[0, left]
-        first_right = max(left + image.smallest[1], image.limits[3, 0])
+        first_right = max(left + image.smallest[1], image.limits[3][0])
         if sums[1, first_right] - start + image.weight <= scores[-1]:
             continue
         for right in range(first_right, last_right + 1):
@@ -310,7 +300,7 @@ def search(image, heap, boxes, scores, level):
     limits = image.limits
     height_limit = image.smallest[0]
     size = 0
-    if set_node(node, limits[0, 0], limits[0, 1], limits[2, 0], limits[2, 1], height_limit):
+    if set_node(node, limits[0][0], limits[0][1], limits[2][0], limits[2][1], height_limit):
         size = push(heap, 0, upper_bound(image, node))
         heap.counts[N_NODES] += 1
     least = max(scores[-1], least_weighty(scores, level))

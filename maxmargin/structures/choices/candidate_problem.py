@@ -13,13 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import problem as generics
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import first_best
 from maxmargin.execution.threads import aligned
 from maxmargin.features import as_matrix, rows_of, score_parts, spread_parts, squared_norm_parts
 from maxmargin.losses.smoothing import has_weight
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import implements
-from maxmargin.supervision.exclusions import exclude, rule_out_parts
+from maxmargin.supervision.exclusions import exclude_more, rule_out
 
 
 class CandidateSupervision(NamedTuple):
@@ -35,7 +36,7 @@ class CandidateProblem(NamedTuple):
     features: Any
     starts: np.ndarray  # (n + 1,) int64
     supervision: CandidateSupervision
-    excluded: np.ndarray  # (N,) flags of candidates that are ruled out; (0,) where none are
+    excluded: Blocks  # flags of parts that are ruled out
     n_features: int
 
 
@@ -73,7 +74,7 @@ def candidate_squared_diameters(problem):
 
 @implements(generics.restrict, CandidateProblem)
 def restrict_candidates(problem, excluded):
-    return problem._replace(excluded=exclude(problem.excluded, excluded, np.diff(problem.starts)))
+    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
 
 
 @implements(generics.workspace, CandidateProblem)
@@ -84,7 +85,7 @@ def candidate_workspace(problem, n_best):
 @implements(generics.scores, CandidateProblem)
 def candidate_scores(problem, w, i, theta):
     score_parts(problem.features, w, problem.starts[i], problem.starts[i + 1], theta)
-    rule_out_parts(problem.excluded, problem.starts[i], theta)
+    rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, CandidateProblem)

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import problem as generics
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
 from maxmargin.features import score_rows, spread_rows
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.choices import candidate_problem as candidates
-from maxmargin.supervision.exclusions import exclude, rule_out_parts
+from maxmargin.supervision.exclusions import exclude_more, rule_out
 
 
 class MulticlassProblem(NamedTuple):
@@ -26,7 +27,7 @@ class MulticlassProblem(NamedTuple):
     labels: np.ndarray  # (n,) int32, the true classes
     cost_matrix: np.ndarray  # (L, L) cost of predicting the column where the row is true; zero diagonal
     squared_norms: np.ndarray  # (n,) of the rows
-    excluded: np.ndarray  # (n L,) flags of classes that are ruled out, example by example; (0,) where none are
+    excluded: Blocks  # flags of parts that are ruled out
     n_features: int
 
 
@@ -52,7 +53,7 @@ def class_squared_diameters(problem):
 
 @implements(generics.restrict, MulticlassProblem)
 def restrict_classes(problem, excluded):
-    return problem._replace(excluded=exclude(problem.excluded, excluded, class_part_sizes(problem)))
+    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
 
 
 @implements(generics.workspace, MulticlassProblem)
@@ -64,7 +65,7 @@ def class_workspace(problem, n_best):
 def class_scores(problem, w, i, theta):
     n_classes = theta.size
     score_rows(problem.features, matrix(w, 0, problem.n_features, n_classes), i, i + 1, matrix(theta, 0, 1, n_classes))
-    rule_out_parts(problem.excluded, i * n_classes, theta)
+    rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, MulticlassProblem)

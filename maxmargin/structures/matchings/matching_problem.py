@@ -32,7 +32,7 @@ from maxmargin.structures.matchings.assignment import (
     find_runner_up,
     obey_rules,
 )
-from maxmargin.supervision.exclusions import exclude, rule_out_parts
+from maxmargin.supervision.exclusions import exclude_more, rule_out
 
 
 class MatchingSupervision(NamedTuple):
@@ -50,7 +50,7 @@ class MatchingProblem(NamedTuple):
     left_starts: np.ndarray  # (n + 1,) int64
     n_right: np.ndarray  # (n,) int64
     supervision: MatchingSupervision
-    excluded: np.ndarray  # (sum of parts,) flags of parts that are ruled out, example by example; (0,) where none are
+    excluded: Blocks  # flags of parts that are ruled out
     n_features: int
     threshold: float = 0.0  # the score of a left node without a link
 
@@ -86,7 +86,7 @@ def matching_part_sizes(problem):
 
 @implements(generics.restrict, MatchingProblem)
 def restrict_matchings(problem, excluded):
-    return problem._replace(excluded=exclude(problem.excluded, excluded, matching_part_sizes(problem)))
+    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
 
 
 @implements(generics.oracle_work, MatchingProblem)
@@ -112,7 +112,7 @@ def matching_scores(problem, w, i, theta):
     score_parts(problem.features, w, problem.pair_starts[i], problem.pair_starts[i + 1], theta)
     for v in range(n_left):
         theta[n_left * n_right + v] = problem.threshold
-    rule_out_parts(problem.excluded, problem.pair_starts[i] + problem.left_starts[i], theta)
+    rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, MatchingProblem)

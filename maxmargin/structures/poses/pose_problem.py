@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import problem as generics
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_rows, spread_rows
@@ -34,7 +35,7 @@ from maxmargin.structures.k_best import k_best
 from maxmargin.structures.poses import pose_dp
 from maxmargin.structures.poses.distance_transform import TransformWork, new_transform_work
 from maxmargin.structures.poses.pose_dp import displacement, spring
-from maxmargin.supervision.exclusions import exclude, rule_out_parts
+from maxmargin.supervision.exclusions import exclude_more, rule_out
 
 N_STATISTICS = 5  # of an edge and type: u^2, u, v^2, v, 1
 
@@ -54,7 +55,7 @@ class DeformableProblem(NamedTuple):
     starts: np.ndarray  # (n + 1,) int64
     width: np.ndarray  # (n,) int64
     supervision: PoseSupervision
-    excluded: np.ndarray  # (sum of parts,) flags of parts that are ruled out, image by image; (0,) where none are
+    excluded: Blocks  # flags of parts that are ruled out
     parent: np.ndarray  # (E,) int32, joints
     child: np.ndarray  # (E,) int32, joints
     upward: np.ndarray  # (E,) int32, the edges, each after those below it
@@ -118,7 +119,7 @@ def deformable_part_sizes(problem):
 
 @implements(generics.restrict, DeformableProblem)
 def restrict_poses(problem, excluded):
-    return problem._replace(excluded=exclude(problem.excluded, excluded, deformable_part_sizes(problem)))
+    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
 
 
 @implements(generics.workspace, DeformableProblem)
@@ -151,7 +152,7 @@ def deformable_scores(problem, w, i, theta):
         for k in range(4):
             edges[row, k] = -edge_weights[row, k]
         edges[row, 4] = edge_weights[row, 4]
-    rule_out_parts(problem.excluded, problem.starts[i] * cells.shape[1] + i * edges.size, theta)
+    rule_out(problem.excluded, i, theta)
 
 
 @helper
