@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from array import array as array_of
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar
 
@@ -86,17 +87,30 @@ def _n_words(field: types.Type) -> int:
 # --- from Python to blocks ------------------------------------------------------------------------------------------
 
 
+Known = dict[int, tuple[object, list[int], types.Type]]  # NamedTuples by their ids, with their words and types
+
+
 class Packed:
-    """A NamedTuple with its block, as an argument of compiled code; keeps its arrays alive."""
+    """A NamedTuple with its block, as an argument of compiled code; keeps its arrays alive.
+
+    Parameters
+    ----------
+    value
+        The NamedTuple.
+    known
+        NamedTuples that were packed before, and need not be read again where they are part of this one.
+    met
+        Takes those that are part of it, for the next time.
+    """
 
     __slots__ = ("address", "block", "type", "value")
 
-    def __init__(self, value: object) -> None:
+    def __init__(self, value: object, known: Known | None = None, met: Known | None = None) -> None:
         words: list[int] = []
         self.value = value
-        self.type = _write(value, words, type(value).__name__)
-        self.block = np.array(words, np.int64)
-        self.address = self.block.ctypes.data
+        self.type = _write(value, words, type(value).__name__, known or {}, {} if met is None else met)
+        self.block = array_of("q", words)
+        self.address = self.block.buffer_info()[0]
 
     def __getattr__(self, name: str) -> Any:
         if name == "value":  # not there yet
@@ -122,7 +136,7 @@ def array_type(array: np.ndarray, name: str) -> types.Type:
     return found
 
 
-def _write(value: Any, words: list[int], name: str) -> types.Type:
+def _write(value: Any, words: list[int], name: str, known: Known, met: Known) -> types.Type:
     """Append the words of a value; return its type."""
     if isinstance(value, np.ndarray):
         words.append(value.__array_interface__["data"][0])
@@ -131,14 +145,14 @@ def _write(value: Any, words: list[int], name: str) -> types.Type:
     if isinstance(value, Packed):
         words.append(value.address)
         return OPAQUE
-    if hasattr(value, "_fields") or is_dataclass(value):
-        names = field_names(value)
-        members = tuple([_write(getattr(value, field), words, f"{name}.{field}") for field in names])
-        key = (type(value), names, *map(id, members))  # types are kept, and hashing them takes longer than a short pass
-        found = _types.get(key)
-        if found is None:
-            found = _types[key] = Stored(type(value), names, members)
-        return found
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        found = met[id(value)] = known.get(id(value)) or _write_fields(value, name, known, met)
+        words.extend(found[1])
+        return found[2]
+    if is_dataclass(value):  # whose fields may change
+        _, inner, found_type = _write_fields(value, name, known, met)
+        words.extend(inner)
+        return found_type
     if isinstance(value, (bool, np.bool_)):
         words.append(int(value))
         return types.boolean
@@ -149,6 +163,17 @@ def _write(value: Any, words: list[int], name: str) -> types.Type:
         words.append(struct.unpack("<q", struct.pack("<d", value))[0])
         return types.float64
     raise TypeError(f"{name} is a {type(value).__name__}: compiled code takes arrays, numbers and NamedTuples of them.")
+
+
+def _write_fields(value: Any, name: str, known: Known, met: Known) -> tuple[object, list[int], types.Type]:
+    words: list[int] = []
+    names = field_names(value)
+    members = tuple([_write(getattr(value, field), words, f"{name}.{field}", known, met) for field in names])
+    key = (type(value), names, *map(id, members))  # types are kept, and hashing them takes longer than a short pass
+    found = _types.get(key)
+    if found is None:
+        found = _types[key] = Stored(type(value), names, members)
+    return value, words, found
 
 
 def field_names(value: Any) -> tuple[str, ...]:

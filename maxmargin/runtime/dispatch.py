@@ -26,7 +26,7 @@ from numba.core.errors import NumbaError
 from numba.extending import overload, register_jitable
 from numpy.typing import DTypeLike
 
-from maxmargin.runtime.abi import OPAQUE, Packed
+from maxmargin.runtime.abi import OPAQUE, Known, Packed
 from maxmargin.runtime.compiling import INNER, LOOP, compile_for, compile_implementation
 from maxmargin.runtime.modes import checks_bounds, is_interpreted, is_plain
 from maxmargin.runtime.numba_private import address_of
@@ -267,12 +267,15 @@ def loop(function: Function) -> Function:
         table = target.table if type(target) is Bound else None
         if table is None:
             is_compiled = target.is_compiled if type(target) is Bound else runs_compiled(target)
-            if not (is_compiled or _is_compiled_array(target)):
+            is_array = isinstance(target, np.ndarray) and not is_interpreted.get()
+            if not (is_compiled or is_array):
                 return function(target, *args)
             if is_plain():
                 return _call_plain(function, target, args)
-        values = [_as_argument(target if table is None else table, None), *(_as_argument(arg, table) for arg in args)]
+        met: Known = {}
+        values = [_as_argument(value, table, met) for value in (table or target, *args)]
         if table is not None:
+            table.known = met  # of the last call only: solvers make many alike
             _link(table, function)
         arguments = tuple(map(argument_type, values))
         options = {**LOOP, **table.options} if table is not None and table.options else LOOP
@@ -295,17 +298,13 @@ def _call_plain(function: Function, target: Any, args: tuple[Any, ...]) -> Any:
     return plain.call(function, (opened, *args), target.options if is_bound else {})
 
 
-def _is_compiled_array(target: object) -> bool:
-    return isinstance(target, np.ndarray) and not is_interpreted.get()
-
-
-def _as_argument(value: Any, table: FunctionTable | None) -> Any:
+def _as_argument(value: Any, table: FunctionTable | None, met: Known) -> Any:
     """What compiled code takes in the place of a value; a loss is linked, and the problem to what the loss calls."""
     if not (isinstance(value, tuple) or type(value) in _compiled_types):
         return value
     losses = [function for function in LOSS.generics if type(value) in function.implementations]
     if table is None or not losses:
-        return Packed(value)
+        return Packed(value, None if table is None else table.known, met)
     loss, nested = table.loss, tuple(map(type, value)) if isinstance(value, tuple) else ()
     if loss is None or loss.target is not value:
         loss = FunctionTable(

@@ -28,7 +28,7 @@ from numba.extending import infer_getattr, lower_builtin, lower_getattr_generic
 from numba.np.numpy_support import from_dtype
 from numpy.typing import DTypeLike
 
-from maxmargin.runtime.abi import OPAQUE, Packed, Stored, array_type, load, load_address, take_by_address
+from maxmargin.runtime.abi import OPAQUE, Known, Packed, Stored, array_type, load, load_address, take_by_address
 from maxmargin.runtime.numba_private import call_address, make_array, raise_if_null
 from maxmargin.runtime.reach import Generic
 
@@ -162,6 +162,7 @@ class FunctionTable:
         self.packed = Packed(target)
         self.work: types.Type = OPAQUE  # the type of its workspace, once there is one
         self.loss: FunctionTable | None = None  # the loss that loops were last called with on this problem
+        self.known: Known = {}  # arguments of the last loop
         self.options = options
         self.dtype = np.dtype(dtype)
         self.type = Table(interface.name, from_dtype(self.dtype))

@@ -336,3 +336,14 @@ def test_inner_functions_compute_and_raise():
     assert call(generics.score_output, 0, np.array([2.0, 0.0]), y) == 3.0
     with pytest.raises(ValueError, match="deep inside"):
         call(generics.score_output, 0, np.array([-2.0, 0.0]), y)
+
+
+def test_what_was_packed_for_the_last_call_is_not_read_again():
+    known, met = {}, {}
+    inner = Inner(np.arange(3.0), True)
+    first = Packed(inner, known, met)
+    again = Packed(inner, met, {})
+    assert met[id(inner)][0] is inner  # which lives, so that no other has its id
+    assert again.block == first.block
+    assert again.type is first.type
+    assert Packed(inner._replace(numbers=np.zeros(3)), met, {}).block != first.block
