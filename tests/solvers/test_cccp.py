@@ -146,7 +146,7 @@ def partial_chains(random_state, share):
     is_known = np.random.default_rng(random_state).random(len(labels)) < share
     excluded = (np.arange(3) != labels[:, np.newaxis]) & is_known[:, np.newaxis]
     problem.supervision.weight[~is_known] = 0
-    weak = Weak(restrict(problem, Blocks(excluded, 3 * problem.starts)))
+    weak = Weak(restrict(problem, Blocks(excluded.ravel(), 3 * problem.starts)))
     truths, flags = np.split(labels, cuts), np.split(is_known, cuts)
     sequences = np.split(problem.features.rows, cuts)
     blocks = naive.table(sequences, truths, 3, cost=lambda i, truth, y: float((truth != y)[flags[i]].sum()))

@@ -88,7 +88,7 @@ class CCCP(Solver):
     >>> known = problem.supervision
     >>> is_wrong = np.arange(3) != known.labels[:, np.newaxis]
     >>> is_wrong[::2], known.weight[::2] = False, 0.0  # of every other label nothing is known
-    >>> consistent = restrict(problem, Blocks(is_wrong, 3 * problem.starts))
+    >>> consistent = restrict(problem, Blocks(is_wrong.ravel(), 3 * problem.starts))
     >>> CCCP().solve(problem, weak=Weak(consistent), random_state=0).status.name
     'STATIONARY'
     """
@@ -194,8 +194,14 @@ class Rounds:
     def begin(self) -> Touched:
         """The first weights, with their completion."""
         run, objective = self.run, self.objective
-        start = self._first_result() if run.start is None else run.start
-        w = start.w if run.start is None else run.start_weights()
+        if run.start is not None:
+            w, start = run.start_weights(), run.start
+        elif self._can_smooth():
+            w = self._anneal()
+            start = None if self.solver.inner.keeps_dual else w
+        else:
+            start = self._first_result()
+            w = start.w
         if self.solver.self_paced:
             start = self._keep_pace(start, w)
             w = start.w
@@ -248,10 +254,8 @@ class Rounds:
         return result
 
     def _first_result(self) -> Result:
-        """That of smoother objectives or, where there are none, of examples that are known as a whole, or completed."""
+        """That of the examples that are known as a whole, if they are enough, or of any completions."""
         objective, is_weak = self.objective, self.objective.is_weak
-        if self._can_smooth():
-            return self._anneal()
         sizes = objective.runner.part_sizes
         if is_weak is not None and sizes[~is_weak].sum() >= ENOUGH_KNOWN * sizes.sum():
             return self.minimise(None, sample_weight=objective.weight * ~is_weak, tol=FIRST)
@@ -265,15 +269,14 @@ class Rounds:
         takes_it = objective.loss.is_maximum and objective.layout.is_explicit
         return has_sums and takes_it and self.solver.annealing > 0
 
-    def _anneal(self) -> Result:
-        """The objective with both maxima smoothed, at ever lower levels."""
-        level, result = self.solver.annealing, None
-        weak = Weak(self.objective.consistent.runner.problem)
-        while result is None or (level >= LOWEST and not self.run.must_stop):
+    def _anneal(self) -> np.ndarray:
+        """The weights of the objective with both maxima smoothed, at ever lower levels."""
+        weak, level, w = Weak(self.objective.consistent.runner.problem), self.solver.annealing, None
+        while w is None or (level >= LOWEST and not self.run.must_stop):
             loss = Loss("entropy", level, self.objective.loss.margin)
-            result = self.minimise(None if result is None else result.w, by=LBFGS(), loss=loss, weak=weak, tol=FIRST)
+            w = self.minimise(w, by=LBFGS(), loss=loss, weak=weak, tol=FIRST).w
             level /= FALL
-        return result
+        return w
 
     def _keep_pace(self, start: Any, w: np.ndarray) -> Result:
         """Rounds in which examples of small losses take part: half of them at first, all in the end."""

@@ -39,9 +39,7 @@ class Completion(NamedTuple):
     entropy: float  # e, rounded up
     linear: np.ndarray  # p; empty if it was not asked for
     rounding: float
-    slack: float  # by how much the best completion may be better
     n_wrong: int
-    n_inexact: int
 
 
 class LatentObjective(Objective):
@@ -89,10 +87,6 @@ class LatentObjective(Objective):
     def can_prepare(self) -> bool:
         return super().can_prepare and self.consistent.can_prepare
 
-    @property
-    def is_bounded(self) -> bool:
-        return super().is_bounded or self.consistent.is_bounded
-
     def majorant(self, linear: np.ndarray) -> Objective:
         """The convex objective with a linear term p besides its own."""
         other = Objective.__new__(Objective)
@@ -111,9 +105,7 @@ class LatentObjective(Objective):
             found.cost + found.entropy + 2 * found.rounding,
             found.gradient,
             found.rounding,
-            found.slack,
             0 if consistent.is_bounded else found.n_wrong,
-            found.n_inexact,
         )
 
     def losses(self, w: np.ndarray) -> np.ndarray:
@@ -138,7 +130,10 @@ class LatentObjective(Objective):
 
 
 def subtract(found: Evaluation, known: Completion) -> Evaluation:
-    """What is found over all outputs, less what the consistent ones attain."""
+    """What is found over all outputs, less what the consistent ones attain.
+
+    Where the oracle of the latter is not exact, the completion may not be the best; its majorant is one all the same.
+    """
     value = found.value - known.loss
     return found._replace(
         value=value,
@@ -146,7 +141,5 @@ def subtract(found: Evaluation, known: Completion) -> Evaluation:
         gradient=found.gradient - known.linear,
         entropy=found.entropy - known.entropy,
         rounding=found.rounding + known.rounding,
-        slack=found.slack + known.slack,
         n_wrong=found.n_wrong + known.n_wrong,
-        n_inexact=found.n_inexact + known.n_inexact,
     )
