@@ -5,22 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.encode.inputs.bunch import Bunch
-from maxmargin.encode.inputs.example_checks import check_array, flatten_labels, flatten_weights, learn_classes, locate
+from maxmargin.encode.inputs.example_checks import check_array, flatten_weights, locate
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, stack_rows
 from maxmargin.encode.inputs.vocabulary import learn_names
+from maxmargin.encode.partial.annotations import (
+    Annotations,
+    find_weak,
+    learn_annotations,
+    supervise_annotations,
+)
+from maxmargin.encode.partial.completions import complete_paths
 from maxmargin.features import ConstantFeatures
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.supervision.exclusions import nothing_excluded
-from maxmargin.supervision.label_supervision import LabelSupervision, supervise_labels
+from maxmargin.supervision.label_supervision import LabelSupervision
 from maxmargin.supervision.weak import Learned
 from maxmargin.text.schemes import fitting_scheme, read_tags, scheme_named, scheme_table, violation
 
@@ -67,28 +76,27 @@ class ChainEncoder(NodeEdgeEncoder):
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
         vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed)
         rows = stack_rows(rows, lengths)
-        flat = flatten_labels(y, rows.lengths, "sequence", is_stacked=lengths is not None)
-        classes, labels = learn_classes(flat, rows.starts)
+        annotated = learn_annotations(y, rows.lengths, rows.starts, "sequence", is_stacked=lengths is not None)
+        classes = annotated.classes
         penalty = transition_penalties(allowed_transitions, classes, dtype)
-        check_transitions(penalty, labels, rows.starts, classes)
-        scheme_penalty, end_penalty = scheme_penalties(constraints, flat, rows.starts, classes, dtype)
+        if annotated.allowed is None:
+            check_transitions(penalty, annotated.labels, rows.starts, classes)
+        scheme_penalty, end_penalty = scheme_penalties(constraints, annotated, rows.starts, dtype)
         penalty = np.minimum(penalty, scheme_penalty)
+        if annotated.allowed is not None:
+            labels = complete_paths(annotated.allowed, penalty == 0, end_penalty == 0, rows.starts, "y")
+            annotated = annotated._replace(labels=labels)
         weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
-        supervision = supervise_labels(cost, class_weight, classes, labels, rows.lengths, dtype, weights)
+        supervision = supervise_annotations(annotated, cost, class_weight, rows.lengths, dtype, weights)
         known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary}
         known |= {"penalty": penalty, "end_penalty": end_penalty}
         encoder = cls.of(rows, dtype, stores_sparse=bool(only_observed), **known)
         rows = encoder.stored(rows, append_biases)
         if only_observed:
-            follows = np.ones(len(labels), bool)
-            follows[rows.starts[:-1]] = False
-            after = np.flatnonzero(follows)
-            constant = sp.csr_array(np.ones((len(after), 1)))
-            transitions = labels[after - 1] * len(classes) + labels[after]
-            encoder = encoder.observe(
-                only_observed, rows.matrix, labels, constant, transitions, least_observed, rows.dense_columns
-            )
-        return Learned(encoder, encoder.assemble(rows, supervision, with_grams=with_grams, may_split=True))
+            occurring = occurring_labels(annotated, rows.starts)
+            encoder = encoder.observe(only_observed, rows.matrix, *occurring, least_observed, rows.dense_columns)
+        problem = encoder.assemble(rows, supervision, with_grams=with_grams, may_split=True)
+        return Learned(encoder, problem, *find_weak(encoder, problem, annotated))
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
         if lengths is None and isinstance(X, (Sequence, np.ndarray)) and not isinstance(X, str) and not len(X):
@@ -130,6 +138,16 @@ class ChainEncoder(NodeEdgeEncoder):
             n_features=rows.matrix.shape[1],
         )
 
+    def check_left(self, problem: ChainProblem, allowed: np.ndarray, name: str) -> None:
+        complete_paths(allowed, self.penalty == 0, self.end_penalty == 0, problem.starts, name)
+
+    def mean_parts(self, problem: ChainProblem, means: np.ndarray) -> Blocks:
+        blocks = []
+        for lo, hi in pairwise(problem.starts.tolist()):
+            transitions = means[lo : max(hi - 1, lo)].T @ means[lo + 1 : hi]
+            blocks.append(np.append(means[lo:hi], transitions))
+        return as_blocks(blocks, self.dtype)
+
     def dual_shape(self, problem: Any) -> tuple[Any, ...]:
         return (problem.starts,)
 
@@ -146,6 +164,18 @@ def append_biases(rows: Rows) -> Rows:
     columns[rows.starts[:-1][has_rows], 1] = 1
     columns[rows.starts[1:][has_rows] - 1, 2] = 1
     return append_columns(rows, columns)
+
+
+def occurring_labels(known: Annotations, starts: np.ndarray) -> tuple[np.ndarray, sp.csr_array, np.ndarray]:
+    """What observed weights are of: labels, the one feature of transitions and these; all that agree, if in part."""
+    follows = np.ones(len(known.labels), bool)
+    follows[starts[:-1]] = False
+    after = np.flatnonzero(follows)
+    if known.allowed is None:
+        transitions = known.labels[after - 1] * len(known.classes) + known.labels[after]
+        return known.labels, sp.csr_array(np.ones((len(after), 1))), transitions
+    allowed = known.allowed.astype(np.float64)
+    return known.allowed, sp.csr_array(np.ones((1, 1))), (allowed[after - 1].T @ allowed[after]).reshape(1, -1)
 
 
 def transition_penalties(allowed: Any, classes: np.ndarray, dtype: DTypeLike) -> np.ndarray:
@@ -181,12 +211,19 @@ def check_transitions(penalty: np.ndarray, labels: np.ndarray, starts: np.ndarra
 
 
 def scheme_penalties(
-    constraints: Any, labels: np.ndarray, starts: np.ndarray, classes: np.ndarray, dtype: DTypeLike
+    constraints: Any, known: Annotations, starts: np.ndarray, dtype: DTypeLike
 ) -> tuple[np.ndarray, np.ndarray]:
     """The potentials of transitions, (L, L), and of the first and last label, (2, L), that a scheme of tags leaves."""
+    classes = known.classes
     if constraints is None:
         return np.zeros((len(classes), len(classes)), dtype), np.zeros((2, len(classes)), dtype)
-    tagging = read_tags(np.split(labels, starts[1:-1]))
+    sequences = np.split(classes[known.labels], starts[1:-1])
+    if known.allowed is not None:
+        sequences = [tags for tags, is_weak in zip(sequences, known.is_weak(starts), strict=True) if not is_weak]
+        if constraints == "auto" and not sequences:
+            raise ValueError('constraints="auto" needs a sequence in y whose labels are all known: name the scheme.')
+        read_tags([[tag] for tag in classes.tolist()], "classes")
+    tagging = read_tags(sequences)
     scheme = fitting_scheme(tagging) if constraints == "auto" else scheme_named(constraints, "constraints")
     broken = violation(tagging, scheme)
     if broken:

@@ -8,26 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.arrays.blocks import Blocks, starts_of
+from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder, by_row
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import Graphs, check_ends, join_graphs
 from maxmargin.encode.inputs.example_checks import (
     check_examples,
-    flatten_labels,
     flatten_weights,
-    learn_classes,
     locate,
 )
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
+from maxmargin.encode.partial.annotations import price_annotations
+from maxmargin.encode.partial.image_labels import learn_covered, learn_image_labels
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
-from maxmargin.structures.derived.annotated import Annotated, annotate, shape_of_groups
+from maxmargin.structures.derived.annotated import shape_of_groups
 from maxmargin.supervision.costs import label_costs, shares_of_graphs
 from maxmargin.supervision.exclusions import nothing_excluded
-from maxmargin.supervision.image_annotations import name_labels, read_all
-from maxmargin.supervision.label_supervision import LabelSupervision, supervise_evenly
+from maxmargin.supervision.label_supervision import LabelSupervision, supervise, supervise_evenly
 from maxmargin.supervision.weak import Learned
 
 
@@ -63,26 +62,27 @@ class GraphCutEncoder(LabellingEncoder):
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
         graphs = stack_graphs(X)
         nodes = graphs.nodes
-        named, counts, annotated = name_labels(y, nodes.lengths)
-        classes, codes = learn_classes(flatten_labels(named, counts, "graph"), starts_of(counts))
-        if len(classes) != 2:
-            raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
         scales = weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
         if isinstance(cost, str) and cost == "normalized_hamming":
             weights = shares_of_graphs(scales, nodes.lengths)
-        known = read_all(annotated, classes, codes, counts, Blocks(weights, nodes.starts))
-        by_class = np.bincount(known.labels, scales * known.is_known, minlength=2)
-        if not by_class.all() and (isinstance(class_weight, str) or not annotated):
+        images = learn_image_labels(y, nodes.lengths, Blocks(weights, nodes.starts))
+        known, labels, classes = images.known, images.known.labels, images.known.classes
+        if len(classes) != 2:
+            raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
+        by_class = known.counts(scales * images.is_certain())
+        if not by_class.all() and (isinstance(class_weight, str) or known.allowed is None):
             raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
-        missed = np.fliplr(label_costs(cost, classes, by_class, class_weight)).diagonal()
-        supervision = supervise_evenly(known.labels, weights * known.weigh(missed), 2, dtype)
+        costs = label_costs(cost, classes, by_class, class_weight)
+        if known.allowed is None:
+            supervision = supervise_evenly(labels, weights * costs[labels, 1 - labels], 2, dtype)
+        else:
+            rows, annotation = price_annotations(known, costs)
+            supervision = supervise(labels, rows, weights, dtype, annotation)
         width = graphs.edges.matrix.shape[1]
         encoder = cls.of(nodes, dtype, has_bias=fit_intercept, classes=classes, n_edge_features_in=width)
         problem = encoder.assemble(graphs, supervision, with_grams=True)
-        if not annotated:
-            return Learned(encoder, problem)
-        found = {i: Annotated(read.allowed, known.groups(i, missed)) for i, read in known.of_annotated.items()}
-        return Learned(encoder, *annotate(problem, found, with_groups=loss is None or loss.oracle == "max"))
+        groups = images.groups(costs.max(axis=1), np.tile(np.arange(2), (len(labels), 1)))
+        return learn_covered(encoder, problem, known, groups, loss)
 
     def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:
         graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in)
@@ -105,6 +105,17 @@ class GraphCutEncoder(LabellingEncoder):
             n_features=nodes.matrix.shape[1],
             n_edge_features=edges.matrix.shape[1],
         )
+
+    def exclude(self, problem: GraphCutProblem, table: np.ndarray) -> Blocks:
+        return as_blocks([rows.T.ravel() for rows in np.split(table, problem.starts[1:-1])], bool)
+
+    def mean_parts(self, problem: GraphCutProblem, means: np.ndarray) -> Blocks:
+        blocks = []
+        of_graphs = np.split(means[:, 1], problem.starts[1:-1])
+        for on, ends in zip(of_graphs, np.split(problem.ends, problem.edge_starts[1:-1]), strict=True):
+            first, second = on[ends].T
+            blocks.append(np.concatenate([1 - on, on, first + second - 2 * first * second]))
+        return as_blocks(blocks, self.dtype)
 
     def dual_shape(self, problem: Any) -> tuple[Any, ...]:
         base, *groups = shape_of_groups(problem)

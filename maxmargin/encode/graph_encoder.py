@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from maxmargin.arrays.blocks import Blocks, starts_of
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import check_choice
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.bunch import Bunch
@@ -19,18 +19,29 @@ from maxmargin.encode.inputs.example_checks import (
     find_labels,
     flatten_labels,
     flatten_weights,
-    learn_classes,
     locate,
 )
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
-from maxmargin.structures.derived.annotated import Annotated, annotate, shape_of_groups
+from maxmargin.encode.partial.image_labels import learn_covered, learn_image_labels
+from maxmargin.encode.partial.node_states import (
+    by_state,
+    costs_of_states,
+    labels_of_types,
+    mean_parts_of_states,
+    order_classes,
+    supervise_states,
+)
+from maxmargin.structures.derived.annotated import shape_of_groups
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
-from maxmargin.supervision.costs import COSTS, label_costs, shares_of_graphs
-from maxmargin.supervision.image_annotations import name_labels, read_all
-from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise_evenly, without_costs
+from maxmargin.supervision.costs import shares_of_graphs
+from maxmargin.supervision.label_supervision import (
+    NO_LABEL,
+    LabelSupervision,
+    without_costs,
+)
 from maxmargin.supervision.weak import Learned
 
 
@@ -135,19 +146,15 @@ class GraphEncoder(LabellingEncoder):
         check_choice("interaction", interaction, TIES)
         typed = stack_graphs(X)
         nodes, edges = typed.graphs.nodes, typed.graphs.edges
-        named, counts, annotated = name_labels(y, nodes.lengths)
-        classes, codes = learn_classes(flatten_labels(named, counts, "graph"), starts_of(counts))
         scales = weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
         if isinstance(cost, str) and cost == "normalized_hamming":
             weights = shares_of_graphs(scales, nodes.lengths)
-        known = read_all(annotated, classes, codes, counts, Blocks(weights, nodes.starts))
-        labels = known.labels
+        images = learn_image_labels(y, nodes.lengths, Blocks(weights, nodes.starts))
+        classes = images.known.classes
         node_types, node_type = np.unique(typed.node_types, return_inverse=True)
         edge_types, edge_type = np.unique(typed.edge_types, return_inverse=True)
-        is_seen = np.zeros((len(node_types), len(classes)), bool)
-        is_seen[node_type, labels] = True
-        for i, reading in known.of_annotated.items():
-            np.logical_or.at(is_seen, node_type[nodes.starts[i] : nodes.starts[i + 1]], reading.allowed)
+        is_seen = labels_of_types(images.known, node_type, len(node_types))
+        known = images.known.without(~is_seen[node_type], nodes.starts, "nodes of its type have others")
         joined = np.sort(node_type[typed.graphs.ends_in_all], axis=1)
         encoder = cls.of(
             nodes,
@@ -161,23 +168,13 @@ class GraphEncoder(LabellingEncoder):
             state=np.where(is_seen, np.cumsum(is_seen, axis=1) - 1, -1),
             kinds=np.unique(np.column_stack([edge_type, joined]), axis=0),
         )
-        missed = costs_of_labels(
-            cost, class_weight, classes, np.bincount(labels, scales * known.is_known, len(classes))
-        )
-        states, n_states = encoder.state[node_type, labels], encoder.state.max() + 1
-        supervision = supervise_evenly(states, weights * known.weigh(missed), n_states, dtype)
-        problem = encoder.assemble(typed, supervision)
-        if not annotated:
-            return Learned(encoder, problem)
-        found = {}
-        for i, reading in known.of_annotated.items():
-            state = encoder.state[node_type[nodes.starts[i] : nodes.starts[i + 1]]]
-            rows, columns = np.nonzero(reading.allowed)
-            allowed = np.zeros((len(state), n_states), bool)
-            allowed[rows, state[rows, columns]] = True
-            groups = [group._replace(states=state[group.nodes, group.states]) for group in known.groups(i, missed)]
-            found[i] = Annotated(allowed, groups)
-        return Learned(encoder, *annotate(problem, found, with_groups=loss is None or loss.oracle == "max"))
+        costs = None
+        if cost is not None:
+            costs = costs_of_states(cost, class_weight, classes, known.counts(scales * images.is_certain()))
+        state = encoder.state[node_type]
+        problem = encoder.assemble(typed, supervise_states(known, encoder.state, node_type, costs, weights, dtype))
+        missed = np.ones(len(classes)) if costs is None else costs.max(axis=1)
+        return learn_covered(encoder, problem, known, images.groups(missed, state), loss)
 
     def problem(
         self,
@@ -244,6 +241,19 @@ class GraphEncoder(LabellingEncoder):
             raise ValueError(f"Edge {row} of X[{i}] joins nodes of types {types}, which no edge{edge_type} did in fit.")
         return numbers
 
+    def check_left(self, problem: WithOracles, allowed: np.ndarray, name: str) -> None:
+        nodes = problem.graphs.nodes
+        left = (allowed & (self.state[nodes.type] >= 0)).any(axis=1)
+        if not left.all():
+            i, node = locate(int(np.argmin(left)), nodes.starts)
+            raise ValueError(f"{name}[{i}] leaves no label for node {node}: nodes of its type have others.")
+
+    def exclude(self, problem: WithOracles, table: np.ndarray) -> Blocks:
+        return by_state(self.state, problem.graphs.nodes, table)
+
+    def mean_parts(self, problem: WithOracles, means: np.ndarray) -> Blocks:
+        return mean_parts_of_states(problem.graphs, by_state(self.state, problem.graphs.nodes, means), self.dtype)
+
     def dual_shape(self, problem: Any) -> tuple[np.ndarray, ...]:
         base, *groups = shape_of_groups(problem)
         nodes, edges = base.graphs.nodes, base.graphs.edges
@@ -282,8 +292,7 @@ class GraphEncoder(LabellingEncoder):
 
     def _labels(self, node_types: np.ndarray, states: np.ndarray) -> np.ndarray:
         """The labels of states of nodes of some types: the classes that a type has are sorted as its states are."""
-        order = np.argsort(self.state < 0, axis=1, kind="stable")
-        return self.classes[order[node_types, states]]
+        return self.classes[order_classes(self.state)[node_types, states]]
 
     def arrange(self, problem: WithOracles, parts: Blocks, missing: float = 0.0) -> list[np.ndarray]:
         """Tables (V_i, L) of numbers of nodes and labels, with `missing` for labels that a type does not have."""
@@ -313,15 +322,3 @@ def stack_graphs(
                 raise ValueError(f"{noun}_types of X[{i}] must name {n} types, one per {noun}, not {len(types)}.")
         names.append(flatten_labels(filled, rows.lengths, "graph", f"{noun}_types"))
     return Typed(graphs, *names)
-
-
-def costs_of_labels(
-    cost: str | None, class_weight: str | Mapping[object, float] | None, classes: np.ndarray, by_class: np.ndarray
-) -> np.ndarray:
-    """The cost of a wrong label where each label is true, given the weights of nodes by label; zeros without a cost."""
-    if cost is None:
-        return np.zeros(len(classes))
-    check_choice("cost", cost if isinstance(cost, str) else repr(cost), COSTS)
-    if not by_class.all() and isinstance(class_weight, str):
-        raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
-    return label_costs(cost, classes, by_class, class_weight).max(axis=1)

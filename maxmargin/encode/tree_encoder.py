@@ -7,27 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import Graphs, check_parents, children_first, join_graphs
 from maxmargin.encode.inputs.example_checks import (
     check_examples,
-    flatten_labels,
     flatten_weights,
-    learn_classes,
     locate,
 )
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, append_constant
 from maxmargin.encode.inputs.vocabulary import learn_names
+from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations, supervise_annotations
 from maxmargin.structures.trees.tree_problem import TreeProblem
 from maxmargin.supervision.exclusions import exclude_labels
-from maxmargin.supervision.label_supervision import LabelSupervision, supervise_labels
+from maxmargin.supervision.label_supervision import LabelSupervision
 from maxmargin.supervision.weak import Learned
 
 BIASES = ("bias", "root", "leaf")  # features of every node, of those without a parent and of those without children
@@ -91,8 +92,12 @@ class TreeEncoder(NodeEdgeEncoder):
         vocabulary, features = learn_names([tree.features for tree in X], min_count=min_count, n_hashed=n_hashed)
         trees = stack_trees(X, features)
         nodes = trees.nodes
-        classes, labels = learn_classes(flatten_labels(y, nodes.lengths, "tree"), nodes.starts)
+        annotated = learn_annotations(y, nodes.lengths, nodes.starts, "tree")
+        classes = annotated.classes
         excluded = excluded_labels(X, nodes, classes)
+        if len(excluded):
+            annotated = annotated.without(excluded, nodes.starts, "others are not allowed there")
+        labels = annotated.labels
         is_forbidden = excluded[np.arange(len(excluded)), labels[: len(excluded)]]
         if is_forbidden.any():
             node = int(np.flatnonzero(is_forbidden)[0])
@@ -100,18 +105,17 @@ class TreeEncoder(NodeEdgeEncoder):
             label = classes[labels[node]].item()
             raise ValueError(f"y[{i}] has the label {label!r} at node {place}, which is not allowed there.")
         weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "tree")
-        supervision = supervise_labels(cost, class_weight, classes, labels, nodes.lengths, dtype, weights)
+        supervision = supervise_annotations(annotated, cost, class_weight, nodes.lengths, dtype, weights)
         width = trees.edges.matrix.shape[1]
         known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary, "n_edge_features": width}
         encoder = cls.of(nodes, dtype, stores_sparse=bool(only_observed), **known)
         trees = encoder.stored_trees(trees)
         if only_observed:
             edges = sp.csr_array(append_constant(trees.edges).matrix[:, [width, *range(width)]])
-            parents, children = labels[trees.ends_in_all].T
-            encoder = encoder.observe(
-                only_observed, trees.nodes.matrix, labels, edges, children * len(classes) + parents
-            )
-        return Learned(encoder, encoder.assemble(trees, supervision, excluded, with_grams=with_grams))
+            of_nodes, of_edges = occurring_labels(annotated, trees)
+            encoder = encoder.observe(only_observed, trees.nodes.matrix, of_nodes, edges, of_edges)
+        problem = encoder.assemble(trees, supervision, excluded, with_grams=with_grams)
+        return Learned(encoder, problem, *find_weak(encoder, problem, annotated))
 
     def problem(self, X: object, y: object = None) -> TreeProblem:
         X = check_trees(X)
@@ -164,6 +168,24 @@ class TreeEncoder(NodeEdgeEncoder):
             n_edge_features=distinct.shape[1],
         )
 
+    def check_left(self, problem: TreeProblem, allowed: np.ndarray, name: str) -> None:
+        if problem.excluded.values.size:
+            left = allowed & ~problem.excluded.values.reshape(allowed.shape)
+            if not left.any(axis=1).all():
+                i, node = locate(int(np.argmin(left.any(axis=1))), problem.starts)
+                raise ValueError(f"{name}[{i}] leaves no label for node {node}: its tree allows only others.")
+
+    def mean_parts(self, problem: TreeProblem, means: np.ndarray) -> Blocks:
+        n_labels, blocks = means.shape[1], []
+        n_kinds = np.diff(problem.kind_starts)
+        for i, (lo, hi) in enumerate(pairwise(problem.starts.tolist())):
+            tables = np.zeros((n_kinds[i], n_labels, n_labels))
+            children = lo + np.flatnonzero(problem.parent[lo:hi] >= 0)
+            of_parents = means[lo + problem.parent[children]]
+            np.add.at(tables, problem.kind[children], means[children][:, :, np.newaxis] * of_parents[:, np.newaxis])
+            blocks.append(np.append(means[lo:hi], tables))
+        return as_blocks(blocks, self.dtype)
+
     def dual_shape(self, problem: TreeProblem) -> tuple[Any, ...]:
         return problem.starts, problem.parent, problem.kind, problem.kind_starts, problem.excluded
 
@@ -174,6 +196,16 @@ class TreeEncoder(NodeEdgeEncoder):
         if self.n_edge_features:
             named.edges = edges[1:]
         return named
+
+
+def occurring_labels(known: Annotations, trees: Graphs) -> tuple[np.ndarray, np.ndarray]:
+    """What observed weights are of: labels, and those of edges; all that agree, if they are known in part."""
+    parents, children = trees.ends_in_all.T
+    if known.allowed is None:
+        edge_labels = known.labels[children] * len(known.classes) + known.labels[parents]
+        return known.labels, edge_labels
+    pairs = known.allowed[children][:, :, np.newaxis] & known.allowed[parents][:, np.newaxis]
+    return known.allowed, pairs.reshape(len(pairs), -1)
 
 
 def check_trees(X: Any) -> list[Tree]:

@@ -64,8 +64,15 @@ def find_pairs(
 ) -> Pairs:
     """The pairs of a feature and a label that occur in sparse rows, which have a label each, `least` times or more.
 
-    Some features are in `always` pairs with all labels.
+    `labels` may also be a table with how often each row has each label. Some features are in `always` pairs with all
+    labels.
     """
+    if labels.ndim == 2:
+        entries = matrix.data if least > 0 else np.ones(matrix.nnz)
+        counts = sp.csr_array((entries, matrix.indices, matrix.indptr), matrix.shape).T @ labels.astype(np.float64)
+        is_pair = counts >= least if least > 0 else counts > 0
+        is_pair[always] = True
+        return pairs_of(is_pair)
     counts = np.zeros((matrix.shape[1], n_labels), np.float64 if least > 0 else bool)
     for lo in range(0, len(labels), 20_000):  # less memory than all at once
         starts = matrix.indptr[lo : lo + 20_001]

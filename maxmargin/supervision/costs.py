@@ -61,6 +61,11 @@ def class_weights(class_weight: Any, classes: np.ndarray, label_counts: np.ndarr
     if not isinstance(class_weight, Mapping):
         if not (isinstance(class_weight, str) and class_weight == "balanced"):
             raise ValueError(f'class_weight must be None, a dict or "balanced", not {shown(class_weight)}.')
+        if not label_counts.all():
+            never = classes[label_counts == 0][0].item()
+            raise ValueError(
+                f'class_weight="balanced" weighs labels by how often they occur, but {never!r} never does.'
+            )
         return label_counts.sum() / (len(classes) * label_counts)
     unknown = set(class_weight) - set(classes.tolist())
     if unknown:
@@ -81,7 +86,7 @@ def labelling_costs(
     cost: Any,
     class_weight: Any,
     classes: np.ndarray,
-    labels: np.ndarray,
+    label_counts: np.ndarray,
     lengths: np.ndarray,
     position_weight: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -89,8 +94,8 @@ def labelling_costs(
 
     Scales are the weights of positions, divided by the number of positions for "normalized_hamming".
     """
-    matrix = label_costs(cost, classes, np.bincount(labels), class_weight)
-    scales = np.ones(len(labels)) if position_weight is None else position_weight
+    matrix = label_costs(cost, classes, label_counts, class_weight)
+    scales = np.ones(lengths.sum()) if position_weight is None else position_weight
     if isinstance(cost, str) and cost == "normalized_hamming":
         scales = scales / np.repeat(lengths, lengths)
     return matrix, scales

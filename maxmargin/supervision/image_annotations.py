@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import shown
 
 
@@ -123,20 +122,6 @@ def is_annotation(known: object) -> bool:
     return all(isinstance(part, ANNOTATIONS) for part in parts)
 
 
-def name_labels(y: Any, lengths: np.ndarray) -> tuple[Any, np.ndarray, dict[int, Any]]:
-    """Outputs with the labels that annotations name in place of these, how many labels each has then, and what was so.
-
-    Outputs without annotations are as they were.
-    """
-    listed = y if isinstance(y, (list, tuple)) else []
-    annotated = {i: known for i, known in enumerate(listed) if is_annotation(known)}
-    if not annotated:
-        return y, lengths, annotated
-    named = [labels_in(known) if i in annotated else known for i, known in enumerate(listed)]
-    counts = [len(named[i]) if i in annotated else length for i, length in enumerate(lengths.tolist())]
-    return named, np.array(counts, np.int64), annotated
-
-
 def labels_in(known: Any) -> list[Any]:
     """The labels that annotations name."""
     return [label for part in _parts(known) for label in _labels(part)]
@@ -148,40 +133,6 @@ def _parts(known: Any) -> tuple[Any, ...]:
 
 def _labels(part: Any) -> list[Any]:
     return [part.label] if isinstance(part, Boxes) else np.ravel(np.asarray(part.labels)).tolist()
-
-
-class Readings(NamedTuple):
-    """What is known of all examples, of which some are annotated."""
-
-    labels: np.ndarray  # (N,) numbers of labels, with the completions of annotated examples
-    is_known: np.ndarray  # (N,) whether a node's label is
-    of_annotated: dict[int, Reading]
-    starts: np.ndarray
-
-    def weigh(self, cost: np.ndarray) -> np.ndarray:
-        """(N,) the cost of a wrong label at each node, given that of each true label: the least of those allowed."""
-        costs = cost[self.labels]
-        for i, reading in self.of_annotated.items():
-            costs[self.starts[i] : self.starts[i + 1]] = np.where(reading.allowed, cost, np.inf).min(axis=1)
-        return costs
-
-    def groups(self, i: int, cost: np.ndarray) -> list[Group]:
-        """Those of an annotated example, given the cost of a wrong label where each label is true."""
-        return [group._replace(cost=group.cost * cost[group.states]) for group in self.of_annotated[i].groups]
-
-
-def read_all(
-    annotated: dict[int, Any], classes: np.ndarray, codes: np.ndarray, counts: np.ndarray, weights: Blocks
-) -> Readings:
-    """What is known of all examples, given the numbers of labels as `name_labels` leaves them, and weights of nodes."""
-    starts = weights.starts
-    if not annotated:
-        return Readings(codes, np.ones(len(codes), bool), {}, starts)
-    given, of_nodes = np.split(codes, np.cumsum(counts)[:-1]), np.split(weights.values, starts[1:-1])
-    readings = {i: read_annotations(known, classes, of_nodes[i], f"y[{i}]") for i, known in annotated.items()}
-    labels = [readings[i].completion if i in readings else known for i, known in enumerate(given)]
-    is_known = np.repeat(~np.isin(np.arange(len(counts)), [*annotated]), np.diff(starts))
-    return Readings(np.concatenate(labels), is_known, readings, starts)
 
 
 def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: str) -> Reading:

@@ -6,13 +6,12 @@ what else occurs, such as sets of labels. The cost of a labelling is sum_t weigh
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.runtime.dispatch import helper
-from maxmargin.supervision.costs import labelling_costs
 
 NO_LABEL = -1  # in place of a true label that nobody has told
 
@@ -50,21 +49,6 @@ def without_costs(
     """Labels to compare predictions with, if there are any, and no costs."""
     weight = np.ones(len(labels)) if weight is None else weight
     return supervise(labels, np.zeros((0, n_labels)), weight, dtype, np.zeros(0, np.int32))
-
-
-def supervise_labels(
-    cost: Any,
-    class_weight: Any,
-    classes: np.ndarray,
-    labels: np.ndarray,
-    lengths: np.ndarray,
-    dtype: DTypeLike,
-    weight: np.ndarray | None = None,
-) -> LabelSupervision:
-    """True labels with costs of labels and weights of positions, as users give them; see `labelling_costs`."""
-    if cost is None:
-        return without_costs(labels, len(classes), dtype)
-    return supervise(labels, *labelling_costs(cost, class_weight, classes, labels, lengths, weight), dtype)
 
 
 @helper

@@ -14,8 +14,9 @@ from maxmargin.features import ConstantFeatures
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.trees.tree_problem import TreeProblem
+from maxmargin.supervision.costs import labelling_costs
 from maxmargin.supervision.exclusions import nothing_excluded
-from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise_labels, without_costs
+from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
 from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials, check_labels, check_tensors, segments
 
 
@@ -68,7 +69,8 @@ class LabelPotentials(Potentials):
         labels = self.rows.pick("y", y)
         check_labels(labels, self.n_labels, starts)
         costs = cost.detach().cpu().numpy() if isinstance(cost, Tensor) else "hamming" if cost is None else cost
-        return supervise_labels(costs, None, np.arange(self.n_labels), labels, lengths, dtype)
+        of_labels = labelling_costs(costs, None, np.arange(self.n_labels), np.bincount(labels), lengths)
+        return supervise(labels, *of_labels, dtype)
 
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         return self.rows.arrange(rows)

@@ -16,8 +16,10 @@ from maxmargin.checks import shown
 from maxmargin.encode.inputs.example_checks import UNKNOWN, find_labels, flatten_labels, locate, refuse_unknown
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, as_stored
+from maxmargin.encode.partial.annotations import flatten_known, have_partial, read_known
 from maxmargin.persist.registry import register
-from maxmargin.problem import true_outputs
+from maxmargin.problem import all_true_outputs, true_outputs
+from maxmargin.supervision.exclusions import exclude_labels
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, without_costs
 
 # Dense rows with fewer non-zeros than this are stored sparse: scoring and updates then cost less.
@@ -231,6 +233,28 @@ class LabellingEncoder(RowEncoder):
     def unsupervised(self, labels: np.ndarray, weight: np.ndarray | None = None) -> LabelSupervision:
         """True labels to compare predictions with, and no costs."""
         return without_costs(labels, len(self.classes), self.dtype, weight)
+
+    def is_partial(self, y: Any) -> bool:
+        return have_partial(y)
+
+    def exclusions(self, problem: Any, known: Any, name: str) -> Blocks:
+        starts = all_true_outputs(problem).starts
+        flat = flatten_known(known, np.diff(starts), "example", name)
+        allowed = read_known(flat, self.classes, starts, name, noun=self.noun).allowed
+        assert allowed is not None
+        self.check_left(problem, allowed, name)
+        return self.exclude(problem, ~allowed)
+
+    def check_left(self, problem: Any, allowed: np.ndarray, name: str) -> None:
+        """Raise where no output of an example has only labels of nodes that are allowed, (N, L)."""
+
+    def exclude(self, problem: Any, table: np.ndarray) -> Blocks:
+        """What `restrict` takes to rule labels of nodes out, (N, L)."""
+        return exclude_labels(table, all_true_outputs(problem).starts)
+
+    def mean_parts(self, problem: Any, means: np.ndarray) -> Blocks:
+        """Those of labels that are independent of each other, with probabilities (N, L)."""
+        raise NotImplementedError
 
     def check_seen(self, problem: Any) -> None:
         labels, starts = true_outputs(problem)

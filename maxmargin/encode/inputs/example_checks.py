@@ -78,9 +78,9 @@ def flatten_labels(y: Any, lengths: np.ndarray, noun: str, name: str = "y", *, i
     is_flat = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object
     is_long = is_stacked and hasattr(y, "__len__") and len(y) == lengths.sum()
     if is_long and (is_flat or all(np.ndim(label) == 0 for label in y)):
-        return _as_labels(list(y), name)
+        return as_labels(list(y), name)
     check_truths(y, len(lengths), f"one sequence of labels per {noun} of X", noun, name)
-    sequences = [_as_labels(labels, f"{name}[{i}]") for i, labels in enumerate(y)]
+    sequences = [as_labels(labels, f"{name}[{i}]") for i, labels in enumerate(y)]
     filled = [labels for labels in sequences if labels.size]
     for i, (labels, length) in enumerate(zip(sequences, lengths, strict=True)):
         if len(labels) != length:
@@ -92,7 +92,8 @@ def flatten_labels(y: Any, lengths: np.ndarray, noun: str, name: str = "y", *, i
     return np.concatenate(filled or sequences)
 
 
-def _as_labels(labels: Any, name: str) -> np.ndarray:
+def as_labels(labels: Any, name: str) -> np.ndarray:
+    """Check a list of integers or strings, as an array."""
     check_unmasked(name, labels)
     array = np.asarray(labels)
     if array.dtype.kind in "OU" and all(isinstance(label, str) for label in np.asarray(labels, dtype=object).flat):
@@ -127,8 +128,8 @@ def refuse_unknown(labels: np.ndarray, starts: np.ndarray) -> None:
     """Raise for the first unknown label."""
     i, place = locate(int(np.argmax(labels == UNKNOWN)), starts)
     raise ValueError(
-        f"y[{i}] has the label {UNKNOWN} at row {place}, which is taken to be unknown, and every label must be known: "
-        f"leave such rows or examples out or, if {UNKNOWN} is a class of its own, call it something else."
+        f"y[{i}] has the label {UNKNOWN} at row {place}, which is taken to be unknown: write None for a label "
+        f"that is not known in fit or, if {UNKNOWN} is a class of its own, call it something else."
     )
 
 

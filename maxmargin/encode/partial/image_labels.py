@@ -1,0 +1,69 @@
+"""Labels of the nodes of images, of which some are annotated by tags, boxes or seeds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations
+from maxmargin.structures.derived.annotated import cover_groups
+from maxmargin.supervision.image_annotations import Group, Reading, is_annotation, labels_in, read_annotations
+from maxmargin.supervision.weak import Learned
+
+
+class ImageLabels(NamedTuple):
+    """What is known of the labels of all nodes, and what annotations of images say besides."""
+
+    known: Annotations
+    readings: dict[int, Reading]  # of the annotated examples
+    starts: np.ndarray
+
+    def is_certain(self) -> np.ndarray:
+        """(N,) flags of nodes of the examples that are not annotated."""
+        return np.repeat(~np.isin(np.arange(len(self.starts) - 1), [*self.readings]), np.diff(self.starts))
+
+    def groups(self, missed: np.ndarray, state: np.ndarray) -> list[list[Group]]:
+        """Nodes of each example some of which must have a label, given the cost of missing each label, (L,).
+
+        Labels become states, by a table (N, L).
+        """
+        found: list[list[Group]] = [[] for _ in self.starts[1:]]
+        for i, reading in self.readings.items():
+            of_nodes = state[self.starts[i] : self.starts[i + 1]]
+            found[i] = [
+                group._replace(states=of_nodes[group.nodes, group.states], cost=group.cost * missed[group.states])
+                for group in reading.groups
+            ]
+        return found
+
+
+def learn_image_labels(y: Any, lengths: np.ndarray, weights: Blocks) -> ImageLabels:
+    """Read what is known of the nodes of training graphs, whose numbers and weights are given."""
+    starts = weights.starts
+    listed = y if isinstance(y, (list, tuple)) else []
+    annotated = {i: known for i, known in enumerate(listed) if is_annotation(known)}
+    if not annotated:
+        return ImageLabels(learn_annotations(y, lengths, starts, "graph"), {}, starts)
+    others = [None if i in annotated else known for i, known in enumerate(listed)]
+    also = {i: labels_in(known) for i, known in annotated.items()}
+    known = learn_annotations(others, lengths, starts, "graph", also=also)
+    assert known.allowed is not None
+    readings = {}
+    for i, parts in annotated.items():
+        of_graph = slice(starts[i], starts[i + 1])
+        readings[i] = read_annotations(parts, known.classes, weights.values[of_graph], f"y[{i}]")
+        known.allowed[of_graph], known.labels[of_graph] = readings[i].allowed, readings[i].completion
+    return ImageLabels(known, readings, starts)
+
+
+def learn_covered(encoder: Any, problem: Any, known: Annotations, groups: list[list[Group]], loss: Any) -> Learned:
+    """What training graphs teach; groups matter to losses that are attained at one output."""
+    found = Learned(encoder, problem, *find_weak(encoder, problem, known))
+    if found.weak is None or found.weak.consistent is None or not any(groups):
+        return found
+    if loss is not None and loss.oracle != "max":
+        return found
+    problem, consistent = cover_groups(problem, found.weak.consistent, groups)
+    return found._replace(problem=problem, weak=found.weak._replace(consistent=consistent))

@@ -1,0 +1,84 @@
+"""What is known of nodes of several types, which have a state for each label that their type has.
+
+A table `state` (types, L) holds the state of a label, or -1: those of a type are in the order of its labels.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
+from maxmargin.encode.partial.annotations import Annotations, price_annotations
+from maxmargin.structures.graphs.cliques import Cliques
+from maxmargin.structures.graphs.graph_problem import LabelledGraphs, ends_in_all
+from maxmargin.supervision.costs import label_costs
+from maxmargin.supervision.label_supervision import LabelSupervision, supervise, supervise_evenly, without_costs
+
+
+def labels_of_types(known: Annotations, node_type: np.ndarray, n_types: int) -> np.ndarray:
+    """(types, L) whether nodes of a type have a label, or may have it by what is known of some; all if nothing is."""
+    is_seen = np.zeros((n_types, len(known.classes)), bool)
+    if known.allowed is None:
+        is_seen[node_type, known.labels] = True
+    else:
+        is_open, _ = known.open_and_soft()
+        is_unknown = is_open & known.allowed.all(axis=1)
+        np.logical_or.at(is_seen, node_type[~is_unknown], known.allowed[~is_unknown])
+        is_seen[~is_seen.any(axis=1)] = True
+    return is_seen
+
+
+def order_classes(state: np.ndarray) -> np.ndarray:
+    """(types, L) the labels that a type has, in the order of its states, then the others."""
+    return np.argsort(state < 0, axis=1, kind="stable")
+
+
+def by_state(state: np.ndarray, nodes: Cliques, table: np.ndarray) -> Blocks:
+    """What a table (N, L) has for the states of all nodes, graph by graph."""
+    n_states = nodes.n_parts[nodes.type]
+    ordered = np.take_along_axis(table, order_classes(state)[nodes.type], axis=1)
+    has_state = np.arange(table.shape[1]) < n_states[:, np.newaxis]
+    return Blocks(ordered[has_state], starts_of(n_states)[nodes.starts])
+
+
+def mean_parts_of_states(graphs: LabelledGraphs, means: Blocks, dtype: DTypeLike) -> Blocks:
+    """Those of graphs whose nodes are independent of each other, with these probabilities of their states."""
+    of_nodes = np.split(means.values, starts_of(graphs.nodes.n_parts[graphs.nodes.type])[1:-1])
+    of_edges = [np.outer(of_nodes[a], of_nodes[b]).ravel() for a, b in ends_in_all(graphs).tolist()]
+    of_graphs = np.split(means.values, means.starts[1:-1])
+    blocks = [
+        np.concatenate([states, *of_edges[lo:hi]])
+        for states, (lo, hi) in zip(of_graphs, pairwise(graphs.edges.starts), strict=True)
+    ]
+    return as_blocks(blocks, dtype)
+
+
+def costs_of_states(cost: Any, class_weight: Any, classes: np.ndarray, by_class: np.ndarray) -> np.ndarray:
+    """(L, L) the costs of labels, given the weights of nodes by label."""
+    if not by_class.all() and isinstance(class_weight, str):
+        raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
+    return label_costs(cost, classes, by_class, class_weight)
+
+
+def supervise_states(
+    known: Annotations,
+    state: np.ndarray,
+    node_type: np.ndarray,
+    costs: np.ndarray | None,
+    weights: np.ndarray,
+    dtype: DTypeLike,
+) -> LabelSupervision:
+    """What is known of the states of nodes, with their weights, and what others cost."""
+    states, n_states = state[node_type, known.labels], int(state.max()) + 1
+    if costs is None:
+        return without_costs(states, n_states, dtype, weights)
+    wrong = costs.max(axis=1)
+    if known.allowed is None and (costs == wrong[:, np.newaxis] * ~np.eye(len(costs), dtype=bool)).all():
+        return supervise_evenly(states, weights * wrong[known.labels], n_states, dtype)
+    rows, annotation = price_annotations(known, costs)
+    of_types = np.concatenate([rows[:, order[:n_states]] for order in order_classes(state)])
+    return supervise(states, of_types, weights, dtype, node_type * len(rows) + annotation)
