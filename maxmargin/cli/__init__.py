@@ -182,6 +182,33 @@ def inspect(
 
 @app.command()
 @reports_errors
+def clusters(
+    file: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Files of text: a sentence per line, blanks between words.",
+            exists=True,
+            dir_okay=False,
+            metavar="FILE...",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the classes.", metavar="FILE")],
+    classes: Annotated[int, typer.Option(min=2, help="Number of classes.")] = 256,
+    min_count: Annotated[int, typer.Option(min=1, help="Leave out words that occur less often.")] = 2,
+    max_passes: Annotated[int, typer.Option(min=1, help="How often words may move at most.")] = 20,
+    encoding: Annotated[str, typer.Option(help="Encoding of the files.", callback=options.check_encoding)] = "utf-8",
+) -> None:
+    """Learn classes of words from text that nobody has tagged, for `maxmargin train --classes`.
+
+    Words that have like neighbours are in one class; a class is a path of 0 and 1 in a tree, as Brown's are.
+    """
+    from maxmargin.cli.clustering import run_clusters
+
+    run_clusters(file, output, classes, min_count, max_passes, encoding)
+
+
+@app.command()
+@reports_errors
 def demo(
     words: Annotated[int, typer.Option(min=20, help="Number of words to train on.")] = 200,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the words and of the training.")] = 0,

@@ -197,6 +197,16 @@ class Choices:
     inside: Annotated[
         Inside | None, typer.Option(help="Scheme inside the model; its tags stay in theirs.", show_default="the same")
     ] = None
+    unlabelled: Annotated[
+        Path | None,
+        typer.Option(
+            rich_help_panel=FEATURES,
+            help="Text to learn classes of words from: a sentence per line, blanks between words.",
+            exists=True,
+            dir_okay=False,
+            metavar="FILE",
+        ),
+    ] = None
     two_stages: Annotated[
         bool,
         typer.Option("--two-stages", help="Tell a second tagger how a first one tags the same word in its document."),

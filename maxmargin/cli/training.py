@@ -18,9 +18,11 @@ from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.persist import check_writable
 from maxmargin.tagger import Tagger, default_model
-from maxmargin.text import Document, Layout, WindowFeatures, find_format
+from maxmargin.text import Document, Layout, WindowFeatures, find_format, learn_classes
 from maxmargin.text.partial_tags import is_partial, tags_in
 from maxmargin.trace import Status, Trace
+
+UNLABELLED = "class"  # the title of classes of words that are learned from text
 
 
 def find_target(choices: Choices, *others: Path | None) -> Path:
@@ -31,7 +33,7 @@ def find_target(choices: Choices, *others: Path | None) -> Path:
     if source.is_dir():
         raise IsADirectoryError(EISDIR, "it is a folder, not a file", str(source))
     target = Path(source.name).with_suffix(".model") if choices.model is None else choices.model
-    keep_apart(check_writable(target), "model", [source, choices.dev, *choices.lists, *others])
+    keep_apart(check_writable(target), "model", [source, choices.dev, choices.unlabelled, *choices.lists, *others])
     return target
 
 
@@ -47,6 +49,16 @@ def make_tagger(choices: Choices, **options: Any) -> Tagger:
         inside=choices.inside,
         two_stages=choices.two_stages,
     )
+
+
+def learn_from_text(choices: Choices, tagger: Tagger, train: Document) -> None:
+    """Let a tagger know classes of words, learned from text that is not tagged, and from the sentences to train on."""
+    if choices.unlabelled is None:
+        return
+    words = [[token if isinstance(token, str) else token[0] for token in sentence] for sentence in train.X]
+    choices.say(f"Learning classes of words from {choices.unlabelled} ...")
+    found = learn_classes((choices.unlabelled, words), encoding=choices.encoding)
+    tagger.features.set_params(classes={**(tagger.features.classes or {}), UNLABELLED: found})
 
 
 def read_documents(choices: Choices) -> tuple[Document, Document | None]:
@@ -80,6 +92,7 @@ def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None
     target = find_target(choices, checkpoint)
     tagger = make_tagger(choices, **options)
     train, dev = settle_scheme(tagger, *read_documents(choices), say=choices.say)
+    learn_from_text(choices, tagger, train)
     score = "F1" if tagger.scheme is not None else "accuracy"
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
     with Shield() as shield:

@@ -15,7 +15,14 @@ from maxmargin.cli.options import Choices
 from maxmargin.cli.progress import summary
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.cli.terminal import Terminal
-from maxmargin.cli.training import figures, find_target, make_tagger, read_documents, tell_of_lists
+from maxmargin.cli.training import (
+    figures,
+    find_target,
+    learn_from_text,
+    make_tagger,
+    read_documents,
+    tell_of_lists,
+)
 from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.paths.solutions import Path
 from maxmargin.runtime.cache import COMPILING, before_compiling
@@ -37,6 +44,7 @@ def _run_path(choices: Choices, Cs: list[float] | None, plot: File | None, shiel
     target = find_target(choices, plot)
     tagger = make_tagger(choices)
     train, dev = settle_scheme(tagger, *read_documents(choices), say=choices.say)
+    learn_from_text(choices, tagger, train)
     X, y, X_dev, y_dev = _split(train, dev)
     score = "F1" if tagger.scheme is not None else "accuracy"
     console = Terminal(stderr=True)

@@ -6,6 +6,7 @@ from maxmargin.text.mending import Mended as Mended
 from maxmargin.text.mending import mend_tags as mend_tags
 from maxmargin.text.resources.class_files import read_classes as read_classes
 from maxmargin.text.resources.class_files import write_classes as write_classes
+from maxmargin.text.resources.learned_classes import learn_classes as learn_classes
 from maxmargin.text.resources.name_lists import read_gazetteers as read_gazetteers
 from maxmargin.text.resources.vector_files import read_vectors as read_vectors
 from maxmargin.text.resources.word_vectors import VectorFile as VectorFile

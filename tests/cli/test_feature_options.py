@@ -2,12 +2,14 @@
 
 import inspect
 from dataclasses import fields
+from functools import partial
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from maxmargin import load
+from maxmargin.cli import training
 from maxmargin.cli.options import Choices, with_choices
 from maxmargin.parameters import has_parameters, parameter
 from maxmargin.text import WindowFeatures, write_classes
@@ -110,3 +112,15 @@ def test_a_scheme_inside_and_two_stages(files, tmp_path, interpreted_loops):
     lines = run("predict", target, files / "train.txt", "--probabilities").out.splitlines()
     assert {line.split()[-2] for line in lines if line} <= {*tagger.classes_}
     assert run("evaluate", target, files / "train.txt").code == 0
+
+
+def test_classes_are_learned_from_text(files, tmp_path, interpreted_loops, monkeypatch):
+    text, target = tmp_path / "text.txt", tmp_path / "any.model"
+    text.write_text("".join(f"the w{k} ran w{k}\n" for k in range(9)))
+    monkeypatch.setattr(training, "learn_classes", partial(training.learn_classes, n_classes=4, max_passes=1))
+    given = ("--max-passes", 1, "--unlabelled", text)
+    assert run("train", files / "train.txt", "--model", target, *given).code == 0
+    classes = load(target).features_.classes["class"]
+    assert len({*classes.values()}) == 4
+    assert "w7" in classes
+    assert "would take the place of" in run("train", files / "train.txt", "--model", text, *given).err
