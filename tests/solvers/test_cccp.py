@@ -249,7 +249,12 @@ def test_sample_weights_soft_labels_and_bounds_besides():
 
 def test_limits_callbacks_and_held_out_data():
     toy, weak, _ = partial_candidates(10, 5, 0)
-    assert CCCP().solve(toy, C, weak=weak, max_passes=15, random_state=0).status is Status.MAX_PASSES
+    for solver in (CCCP(), CCCP(self_paced=True), CCCP(annealing=0.0)):
+        result = solver.solve(toy, C, weak=weak, tol=1e-6, max_passes=3, random_state=0)
+        assert result.status is Status.MAX_PASSES
+        assert np.isfinite(result.certificate.primal)
+        limited = solver.solve(toy, C, weak=weak, tol=1e-9, time_limit=0.01, random_state=0)
+        assert limited.status is Status.TIMEOUT
     rows = []
     seen = CCCP().solve(
         toy, C, weak=weak, tol=1e-6, random_state=0, callback=lambda t: rows.append(len(t)) or len(t) == 2
@@ -275,7 +280,7 @@ def test_what_cannot_work_is_refused():
         CCCP(SGD()).solve(toy, np.inf, weak=weak)
     with pytest.raises(ValueError, match="need the hinge or log loss, not the squared_hinge loss"):
         CCCP().solve(toy, C, loss="squared_hinge", weak=weak)
-    with pytest.raises(ValueError, match="Perceptron takes no soft labels, nor other linear terms"):
+    with pytest.raises(ValueError, match="Perceptron needs true outputs: it takes none known in part"):
         CCCP(Perceptron()).solve(toy, C, weak=weak)
     with pytest.raises(ValueError, match="CCCP keeps no state to go on from"):
         CCCP().solve(toy, C, weak=weak, checkpoint="never.checkpoint")

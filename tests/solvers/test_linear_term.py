@@ -52,13 +52,24 @@ def test_soft_labels_are_trained_on_to_the_enumerated_optimum(toy, name):
         assert result.certificate.dual >= optimum * (1 - 1.01 * tol)
 
 
+@pytest.mark.parametrize("name", SOLVERS)
+def test_outputs_in_place_of_true_ones_may_cost_something(toy, name):
+    costly = Candidates(toy.phi, [costs + 0.2 for costs in toy.costs])
+    target, blocks = soft_targets(costly)
+    if SOLVERS[name].takes(NAMED["hinge"]):
+        _, optimum = naive.solve(blocks, C)
+        result = SOLVERS[name].solve(costly, C, loss="hinge", weak=Weak(target=target), max_passes=60, random_state=0)
+        assert (result.trace.dual <= optimum * (1 + 1e-9)).all()
+        assert np.isclose(result.certificate.primal, naive.primal(result.w, blocks, C), rtol=1e-9)
+
+
 @pytest.mark.parametrize("name", sorted({*all_solvers()} - {*SOLVERS}))
 def test_solvers_that_take_no_linear_term_say_so(toy, name):
     solver = all_solvers()[name]
     if not solver.default_loss.oracle:  # of relaxed losses, on graphs alone
         assert not solver.takes_linear
         return
-    with pytest.raises(ValueError, match="takes no soft labels, nor other linear terms"):
+    with pytest.raises(ValueError, match="needs true outputs: it takes none known in part, no soft labels"):
         solver.solve(toy, C, weak=Weak(target=soft_targets(toy)[0]))
 
 

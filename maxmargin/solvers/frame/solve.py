@@ -245,7 +245,9 @@ class Solver:
                 f"{name} needs the whole output of every example: CCCP(inner={self!r}) completes those known in part."
             )
         if objective.linear is not None and not self.takes_linear:
-            raise ValueError(f"{name} takes no soft labels, nor other linear terms.")
+            raise ValueError(
+                f"{name} needs true outputs: it takes none known in part, no soft labels, and no linear term."
+            )
         if objective.l1 and not self.takes_l1:
             raise ValueError(f"{name} knows no L1 regularization: l1_ratio must be 0, or the solver LBFGS.")
         if self.needs_regularization and objective.regularization == 0:

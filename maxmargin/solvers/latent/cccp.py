@@ -203,8 +203,7 @@ class Rounds:
             start = self._first_result()
             w = start.w
         if self.solver.self_paced:
-            start = self._keep_pace(start, w)
-            w = start.w
+            w, start = self._keep_pace(w, start)
         return self.look(w, start, objective.problem.truth if objective.loss.is_maximum else None)
 
     def look(self, w: np.ndarray, start: Any, completions: Blocks | None) -> Touched:
@@ -278,7 +277,7 @@ class Rounds:
             level /= FALL
         return w
 
-    def _keep_pace(self, start: Any, w: np.ndarray) -> Result:
+    def _keep_pace(self, w: np.ndarray, start: Any) -> tuple[np.ndarray, Any]:
         """Rounds in which examples of small losses take part: half of them at first, all in the end."""
         objective, is_weak = self.objective, self.objective.is_weak
         is_weak = np.ones(objective.n, bool) if is_weak is None else is_weak
@@ -292,7 +291,7 @@ class Rounds:
             self.run.count(3 * objective.n)
             w = start.w
             losses, most = objective.losses(w), PACE * most
-        return start
+        return w, start
 
 
 def find_changes(before: Blocks, after: Blocks) -> np.ndarray:

@@ -144,7 +144,7 @@ def loss_pass(problem, gradient, w, loss, examples, point, rounding, found, lo, 
         y_true = true_output(problem, i)
         true_score = potentials(problem, loss, w, i, theta)
         values[i, IS_BEYOND_REACH] = is_beyond_reach(theta)
-        least = score_output(problem, i, theta, y_true)
+        least = own = score_output(problem, i, theta, y_true)  # which may cost something where labels are soft
         rival = y_true
         if point.means.values.size > 0:
             values[i, GAP] = -least - inner(
@@ -186,7 +186,7 @@ def loss_pass(problem, gradient, w, loss, examples, point, rounding, found, lo, 
         values[i, SLACK] = slack
         add_output(problem, i, y_true, -1.0, delta)
         if gradient.size > 0 and rounding.is_mixed:
-            values[i, COST] = mean - slack - true_score - inner(theta, delta)
+            values[i, COST] = mean - slack - own - inner(theta, delta)
         if gradient.size > 0 and loss.margin:
             clear(theta)
             augment(problem, i, theta)
