@@ -51,6 +51,10 @@ def test_the_code_of_a_page_runs(name, interpreted_loops):
     assert maxmargin.Status.DIVERGED not in found
 
 
+def test_the_code_of_the_page_on_weak_labels_runs(interpreted_loops):
+    assert maxmargin.Status.STATIONARY in ends(run_blocks("docs/weak.md"))
+
+
 def test_the_classes_of_the_extending_page_run(interpreted_loops):
     assert run_blocks("docs/extending.md")["result"].status is maxmargin.Status.OPTIMAL
 

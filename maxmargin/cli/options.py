@@ -211,6 +211,12 @@ class Choices:
         bool,
         typer.Option("--two-stages", help="Tell a second tagger how a first one tags the same word in its document."),
     ] = False
+    entity_share: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Expected share of tokens in entities, where few of them are known.", show_default="none"
+        ),
+    ] = None
     min_count: Annotated[
         int, typer.Option(rich_help_panel=FEATURES, min=1, help="Leave out features that occur less often.")
     ] = 1

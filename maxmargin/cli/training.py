@@ -48,6 +48,7 @@ def make_tagger(choices: Choices, **options: Any) -> Tagger:
         scheme=scheme,
         inside=choices.inside,
         two_stages=choices.two_stages,
+        entity_share=choices.entity_share,
     )
 
 

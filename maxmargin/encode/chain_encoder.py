@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks
+from maxmargin.checks import shown
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import check_array, flatten_weights, locate
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
@@ -30,6 +31,7 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import LabelSupervision
+from maxmargin.supervision.shares import expect_share
 from maxmargin.supervision.weak import Learned
 from maxmargin.text.schemes import fitting_scheme, read_tags, scheme_named, scheme_table, violation
 
@@ -72,6 +74,7 @@ class ChainEncoder(NodeEdgeEncoder):
         n_hashed: int | None = None,
         lengths: Any = None,
         position_weight: Any = None,
+        label_share: Any = None,
     ) -> Learned:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
         vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed)
@@ -96,7 +99,8 @@ class ChainEncoder(NodeEdgeEncoder):
             occurring = occurring_labels(annotated, rows.starts)
             encoder = encoder.observe(only_observed, rows.matrix, *occurring, least_observed, rows.dense_columns)
         problem = encoder.assemble(rows, supervision, with_grams=with_grams, may_split=True)
-        return Learned(encoder, problem, *find_weak(encoder, problem, annotated))
+        learned = Learned(encoder, problem, *find_weak(encoder, problem, annotated))
+        return learned if label_share is None else expect_labels(learned, annotated, label_share)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
         if lengths is None and isinstance(X, (Sequence, np.ndarray)) and not isinstance(X, str) and not len(X):
@@ -154,6 +158,23 @@ class ChainEncoder(NodeEdgeEncoder):
     def names(self, w: np.ndarray) -> Bunch:
         emissions, biases, edges = self.tables(w, 1)
         return Bunch(emissions=emissions, transitions=edges[0], **dict(zip(BIASES, biases, strict=False)))
+
+
+def expect_labels(learned: Learned, known: Annotations, label_share: Mapping[Any, float]) -> Learned:
+    """What training sequences teach if a share of all positions is expected to have a label."""
+    _, problem, weak, _ = learned
+    ((label, share),) = label_share.items()
+    if label not in known.classes.tolist():
+        raise ValueError(f"label_share names {shown(label)}, which is not a label in y.")
+    if weak is None or weak.consistent is None or known.allowed is None:
+        raise ValueError("label_share needs labels in y that are not known.")
+    is_open, _ = known.open_and_soft()
+    allowed, dtype = known.allowed & is_open[:, np.newaxis], problem.supervision.weight.dtype
+    what = known.classes == label, known.labels, allowed, problem.starts, dtype, f"label_share[{label!r}]"
+    expected, supervision = expect_share(share, *what)
+    return learned._replace(
+        weak=weak._replace(consistent=weak.consistent._replace(supervision=supervision), share=expected)
+    )
 
 
 def append_biases(rows: Rows) -> Rows:

@@ -20,6 +20,7 @@ from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 from maxmargin.parameters import parameter
 from maxmargin.sklearn_contract import check_is_fitted
+from maxmargin.supervision.shares import check_label_share
 
 LENGTHS = "the numbers of rows of the sequences in a stacked X or X_dev"
 
@@ -258,6 +259,14 @@ class ChainCRF(Observed, SequenceCRF):
         '"auto" or "lbfgs", which is OWL-QN then.',
         default=0.0,
         check=check_share,
+    )
+
+    label_share: Any = parameter(
+        "dict of a label and its share",
+        'How many of all positions have a label, such as {"O": 0.9}, where many labels in y are not known: on average, '
+        "the labels that are consistent with y have this share. None leaves it to the model.",
+        default=None,
+        check=check_label_share,
     )
 
     _encoder_type = ChainEncoder

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
+from maxmargin.checks import check_share, shown
 from maxmargin.supervision.label_supervision import LabelSupervision
 
 
@@ -68,3 +70,13 @@ def expect_share(
     nodes = np.arange(len(labels), dtype=np.int32)
     supervision = LabelSupervision(labels.astype(np.int32), nodes, np.ones(len(labels), dtype), costs)
     return Share(starts, direction, costs, share * np.diff(starts) - n_kind), supervision
+
+
+def check_label_share(name: str, value: object) -> None:
+    """Raise unless it is None, or a dict of one label and its share."""
+    if value is not None and not (isinstance(value, Mapping) and len(value) == 1):
+        raise ValueError(
+            f'{name} must be None or a dict of one label and its share, such as {{"O": 0.9}}, not {shown(value)}.'
+        )
+    for share in (value or {}).values():
+        check_share(f"the share in {name}", share)

@@ -68,24 +68,33 @@ class FittedTagger(Estimator):
     status_ = property(lambda self: self._fitted().status_, doc="Why the fit stopped.")
     certificate_ = property(lambda self: self._fitted().certificate_, doc="What is proven of the weights.")
 
-    def predict(self, X: Sentences) -> list[list[Any]]:
+    def _allowed(self, allowed: object) -> dict[str, Any]:
+        """What is known of the tags of sentences, as the model takes it."""
+        if allowed is not None and self.inside_ is not None:
+            raise ValueError("allowed must be None: the model of the tagger has tags of another scheme inside.")
+        return {} if allowed is None else {"allowed": allowed}
+
+    def predict(self, X: Sentences, *, allowed: object = None) -> list[list[Any]]:
         """The tags of sentences.
 
         Parameters
         ----------
         X
             As in `fit`.
+        allowed
+            What is known of their tags, as y in `fit` says it: they are the best that agree with it.
         """
-        return self._shown([tags.tolist() for tags in self._fitted().predict(self._rows(X))])
+        found = self._fitted().predict(self._rows(X), **self._allowed(allowed))
+        return self._shown([tags.tolist() for tags in found])
 
-    def predict_topk(self, X: Sentences, k: int) -> list[tuple[list[list[Any]], np.ndarray]]:
+    def predict_topk(self, X: Sentences, k: int, *, allowed: object = None) -> list[tuple[list[list[Any]], np.ndarray]]:
         """The k best taggings of each sentence, best first, with their scores."""
-        found = self._fitted().predict_topk(self._rows(X), k)
+        found = self._fitted().predict_topk(self._rows(X), k, **self._allowed(allowed))
         return [(self._shown(tags.tolist()), scores) for tags, scores in found]
 
-    def predict_marginals(self, X: Sentences) -> list[np.ndarray]:
+    def predict_marginals(self, X: Sentences, *, allowed: object = None) -> list[np.ndarray]:
         """The probabilities of the tags of each word: (T_i, L) arrays, columns in the order of `classes_`."""
-        found = self._fitted().predict_marginals(self._rows(X))
+        found = self._fitted().predict_marginals(self._rows(X), **self._allowed(allowed))
         if self.inside_ is None:
             return found
         tags = self._fitted().classes_.tolist()

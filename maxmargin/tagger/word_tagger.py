@@ -18,8 +18,8 @@ from maxmargin.sklearn_contract import unfitted
 from maxmargin.tagger.fitted_tagger import FittedTagger, voted
 from maxmargin.text.document_tags import cross_tag, with_votes
 from maxmargin.text.mending import Mended, mend_tags, spells_entities
-from maxmargin.text.partial_tags import check_known, have_partial
-from maxmargin.text.schemes import LabelSequences, convert_tags, scheme_named
+from maxmargin.text.partial_tags import check_entity_share, check_known, have_partial
+from maxmargin.text.schemes import OUTSIDE, LabelSequences, convert_tags, scheme_named
 from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.text.token_features.transformers import Transformer, fit_transform, warn_of_lists
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
@@ -53,6 +53,9 @@ class Tagger(FittedTagger):
         `maxmargin.text.Corpus`. To train on, sentences are tagged by taggers of other documents, in five parts.
     layout : Layout, default=None
         Where the files that it was trained on have tokens and tags, so that it can read others.
+    entity_share : float, default=None
+        The expected share of tokens that are part of entities, from 0 to 1, where many tags are not known: if only some
+        of the entities are, nothing else tells a `ChainCRF` that most of the other tokens are outside.
 
     Attributes
     ----------
@@ -89,6 +92,7 @@ class Tagger(FittedTagger):
         inside: str | None = None,
         two_stages: bool = False,
         layout: Layout | None = None,
+        entity_share: float | None = None,
     ) -> None:
         self.features: Any = features
         self.model: Any = model
@@ -96,6 +100,7 @@ class Tagger(FittedTagger):
         self.inside = inside
         self.two_stages = two_stages
         self.layout = layout
+        self.entity_share = entity_share
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -135,6 +140,11 @@ class Tagger(FittedTagger):
             "layout": self.layout,
             "two_stages": self.two_stages,
         }
+        if self.entity_share is not None:
+            if mended is None or not isinstance(model, ChainCRF):
+                raise ValueError("entity_share needs tags that spell entities, and a ChainCRF.")
+            check_entity_share(self.entity_share, mended.y)
+            model.set_params(label_share={OUTSIDE: 1 - self.entity_share})
         if mended is None:
             return type(self)(**parts, scheme=None), y
         inside = None if inside == mended.scheme else inside

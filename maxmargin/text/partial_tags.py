@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from maxmargin.checks import shown
+from maxmargin.checks import check_share, shown
 from maxmargin.text.schemes import OUTSIDE, LabelSequences, TagError, best_scheme, read_tags, sequences_of
 
 
@@ -63,6 +63,18 @@ def scheme_of_partial(y: Sequence[Sequence[Any]], target: str | None, prefer: st
             "cannot be converted."
         )
     return source
+
+
+def check_entity_share(share: float, y: Sequence[Sequence[Any]]) -> None:
+    """Raise unless a share of tokens may be part of entities, by the tags that are known."""
+    check_share("entity_share", share)
+    tags = [tag for row in y for tag in row]
+    least = sum(isinstance(tag, str) and tag != OUTSIDE for tag in tags) / len(tags)
+    most = 1 - tags.count(OUTSIDE) / len(tags)
+    if not least < share < most:
+        raise ValueError(
+            f"entity_share must be between {least:.4g} and {most:.4g}, by what is known of y, not {share:.4g}."
+        )
 
 
 def replace_unknown(y: Iterable[list[Any]], unknown: str | None) -> list[list[Any]]:
