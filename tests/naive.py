@@ -166,9 +166,17 @@ def solve_log(blocks, C, l1_ratio=0.0, max_steps=20_000):
 
 def project_to_simplex(v):
     """The nearest point of the probability simplex."""
-    u = np.sort(v)[::-1]
-    excess = (np.cumsum(u) - 1) / np.arange(1, len(v) + 1)
-    return np.maximum(v - excess[np.flatnonzero(u > excess)[-1]], 0)
+    return project_to_simplices(v, np.ones((1, len(v)), bool))
+
+
+def project_to_simplices(v, is_used):
+    """The nearest points of probability simplices: v are those places of a matrix, row by row, that are used."""
+    rows = np.full(is_used.shape, -1e300)
+    rows[is_used] = v
+    u = np.sort(rows)[:, ::-1]
+    excess = (np.cumsum(u, axis=1) - 1) / np.arange(1, len(u.T) + 1)
+    last = (u > excess).cumsum(axis=1).argmax(axis=1)
+    return np.maximum(rows - excess[np.arange(len(u)), last][:, None], 0)[is_used]
 
 
 @remembered
@@ -183,14 +191,15 @@ def solve(blocks, C, weight=None, tol=1e-10, max_steps=200_000, lower=-np.inf, u
     lam = 1 / (n * C)
     A = np.concatenate([weight[i] * psi / (lam * n) for i, (psi, _) in enumerate(blocks)]).T
     b = np.concatenate([weight[i] * losses / n for i, (_, losses) in enumerate(blocks)])
-    cuts = np.cumsum([len(losses) for _, losses in blocks])[:-1]
+    sizes = np.array([len(losses) for _, losses in blocks])
+    is_used = np.arange(sizes.max()) < sizes[:, None]
     step = 1 / max(lam * np.linalg.norm(A, 2) ** 2, 1e-12)
     alpha = np.concatenate([np.eye(len(losses))[np.argmin(losses)] for _, losses in blocks])
     momentum = 1.0
     point = alpha
     for k in range(max_steps):
         gradient = b - lam * A.T @ np.clip(A @ point, lower, upper)
-        moved = np.concatenate([project_to_simplex(v) for v in np.split(point + step * gradient, cuts)])
+        moved = project_to_simplices(point + step * gradient, is_used)
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         if np.dot(point - moved, moved - alpha) > 0:  # the momentum leads uphill: restart
             following, point = 1.0, moved

@@ -10,13 +10,13 @@ import numpy as np
 
 from maxmargin import inference
 from maxmargin import problem as contract
-from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.example_checks import check_truths
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.runtime.dispatch import supports
 from maxmargin.structures.derived.custom_problem import CustomProblem
-from maxmargin.supervision.weak import Learned
+from maxmargin.supervision.weak import Learned, Weak
 
 
 class OwnEncoder(Encoder):
@@ -25,6 +25,10 @@ class OwnEncoder(Encoder):
     def is_of(self, **arguments: Any) -> bool:
         """Whether it was learned with these very objects."""
         raise NotImplementedError
+
+    def learned(self, problem: Any) -> Learned:
+        """What is known of a problem of training data."""
+        return Learned(self, problem)
 
     def dual_shape(self, problem: Any) -> tuple[Any, ...]:
         return (problem,)  # which alone knows what its outputs are
@@ -50,7 +54,12 @@ class CustomEncoder(OwnEncoder):
         if y is None:
             raise TypeError("y must be a list with one output per example.")
         problem = CustomProblem(model, X, y)
-        return Learned(cls(model=model, n_features=problem.n_features), problem)
+        return cls(model=model, n_features=problem.n_features).learned(problem)
+
+    def learned(self, problem: CustomProblem) -> Learned:
+        if not problem.is_weak.any():
+            return Learned(self, problem)
+        return Learned(self, problem, Weak(problem.restrict(problem.Y or [])), problem.is_weak)
 
     def problem(self, X: Any, y: Any = None) -> CustomProblem:
         problem = CustomProblem(self.model, X, None, self.n_features)
@@ -58,6 +67,13 @@ class CustomEncoder(OwnEncoder):
             check_truths(y, len(problem.X), "one output per example", "example")
             problem.Y = [*y]
         return problem
+
+    def exclusions(self, problem: CustomProblem, known: Any, name: str) -> list[Any]:
+        check_truths(known, len(problem.X), "what is known of each example", "example", name)
+        for i, what in enumerate(known):
+            if what is not None:
+                problem.complete(i, what, name)
+        return [*known]
 
     def decode(self, problem: CustomProblem, i: int, rows: np.ndarray) -> list[Any]:
         return [problem.output(i, row) for row in rows]
@@ -107,7 +123,18 @@ class ProblemEncoder(OwnEncoder):
             raise TypeError("y must hold the true outputs of X, but it is None.")
         problem = _checked(make_problem(X, y))
         encoder = cls(make_problem=make_problem, decode_row=decode, size=contract.new_weights(problem).size)
-        return Learned(encoder, problem)
+        return encoder.learned(problem)
+
+    def exclusions(self, problem: Any, known: Any, name: str) -> Blocks:
+        sizes = contract.part_sizes(problem)
+        check_truths(known, len(sizes), "flags of the parts that an output may have", "example", name)
+        flags = [np.zeros(0, bool) if what is None else np.asarray(what) for what in known]
+        for i, (what, size) in enumerate(zip(flags, sizes, strict=True)):
+            if what.ndim != 1 or what.dtype != bool or what.size > size:
+                raise ValueError(f"{name}[{i}] must be at most {size} flags, True for parts that an output may have.")
+        excluded = as_blocks([~what for what in flags], bool)
+        inference.possible_outputs(contract.restrict(problem, excluded), name)
+        return excluded
 
     def problem(self, X: object, y: object = None) -> Any:
         return _checked(self.make_problem(X) if y is None else self.make_problem(X, y))

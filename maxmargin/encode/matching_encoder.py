@@ -53,15 +53,15 @@ class MatchingEncoder(RowEncoder):
         encoder = cls.of(rows, dtype)
         matches = [np.where(is_open[:, -1], -1, is_open.argmax(axis=1)) for is_open in tables]
         problem = encoder.assemble(rows, sides, matches, np.concatenate(blocks))
-        is_weak = np.array([(is_open.sum(axis=1) > 1).any() for is_open in tables])
-        if not is_weak.any():
+        if not encoder.is_partial(y):
             return Learned(encoder, problem)
+        is_weak = np.array([(is_open.sum(axis=1) > 1).any() for is_open in tables])
         if all(is_open.all() for is_open in tables):
             raise ValueError("y must say something of at least one link, but nothing of it is known.")
         consistent = restrict(problem, as_exclusions(tables))
         supervision = problem.supervision._replace(matches=possible_outputs(consistent, "y").values)
-        consistent = consistent._replace(supervision=supervision)
-        return Learned(encoder, problem._replace(supervision=supervision), Weak(consistent), is_weak)
+        problem, consistent = (each._replace(supervision=supervision) for each in (problem, consistent))
+        return Learned(encoder, problem, Weak(consistent), is_weak) if is_weak.any() else Learned(encoder, problem)
 
     def problem(self, X: object, y: object = None) -> MatchingProblem:
         rows, sides = stack_pairs(X, self.n_features_in)

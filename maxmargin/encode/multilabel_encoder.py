@@ -20,18 +20,26 @@ from maxmargin.encode.inputs.label_graphs import edges_of, price_of, warn_of_pri
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.losses import BaseLoss
-from maxmargin.problem import true_outputs
+from maxmargin.problem import part_sizes, restrict, true_outputs
 from maxmargin.structures.graphs.cliques import EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.independent import IndependentProblem
 from maxmargin.structures.graphs.loopy import with_oracles
 from maxmargin.supervision.costs import COSTS, class_weights
 from maxmargin.supervision.exclusions import nothing_excluded
-from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise_evenly, without_costs
-from maxmargin.supervision.weak import Learned
+from maxmargin.supervision.label_supervision import (
+    NO_LABEL,
+    LabelSupervision,
+    supervise,
+    supervise_evenly,
+    without_costs,
+)
+from maxmargin.supervision.weak import Learned, Weak
 
 ClassWeight = str | Mapping[int, float] | None
 
+UNKNOWN_ROW = 2  # of the costs of what is known: that a label is off, that it is on, nothing
+COSTS_OF_SIDES = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
 OFF_ON = np.array([-1, 0])  # of the two states of a label, the second has weights
 ONE = Rows(np.ones((1, 1)), np.array([0, 1]))  # the feature of all edges
 
@@ -70,14 +78,23 @@ class MultiLabelEncoder(RowEncoder):
         cost: str | ArrayLike | None = None,
         class_weight: ClassWeight | Sequence[ClassWeight] = None,
         label_weight: ArrayLike | None = None,
+        unknown: np.ndarray | None = None,
     ) -> Learned:
-        """The encoder and the problem of training data, whose rows scikit-learn has checked."""
+        """The encoder and the problem of training data, whose rows scikit-learn has checked.
+
+        Flags (n, L) say which labels are `unknown`, if some are; y has zeros there.
+        """
         rows = stack_rows(X, np.ones(X.shape[0], np.int64))
         labels = check_indicators(y, X.shape[0])
-        costs = costs_of_labels(cost, labels.shape[1]) * factors_of_labels(class_weight, label_weight, labels)
+        is_known = np.ones(labels.shape, bool) if unknown is None else ~unknown
+        check_known(is_known)
+        costs = costs_of_labels(cost, labels.shape[1]) * factors_of_labels(class_weight, label_weight, labels, is_known)
         supervision = supervise_evenly(labels.ravel(), costs.ravel(), 2, dtype)
-        warn_of_constant(labels)
-        edges = edges_of(graph, labels)
+        if unknown is not None:
+            annotation = np.where(is_known, labels, UNKNOWN_ROW).ravel()
+            supervision = supervise(labels.ravel(), COSTS_OF_SIDES, costs.ravel(), dtype, annotation)
+        warn_of_constant(labels, is_known)
+        edges = edges_of(graph, labels[is_known.all(axis=1)] if is_known.all(axis=1).any() else labels)
         price = price_of(edges, labels.shape[1], len(labels), takes_sums=loss.oracle in ("exp", "topk"))
         warn_of_price(price, edges, labels.shape[1])
         encoder = cls.of(
@@ -90,7 +107,11 @@ class MultiLabelEncoder(RowEncoder):
             feature_names_in=feature_names,
         )
         most_entries = price.n_entries if np.isfinite(price.n_entries) else 0
-        return Learned(encoder, encoder.assemble(rows, supervision, most_entries))
+        problem = encoder.assemble(rows, supervision, most_entries)
+        if unknown is None:
+            return Learned(encoder, problem)
+        excluded = encoder.exclude(np.where(is_known, labels, np.nan))
+        return Learned(encoder, problem, Weak(restrict(problem, excluded)), np.logical_not(is_known.all(axis=1)))
 
     def problem(self, X: np.ndarray | sp.csr_array, y: ArrayLike | None = None) -> WithOracles | IndependentProblem:
         n = np.shape(X)[0]
@@ -135,6 +156,22 @@ class MultiLabelEncoder(RowEncoder):
             n_features=matrix.shape[1],
             n_labels=self.n_labels,
         )
+
+    def is_partial(self, y: Any) -> bool:
+        return find_unknown(y) is not None
+
+    def exclusions(self, problem: object, known: Any, name: str) -> Blocks:
+        n, kind = len(part_sizes(problem)), f"{INDICATORS}, with None or NaN for what is not known"
+        unknown = find_unknown(known)
+        labels = check_array(known if unknown is None else as_floats(known), name, kind, (n, self.n_labels))
+        if not np.isin(labels[~np.isnan(labels)], (0, 1)).all():
+            raise ValueError(f"{name} must be {kind}.")
+        return self.exclude(labels)
+
+    def exclude(self, labels: np.ndarray) -> Blocks:
+        """What `restrict` takes to leave labels (n, L) of 0 and 1 only, and any where they are NaN."""
+        table = np.stack([labels == 1, labels == 0], axis=1 if self.is_wide else 2)
+        return Blocks(table.ravel(), 2 * self.n_labels * np.arange(len(labels) + 1))
 
     def dual_shape(self, problem: object) -> tuple[int, ...]:
         return (len(true_outputs(problem).values),)
@@ -190,10 +227,32 @@ def check_indicators(y: Any, n: int, n_labels: int | None = None) -> np.ndarray:
     return labels.astype(np.int32)
 
 
-def warn_of_constant(labels: np.ndarray) -> None:
+def as_floats(y: Any) -> np.ndarray:
+    """A matrix of numbers, with NaN for None."""
+    return np.array(y, dtype=float)
+
+
+def find_unknown(y: Any) -> np.ndarray | None:
+    """(n, L) flags of labels that are None or NaN, if there are any among rows of numbers."""
+    if sp.issparse(y) or (isinstance(y, np.ndarray) and y.dtype.kind in "biu") or np.ndim(y) != 2:
+        return None
+    try:
+        unknown = np.isnan(as_floats(y))
+    except (TypeError, ValueError):
+        return None
+    return unknown if unknown.any() else None
+
+
+def check_known(is_known: np.ndarray) -> None:
+    """Raise where nothing is known of a label."""
+    if not is_known.any(axis=0).all():
+        raise ValueError(f"Nothing is known of the labels in column {int(np.argmin(is_known.any(axis=0)))} of y.")
+
+
+def warn_of_constant(labels: np.ndarray, is_known: np.ndarray) -> None:
     """Name the labels of which training data show one side only."""
     for share, when in ((0, "never"), (1, "always")):
-        found = np.flatnonzero(labels.mean(axis=0) == share)
+        found = np.flatnonzero((labels * is_known).sum(axis=0) == share * is_known.sum(axis=0))
         if found.size:
             columns = f"column{'s' if found.size > 1 else ''} {', '.join(map(str, found))}"
             warnings.warn(f"Labels in {columns} of y are {when} on in training.", UserWarning, stacklevel=2)
@@ -213,14 +272,18 @@ def costs_of_labels(cost: str | ArrayLike | None, n_labels: int) -> np.ndarray:
 
 
 def factors_of_labels(
-    class_weight: ClassWeight | Sequence[ClassWeight], label_weight: ArrayLike | None, labels: np.ndarray
+    class_weight: ClassWeight | Sequence[ClassWeight],
+    label_weight: ArrayLike | None,
+    labels: np.ndarray,
+    is_known: np.ndarray,
 ) -> np.ndarray:
     """(n, L) factors of the costs: by whether a label is on in truth, for all labels or for each, and one by one."""
-    n, n_labels = labels.shape
+    n_labels = labels.shape[1]
     by_label = class_weight if isinstance(class_weight, (list, tuple)) else [class_weight] * n_labels
     if len(by_label) != n_labels:
         raise ValueError(f"class_weight must have {n_labels} entries, one per label, not {len(by_label)}.")
-    counts = np.stack([n - labels.sum(axis=0), labels.sum(axis=0)], axis=1)
+    n_on = (labels * is_known).sum(axis=0)
+    counts = np.stack([is_known.sum(axis=0) - n_on, n_on], axis=1)
     weights = [
         class_weights(weight, np.arange(2), np.maximum(count, 1))
         for weight, count in zip(by_label, counts, strict=True)

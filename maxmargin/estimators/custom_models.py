@@ -40,7 +40,7 @@ class OwnStructure(StructuredModel):
     def _learn(self, X: Any, y: Any, **data: Any) -> Learned:
         last = getattr(self, "_trained_on", None) or (None, None)
         if self.warm_start and last[0] is X and last[1] is y and self._encoder.is_of(**self._arguments()):
-            return Learned(self._encoder, self._dual_shape[0])  # whose outputs are numbered
+            return self._encoder.learned(self._dual_shape[0])  # whose outputs are numbered
         return super()._learn(X, y, **data)
 
 

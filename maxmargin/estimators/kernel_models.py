@@ -67,10 +67,10 @@ class KernelChainSVM(LabelMaxMargin, KernelArguments, SequenceModel):
     >>> import numpy as np
     >>> from maxmargin import KernelChainSVM
     >>> rng = np.random.default_rng(0)
-    >>> X = [rng.uniform(-1, 1, size=(6, 2)) for _ in range(40)]
+    >>> X = [rng.uniform(-1, 1, size=(4, 2)) for _ in range(30)]
     >>> y = [(x.prod(axis=1) > 0).astype(int) for x in X]  # the two features agree in sign: no linear scores say so
-    >>> model = KernelChainSVM(kernel="rbf", gamma=2.0, C=10.0, random_state=0).fit(X[:30], y[:30])
-    >>> model.score(X[30:], y[30:]) > 0.9
+    >>> model = KernelChainSVM(kernel="rbf", gamma=2.0, C=10.0, random_state=0).fit(X[:20], y[:20])
+    >>> model.score(X[20:], y[20:]) > 0.9
     True
     >>> model.coef_.dual.shape == (len(model.support_), 2)
     True
@@ -95,13 +95,13 @@ class KernelChainCRF(KernelArguments, SequenceCRF):
     >>> import numpy as np
     >>> from maxmargin import KernelChainCRF
     >>> rng = np.random.default_rng(0)
-    >>> X = [rng.uniform(-1, 1, size=(6, 2)) for _ in range(40)]
+    >>> X = [rng.uniform(-1, 1, size=(4, 2)) for _ in range(30)]
     >>> y = [(x.prod(axis=1) > 0).astype(int) for x in X]
-    >>> model = KernelChainCRF(kernel="poly", degree=2, C=1.0, random_state=0).fit(X[:30], y[:30])
-    >>> model.score(X[30:], y[30:]) > 0.9
+    >>> model = KernelChainCRF(kernel="poly", degree=2, C=1.0, random_state=0).fit(X[:20], y[:20])
+    >>> model.score(X[20:], y[20:]) > 0.9
     True
-    >>> model.predict_marginals(X[30:31])[0].shape
-    (6, 2)
+    >>> model.predict_marginals(X[20:21])[0].shape
+    (4, 2)
     """
 
     _encoder_type = KernelChainEncoder

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.encode.inputs.example_checks import check_array
-from maxmargin.encode.multilabel_encoder import INDICATORS, MultiLabelEncoder
+from maxmargin.encode.multilabel_encoder import INDICATORS, MultiLabelEncoder, as_floats, find_unknown
 from maxmargin.estimators.foundation.arguments import RelaxableLikelihood, RelaxableMaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.predictions import known_marginals, log_likelihood
@@ -58,13 +58,18 @@ class MultiLabelModel(RowClassifier):
         Parameters
         ----------
         X : (n, F) array or sparse matrix
-        y : (n, L) array or sparse matrix, 1 (or True) where an example has a label, else 0
+        y
+            (n, L) array or sparse matrix, 1 (or True) where an example has a label, else 0; NaN or None where that is
+            not known.
         """
         return self._fit(X, y, sample_weight, options)
 
     def _learn(self, X: object, y: Any, **data: Any) -> Learned:
+        unknown = find_unknown(y)
+        if unknown is not None:
+            y = np.where(unknown, 0.0, as_floats(y))
         y = check_array(y, "y", INDICATORS, (None, None)) if isinstance(y, (list, tuple)) else y
-        return super()._learn(X, y, multi_output=True, **data)
+        return super()._learn(X, y, multi_output=True, unknown=unknown, **data)
 
     def predict(self, X: object, *, allowed: object = None) -> np.ndarray:
         """The best labels of each example, as a whole.

@@ -9,7 +9,7 @@ Examples
 --------
 >>> from maxmargin.solvers import BCFW
 >>> from maxmargin.testing import check_solver, check_structure, toy_chains
->>> problem = toy_chains(n=4, n_labels=3, random_state=0)
+>>> problem = toy_chains(n=2, n_labels=2, random_state=0)
 >>> check_structure(problem)
 >>> check_solver(BCFW(), problem)
 """

@@ -25,6 +25,7 @@ from maxmargin.losses import BaseLoss
 from maxmargin.problem import IMPOSSIBLE, ORACLES, REACH, scores
 from maxmargin.runtime.dispatch import supports
 from maxmargin.structures.derived.selected import SelectedProblem
+from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.torch import loss_loops
 from maxmargin.torch.potentials import Costs, Numbers, Potentials, check_potentials
 
@@ -65,7 +66,8 @@ class Batch:
         if n_jobs is None:
             n_jobs = min(torch.get_num_threads(), 1 + int(potentials.sizes.sum()) // PARTS_PER_THREAD)
         base = potentials.problem(y, cost, dtype_of(self.flat) if dtype is None else dtype)
-        problem = SelectedProblem(base, potentials.starts, potentials.sizes, self.flat.numel())
+        excluded = nothing_excluded(potentials.n)
+        problem = SelectedProblem(base, potentials.starts, potentials.sizes, self.flat.numel(), excluded)
         self.runner = Runner(problem, n_jobs, n_best)
         self.n_jobs = n_jobs
         self.dtype = self.runner.dtype

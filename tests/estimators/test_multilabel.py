@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import MultiLabelCRF, MultiLabelSVM, Status
 from maxmargin.encode.inputs.label_graphs import chow_liu_tree
+from maxmargin.problem import IMPOSSIBLE, augment, new_weights, part_sizes, score_output, scores
 from maxmargin.structures.graphs import elimination_plan
 from maxmargin.structures.graphs.elimination_plan import TreewidthError
 from tests import naive
@@ -325,3 +326,38 @@ def test_bad_labels_after_training(pieces):
         model.score(X, Y[:, :2])
     with pytest.raises(ValueError, match="X has 6 rows, but y has 1"):
         model.score(X, Y[:1])
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize("graph", [None, "full"])
+@pytest.mark.parametrize("make", [MultiLabelSVM, MultiLabelCRF])
+def test_labels_that_are_not_known(make, graph):
+    """None and NaN alike: all outputs that agree cost nothing and are left, others not."""
+    rng = np.random.default_rng(0)
+    X, known = rng.normal(size=(6, 2)), rng.integers(0, 2, (6, 3)).astype(float)
+    known[0], known[1] = 0, 1
+    known[2, 1] = known[3, 0] = known[3, 1] = np.nan
+    encoder, problem, weak, is_weak = make(graph=graph, cost="hamming")._learn(X, known)
+    assert is_weak.tolist() == [False, False, True, True, False, False]
+    w = rng.normal(size=new_weights(problem).size).astype(new_weights(problem).dtype)
+    model = make(graph=graph, random_state=0, max_passes=3).fit(X, known)
+    listed = [[None if np.isnan(label) else int(label) for label in row] for row in known]
+    assert np.array_equal(make(graph=graph, random_state=0, max_passes=3).fit(X, listed)._w, model._w)
+    allowed = model.predict(X, allowed=known)
+    for i, labels in enumerate(known):
+        theta, costs = np.zeros((2, part_sizes(problem)[i]), w.dtype)
+        scores(weak.consistent, w, i, theta)
+        augment(problem, i, costs)
+        for y in naive.labellings(3, 2):
+            n_wrong = np.sum((labels != y) & ~np.isnan(labels))
+            assert np.isclose(score_output(problem, i, costs, y), n_wrong)
+            assert (score_output(problem, i, theta, y) < IMPOSSIBLE / 2) == (n_wrong > 0)
+        assert ((allowed[i] == labels) | np.isnan(labels)).all()
+    if make is MultiLabelCRF:
+        assert np.allclose(model.log_likelihood(X, np.full(known.shape, np.nan)), 0, atol=1e-6)
+    assert encoder.n_labels == 3
+    known[:, 1] = np.nan
+    with pytest.raises(ValueError, match="Nothing is known of the labels in column 1 of y"):
+        make(graph=graph).fit(X, known)
+    with pytest.raises(ValueError, match=r"allowed must be a matrix of 0 and 1.* not one of shape \(2, 3\)"):
+        model.predict(X, allowed=known[:2])

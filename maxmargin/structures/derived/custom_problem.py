@@ -8,15 +8,19 @@ seen, and an output's row of integers is its number. A dual point takes n (d + 1
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.arrays.blocks import starts_of
+from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.arrays.vectors import add_scaled, inner
 from maxmargin.checks import shown
 from maxmargin.losses.smoothing import EVERY, has_weight
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.structures.derived.seen_outputs import SeenOutputs, count_features, key_of, non_zeros, squared_distances
+from maxmargin.supervision.exclusions import NoFlags
 
 FIRST_K = 6  # outputs asked of a model first: it cannot go on where it ended
 
@@ -35,6 +39,10 @@ class CustomProblem:
         All outputs, in place of `argmax` where they are few: every oracle is then there, by enumeration.
     ``k_best(x, w, k, y_true=None)``
         Optional: the k best outputs in the sense of `argmax`, best first; fewer if there are fewer.
+    ``agrees(known, y)``, or with `argmax` ``complete(x, w, known)``
+        Optional: whether an output agrees with what is known, or one of the highest score that does; any one where w is
+        None. Then y may hold whatever says less than an output, which `cost` and `argmax` take in place of `y_true`:
+        all that agrees with it costs 0. An output agrees with itself alone.
 
     Outputs may be numbers, strings, tuples, lists, sets, dictionaries, arrays or any hashable objects.
 
@@ -76,17 +84,21 @@ class CustomProblem:
         self._check_methods()
         if not self.X:
             raise ValueError("X must hold at least one example, but it is empty.")
-        self._seen = [_Seen() for _ in self.X]
+        self._seen = [SeenOutputs() for _ in self.X]
         self._tables: dict[int, sp.csr_array] = {}  # the parts of all outputs, where these can be enumerated
         self.n_features = n_features
-        self._gold = np.zeros((len(self.X), 1), np.int32)
+        self._gold = np.full((len(self.X), 1), -1, np.int32)
+        self.is_weak = np.zeros(len(self.X), bool)  # of which examples less than an output is known
+        self._left: list[Any] = [None] * len(self.X)  # where outputs are ruled out: what is known, or all that agree
         if self.Y is not None:
             if len(self.Y) != len(self.X):
                 raise ValueError(f"X has {len(self.X)} examples, but y has {len(self.Y)}.")
-            self.n_features = _n_features(model.features(self.X[0], self.Y[0]))
-            for i, y in enumerate(self.Y):
+            truths = [self.complete(i, y) for i, y in enumerate(self.Y)]
+            self.n_features = count_features(model.features(self.X[0], truths[0]))
+            for i, y in enumerate(truths):
                 self._check_truth(i, y)
                 self._gold[i] = self.number(i, y)
+                self.is_weak[i] = y is not self.Y[i]
 
     def _check_methods(self) -> None:
         if isinstance(self.model, type):
@@ -97,18 +109,65 @@ class CustomProblem:
                 raise TypeError(
                     f"{type(self.model).__name__} needs a method {name}{also}: see maxmargin.CustomProblem."
                 )
-        # An oracle that the model does not allow must not be there: that is how solvers know.
+        self._find_oracles()
+
+    def _find_oracles(self) -> None:
+        """An oracle that the model does not allow must not be there: that is how solvers know."""
         if self._can_enumerate or hasattr(self.model, "k_best"):
             self.topk_oracle = self._topk_oracle
         if self._can_enumerate:
             self.exp_oracle = self._exp_oracle
             self.squared_diameters = self._squared_diameters
 
+    def complete(self, i: int, known: Any, name: str = "y") -> Any:
+        """An output of example i that agrees with what is known: itself, if it is an output."""
+        if not self._can_enumerate:
+            output = self.model.complete(self.X[i], None, known) if hasattr(self.model, "complete") else known
+            return known if output is known or key_of(output) == key_of(known) else output
+        if not hasattr(self.model, "agrees"):
+            return known
+        outputs = [*self.model.outputs(self.X[i])]
+        if any(key_of(output) == key_of(known) for output in outputs):
+            return known
+        for output in outputs:
+            if self.model.agrees(known, output):
+                return output
+        raise ValueError(f"{name}[{i}], {shown(known)}, leaves no output of X[{i}].")
+
+    def _agreeing(self, i: int, known: Any) -> np.ndarray:
+        """Which outputs of example i, by number, agree with what is known."""
+        seen = self._enumerate(i)
+        number = seen.numbers.get(key_of(known))
+        if number is not None:
+            return np.arange(len(seen.outputs)) == number
+        return np.array([bool(self.model.agrees(known, y)) for y in seen.outputs])
+
+    def restrict(self, known: list[Any]) -> CustomProblem:
+        """With only those outputs that agree with what is known of each example; None where nothing is."""
+        method = "agrees" if self._can_enumerate else "complete"
+        if isinstance(known, Blocks):
+            raise NoFlags("Outputs of your own are restricted by what is known of each, not by flags of features.")
+        if not hasattr(self.model, method):
+            raise TypeError(f"{type(self.model).__name__} needs a method {method}: see maxmargin.CustomProblem.")
+        other = copy(self)
+        other._left = [*self._left]
+        for i, what in enumerate(known):
+            if what is not None and self._can_enumerate:
+                is_left = self._agreeing(i, what)
+                other._left[i] = is_left if self._left[i] is None else is_left & self._left[i]
+            elif what is not None:
+                other._left[i] = what
+        vars(other).pop("topk_oracle", None)
+        if self._can_enumerate:
+            other._find_oracles()
+        return other
+
     def _check_truth(self, i: int, y: Any) -> None:
-        cost = float(self.model.cost(y, y))
+        cost = float(self.model.cost(self.Y[i], y))  # type: ignore[index]
         if cost != 0:
-            raise ValueError(f"cost(y[{i}], y[{i}]) must be 0, but it is {cost:g}.")
-        if self._can_enumerate and _key(y) not in self._enumerate(i).numbers:
+            same = f"y[{i}]" if y is self.Y[i] else shown(y)  # type: ignore[index]
+            raise ValueError(f"cost(y[{i}], {same}) must be 0, but it is {cost:g}.")
+        if self._can_enumerate and key_of(y) not in self._enumerate(i).numbers:
             raise ValueError(f"y[{i}], {shown(y)}, is not among outputs(X[{i}]).")
 
     # --- checkpoints ------------------------------------------------------------------------------------------------
@@ -132,7 +191,7 @@ class CustomProblem:
 
     def number(self, i: int, y: Any) -> int:
         """The number of an output of example i, a new one if it was not seen before."""
-        seen, key = self._seen[i], _key(y)
+        seen, key = self._seen[i], key_of(y)
         if key not in seen.numbers:
             seen.add(key, y, self._parts_of(i, y))
         return seen.numbers[key]
@@ -148,13 +207,13 @@ class CustomProblem:
 
     def _parts_of(self, i: int, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """The parts of an output that are not zero: their numbers and values."""
-        indices, values = _non_zeros(self.model.features(self.X[i], y), self.n_features, f"features(X[{i}], {y!r})")
+        indices, values = non_zeros(self.model.features(self.X[i], y), self.n_features, f"features(X[{i}], {y!r})")
         cost = 0.0 if self.Y is None else float(self.model.cost(self.Y[i], y))
         if not 0 <= cost < np.inf:
             raise ValueError(f"cost(y[{i}], {y!r}) must be finite and not negative, but it is {cost}.")
         return (np.append(indices, self.n_features), np.append(values, cost)) if cost else (indices, values)
 
-    def _enumerate(self, i: int) -> _Seen:
+    def _enumerate(self, i: int) -> SeenOutputs:
         """Number all outputs of example i, in the order of the model, and keep the table of their parts."""
         if i not in self._tables:
             for y in self.model.outputs(self.X[i]):
@@ -170,7 +229,8 @@ class CustomProblem:
     def _values(self, i: int, theta: np.ndarray) -> np.ndarray:
         """The scores of all outputs of example i."""
         self._enumerate(i)
-        return self._tables[i] @ theta
+        values = self._tables[i] @ theta
+        return values if self._left[i] is None else np.where(self._left[i], values, IMPOSSIBLE)
 
     # --- sizes ------------------------------------------------------------------------------------------------------
 
@@ -191,7 +251,7 @@ class CustomProblem:
         for i in range(len(self.X)):
             self._enumerate(i)
         tables = (self._tables[i][:, :-1] for i in range(len(self.X)))
-        return np.array([4 * _squared_distances(table).max() for table in tables])
+        return np.array([4 * squared_distances(table).max() for table in tables])
 
     # --- the linear map: potentials are weights ---------------------------------------------------------------------
 
@@ -228,7 +288,9 @@ class CustomProblem:
         return w, None
 
     def max_oracle(self, i: int, theta: np.ndarray, y: np.ndarray, work: Any) -> float:
-        if hasattr(self.model, "argmax"):
+        if self._left[i] is not None and not self._can_enumerate:
+            y[0] = self.number(i, self.model.complete(self.X[i], theta[:-1].copy(), self._left[i]))
+        elif self._left[i] is None and hasattr(self.model, "argmax"):
             w, truth = self._question(i, theta)
             y[0] = self.number(i, self.model.argmax(self.X[i], w, truth))
         else:
@@ -250,8 +312,9 @@ class CustomProblem:
             k = min(2 * k, len(values))
 
     def _best_numbers(self, i: int, theta: np.ndarray, k: int) -> list[int]:
-        if not hasattr(self.model, "k_best"):
-            return np.argsort(-self._values(i, theta), kind="stable")[:k].tolist()
+        if self._left[i] is not None or not hasattr(self.model, "k_best"):
+            values = self._values(i, theta)
+            return np.argsort(-values, kind="stable")[: min(k, int((values > IMPOSSIBLE / 2).sum()))].tolist()
         w, truth = self._question(i, theta)
         return [self.number(i, y) for y in self.model.k_best(self.X[i], w, k, truth)][:k]
 
@@ -267,67 +330,3 @@ def _as_list(values: Any, message: str) -> list[Any]:
         return list(values)
     except (TypeError, ValueError):
         raise TypeError(f"{message}, not a {type(values).__name__}.") from None
-
-
-class _Seen:
-    """The outputs of an example that were seen so far, by number, with the non-zeros of their parts."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[Any, int] = {}
-        self.outputs: list[Any] = []
-        self.parts: list[tuple[np.ndarray, np.ndarray]] = []
-
-    def add(self, key: Any, y: Any, parts: tuple[np.ndarray, np.ndarray]) -> None:
-        self.numbers[key] = len(self.outputs)
-        self.outputs.append(y)
-        self.parts.append(parts)
-
-
-def _n_features(features: Any) -> int:
-    return features.shape[-1] if sp.issparse(features) else np.size(features)
-
-
-def _non_zeros(features: Any, size: int, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The places and values of the non-zeros of joint features, which may be sparse."""
-    is_sparse = sp.issparse(features)
-    shape = features.shape if is_sparse else np.shape(features)
-    entries: Any = features.tocoo() if is_sparse else np.asarray(features, np.float64)
-    numbers = np.asarray(entries.data, np.float64) if is_sparse else entries
-    is_finite = bool(np.isfinite(numbers).all())
-    if not (shape == (size,) or (is_sparse and shape == (1, size))) or not is_finite:
-        raise ValueError(
-            f"{name} must be {size} finite numbers, but has shape {shape}"
-            f"{'' if is_finite else ' and holds NaN or infinity'}."
-        )
-    if is_sparse:
-        indices, at = np.unique(entries.col, return_inverse=True)  # entries of one place are summed
-        return indices, np.bincount(at, weights=numbers, minlength=len(indices))
-    indices = np.flatnonzero(entries)
-    return indices, entries[indices]
-
-
-def _squared_distances(table: sp.csr_array) -> np.ndarray:
-    """Of the rows from their mean."""
-    mean = np.asarray(table.mean(axis=0)).ravel()
-    return np.maximum(table.power(2).sum(axis=1) - 2 * (table @ mean) + mean @ mean, 0)
-
-
-def _key(y: Any) -> Any:
-    """Something hashable that equal outputs share: themselves, if they are."""
-    try:
-        hash(y)
-    except TypeError:
-        return _key_of_unhashable(y)
-    return y
-
-
-def _key_of_unhashable(y: Any) -> Any:
-    if isinstance(y, np.ndarray):
-        return (y.shape, *y.ravel().tolist())
-    if isinstance(y, (list, tuple)):
-        return tuple(_key(part) for part in y)
-    if isinstance(y, dict):
-        return frozenset((name, _key(value)) for name, value in y.items())
-    if isinstance(y, set):
-        return frozenset(y)
-    raise TypeError(f"Outputs must be hashable, but a {type(y).__name__} is not.")

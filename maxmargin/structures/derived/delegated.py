@@ -1,6 +1,6 @@
 """What problems made of another one, their `base`, leave to it: outputs, parts, and the oracles that it has.
 
-Their workspace has that of the base in its field `base`.
+Their workspace has that of the base in its field `base`; `excluded` are flags of parts that are ruled out.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from maxmargin import problem as generics
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.problem import (
     add_output,
     bound_oracle,
     exp_oracle,
     max_oracle,
     part_sizes,
+    restrict,
     score_output,
     topk_oracle,
     true_outputs,
@@ -22,6 +24,7 @@ from maxmargin.problem import (
 )
 from maxmargin.runtime.dispatch import implements
 from maxmargin.runtime.reach import Generic
+from maxmargin.supervision.exclusions import exclude_more
 
 
 class NoWork(NamedTuple):
@@ -43,6 +46,12 @@ def delegate(cls: type) -> None:
 
 def true_outputs_of_base(problem):
     return true_outputs(problem.base)
+
+
+def restrict_base(problem, excluded):
+    """The features of the base are not asked, so that potentials of parts are ruled out here, too."""
+    more = exclude_more(problem.excluded, excluded) if isinstance(excluded, Blocks) else problem.excluded
+    return problem._replace(base=restrict(problem.base, excluded), excluded=more)
 
 
 def part_sizes_of_base(problem):
@@ -76,6 +85,7 @@ def exp_of_base(problem, i, theta, mu, work):
 _OF_BASE: dict[Generic, Callable] = {
     generics.true_outputs: true_outputs_of_base,
     generics.part_sizes: part_sizes_of_base,
+    generics.restrict: restrict_base,
     generics.add_output: add_output_of_base,
     generics.score_output: score_output_of_base,
     generics.max_oracle: max_of_base,

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.arrays.blocks import starts_of
+from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.execution.threads import aligned
 from maxmargin.features import DenseFeatures, Gram, score_parts, spread_parts, squared_norm_parts
 from maxmargin.problem import augment, part_sizes
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.derived.delegated import base_workspace, delegate
+from maxmargin.supervision.exclusions import nothing_excluded, rule_out
 
 
 class LinearizedProblem(NamedTuple):
@@ -29,6 +30,7 @@ class LinearizedProblem(NamedTuple):
     starts: np.ndarray  # (n + 1,) int64
     offset: np.ndarray  # (sum of parts,)
     n_weights: int
+    excluded: Blocks
 
 
 def linearized(base: Any, derivatives: np.ndarray, offset: np.ndarray) -> Any:
@@ -36,7 +38,8 @@ def linearized(base: Any, derivatives: np.ndarray, offset: np.ndarray) -> Any:
     starts = starts_of(part_sizes(base))
     no_grams = Gram(np.empty(0), np.zeros(len(starts) - 1, np.int64))
     rows = DenseFeatures(np.require(derivatives, offset.dtype, ["C", "W"]), no_grams)
-    return LinearizedProblem(base, rows, starts, np.ascontiguousarray(offset), derivatives.shape[1])
+    excluded = nothing_excluded(len(starts) - 1)
+    return LinearizedProblem(base, rows, starts, np.ascontiguousarray(offset), derivatives.shape[1], excluded)
 
 
 class LinearizedWork(NamedTuple):
@@ -62,6 +65,7 @@ def linearized_workspace(problem, n_best):
 @implements(generics.scores, LinearizedProblem)
 def linearized_scores(problem, w, i, theta):
     score_parts(problem.features, w, problem.starts[i], problem.starts[i + 1], theta)
+    rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, LinearizedProblem)

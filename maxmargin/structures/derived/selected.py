@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import problem as generics
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.problem import augment, new_weights
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.derived.delegated import base_workspace, delegate
+from maxmargin.supervision.exclusions import rule_out
 
 NOTHING = -1
 
@@ -26,6 +28,7 @@ class SelectedProblem(NamedTuple):
     starts: np.ndarray  # (n, S) int64
     sizes: np.ndarray  # (n, S) int64
     n_weights: int
+    excluded: Blocks
 
 
 class SelectedWork(NamedTuple):
@@ -60,6 +63,7 @@ def select_scores(problem, w, i, theta):
         for p in range(problem.sizes[i, s]):
             theta[at + p] = w[start + p] if start >= 0 else 0
         at += problem.sizes[i, s]
+    rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, SelectedProblem)
