@@ -26,6 +26,7 @@ from maxmargin.encode.partial.annotations import (
     supervise_annotations,
 )
 from maxmargin.encode.partial.completions import complete_paths
+from maxmargin.encode.partial.cost_tables import read_transition_costs
 from maxmargin.features import ConstantFeatures
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chains.chain_problem import ChainProblem
@@ -75,6 +76,7 @@ class ChainEncoder(NodeEdgeEncoder):
         lengths: Any = None,
         position_weight: Any = None,
         label_share: Any = None,
+        transition_cost: Any = None,
     ) -> Learned:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
         vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed)
@@ -99,6 +101,9 @@ class ChainEncoder(NodeEdgeEncoder):
             occurring = occurring_labels(annotated, rows.starts)
             encoder = encoder.observe(only_observed, rows.matrix, *occurring, least_observed, rows.dense_columns)
         problem = encoder.assemble(rows, supervision, with_grams=with_grams, may_split=True)
+        if transition_cost is not None:
+            costs = read_transition_costs(transition_cost, annotated, rows.starts)
+            problem = problem._replace(transition_cost=np.ascontiguousarray(costs, dtype))
         learned = Learned(encoder, problem, *find_weak(encoder, problem, annotated))
         return learned if label_share is None else expect_labels(learned, annotated, label_share)
 
@@ -136,6 +141,7 @@ class ChainEncoder(NodeEdgeEncoder):
             transitions=self.transitions,
             starts=rows.starts.astype(np.int64),
             supervision=supervision,
+            transition_cost=np.zeros((0, len(self.classes) ** 2), self.dtype),
             excluded=nothing_excluded(len(rows.lengths)),
             penalty=np.ascontiguousarray(self.penalty),
             end_penalty=np.ascontiguousarray(self.end_penalty),

@@ -23,13 +23,16 @@ from maxmargin.encode.inputs.example_checks import (
 )
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
+from maxmargin.encode.partial.cost_tables import check_one_cost, read_edge_costs, read_node_costs
 from maxmargin.encode.partial.image_labels import learn_covered, learn_image_labels
 from maxmargin.encode.partial.node_states import (
     by_state,
+    by_state_of_type,
     costs_of_states,
     labels_of_types,
     mean_parts_of_states,
     order_classes,
+    pairs_of_states,
     supervise_states,
 )
 from maxmargin.structures.derived.annotated import shape_of_groups
@@ -40,6 +43,7 @@ from maxmargin.supervision.costs import shares_of_graphs
 from maxmargin.supervision.label_supervision import (
     NO_LABEL,
     LabelSupervision,
+    supervise,
     without_costs,
 )
 from maxmargin.supervision.weak import Learned
@@ -141,6 +145,8 @@ class GraphEncoder(LabellingEncoder):
         class_weight: str | Mapping[object, float] | None = None,
         loss: Any = None,
         node_weight: Sequence[ArrayLike] | None = None,
+        node_cost: Any = None,
+        edge_cost: Any = None,
     ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphSVM`."""
         check_choice("interaction", interaction, TIES)
@@ -172,7 +178,15 @@ class GraphEncoder(LabellingEncoder):
         if cost is not None:
             costs = costs_of_states(cost, class_weight, classes, known.counts(scales * images.is_certain()))
         state = encoder.state[node_type]
-        problem = encoder.assemble(typed, supervise_states(known, encoder.state, node_type, costs, weights, dtype))
+        supervision = supervise_states(known, encoder.state, node_type, costs, weights, dtype)
+        if node_cost is not None:
+            check_one_cost(class_weight)
+            table = by_state_of_type(encoder.state, node_type, read_node_costs(node_cost, known, nodes.starts, "graph"))
+            supervision = supervise(supervision.labels, table, scales, dtype, np.arange(len(table)))
+        tables = None
+        if edge_cost is not None:
+            tables = read_edge_costs(edge_cost, known, typed.graphs.ends_in_all, edges.starts, "graph")
+        problem = encoder.assemble(typed, supervision, tables)
         missed = np.ones(len(classes)) if costs is None else costs.max(axis=1)
         return learn_covered(encoder, problem, known, images.groups(missed, state), loss)
 
@@ -191,8 +205,8 @@ class GraphEncoder(LabellingEncoder):
         states = np.where(codes < 0, NO_LABEL, self.state[node_type, codes])
         return self.assemble(typed, without_costs(states, self.state.max() + 1, self.dtype, weights))
 
-    def assemble(self, typed: Typed, supervision: LabelSupervision) -> WithOracles:
-        """Put checked graphs and what is known of the states of their nodes together."""
+    def assemble(self, typed: Typed, supervision: LabelSupervision, edge_cost: np.ndarray | None = None) -> WithOracles:
+        """Put checked graphs, what is known of the states of their nodes, and costs of labels of edges together."""
         graphs = typed.graphs
         nodes, edges = self.stored(graphs.nodes, append_constant), graphs.edges
         node_type = self._numbers(typed.node_types, self.node_types, nodes.starts, "node")
@@ -200,6 +214,7 @@ class GraphEncoder(LabellingEncoder):
         joined = node_type[graphs.ends_in_all]
         is_turned = joined[:, 0] > joined[:, 1]
         ends = np.where(is_turned[:, np.newaxis], graphs.ends[:, ::-1], graphs.ends)
+        costs = None if edge_cost is None else pairs_of_states(self.state, joined, is_turned, edge_cost)
         rows = edges._replace(matrix=edges.matrix if self.n_edge_features_in else np.ones((1, 1)))
         if self.has_bias and self.n_edge_features_in:
             rows = append_constant(rows)
@@ -216,6 +231,7 @@ class GraphEncoder(LabellingEncoder):
             node_type=node_type,
             edge_type=self._kinds(np.column_stack([edge_type, np.sort(joined, axis=1)]), edges.starts),
             edge_row=None if self.n_edge_features_in else np.zeros(len(ends), int),
+            edge_cost=costs,
         )
         return with_oracles(problem)
 

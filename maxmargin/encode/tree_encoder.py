@@ -26,9 +26,10 @@ from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, append_constant
 from maxmargin.encode.inputs.vocabulary import learn_names
 from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations, supervise_annotations
+from maxmargin.encode.partial.cost_tables import check_one_cost, read_edge_costs, read_node_costs
 from maxmargin.structures.trees.tree_problem import TreeProblem
 from maxmargin.supervision.exclusions import exclude_labels
-from maxmargin.supervision.label_supervision import LabelSupervision
+from maxmargin.supervision.label_supervision import LabelSupervision, supervise
 from maxmargin.supervision.weak import Learned
 
 BIASES = ("bias", "root", "leaf")  # features of every node, of those without a parent and of those without children
@@ -86,6 +87,8 @@ class TreeEncoder(NodeEdgeEncoder):
         min_count: int = 1,
         n_hashed: int | None = None,
         node_weight: Any = None,
+        node_cost: Any = None,
+        edge_cost: Any = None,
     ) -> Learned:
         """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""
         X = check_trees(X)
@@ -106,6 +109,10 @@ class TreeEncoder(NodeEdgeEncoder):
             raise ValueError(f"y[{i}] has the label {label!r} at node {place}, which is not allowed there.")
         weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "tree")
         supervision = supervise_annotations(annotated, cost, class_weight, nodes.lengths, dtype, weights)
+        if node_cost is not None:
+            check_one_cost(class_weight)
+            table = read_node_costs(node_cost, annotated, nodes.starts, "tree")
+            supervision = supervise(labels, table, weights, dtype, np.arange(len(labels)))
         width = trees.edges.matrix.shape[1]
         known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary, "n_edge_features": width}
         encoder = cls.of(nodes, dtype, stores_sparse=bool(only_observed), **known)
@@ -114,7 +121,10 @@ class TreeEncoder(NodeEdgeEncoder):
             edges = sp.csr_array(append_constant(trees.edges).matrix[:, [width, *range(width)]])
             of_nodes, of_edges = occurring_labels(annotated, trees)
             encoder = encoder.observe(only_observed, trees.nodes.matrix, of_nodes, edges, of_edges)
-        problem = encoder.assemble(trees, supervision, excluded, with_grams=with_grams)
+        costs = None
+        if edge_cost is not None:
+            costs = read_edge_costs(edge_cost, annotated, trees.ends_in_all, trees.edges.starts, "tree")
+        problem = encoder.assemble(trees, supervision, excluded, costs, with_grams=with_grams)
         return Learned(encoder, problem, *find_weak(encoder, problem, annotated))
 
     def problem(self, X: object, y: object = None) -> TreeProblem:
@@ -140,17 +150,23 @@ class TreeEncoder(NodeEdgeEncoder):
         trees: Graphs,
         supervision: LabelSupervision,
         excluded: np.ndarray,
+        edge_cost: np.ndarray | None = None,
         *,
         with_grams: bool = False,
     ) -> TreeProblem:
-        """Put stored trees, what is known of their labels, and labels that are ruled out together."""
+        """Put stored trees, what is known of their labels, labels that are ruled out, and costs of edges together."""
         nodes, children = trees.nodes, trees.ends_in_all[:, 1]
         parent, kind = np.full((2, int(nodes.starts[-1])), -1)
         parent[children] = trees.ends[:, 0]
-        # Edges of a tree that have the same features are of one kind, counted from 0 in each tree.
+        # Edges of a tree that have the same features, and costs, are of one kind, counted from 0 in each tree.
         example = np.repeat(np.arange(len(nodes.lengths)), trees.edges.lengths)
         keys = np.column_stack([example, trees.edges.matrix + 0.0])  # -0.0 is 0.0
+        width, kind_cost = keys.shape[1], np.zeros((0, len(self.classes) ** 2))
+        if edge_cost is not None:
+            keys = np.column_stack([keys, edge_cost.transpose(0, 2, 1).reshape(len(keys), -1)])  # child by parent
         distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
+        if edge_cost is not None:
+            distinct, kind_cost = np.ascontiguousarray(distinct[:, :width]), distinct[:, width:]
         kind_starts = np.searchsorted(distinct[:, 0], np.arange(len(nodes.starts)))
         kind[children] = inverse.ravel() - kind_starts[example]
         distinct[:, 0] = 1  # a feature of every edge, in place of the tree
@@ -163,6 +179,7 @@ class TreeEncoder(NodeEdgeEncoder):
             kind=kind.astype(np.int32),
             order=children_first(parent, nodes.starts).astype(np.int32),
             supervision=supervision,
+            kind_cost=np.ascontiguousarray(kind_cost, self.dtype),
             excluded=exclude_labels(excluded, nodes.starts),
             n_features=nodes.matrix.shape[1],
             n_edge_features=distinct.shape[1],

@@ -31,6 +31,11 @@ class SequenceData(FitOptions, total=False):
     lengths: Annotated[ArrayLike | None, LENGTHS]
     lengths_dev: Annotated[ArrayLike | None, LENGTHS]
     position_weight: Annotated[object, "list of (T_i,) weights of the positions in the cost"]
+    transition_cost: Annotated[
+        ArrayLike | None,
+        "(L, L) what each transition costs, besides labels, from the first label (row) to the second, in the order of "
+        "`classes_`, wherever it is predicted in a sequence that has it nowhere by what is known",
+    ]
 
 
 @estimator
@@ -62,7 +67,9 @@ class SequenceModel(EndIntercepts, StructuredModel):
             List of (T_i, F) arrays or sparse matrices, or one stacked (N, F) matrix together with `lengths`; or list or
             iterator of sequences of items, feature dictionaries or lists of names (see `feature_names_in_`).
         y
-            List of sequences of labels, integers or strings; with `lengths` also one flat sequence.
+            List of sequences of labels, integers or strings; with `lengths` also one flat sequence. Where less is
+            known of a position: None, a set of labels, or their probabilities, in a dictionary or in the order of
+            `classes_`.
         """
         return self._fit(X, y, sample_weight, options)
 

@@ -26,6 +26,16 @@ class GraphData(FitOptions, total=False):
         "list of (V_i,) weights of the nodes in the cost, such as the areas of superpixels; those of weight zero still "
         "count in scores",
     ]
+    node_cost: Annotated[
+        object,
+        "list of (V_i, L) costs of each label at each node, in the order of `classes_`, in place of `cost`; zero for "
+        "what agrees with y",
+    ]
+    edge_cost: Annotated[
+        object,
+        "list of (E_i, L, L) costs of the labels of the two nodes of each edge, besides those of nodes; zero for what "
+        "agrees with y",
+    ]
     node_weight_dev: Annotated[object, "the same of held-out nodes in their score"]
 
 
@@ -67,7 +77,9 @@ class GraphModel(Precision, StructuredModel):
         Parameters
         ----------
         X : list of `Graph`, or of tuples (features, edges) or (features, edges, edge_features)
-        y : list of (V_i,) labels, integers or strings
+        y
+            List of (V_i,) labels, integers or strings. Where less is known of a node: None, a set of labels, or their
+            probabilities, in a dictionary or in the order of `classes_`; of an image, see `maxmargin.vision`.
         """
         return self._fit(X, y, sample_weight, options)
 
@@ -134,9 +146,10 @@ class GraphSVM(RelaxableMaxMargin, GraphModel):
     """
 
     cost: Any = parameter(
-        '{"hamming", "normalized_hamming"}',
-        "Cost of a labelling: the weight of the nodes that are labelled wrong, or the same divided by the weight of "
-        "all nodes of the graph. Nodes weigh 1 unless `fit` is told otherwise.",
+        '{"hamming", "normalized_hamming"} or (L, L) array',
+        "Cost of a labelling: the weight of the nodes that are labelled wrong, the same divided by the weight of all "
+        "nodes of the graph, or the weighted sum of the entries [true label, predicted label] of a matrix in the order "
+        "of `classes_`. Nodes weigh 1 unless `fit` is told otherwise.",
         default="hamming",
     )
     class_weight: Any = parameter('dict or "balanced"', "Factors of the cost by true label.", default=None)

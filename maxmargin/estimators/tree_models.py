@@ -18,6 +18,16 @@ class TreeData(FitOptions, total=False):
     """What trees can come with in training."""
 
     node_weight: Annotated[object, "list of (T_i,) weights of the nodes in the cost"]
+    node_cost: Annotated[
+        object,
+        "list of (T_i, L) costs of each label at each node, in the order of `classes_`, in place of `cost`; zero for "
+        "what agrees with y",
+    ]
+    edge_cost: Annotated[
+        object,
+        "list of (E_i, L, L) costs of the labels of the two nodes of each edge, besides those of nodes; zero for what "
+        "agrees with y",
+    ]
 
 
 @estimator
@@ -35,7 +45,9 @@ class TreeModel(Observed, EndIntercepts, StructuredModel):
         Parameters
         ----------
         X : list of `Tree`, or of tuples (features, edges) or (features, edges, edge_features)
-        y : list of sequences of labels, integers or strings, one label per node
+        y
+            List of sequences of labels, integers or strings, one label per node. Where less is known of a node: None, a
+            set of labels, or their probabilities, in a dictionary or in the order of `classes_`.
         """
         return self._fit(X, y, sample_weight, options)
 

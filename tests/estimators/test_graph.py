@@ -227,6 +227,8 @@ def test_bad_options(squares):
     with pytest.raises(ValueError, match="interaction must be one of full, symmetric, potts"):
         GraphSVM(interaction="ising").fit(X, y)
     with pytest.raises(ValueError, match="cost must be one of hamming, normalized_hamming"):
-        GraphSVM(cost=np.zeros((3, 3))).fit(X, y)
+        GraphSVM(cost="squared").fit(X, y)
+    with pytest.raises(ValueError, match="with zeros on its diagonal"):
+        GraphSVM(cost=np.ones((3, 3))).fit(X, y)
     with pytest.raises(ValueError, match=r"y\[0\] contains a label that was not seen in fit, at node 2"):
         GraphCRF(max_passes=1).fit(X, y).log_likelihood(X[:1], [[0, 1, 7, 1]])

@@ -37,11 +37,27 @@ def order_classes(state: np.ndarray) -> np.ndarray:
     return np.argsort(state < 0, axis=1, kind="stable")
 
 
+def by_state_of_type(state: np.ndarray, node_type: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """(N, S) what a table (N, L) has for the states of nodes of some types, and anything beyond these."""
+    return np.take_along_axis(table, order_classes(state)[node_type], axis=1)[:, : int(state.max()) + 1]
+
+
+def pairs_of_states(
+    state: np.ndarray, joined: np.ndarray, is_turned: np.ndarray, tables: np.ndarray
+) -> list[np.ndarray]:
+    """Of each edge, what a table (L, L) has for the states of its ends, of these types; some edges are turned."""
+    order, counts, found = order_classes(state), state.max(axis=1) + 1, []
+    for (first, second), turned, table in zip(joined.tolist(), is_turned.tolist(), tables, strict=True):
+        pairs = table[np.ix_(order[first][: counts[first]], order[second][: counts[second]])]
+        found.append((pairs.T if turned else pairs).ravel())
+    return found
+
+
 def by_state(state: np.ndarray, nodes: Cliques, table: np.ndarray) -> Blocks:
     """What a table (N, L) has for the states of all nodes, graph by graph."""
     n_states = nodes.n_parts[nodes.type]
-    ordered = np.take_along_axis(table, order_classes(state)[nodes.type], axis=1)
-    has_state = np.arange(table.shape[1]) < n_states[:, np.newaxis]
+    ordered = by_state_of_type(state, nodes.type, table)
+    has_state = np.arange(ordered.shape[1]) < n_states[:, np.newaxis]
     return Blocks(ordered[has_state], starts_of(n_states)[nodes.starts])
 
 

@@ -125,6 +125,7 @@ def with_margin(loss: BaseLoss, model: StructuredModel) -> BaseLoss:
 def check_weights(model: StructuredModel, data: Mapping[str, object]) -> None:
     """Raise where there are weights of costs, and no cost."""
     weights = {"class_weight": getattr(model, "class_weight", None), **data}
-    given = [name for name, value in weights.items() if name.endswith("_weight") and value is not None]
+    given = [name for name, value in weights.items() if name.endswith(("_weight", "_cost")) and value is not None]
     if getattr(model, "cost", None) is None and given:
-        raise ValueError(f'{given[0]} weighs the cost of wrong labels: set cost, to "hamming" for example.')
+        does = "weighs" if given[0].endswith("_weight") else "is part of"
+        raise ValueError(f'{given[0]} {does} the cost of wrong labels: set cost, to "hamming" for example.')

@@ -47,6 +47,7 @@ class ChainProblem(NamedTuple):
     transitions: Any  # the one feature of transitions, whose labels are pairs of labels: constant, or observed
     starts: np.ndarray  # (n + 1,) int64
     supervision: LabelSupervision
+    transition_cost: np.ndarray  # (n, L^2) costs of transitions of each example; (0, L^2) where there are none
     excluded: Blocks  # flags of labels that positions cannot have
     penalty: np.ndarray  # (L, L) zero, or IMPOSSIBLE for forbidden transitions
     end_penalty: np.ndarray  # (2, L) the same for the first and for the last label
@@ -193,8 +194,11 @@ def chain_squared_norm(problem, i, delta, work):
 
 @implements(generics.augment, ChainProblem)
 def augment_chain(problem, i, theta):
-    nodes, _ = nodes_and_pairs(problem, i, theta)
+    nodes, row = nodes_and_row(problem, i, theta)
     add_costs(problem.supervision, problem.starts[i], nodes)
+    if problem.transition_cost.shape[0] > 0:
+        for p in range(row.size):
+            row[0, p] += problem.transition_cost[i, p]
 
 
 @implements(generics.add_output, ChainProblem)

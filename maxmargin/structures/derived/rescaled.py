@@ -79,6 +79,8 @@ def rescaled(problem: ChainProblem | TreeProblem) -> RescaledProblem:
         edges = _edges_of_chains(problem.starts)
     else:
         raise TypeError(f"Slack rescaling needs a problem of chains or trees, not a {type(problem).__name__}.")
+    if len(problem.kind_cost if isinstance(problem, TreeProblem) else problem.transition_cost):
+        raise ValueError("Slack rescaling counts costs of labels: it takes none of transitions or edges.")
     labels, annotation, weight, table = problem.supervision
     cost = weight.astype(np.float64)[:, np.newaxis] * table[annotation].astype(np.float64)
     count, unit = np.zeros(cost.shape, np.int32), np.ones(len(problem.starts) - 1)

@@ -52,6 +52,7 @@ class TreeProblem(NamedTuple):
     kind: np.ndarray  # (N,) int32, of the edge to the parent, -1 for roots
     order: np.ndarray  # (N,) int32, the nodes of each example, each after its children
     supervision: LabelSupervision
+    kind_cost: np.ndarray  # (kinds, L^2) costs of labels of a child and its parent; (0, L^2) where there are none
     excluded: Blocks  # flags of labels that nodes cannot have
     n_features: int
     n_edge_features: int
@@ -193,8 +194,12 @@ def tree_squared_norm(problem, i, delta, work):
 
 @implements(generics.augment, TreeProblem)
 def augment_tree(problem, i, theta):
-    nodes, _ = nodes_and_kinds(problem, i, theta)
+    nodes, kinds = nodes_and_kinds(problem, i, theta)
     add_costs(problem.supervision, problem.starts[i], nodes)
+    if problem.kind_cost.shape[0] > 0:
+        for k in range(kinds.shape[0]):
+            for p in range(kinds.shape[1]):
+                kinds[k, p] += problem.kind_cost[problem.kind_starts[i] + k, p]
 
 
 @implements(generics.add_output, TreeProblem)
