@@ -1,46 +1,17 @@
 """Quality of predictions: of boxes, labels, entities and trees, and of probabilities."""
 
-from maxmargin.metrics.attachment import las, uas
-from maxmargin.metrics.calibration import (
-    Reliability,
-    expected_calibration_error,
-    find_temperature,
-    reliability,
-    temper,
-)
-from maxmargin.metrics.entities import (
-    EntityReport,
-    EntityScore,
-    entity_f1,
-    entity_precision,
-    entity_recall,
-    entity_report,
-)
-from maxmargin.metrics.labels import Confusion, confusion, sequence_accuracy, token_accuracy
-from maxmargin.metrics.overlap import average_precision, corloc, iou, mean_iou
-from maxmargin.metrics.scoring import get_scorer
+from __future__ import annotations
 
-__all__ = [
-    "Confusion",
-    "EntityReport",
-    "EntityScore",
-    "Reliability",
-    "average_precision",
-    "confusion",
-    "corloc",
-    "entity_f1",
-    "entity_precision",
-    "entity_recall",
-    "entity_report",
-    "expected_calibration_error",
-    "find_temperature",
-    "get_scorer",
-    "iou",
-    "las",
-    "mean_iou",
-    "reliability",
-    "sequence_accuracy",
-    "temper",
-    "token_accuracy",
-    "uas",
-]
+from typing import Any
+
+from maxmargin import public_names
+
+__all__ = public_names.names_in(__name__, listed_in=__name__)  # noqa: PLE0605  (see `__init__.pyi`)
+
+
+def __getattr__(name: str) -> Any:
+    return public_names.find(name, __name__, listed_in=__name__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from maxmargin import public_names
 from maxmargin.checks import shown
-from maxmargin.metrics.attachment import las, uas
-from maxmargin.metrics.entities import entity_f1, entity_precision, entity_recall
-from maxmargin.metrics.labels import sequence_accuracy, token_accuracy
 
 Metric = Callable[[Any, Any], float]
 
-METRICS: dict[str, Metric] = {
-    "entity_f1": entity_f1,
-    "entity_precision": entity_precision,
-    "entity_recall": entity_recall,
-    "las": las,
-    "sequence_accuracy": sequence_accuracy,
-    "token_accuracy": token_accuracy,
-    "uas": uas,
-}
+# Those of true outputs and predictions, loaded on first use.
+METRICS = "entity_f1", "entity_precision", "entity_recall", "las", "sequence_accuracy", "token_accuracy", "uas"
 
 
 def find_metric(scoring: object) -> Metric:
@@ -30,7 +21,7 @@ def find_metric(scoring: object) -> Metric:
     if not isinstance(scoring, str) or scoring not in METRICS:
         names = ", ".join(METRICS)
         raise ValueError(f"scoring must be one of {names}, or a function of y_true and y_pred, not {shown(scoring)}.")
-    return METRICS[scoring]
+    return public_names.find(scoring, "maxmargin.metrics", listed_in="maxmargin.metrics")
 
 
 def get_scorer(name: str) -> Any:

@@ -6,7 +6,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from maxmargin import ChainCRF, ChainSVM, MulticlassSVM, regularization_path
 from maxmargin.metrics import entity_f1, get_scorer, sequence_accuracy
-from maxmargin.metrics.scoring import METRICS
+from maxmargin.metrics.scoring import METRICS, find_metric
 from maxmargin.text import convert_tags
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
@@ -26,7 +26,7 @@ def test_scorers_choose_models(tagged, name):
     X, y = tagged
     search = GridSearchCV(ChainCRF(tol=0.1), {"C": [0.1, 1.0]}, scoring=get_scorer(name), cv=2).fit(X, y)
     assert search.best_score_ == search.cv_results_["mean_test_score"].max()
-    assert np.isclose(get_scorer(name)(search, X, y), METRICS[name](y, search.predict(X)))
+    assert np.isclose(get_scorer(name)(search, X, y), find_metric(name)(y, search.predict(X)))
 
 
 def test_several_scorers(tagged):
@@ -38,7 +38,7 @@ def test_several_scorers(tagged):
 def test_held_out_data_are_scored_by_it(tagged, scoring):
     X, y = tagged
     model = ChainSVM(C=10.0, scoring=scoring, random_state=0).fit(X[:8], y[:8], X_dev=X[8:], y_dev=iter(y[8:]))
-    metric = METRICS.get(scoring, scoring)
+    metric = find_metric(scoring)
     assert model.trace_.dev_score.max() == metric(y[8:], model.predict(X[8:]))
     lengths = [4] * 8
     stacked = ChainSVM(C=10.0, scoring=scoring, random_state=0).fit(

@@ -18,7 +18,6 @@ from maxmargin.losses import BaseLoss
 from maxmargin.metrics.scoring import find_metric
 from maxmargin.problem import n_examples, part_sizes
 from maxmargin.solvers.frame.held_out import HeldOut
-from maxmargin.structures.derived.rescaled import rescaled
 from maxmargin.supervision.weak import Learned, Weak
 from maxmargin.trace import NO_WEIGHTS, Certificate, Status, Trace
 
@@ -68,6 +67,8 @@ def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | N
         if is_weak is not None:
             i = int(np.argmax(is_weak))
             raise ValueError(f'rescaling="slack" needs one true output of each example, but of y[{i}] less is known.')
+        from maxmargin.structures.derived.rescaled import rescaled  # which few models need
+
         problem, dual_shape = rescaled(problem), ("slack", *dual_shape)
     weights = model._sample_weight(sample_weight, problem, y)
     if weak is not None and is_weak is not None:
