@@ -187,6 +187,20 @@ def test_long_sentences(cls, interpreted_loops):
 
 
 @pytest.mark.parametrize("cls", SORTS)
+@pytest.mark.parametrize("single_root", [True, False])
+def test_the_best_tree_is_all_that_is_left_of_the_sum_of_large_scores(cls, single_root, interpreted_loops):
+    """Of sentences too long to enumerate, whose cycles are within cycles."""
+    rng, level = np.random.default_rng(0), 1e-4
+    for n in (7, 10):
+        problem = make_problem(rng, [n], cls, 0, single_root)
+        theta, y, mu = rng.normal(size=n * (n + 1)), np.zeros(n, np.int32), np.zeros(n * (n + 1))
+        best = max_oracle(problem, 0, theta, y, workspace(problem, 1))
+        smooth = level * exp_oracle(problem, 0, theta / level, mu, workspace(problem, 1))
+        assert best <= smooth + 1e-9 <= best + level * n * math.log(n + 1)
+        assert np.allclose(mu, parts_of(y, 0))
+
+
+@pytest.mark.parametrize("cls", SORTS)
 @pytest.mark.parametrize("n_labels", [0, 2])
 def test_solvers_reach_the_reference_optimum(cls, n_labels):
     lengths = [1, 2, 3, 2] if n_labels == 0 else [1, 2, 2]
