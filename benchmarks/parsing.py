@@ -1,7 +1,7 @@
 """Dependency parsing of Universal Dependencies, with gold tags: English LinES and Dutch LassySmall.
 
-Parsers train on arc features by name (words, tags, direction and distance, what lies between), projective and not. Scores
-leave out punctuation. Dutch has no training part here: parsers train on the development part.
+Parsers train on arc features by name (words, tags, direction and distance, what lies between), projective and not.
+Scores leave out punctuation. Dutch has no training part here: parsers train on the development part.
 """
 
 from __future__ import annotations

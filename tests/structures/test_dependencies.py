@@ -12,8 +12,10 @@ from maxmargin.problem import IMPOSSIBLE, exp_oracle, max_oracle, part_sizes, sa
 from maxmargin.runtime import interpreted
 from maxmargin.solvers import BCFW, LBFGS
 from maxmargin.structures.dependencies import matrix_tree, projective
+from maxmargin.structures.dependencies.arc_tables import DependencySupervision
 from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.structures.dependencies.scalar_semirings import NEVER
+from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
 from tests.toy import random_rows
@@ -30,9 +32,10 @@ def make_problem(rng, lengths, cls, n_labels=0, single_root=True, storage="dense
         features=row_features(rows, dtype, with_grams=True),
         starts=starts_of(lengths),
         arc_starts=rows.starts,
-        arcs=np.concatenate(trees).astype(np.int32),
-        word_cost=rng.random(sum(lengths)).astype(dtype),
-        label_cost=0.5,
+        supervision=DependencySupervision(
+            np.concatenate(trees).astype(np.int32), rng.random(sum(lengths)).astype(dtype), 0.5
+        ),
+        excluded=nothing_excluded(len(lengths)),
         n_features=3,
         n_labels=n_labels,
         single_root=single_root,
@@ -209,8 +212,8 @@ def test_solvers_reach_the_reference_optimum(cls, n_labels):
     blocks = []
     for i, (lo, hi) in enumerate(itertools.pairwise(problem.arc_starts)):
         x, n = problem.features.rows[lo:hi], lengths[i]
-        truth = problem.arcs[problem.starts[i] : problem.starts[i + 1]]
-        cost = problem.word_cost[problem.starts[i] : problem.starts[i + 1]]
+        truth = problem.supervision.arcs[problem.starts[i] : problem.starts[i + 1]]
+        cost = problem.supervision.word_cost[problem.starts[i] : problem.starts[i + 1]]
         parts, costs = [], []
         for y in [truth, *all_trees(n, cls, n_labels)]:
             parts.append(np.einsum("rf,rc->fc", x, parts_of(y, n_labels).reshape(-1, width)).ravel())

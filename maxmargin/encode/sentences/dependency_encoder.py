@@ -19,7 +19,9 @@ from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
 from maxmargin.encode.inputs.vocabulary import Vocabulary, have_names, learn_names
 from maxmargin.encode.sentences.head_trees import find_crossing, make_projective, read_trees
 from maxmargin.features.observed import Pairs, are_pairs, observed_features, pairs_of
+from maxmargin.structures.dependencies.arc_tables import DependencySupervision
 from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
+from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.weak import Learned
 from maxmargin.text.syntax_features.arc_features import WordArcs
 
@@ -125,9 +127,8 @@ class DependencyEncoder(RowEncoder):
             features=features,
             starts=starts_of(lengths),
             arc_starts=rows.starts.astype(np.int64),
-            arcs=arcs.astype(np.int32),
-            word_cost=word_cost.astype(self.dtype),
-            label_cost=float(label_cost),
+            supervision=DependencySupervision(arcs.astype(np.int32), word_cost.astype(self.dtype), float(label_cost)),
+            excluded=nothing_excluded(len(lengths)),
             n_features=self.n_features_in,
             n_labels=len(self.classes),
             single_root=self.single_root,
@@ -160,10 +161,10 @@ class DependencyEncoder(RowEncoder):
         return [table[:, :, 1:] if len(self.classes) else table[:, :, 0] for table in tables]
 
     def check_seen(self, problem: Any) -> None:
-        if (problem.arcs < 0).any():
-            i, place = locate(np.flatnonzero(problem.arcs < 0)[0], problem.starts)
+        if (problem.supervision.arcs < 0).any():
+            i, place = locate(np.flatnonzero(problem.supervision.arcs < 0)[0], problem.starts)
             raise ValueError(f"y[{i}] contains a label that was not seen in fit, at word {place + 1}.")
-        heads = np.split(problem.arcs // max(len(self.classes), 1), problem.starts[1:-1])
+        heads = np.split(problem.supervision.arcs // max(len(self.classes), 1), problem.starts[1:-1])
         for i, tree in enumerate(heads if self.is_projective else ()):
             if find_crossing(tree):
                 raise ValueError(f"y[{i}] has arcs that cross, which this model gives no probability.")

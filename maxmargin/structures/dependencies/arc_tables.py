@@ -11,10 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import generic, helper
 
 ROOT = 0
+
+
+class DependencySupervision(NamedTuple):
+    """The true trees, and what others cost."""
+
+    arcs: np.ndarray  # (words,) int32: head, times the number of labels, plus label
+    word_cost: np.ndarray  # (words,) the cost of a wrong head
+    label_cost: float  # of a wrong label at the right head, as a share of that
 
 
 class ProjectiveProblem(NamedTuple):
@@ -26,9 +35,8 @@ class ProjectiveProblem(NamedTuple):
     features: Any
     starts: np.ndarray  # (n + 1,) int64
     arc_starts: np.ndarray  # (n + 1,) int64
-    arcs: np.ndarray  # (words,) int32, the true ones: head, times the number of labels, plus label
-    word_cost: np.ndarray  # (words,) the cost of a wrong head
-    label_cost: float  # of a wrong label at the right head, as a share of that
+    supervision: DependencySupervision
+    excluded: Blocks  # flags of parts that are ruled out
     n_features: int
     n_labels: int  # 0 of trees without labels
     single_root: bool  # whether one word alone has the root as its head
@@ -40,9 +48,8 @@ class NonprojectiveProblem(NamedTuple):
     features: Any
     starts: np.ndarray
     arc_starts: np.ndarray
-    arcs: np.ndarray
-    word_cost: np.ndarray
-    label_cost: float
+    supervision: DependencySupervision
+    excluded: Blocks
     n_features: int
     n_labels: int
     single_root: bool

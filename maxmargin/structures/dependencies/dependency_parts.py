@@ -32,6 +32,7 @@ from maxmargin.structures.dependencies.arborescence import ArborescenceWork, arb
 from maxmargin.structures.dependencies.arc_tables import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.structures.dependencies.matrix_tree import Walk, new_walk
 from maxmargin.structures.dependencies.projective import LEVELS
+from maxmargin.supervision.exclusions import exclude_more, rule_out
 
 BOTH = ProjectiveProblem, NonprojectiveProblem
 
@@ -66,18 +67,23 @@ def count_words(problem, i):
 
 @implements(generics.true_outputs, *BOTH)
 def true_trees(problem):
-    return Blocks(problem.arcs, problem.starts)
+    return Blocks(problem.supervision.arcs, problem.starts)
 
 
 @implements(generics.new_weights, *BOTH)
 def new_dependency_weights(problem):
     shape = weight_shape(problem.features, problem.n_features, 1 + problem.n_labels)
-    return np.zeros(math.prod(shape), problem.word_cost.dtype)
+    return np.zeros(math.prod(shape), problem.supervision.word_cost.dtype)
 
 
 @implements(generics.part_sizes, *BOTH)
 def dependency_part_sizes(problem):
     return np.diff(problem.arc_starts) * (1 + problem.n_labels)
+
+
+@implements(generics.restrict, *BOTH)
+def restrict_dependencies(problem, excluded):
+    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
 
 
 @implements(generics.squared_diameters, *BOTH)
@@ -117,7 +123,7 @@ def dependency_workspace(problem, n_best):
         tables=aligned((LEVELS, 1 if crosses else size * size), np.float64),
         cycles=arborescence_work(longest if crosses else 1),
         walk=new_walk(longest if crosses else 1),
-        spread=norm_buffer(problem.features, problem.n_features, width, problem.word_cost.dtype),
+        spread=norm_buffer(problem.features, problem.n_features, width, problem.supervision.word_cost.dtype),
         tail=aligned((n_best,), np.int64),
         rules=aligned((2 * n_best, 4), np.int64),
         runner_up=aligned((n_best, 2), np.int64),
@@ -137,6 +143,7 @@ def dependency_scores(problem, w, i, theta):
     lo = problem.arc_starts[i]
     hi = problem.arc_starts[i + 1]
     score_rows(problem.features, weight_table(problem, w), lo, hi, matrix(theta, 0, hi - lo, 1 + problem.n_labels))
+    rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, *BOTH)
@@ -161,15 +168,15 @@ def augment_dependencies(problem, i, theta):
     width = 1 + problem.n_labels
     for m in range(n_words):
         word = problem.starts[i] + m
-        cost = problem.word_cost[word]
-        head, label = split_arc(problem, problem.arcs[word])
+        cost = problem.supervision.word_cost[word]
+        head, label = split_arc(problem, problem.supervision.arcs[word])
         for h in range(n_words + 1):
             if h != head:
                 theta[(m * (n_words + 1) + h) * width] += cost
         first = (m * (n_words + 1) + head) * width + 1
         for other in range(problem.n_labels):
             if other != label:
-                theta[first + other] += problem.label_cost * cost
+                theta[first + other] += problem.supervision.label_cost * cost
 
 
 @helper
