@@ -3,7 +3,7 @@
 Curves over the share of labels that are known, beside dropping the incomplete examples and beside filling in: O, or no
 label. Entities of which 1,000 are known, and tags by a knowledge base or made wrong, are those of files; the share of
 tokens in entities, which a tagger is told there, is that of the held-out file. Labels of rows are there by half of
-those that they have.
+those that they have. Images with masks, tags, boxes or seeds are those of `weak_images`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
+from benchmarks.weak_images import run_horses, run_photographs
 
 SHARES = (0.25, 0.5, 0.75)
 QUICK = 0.15  # of the sentences, or words, with --quick
@@ -254,6 +255,8 @@ PARTS = {
     "positives": run_positives,
     "noisy": run_noisy,
     "label-sets": run_label_sets,
+    "horses": run_horses,
+    "photographs": run_photographs,
 }
 
 

@@ -139,8 +139,8 @@ def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: 
     """What the annotations `known` say of an image whose nodes have these weights in the cost; `name` is for messages.
 
     A tag that does not occur costs the weight of all nodes, divided by the number of tags; a line without the label of
-    its box a third of the weight of the nodes in the boxes, which is about what things fill, divided by the number of
-    lines: about what the nodes cost that are then wrong.
+    its box a tenth of the weight of the nodes in the boxes, divided by the number of lines: about what the nodes cost
+    that are then wrong, as few nodes of a thing are on the outer lines, which are those that tend to be missed.
     """
     n_nodes, n_labels = len(weight), len(classes)
     number = {label: k for k, label in enumerate(classes.tolist())}
@@ -159,7 +159,7 @@ def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: 
             rows = [np.unique(_as_nodes(line, n_nodes, what)) for line in part.lines]
             inside = np.unique(np.concatenate([np.zeros(0, int), *rows]))
             allowed[np.setdiff1d(np.arange(n_nodes), inside), codes[0]] = False
-            lines += [Group(row, codes[0], float(weight[inside].sum()) / 3 / len(rows)) for row in rows]
+            lines += [Group(row, codes[0], float(weight[inside].sum()) / 10 / len(rows)) for row in rows]
         else:
             nodes = _as_nodes(part.nodes, n_nodes, f"The seeds of {name}")
             if len(codes) not in (1, len(nodes)):

@@ -66,7 +66,7 @@ def test_costs_are_about_those_of_wrong_nodes():
     tags = read(Tags(["cow", "sky"])).groups
     assert [(group.states, group.cost) for group in tags] == [(0, 3.0), (2, 3.0)]  # all nodes weigh 6
     lines = read(Boxes("sky", [[0], [2], [0, 2]])).groups
-    assert [group.cost for group in lines] == [pytest.approx(4 / 3 / 3)] * 3
+    assert [group.cost for group in lines] == [pytest.approx(4 / 10 / 3)] * 3
 
 
 def test_what_is_an_annotation():

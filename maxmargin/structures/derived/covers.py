@@ -6,8 +6,9 @@ prices: for p_g in the simplex of the parts of group g,
     b_g [g is not covered] <= b_g (1 - sum_q p_gq [y has q]),
 
 so that a call of the base bounds all outputs. Prices are raised where outputs have the parts of a group, as long as
-bound and score differ. If that does not close the gap and groups are few, each set of groups that stay uncovered is
-tried: their parts are ruled out, which is exact where the base is. Sets that cannot win are left out.
+bound and score differ by more than those of the base do. If that does not help and groups are few, each set of groups
+that stay uncovered is tried: their parts are ruled out, which is exact where the base is. Sets that cannot win are left
+out.
 
 **All groups covered.** The best output of the base, with the node forced that loses least by covering a group, as long
 as one is left uncovered: exact if the base is and its first output covers all, else with the bound of the base. Where
@@ -73,8 +74,9 @@ def bound_covers(problem, i, theta, y, work):
         best = keep_better(problem, i, theta, candidate, y, best)
         if move == 0:
             work.bounds[0] = highest
-        if is_tight(bound, best):
-            return bound
+        charged = score_output(problem.base, i, work.theta[: parts.size], candidate)
+        if is_tight(total + charged, score_output(problem, i, theta, candidate)):
+            return max(bound, best)  # prices cannot do better: what is left open is so by the base
         raise_prices(groups, i, candidate, 1 / (move + 1), price)
     if 1 << reward.size <= MOST_SUBSETS:
         return max(best, min(bound, try_subsets(problem, i, theta, y, best, work)))
