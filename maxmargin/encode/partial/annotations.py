@@ -198,8 +198,13 @@ def learn_annotations(
 def _named(known: list[Any], starts: np.ndarray, also: Mapping[int, Sequence[Any]]) -> Iterator[Any]:
     """The labels that are named; raises where they are not all integers, or all strings."""
     first: tuple[int, bool] | None = None
+    seen: set[Any] = set()  # labels and sets, which come again and again
     for i, (lo, hi) in enumerate(pairwise(starts.tolist())):
         for entry in (*known[lo:hi], frozenset(also.get(i, ()))):
+            if isinstance(entry, (str, int, frozenset)):
+                if entry in seen:
+                    continue
+                seen.add(entry)
             is_named = isinstance(entry, (set, frozenset, Mapping))
             for label in entry if is_named else () if is_partial(entry) else (entry,):
                 if not isinstance(label, (str, int, np.integer, np.bool_)):
@@ -238,6 +243,7 @@ def read_known(known: list[Any], classes: np.ndarray, starts: np.ndarray, name: 
     n_labels = len(classes)
     allowed = np.zeros((len(known), n_labels), bool)
     shares: np.ndarray | None = None
+    seen: dict[frozenset[Any], np.ndarray] = {}  # the same sets come again and again
 
     def fail(t: int, what: str, kind: type[Exception] = ValueError) -> None:
         i, place = locate(t, starts)
@@ -251,8 +257,12 @@ def read_known(known: list[Any], classes: np.ndarray, starts: np.ndarray, name: 
         elif isinstance(entry, (set, frozenset)):
             if not entry:
                 fail(t, "has an empty set of labels")
-            for label in entry:
-                _allow(label, number, allowed[t], t, fail)
+            members = frozenset(entry)
+            if members not in seen:
+                for label in members:
+                    _allow(label, number, allowed[t], t, fail)
+                seen[members] = allowed[t].copy()
+            allowed[t] = seen[members]
         else:
             row = _read_shares(entry, number, n_labels, t, fail)
             allowed[t] = row > 0
