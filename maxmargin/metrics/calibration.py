@@ -36,14 +36,7 @@ class Reliability(NamedTuple):
     def plot(self, ax: Any = None) -> Any:
         """Plot the share of right labels against their probability, equal where labels are calibrated; below, counts.
 
-        Parameters
-        ----------
-        ax
-            Matplotlib axes, in whose place the panels are drawn, new ones by default.
-
-        Returns
-        -------
-        The axes of the shares.
+        They are drawn in the place of the Matplotlib axes `ax`, or on new ones; returns the axes of the shares.
         """
         ax = new_axes("Reliability.plot()", (5, 5)) if ax is None else ax
         shares, below = stack_panels(ax, [3, 1], "probability of the most probable label")

@@ -65,10 +65,8 @@ def corloc(true: Boxes, predicted: Boxes, threshold: float = 0.5) -> float:
 
     Parameters
     ----------
-    true
-        For each image a box, or an (m, 4) array of boxes.
-    predicted
-        (n, 4) one box per image.
+    true, predicted
+        As in `mean_iou`.
     threshold
         The least IoU of a correct box.
 

@@ -179,14 +179,7 @@ class Path:
     def plot(self, ax: Any = None) -> Any:
         """Plot the bounds of the objective and, if there are any, below them the scores against C.
 
-        Parameters
-        ----------
-        ax
-            Matplotlib axes, in whose place the panels are drawn, new ones by default.
-
-        Returns
-        -------
-        The axes of the objective.
+        They are drawn in the place of the Matplotlib axes `ax`, or on new ones; returns the axes of the objective.
         """
         ax = new_axes("Path.plot()", (6, 4)) if ax is None else ax
         values, *held_out = stack_panels(ax, [1] * (1 + bool(len(self.scores))), "C")

@@ -152,10 +152,8 @@ def box_candidates(cells: np.ndarray, boxes: ArrayLike, true: ArrayLike, mean: b
 
     Parameters
     ----------
-    cells
-        (H, W, F) features of the cells.
-    boxes
-        (K, 4) proposals in cells.
+    cells, boxes
+        As in `box_features`.
     true
         The true box.
     mean

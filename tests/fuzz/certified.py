@@ -85,16 +85,22 @@ def objective(w, blocks, C, weight, loss, l1_ratio=0.0):
     return total + (l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * np.dot(w, w)) / (n * C)
 
 
+def potentials_of(problem, w, i, size, loss):
+    """Those of an example, with costs where the loss has a margin, and the score of its true output without them."""
+    theta, truth = np.zeros((2, size))
+    generics.scores(problem, w, i, theta)
+    generics.add_output(problem, i, generics.true_output(problem, i), 1.0, truth)
+    score = theta @ truth
+    if loss.margin:
+        generics.augment(problem, i, theta)
+    return theta, score
+
+
 def objective_of_chains(problem, w, C, loss):
     """F(w) of chains of any length, whose outputs nobody enumerates: the hinge loss, or one smoothed by entropy."""
     problem, w, n, total = in_precision(problem, np.float64), w.astype(float), n_examples(problem), 0.0
     for i, size in enumerate(part_sizes(problem)):
-        theta, truth = np.zeros((2, size))
-        generics.scores(problem, w, i, theta)
-        generics.add_output(problem, i, generics.true_output(problem, i), 1.0, truth)
-        score = theta @ truth
-        if loss.margin:
-            generics.augment(problem, i, theta)
+        theta, score = potentials_of(problem, w, i, size, loss)
         n_labels = len(problem.penalty)
         nodes, pairs = np.split(theta.reshape(-1, n_labels), [size // n_labels - n_labels])
         total += (naive.value_of_chain(nodes, pairs, loss.level * loss.is_smooth) - score) / n
@@ -138,12 +144,7 @@ def most_of_relaxed(w, problem, C, weight, loss):
     """
     problem, w, total = in_precision(problem, np.float64), w.astype(float), 0.0
     for i, size in enumerate(part_sizes(problem)):
-        theta, truth = np.zeros((2, size))
-        generics.scores(problem, w, i, theta)
-        generics.add_output(problem, i, generics.true_output(problem, i), 1.0, truth)
-        score = theta @ truth
-        if loss.margin:
-            generics.augment(problem, i, theta)
+        theta, score = potentials_of(problem, w, i, size, loss)
         A, right = local_polytope(problem, i)
         scale = float(np.abs(theta).max()) or 1.0
         found = linprog(-theta / scale, A_eq=A, b_eq=right, bounds=(0, 1))

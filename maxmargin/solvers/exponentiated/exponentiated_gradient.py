@@ -123,15 +123,7 @@ class ExponentiatedGradient(Solver):
 
 @register_state
 class BatchSteps:
-    """Steps on all examples at once.
-
-    Parameters
-    ----------
-    run
-        The run.
-    certificate
-        Of the weights to start from.
-    """
+    """Steps on all examples at once, from certified weights."""
 
     def __init__(self, run: Run, certificate: Certificate) -> None:
         self.run, self.objective = run, run.objective
@@ -168,17 +160,7 @@ class BatchSteps:
 
 @register_state
 class SingleSteps:
-    """Steps on one example after the other.
-
-    Parameters
-    ----------
-    run
-        The run.
-    objective
-        That of the run, or the same in another precision.
-    certificate
-        Of the weights to start from.
-    """
+    """Steps on one example after the other, from certified weights; by another precision of the objective, maybe."""
 
     def __init__(self, run: Run, objective: Objective, certificate: Certificate) -> None:
         self.run, self.objective = run, objective

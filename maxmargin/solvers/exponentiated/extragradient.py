@@ -87,15 +87,7 @@ class Extragradient(Solver):
 
 @register_state
 class Saddle:
-    """The state of the steps, and the average of the points u so far.
-
-    Parameters
-    ----------
-    run
-        The run.
-    certificate
-        Of the weights to start from.
-    """
+    """The state of the steps from certified weights on, and the average of the points u so far."""
 
     def __init__(self, run: Run, certificate: Certificate) -> None:
         self.run, self.regularization, self.origin = run, run.objective.regularization, run.objective.origin

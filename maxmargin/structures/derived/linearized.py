@@ -15,11 +15,16 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.execution.threads import aligned
-from maxmargin.features import DenseFeatures, Gram, score_parts, spread_parts, squared_norm_parts
+from maxmargin.features import DenseFeatures, Gram
 from maxmargin.problem import augment, part_sizes
 from maxmargin.runtime.dispatch import implements
+from maxmargin.structures.choices.candidate_problem import (
+    candidate_scores,
+    candidate_squared_norm,
+    spread_candidates,
+)
 from maxmargin.structures.derived.delegated import base_workspace, delegate
-from maxmargin.supervision.exclusions import nothing_excluded, rule_out
+from maxmargin.supervision.exclusions import nothing_excluded
 
 
 class LinearizedProblem(NamedTuple):
@@ -62,20 +67,10 @@ def linearized_workspace(problem, n_best):
     return LinearizedWork(base_workspace(problem, n_best), aligned((problem.n_weights,), problem.offset.dtype))
 
 
-@implements(generics.scores, LinearizedProblem)
-def linearized_scores(problem, w, i, theta):
-    score_parts(problem.features, w, problem.starts[i], problem.starts[i + 1], theta)
-    rule_out(problem.excluded, i, theta)
-
-
-@implements(generics.spread, LinearizedProblem)
-def spread_linearized(problem, w, i, delta, scale):
-    spread_parts(problem.features, w, problem.starts[i], problem.starts[i + 1], delta, scale)
-
-
-@implements(generics.squared_norm, LinearizedProblem)
-def linearized_squared_norm(problem, i, delta, work):
-    return squared_norm_parts(problem.features, problem.starts[i], problem.starts[i + 1], delta, work.spread)
+# A part has a row of features, as a candidate has.
+implements(generics.scores, LinearizedProblem)(candidate_scores)
+implements(generics.spread, LinearizedProblem)(spread_candidates)
+implements(generics.squared_norm, LinearizedProblem)(candidate_squared_norm)
 
 
 @implements(generics.augment, LinearizedProblem)
