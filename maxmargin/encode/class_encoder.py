@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -12,15 +12,25 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.example_checks import check_truths, find_labels
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
+from maxmargin.encode.partial.annotations import (
+    Annotations,
+    find_weak,
+    is_partial,
+    learn_annotations,
+    price_annotations,
+)
 from maxmargin.structures.choices.class_problem import MulticlassProblem
 from maxmargin.supervision.costs import label_costs
 from maxmargin.supervision.exclusions import nothing_excluded
+from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise
 from maxmargin.supervision.weak import Learned
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MulticlassEncoder(LabellingEncoder):
     """The encoder of single rows with a class each."""
+
+    noun: ClassVar[str] = "row"
 
     feature_names_in: np.ndarray | None  # of the columns of a data frame
 
@@ -41,35 +51,50 @@ class MulticlassEncoder(LabellingEncoder):
     ) -> Learned:
         """The encoder and the problem of training data that scikit-learn has checked."""
         rows = stack_rows(X, np.ones(X.shape[0], np.int64))
-        classes, labels = np.unique(y, return_inverse=True)
-        costs = label_costs("hamming" if cost is None else cost, classes, np.bincount(labels))
-        encoder = cls.of(rows, dtype, has_bias=fit_intercept, classes=classes, feature_names_in=feature_names)
-        return Learned(encoder, encoder.assemble(rows, labels, costs))
+        known = read_classes(y)
+        counts = known.counts(np.ones(len(known.labels)))
+        costs = label_costs("hamming" if cost is None else cost, known.classes, counts)
+        prices, annotation = price_annotations(known, costs)
+        supervision = supervise(known.labels, prices, np.ones(len(known.labels)), dtype, annotation)
+        encoder = cls.of(rows, dtype, has_bias=fit_intercept, classes=known.classes, feature_names_in=feature_names)
+        problem = encoder.assemble(rows, supervision)
+        return Learned(encoder, problem, *find_weak(encoder, problem, known))
 
     def problem(self, X: Any, y: Any = None) -> MulticlassProblem:
-        n, n_classes = np.shape(X)[0], len(self.classes)
+        n = np.shape(X)[0]
         rows = stack_rows(X, np.ones(n, np.int64), self.n_features_in)
-        labels = np.zeros(n)
+        labels = np.full(n, NO_LABEL)
         if y is not None:
             check_truths(y, n, "one class per example", "example")
+            if are_partial(y):
+                raise ValueError("y must hold one class of each example to compare predictions with, but says less.")
             labels = find_labels(np.asarray(y), self.classes)
-        return self.assemble(rows, labels, np.zeros((n_classes, n_classes)))
+        return self.assemble(rows, self.unsupervised(labels))
 
-    def assemble(self, rows: Rows, labels: np.ndarray, costs: np.ndarray) -> MulticlassProblem:
+    def is_partial(self, y: Any) -> bool:
+        return are_partial(y)
+
+    def exclusions(self, problem: MulticlassProblem, known: Any, name: str) -> Blocks:
+        check_truths(known, len(problem.squared_norms), "what is known of each example", "example", name)
+        return super().exclusions(problem, [[entry] for entry in known], name)
+
+    def mean_parts(self, problem: MulticlassProblem, means: np.ndarray) -> Blocks:
+        return Blocks(means.ravel().astype(self.dtype), means.shape[1] * np.arange(len(means) + 1))
+
+    def assemble(self, rows: Rows, supervision: LabelSupervision) -> MulticlassProblem:
         rows = self.stored(rows, append_constant)  # whose weight is the intercept
         matrix = rows.matrix
         squares = matrix.multiply(matrix) if self.stores_sparse else np.square(matrix, dtype=np.float64)
         return MulticlassProblem(
             features=row_features(rows, self.dtype),
-            labels=labels.astype(np.int32),
-            cost_matrix=np.ascontiguousarray(costs, self.dtype),
+            supervision=supervision,
             squared_norms=np.asarray(squares.sum(axis=1), np.float64),
-            excluded=nothing_excluded(len(labels)),
+            excluded=nothing_excluded(len(rows.lengths)),
             n_features=matrix.shape[1],
         )
 
     def dual_shape(self, problem: MulticlassProblem) -> tuple[Any, ...]:
-        return (len(problem.labels),)
+        return (len(problem.squared_norms),)
 
     def attributes(self, w: np.ndarray) -> dict[str, Any]:
         table = w.reshape(-1, len(self.classes))
@@ -85,3 +110,25 @@ class MulticlassEncoder(LabellingEncoder):
 
     def arrange(self, problem: Any, parts: Blocks) -> np.ndarray:
         return parts.values.reshape(-1, len(self.classes))
+
+
+def are_partial(y: Any) -> bool:
+    """Whether less, or other, than one class is known of some example: floats in two dimensions are probabilities."""
+    if isinstance(y, np.ndarray) and y.dtype != object:
+        return y.ndim == 2 and y.shape[1] > 1 and y.dtype.kind == "f"
+    return isinstance(y, (list, tuple, np.ndarray)) and any(map(_says_less, y))
+
+
+def _says_less(entry: Any) -> bool:
+    """Whether an entry is None, a set, a dictionary, or a row of several numbers."""
+    is_row = isinstance(entry, (list, tuple, np.ndarray))
+    return is_partial(entry) and not isinstance(entry, float) and (not is_row or len(entry) > 1)
+
+
+def read_classes(y: Any) -> Annotations:
+    """The classes that are named, and what is known of each example."""
+    if are_partial(y):
+        lengths = np.ones(len(y), np.int64)
+        return learn_annotations([[entry] for entry in y], lengths, np.arange(len(y) + 1), "example")
+    classes, labels = np.unique(y, return_inverse=True)
+    return Annotations(classes, labels)

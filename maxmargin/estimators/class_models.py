@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin.encode.class_encoder import MulticlassEncoder
+from maxmargin.encode.class_encoder import MulticlassEncoder, are_partial, read_classes
+from maxmargin.encode.inputs.example_checks import check_truths
 from maxmargin.estimators.foundation.arguments import MaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
 from maxmargin.estimators.foundation.row_classifier import RowClassifier
+from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
 from maxmargin.supervision.costs import class_weights
+from maxmargin.supervision.weak import Learned
 
 
 @estimator
@@ -64,9 +68,18 @@ class MulticlassSVM(MaxMargin, RowClassifier):
         ----------
         X : (n, F) array or sparse matrix
         y
-            (n,) classes.
+            (n,) classes; in place of one None where it is unknown, a set of classes, a dictionary of their
+            probabilities, or a row of those of all classes, in the order of `classes_`.
         """
         return self._fit(X, y, sample_weight, options)
+
+    def _learn(self, X: Any, y: Any, **data: Any) -> Learned:
+        if not are_partial(y):
+            return super()._learn(X, y, **data)
+        model = copy(self)  # a failed fit changes nothing
+        X = model._check_rows(X)
+        check_truths(y, X.shape[0], "one class per example", "example")
+        return StructuredModel._learn(self, X, y, feature_names=vars(model).get("feature_names_in_"), **data)
 
     def _check_targets(self, y: np.ndarray) -> None:
         from sklearn.utils.multiclass import check_classification_targets  # slow to import
@@ -77,8 +90,11 @@ class MulticlassSVM(MaxMargin, RowClassifier):
         weights = super()._sample_weight(sample_weight, problem, y)
         if self.class_weight is None or y is None:
             return weights
-        classes, labels, counts = np.unique(np.ravel(y), return_inverse=True, return_counts=True)
-        return (1.0 if weights is None else weights) * class_weights(self.class_weight, classes, counts)[labels]
+        known = read_classes(y if are_partial(y) else np.ravel(y))
+        counts = known.counts(np.ones(len(known.labels)))
+        by_class = class_weights(self.class_weight, known.classes, counts)
+        of_examples = by_class[known.labels] if known.allowed is None else known.evenly() @ by_class
+        return (1.0 if weights is None else weights) * of_examples
 
     def decision_function(self, X: object, *, allowed: object = None) -> np.ndarray:
         """The scores of the classes; for two classes, as in scikit-learn, how far the second is above the first.

@@ -150,7 +150,7 @@ def small_problem(dtype="float64", **options):
     blocks = []
     for x, label in zip(X, y, strict=True):
         phi = np.array([np.outer(x, (np.arange(3) == label) * 1.0 - (np.arange(3) == k)).ravel() for k in range(3)])
-        blocks.append((phi, problem.cost_matrix[label].astype(float)))
+        blocks.append((phi, problem.supervision.cost[label].astype(float)))
     return problem, blocks
 
 

@@ -38,8 +38,13 @@ SOME_JOINTS = [[POSES[2][0], None], POSES[3] * 1.0 + [[np.nan], [0]], None]
 
 SOME_LISTS = [*CHOSEN[:4], *({k, 0, 1} for k in CHOSEN[4:9]), None]
 
+ROWS = np.concatenate([RNG.normal(size=(5, 2)) + shift for shift in ([3, 0], [0, 3], [-3, -3])])
+CLASSES = np.repeat(["a", "b", "c"], 5)
+SOME_CLASSES = [c if i % 5 < 2 else {c, "a"} if i % 5 < 4 else None for i, c in enumerate(CLASSES.tolist())]
+
 # a model, X, the true outputs, and less than that
 CASES = {
+    "classes": (mm.MulticlassSVM(C=10.0, random_state=0, dtype="float64"), ROWS, CLASSES, SOME_CLASSES),
     "candidates": (mm.CandidateSVM(C=10.0, random_state=0), LISTS, CHOSEN, SOME_LISTS),
     "CRF": (mm.CandidateCRF(C=10.0), LISTS, CHOSEN, SOME_LISTS),
     "matchings": (mm.MatchingSVM(C=10.0, random_state=0), PAIRS, MATCHES, [*MATCHES[:2], *SOME_LINKS]),
@@ -77,13 +82,33 @@ def test_outputs_that_agree_are_left_and_cost_nothing(name):
             assert score_output(consistent, i, potentials, row) > IMPOSSIBLE / 2, (i, row)
 
 
-@pytest.mark.parametrize("name", ["candidates", "CRF", "matchings"])
+@pytest.mark.parametrize("name", ["classes", "candidates", "CRF", "matchings"])
 def test_sets_of_one_are_outputs(name):
     model, X, y, _ = CASES[name]
     sets = [[{int(z)} for z in row] for row in y] if name == "matchings" else [{k} for k in y]
+    sets[0] = {y[0]: 1.0} if name == "classes" else sets[0]
     plain, other = (clone(model).fit(X, outputs) for outputs in (y, sets))
     assert np.array_equal(plain.coef_, other.coef_)
     assert plain.trace_.primal.tolist() == other.trace_.primal.tolist()
+
+
+def test_probabilities_of_classes():
+    """Rows of probabilities weigh classes in the loss of the documented objective, which stays convex."""
+    shares = 0.7 * np.eye(3)[np.repeat(np.arange(3), 5)] + 0.1
+    model = mm.MulticlassSVM(C=2.0, fit_intercept=False, dtype="float64", tol=1e-6, random_state=0).fit(ROWS, shares)
+    assert model.status_ is Status.OPTIMAL
+    scores = ROWS @ model.coef_.T
+    losses = (scores + shares @ (1 - np.eye(3))).max(axis=1) - (shares * scores).sum(axis=1)
+    value = (model.coef_**2).sum() / (2 * 15 * 2.0) + losses.mean()
+    assert np.isclose(value, model.certificate_.primal)
+    mixed = [row if i % 2 else {k: float(p) for k, p in enumerate(row)} for i, row in enumerate(shares.tolist())]
+    again = clone(model).fit(ROWS, mixed)
+    assert np.allclose(again.coef_, model.coef_)
+    weighed = clone(model).set_params(class_weight={0: 2.0, 1: 2.0, 2: 2.0}, C=1.0).fit(ROWS, shares)
+    assert np.allclose(weighed.coef_, model.coef_, atol=1e-2)
+    with pytest.raises(ValueError, match="y must hold one class of each example to compare predictions with"):
+        model.score(ROWS, shares)
+    assert clone(model).fit(ROWS, CLASSES).predict(ROWS[:3], allowed=[{"b", "c"}, None, "c"])[2] == "c"
 
 
 def test_predictions_are_the_best_that_are_allowed():
@@ -119,6 +144,9 @@ def test_predictions_are_the_best_that_are_allowed():
 @pytest.mark.parametrize(
     ("name", "known", "message"),
     [
+        ("classes", [set(), *CLASSES[1:]], r"\[0\] has an empty set of labels at row 0."),
+        ("classes", [{"a": 0.5}, *CLASSES[1:]], r"\[0\] has .*, but probabilities are not negative and add up to 1,"),
+        ("classes", [{"a"}], "X has 15 examples, but .* has 1."),
         ("candidates", [set(), *CHOSEN[1:]], r"\[0\] is an empty set, which leaves no candidate."),
         ("candidates", [{0, 4}, *CHOSEN[1:]], r"\[0\] is 4, but X\[0\] has only the candidates 0 to 3."),
         ("candidates", CHOSEN[1:], "X has 10 candidate sets, but .* has 9."),
@@ -151,6 +179,7 @@ def test_what_cannot_be(name, known, message):
 @pytest.mark.parametrize(
     ("name", "known", "message"),
     [
+        ("classes", [None] * 15, "y must hold at least one label, but nothing of it is known."),
         ("candidates", [None] * 10, "y must say something of at least one candidate set, but all of it is None."),
         ("matchings", [None, [None, None], *[None] * 4], "y must say something of at least one link"),
         ("boxes", ["present"] * 10, "y must say something of at least one box, but nothing of it is known."),

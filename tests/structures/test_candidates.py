@@ -10,6 +10,7 @@ from maxmargin.encode.class_encoder import MulticlassEncoder
 from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import exp_oracle, max_marginals, max_oracle, topk_oracle, true_outputs, workspace
 from maxmargin.solvers import Auto
+from maxmargin.supervision.label_supervision import supervise
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
 from tests.toy import METHODS, STORAGES, random_rows, tolerance
@@ -35,7 +36,9 @@ def make_classes(rng, n, n_classes, storage="dense", dtype="float64", integer=Fa
         classes=np.arange(n_classes),
         feature_names_in=None,
     )
-    return encoder.problem(X, rng.integers(0, n_classes, n))._replace(cost_matrix=costs.astype(dtype))
+    labels = rng.integers(0, n_classes, n)
+    known = supervise(labels, costs, np.ones(n), dtype)
+    return encoder.problem(X, labels)._replace(supervision=known)
 
 
 def choices(sizes):
@@ -103,7 +106,7 @@ def test_every_method_reaches_the_reference_optimum(method, kind):
     else:
         problem = make_classes(rng, 6, 3)
         phi = [np.einsum("f,kl->kfl", x, np.eye(3)).reshape(3, -1) for x in problem.features.rows]
-        costs = [problem.cost_matrix[label] for label in problem.labels]
+        costs = problem.supervision.cost[problem.supervision.labels]
     blocks = [(p[label] - p, cost) for p, label, cost in zip(phi, np.ravel(true_outputs(problem)), costs, strict=True)]
     _, optimum = naive.solve(blocks, 1.0)
     check_solver(method, problem, optimum, tol=tolerance(method))

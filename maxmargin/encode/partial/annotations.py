@@ -65,10 +65,16 @@ class Annotations(NamedTuple):
         if self.allowed is None:
             return np.bincount(self.labels, weight, minlength=len(self.classes))
         is_open, _ = self.open_and_soft()
-        table = self.means()
-        table[is_open] = self.allowed[is_open] / self.allowed[is_open].sum(axis=1, keepdims=True)
+        table = self.evenly()
         table[is_open & self.allowed.all(axis=1)] = 0
         return weight @ table
+
+    def evenly(self) -> np.ndarray:
+        """(N, L) probabilities of labels, those of a set in equal shares."""
+        table, (is_open, _) = self.means(), self.open_and_soft()
+        if self.allowed is not None:
+            table[is_open] = self.allowed[is_open] / self.allowed[is_open].sum(axis=1, keepdims=True)
+        return table
 
     def excluded(self) -> np.ndarray:
         """(N, L) flags of labels that do not agree; of nodes with probabilities, which replace it, of all but one."""

@@ -18,14 +18,14 @@ from maxmargin.features import score_rows, spread_rows
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.choices import candidate_problem as candidates
 from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
 
 
 class MulticlassProblem(NamedTuple):
     """One row of features per example."""
 
     features: Any
-    labels: np.ndarray  # (n,) int32, the true classes
-    cost_matrix: np.ndarray  # (L, L) cost of predicting the column where the row is true; zero diagonal
+    supervision: LabelSupervision
     squared_norms: np.ndarray  # (n,) of the rows
     excluded: Blocks  # flags of parts that are ruled out
     n_features: int
@@ -33,17 +33,17 @@ class MulticlassProblem(NamedTuple):
 
 @implements(generics.true_outputs, MulticlassProblem)
 def true_classes(problem):
-    return problem.labels[:, np.newaxis]
+    return problem.supervision.labels[:, np.newaxis]
 
 
 @implements(generics.new_weights, MulticlassProblem)
 def new_class_weights(problem):
-    return np.zeros(problem.n_features * len(problem.cost_matrix), problem.cost_matrix.dtype)
+    return np.zeros(problem.n_features * problem.supervision.cost.shape[1], problem.supervision.cost.dtype)
 
 
 @implements(generics.part_sizes, MulticlassProblem)
 def class_part_sizes(problem):
-    return np.full(problem.labels.size, len(problem.cost_matrix))
+    return np.full(problem.supervision.labels.size, problem.supervision.cost.shape[1])
 
 
 @implements(generics.squared_diameters, MulticlassProblem)
@@ -85,8 +85,7 @@ def class_squared_norm(problem, i, delta, work):
 
 @implements(generics.augment, MulticlassProblem)
 def augment_classes(problem, i, theta):
-    for k in range(theta.size):
-        theta[k] += problem.cost_matrix[problem.labels[i], k]
+    add_costs(problem.supervision, i, matrix(theta, 0, 1, theta.size))
 
 
 @implements(generics.block_oracle, MulticlassProblem)
@@ -95,7 +94,7 @@ def best_mixture(problem, i, theta, curvature, mu, delta, work):
 
     The threshold rises to where what is above it sums to 1.
     """
-    label = problem.labels[i]
+    label = problem.supervision.labels[i]
     bend = curvature * problem.squared_norms[i]
     best = first_best(theta)
     top = np.float64(theta[best])
