@@ -66,7 +66,8 @@ class BoxSVM(MaxMargin, Precision, StructuredModel):
             List of (H_i, W_i, F) arrays of cell features, or of (H_i, W_i) integer maps of visual words, numbered from
             0; -1 for a cell without a word.
         y
-            List of boxes (top, left, bottom, right), one per image; None, or zeros, for images without an object.
+            List of boxes (top, left, bottom, right), one per image; None, or zeros, for images without an object. Where
+            less is known, "present", "absent", "unknown" or a `KnownBox`.
         """
         return self._fit(X, y, sample_weight, options)
 

@@ -39,7 +39,8 @@ class CandidateModel(Names, Precision, StructuredModel):
         X
             List of (K_i, F) arrays or sparse matrices, one row per candidate; or list of lists of candidates, feature
             dictionaries or lists of names (see `feature_names_in_`).
-        y : (n,) indices of the true candidates
+        y
+            (n,) indices of the true candidates; in place of one a set of indices, of which one is true, or None.
         """
         return self._fit(X, y, sample_weight, options)
 

@@ -30,7 +30,7 @@ class OwnStructure(StructuredModel):
         Parameters
         ----------
         X : list of inputs of any kind
-        y : list of outputs of any kind
+        y : list of outputs of any kind, or of what is known of them where the model says what agrees with it
         """
         self._fit(X, y, sample_weight, options)
         self._trained_on = (X, y) if self.warm_start else None

@@ -92,7 +92,8 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
             List of (n_i, m_i, F) arrays, the features of all pairs of a left and a right node; or, for sparse features,
             of tuples of an (n_i m_i, F) matrix, whose row v m_i + z is that of the pair (v, z), and of (n_i, m_i).
         y
-            List of (n_i,) arrays with the right node of each left node, or -1; or of lists of links (left, right).
+            List of (n_i,) arrays with the right node of each left node, or -1; or of lists of links (left, right). In
+            place of a right node None where it is unknown, or a set of nodes; None in place of a whole matching.
         """
         self._fit(X, y, sample_weight, options)
         self._warn_of_few_links(X, y)

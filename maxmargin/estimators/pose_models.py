@@ -91,7 +91,8 @@ class DeformableSVM(MaxMargin, Precision, StructuredModel):
         X
             List of (H_i, W_i, F) arrays: the features of each cell.
         y
-            List of (J, 2) arrays: x (column) and y (row) of each joint, rounded to cells.
+            List of (J, 2) arrays: x (column) and y (row) of each joint, rounded to cells; NaN, or None in a list of
+            joints, where it is unknown, and None where the whole pose is.
         """
         return self._fit(X, y, sample_weight, options)
 
