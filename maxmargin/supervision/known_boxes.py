@@ -30,7 +30,7 @@ class KnownBox:
     >>> model = BoxSVM(C=10.0, random_state=0).fit(X, [(0, 2, 2, 4), (0, 1, 1, 2), None])
     >>> two = np.array([[1, 1, 0, 1], [1, 1, 0, 0]])
     >>> model.predict([two, two], allowed=[KnownBox(contains=(0, 3)), KnownBox(inside=(1, 0, 2, 4))]).tolist()
-    [[0, 3, 1, 4], [1, 0, 2, 2]]
+    [[0, 0, 1, 4], [1, 0, 2, 2]]
     """
 
     contains: Any = None
