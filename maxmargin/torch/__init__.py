@@ -22,8 +22,8 @@ from maxmargin.torch.functions import (
     structured_loss,
     topk,
 )
-from maxmargin.torch.heads import CandidateHead, ChainHead, GraphCutHead, MatchingHead, TreeHead
-from maxmargin.torch.label_potentials import Chains, Trees
+from maxmargin.torch.heads import CandidateHead, ChainHead, DependencyHead, GraphCutHead, MatchingHead, TreeHead
+from maxmargin.torch.label_potentials import Chains, Dependencies, Trees
 from maxmargin.torch.network_training import StochasticSubgradient, Trained
 from maxmargin.torch.potentials import Parts, Potentials
 from maxmargin.torch.prox_linear import ProxLinear
@@ -33,6 +33,8 @@ __all__ = [
     "Candidates",
     "ChainHead",
     "Chains",
+    "Dependencies",
+    "DependencyHead",
     "GraphCutHead",
     "GraphCuts",
     "Head",

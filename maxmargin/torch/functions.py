@@ -53,7 +53,7 @@ def structured_loss(
     Parameters
     ----------
     potentials
-        Chains, Trees, Candidates, GraphCuts, Matchings or Parts.
+        Chains, Trees, Dependencies, Candidates, GraphCuts, Matchings or Parts.
     y
         True outputs, integers in the shape that the class of the potentials says; beyond lengths they may be anything.
     loss

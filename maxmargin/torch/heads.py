@@ -19,7 +19,7 @@ from maxmargin.encode.chain_encoder import append_biases
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features
 from maxmargin.torch.base_head import Head
 from maxmargin.torch.choice_potentials import Candidates, GraphCuts, Matchings
-from maxmargin.torch.label_potentials import Chains, LabelPotentials, Trees
+from maxmargin.torch.label_potentials import Chains, Dependencies, LabelPotentials, Trees
 from maxmargin.torch.potentials import Numbers
 
 Device: TypeAlias = torch.device | str | int | None
@@ -253,3 +253,27 @@ class MatchingHead(ScoreHead):
         pieces = [x[:n, :m].reshape(n * m, -1) for x, (n, m) in zip(features, potentials.sides.tolist(), strict=True)]
         starts = starts_of(potentials.sides.prod(axis=1))
         return _of_rows(_matrix(torch.cat(pieces), starts), dtype, with_grams=False)
+
+
+class DependencyHead(ScoreHead):
+    """Linear scores of arcs: features of arcs between words to `Dependencies`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import DependencyHead, decode
+    >>> decode(DependencyHead(3)(torch.randn(2, 4, 5, 3))).shape
+    torch.Size([2, 4])
+    """
+
+    def forward(
+        self, features: Tensor, lengths: Numbers | None = None, projective: bool = True, single_root: bool = True
+    ) -> Dependencies:
+        """The potentials of features, (B, n, n + 1, F), of the arcs to each word from each head, the root first."""
+        scores = self.scores(features).squeeze(-1)
+        return Dependencies(scores, lengths, projective=projective, single_root=single_root)
+
+    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
+        lengths = potentials.rows.lengths
+        pieces = [x[:n, : n + 1].reshape(n * (n + 1), -1) for x, n in zip(features, lengths.tolist(), strict=True)]
+        return _of_rows(_matrix(torch.cat(pieces), starts_of(lengths * (lengths + 1))), dtype)

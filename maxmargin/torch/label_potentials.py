@@ -1,4 +1,4 @@
-"""Potentials of labels: of the positions of sequences and of the nodes of trees."""
+"""Potentials of labels, of the positions of sequences and of the nodes of trees, and of the heads of words."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from torch import Tensor
 from maxmargin.arrays.blocks import places_in, starts_of
 from maxmargin.encode.inputs.edges import children_first
 from maxmargin.encode.inputs.example_checks import locate
+from maxmargin.encode.sentences.head_trees import make_projective, read_trees
 from maxmargin.features import ConstantFeatures
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.structures.dependencies.arc_tables import DependencySupervision
+from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.structures.trees.tree_problem import TreeProblem
 from maxmargin.supervision.costs import labelling_costs
 from maxmargin.supervision.exclusions import nothing_excluded
@@ -271,3 +274,74 @@ def _with_ends(emissions: Tensor, rows: BatchRows, start: Tensor | None, end: Te
             places = torch.as_tensor(at, device=flat.device)
             flat = flat.index_add(0, places, extra.to(flat.dtype).expand(rows.n, -1))
     return flat.view(emissions.shape)
+
+
+class Dependencies(Potentials):
+    """Scores of arcs between words, of which a dependency tree has one to each word.
+
+    Parameters
+    ----------
+    scores
+        (B, n, n + 1) scores of the arcs to each word from each head, the root first; what they are of arcs from a word
+        to itself does not matter.
+    lengths
+        (B,) numbers of words, or a (B, n) mask of them; None where all sentences have n.
+    projective, single_root
+        As of `maxmargin.DependencySVM`.
+
+    True outputs y are (B, n) heads of words, counted from 1, 0 for the root. A wrong head costs 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import Dependencies, decode
+    >>> decode(Dependencies(torch.tensor([[[1.0, 0.0, 2.0], [3.0, 1.0, 0.0]]])))
+    tensor([[2, 0]])
+    """
+
+    def __init__(
+        self, scores: Tensor, lengths: Numbers | None = None, *, projective: bool = True, single_root: bool = True
+    ) -> None:
+        check_tensors(scores=scores)
+        if scores.ndim != 3 or scores.shape[2] != scores.shape[1] + 1:
+            raise ValueError(f"scores must have the shape (B, n, n + 1), not {tuple(scores.shape)}.")
+        self.rows = BatchRows("scores", scores[:, :, 0], lengths, 0)
+        self.projective, self.single_root = projective, single_root
+        self.tensors, self.n, width = (scores,), self.rows.n, scores.shape[2]
+        heads = self.rows.lengths + 1
+        words = [width * (self.rows.first + m) for m in range(width - 1)]
+        self.starts, self.sizes = segments(
+            *((begin, np.where(m < self.rows.lengths, heads, 0)) for m, begin in enumerate(words))
+        )
+
+    @property
+    def scores(self) -> Tensor:
+        """Those of arcs."""
+        return self.tensors[0]
+
+    def replaced(self, tensors: tuple[Tensor, ...]) -> Dependencies:
+        lengths = self.rows.lengths
+        return Dependencies(tensors[0], lengths, projective=self.projective, single_root=self.single_root)
+
+    def arranged(self, rows: list[np.ndarray]) -> Tensor:
+        return self.rows.arrange(rows)
+
+    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
+        if cost is not None:
+            raise ValueError("cost must be None for dependency trees: a wrong head costs 1.")
+        lengths, starts = self.rows.lengths, self.rows.starts
+        heads = np.zeros(starts[-1], np.int64) if y is None else self.rows.pick("y", y)
+        if y is not None:
+            trees, _ = read_trees(np.split(heads, starts[1:-1]), lengths, single_root=self.single_root)
+            heads = np.concatenate(make_projective(trees, lift=False) if self.projective else trees)
+        costs = np.full(len(heads), 0 if y is None else 1, dtype)
+        return (ProjectiveProblem if self.projective else NonprojectiveProblem)(
+            features=ConstantFeatures(),
+            starts=starts,
+            arc_starts=starts_of(lengths * (lengths + 1)),
+            supervision=DependencySupervision(heads.astype(np.int32), costs, 0.0),
+            excluded=nothing_excluded(self.n),
+            n_features=1,
+            n_labels=0,
+            single_root=self.single_root,
+        )

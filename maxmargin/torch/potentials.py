@@ -68,7 +68,7 @@ def check_potentials(potentials: Some) -> Some:
     """The same; raises unless these are potentials."""
     if not isinstance(potentials, Potentials):
         raise TypeError(
-            "potentials must be Chains, Trees, Candidates, GraphCuts, Matchings or Parts, "
+            "potentials must be Chains, Trees, Dependencies, Candidates, GraphCuts, Matchings or Parts, "
             f"not a {type(potentials).__name__}."
         )
     return potentials

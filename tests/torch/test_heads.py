@@ -7,7 +7,15 @@ torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmarg
 
 from maxmargin import ChainCRF, ChainSVM, Loss
 from maxmargin.solvers.objective.evaluation import Objective
-from maxmargin.torch import CandidateHead, ChainHead, GraphCutHead, MatchingHead, TreeHead, structured_loss
+from maxmargin.torch import (
+    CandidateHead,
+    ChainHead,
+    DependencyHead,
+    GraphCutHead,
+    MatchingHead,
+    TreeHead,
+    structured_loss,
+)
 
 LENGTHS = [4, 2, 3]
 EDGES = [(0, 1), (1, 2), (2, 3)]
@@ -30,6 +38,7 @@ CASES = {
     "cuts of own edges": (GraphCutHead(3, 2), labels(2, 3, 4), (features(3, 4, 3), EDGES, features(3, 3, 2).abs())),
     "packed cuts": (GraphCutHead(3), labels(2, 5), (features(5, 3), [(0, 1), (1, 2), (0, 1)], None, [3, 2], [2, 1])),
     "matchings": (MatchingHead(3), torch.tensor([[1, 0], [0, -1]]), (features(2, 2, 3, 3), [[2, 3], [1, 2]])),
+    "dependencies": (DependencyHead(3), torch.tensor([[2, 0], [0, -1]]), (features(2, 2, 3, 3), [2, 1])),
 }
 
 
@@ -45,7 +54,7 @@ def case(request):
 @pytest.mark.parametrize(
     "make", [lambda **kind: ChainHead(3, 2, **kind), lambda **kind: TreeHead(3, 2, **kind),
              lambda **kind: CandidateHead(3, **kind), lambda **kind: GraphCutHead(3, **kind),
-             lambda **kind: MatchingHead(3, **kind)],
+             lambda **kind: MatchingHead(3, **kind), lambda **kind: DependencyHead(3, **kind)],
 )  # fmt: skip
 def test_parameters_have_the_device_and_dtype_that_is_asked_for(make):
     found = [*make(device="meta", dtype=torch.float64).parameters()]

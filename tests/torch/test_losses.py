@@ -16,6 +16,7 @@ from maxmargin.testing import toy_chains
 from maxmargin.torch import (
     Candidates,
     Chains,
+    Dependencies,
     GraphCuts,
     Matchings,
     Parts,
@@ -30,7 +31,7 @@ from maxmargin.torch import (
     structured_loss,
     topk,
 )
-from tests.naive import labellings, matchings
+from tests.naive import dependency_trees, labellings, matchings
 
 LENGTHS = [3, 1, 2]
 PARENTS = [[-1, 0, 0], [-1, 9, 9], [1, -1, 9]]  # what is beyond a length may be anything
@@ -147,6 +148,13 @@ def of_length(i):
 
 
 SIZES = [[2, 3], [1, 1], [2, 1]]
+TREES = torch.tensor([[2, 0, 2], [0, -1, -1], [2, 0, -1]])
+
+
+def arc_score(tensors, i, y):
+    return sum(tensors[0][i, m, h] for m, h in enumerate(y))
+
+
 CASES = {
     "chains": Case(
         chains, (random(3, 3, 2), random(2, 2), random(2), random(2, seed=1)), LABELS, of_length, chain_score, wrong
@@ -190,6 +198,14 @@ CASES = {
         lambda scores, unmatched: Matchings(scores, SIZES, unmatched),
         (random(3, 2, 3), random(3, 2)), torch.tensor([[2, -1], [0, 9], [-1, 0]]),
         lambda i: matchings(*SIZES[i]), match_score, match_cost, has_sums=False,
+    ),
+    "dependencies": Case(
+        lambda scores: Dependencies(scores, LENGTHS),
+        (random(3, 3, 4),), TREES, lambda i: dependency_trees(LENGTHS[i], projective=True), arc_score, wrong,
+    ),
+    "dependencies that cross": Case(
+        lambda scores: Dependencies(scores, LENGTHS, projective=False, single_root=False),
+        (random(3, 3, 4),), TREES, lambda i: dependency_trees(LENGTHS[i], single_root=False), arc_score, wrong,
     ),
 }  # fmt: skip
 
