@@ -258,8 +258,8 @@ PARTS = {
     "positives": run_positives,
     "noisy": run_noisy,
     "label-sets": run_label_sets,
-    "horses": run_horses,
-    "photographs": run_photographs,
+    "horses": lambda options: run_horses(options.seeds, options.quick),
+    "photographs": lambda options: run_photographs(options.seeds, options.quick),
 }
 
 
