@@ -136,6 +136,8 @@ def test_bad_dense_columns():
         TypeError, match=r"named\[1\] has \{'c': 2\} at position 0, but an item must be a list of names."
     ):
         ChainCRF().fit(JoinedFeatures([named[0], [{"c": 2}]], good), [["x", "y"], ["x"]])
+    with pytest.raises(TypeError, match=r"strings; arrays go beside names, by maxmargin.text.JoinedFeatures."):
+        ChainCRF().fit([[{"vector": np.ones(3)}]], [["x"]])
     with interpreted():
         model = ChainCRF(max_passes=1, tol=0.5).fit(JoinedFeatures(named, good), [["x", "y"], ["x"]])
     with pytest.raises(ValueError, match=r"X has 0 dense columns, but the model was fitted with 3."):

@@ -308,6 +308,8 @@ def _nested_codes(codes: Codes, item: Any, i: int, t: int) -> Iterator[int]:
         except (TypeError, ValueError, OverflowError, RecursionError):
             feature = shown((name, value) if isinstance(item, Mapping) else name)
             kinds = "names must be strings, and values numbers, bools or strings"
+            if isinstance(value, np.ndarray):
+                kinds += "; arrays go beside names, by maxmargin.text.JoinedFeatures"
             raise TypeError(f"X[{i}] has the feature {feature} at position {t}, but {kinds}.") from None
 
 
