@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.execution.runner import Scratch, bind
+from maxmargin.problem import AnyProblem
 from maxmargin.runtime.dispatch import loop
 
 
@@ -33,19 +35,19 @@ class Caller:
     array([1], dtype=int32)
     """
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: AnyProblem) -> None:
         self.problem = bind(problem)
         self._dtype = generics.new_weights(problem).dtype
-        self._packed: tuple[Any, Any] = None, None  # a workspace and the scratch space that it is in
+        self._packed: tuple[object, object] = None, None  # a workspace and the scratch space that it is in
 
-    def __call__(self, generic: Any, *args: Any) -> Any:
+    def __call__(self, generic: Callable[..., object], *args: Any) -> Any:
         if not self.problem.is_compiled:
             return generic(self.problem, *args)
         if list(inspect.signature(generic).parameters)[-1] == "work":
             args = *args[:-1], self._scratch(args[-1])
         return _COMPILED[generic](self.problem, *args)
 
-    def _scratch(self, work: Any) -> Any:
+    def _scratch(self, work: object) -> object:
         if self._packed[1] is None or self._packed[0] is not work:
             reals, sums, integers = np.zeros(0, self._dtype), np.zeros(0), np.zeros(0, np.int32)
             scratch = Scratch(reals, reals, integers, integers, sums, sums, work)
@@ -133,7 +135,7 @@ def _max_marginals(problem, i, theta, out, scratch):
     generics.max_marginals(problem, i, theta, out, scratch.work)
 
 
-_COMPILED: dict[Any, Any] = {
+_COMPILED: dict[object, Callable[..., object]] = {
     generics.scores: _scores,
     generics.spread: _spread,
     generics.accumulate: _accumulate,

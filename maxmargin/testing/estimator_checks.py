@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from maxmargin.encode.inputs.base_encoder import same
 from maxmargin.estimators.foundation.fitting import find_loss
-from maxmargin.trace import Status
+from maxmargin.trace import Status, Trace
 
 # Methods that need a fitted model; those that some models lack are only called where they are.
 PREDICTIONS = ("predict", "decision_function", "predict_marginals", "confidence", "sample")
@@ -179,7 +179,7 @@ class _Checks:
         """A callback, passes and time end a fit."""
         lengths: list[int] = []
 
-        def stop(trace: Any) -> bool:
+        def stop(trace: Trace) -> bool:
             lengths.append(len(trace))
             return True
 
@@ -205,11 +205,11 @@ class _Checks:
         model = self.fit()
         expected, attributes = model.predict(self.X), {*vars(model)}
 
-        def fail(trace: Any) -> bool:
+        def fail(trace: Trace) -> bool:
             raise RuntimeError("on purpose")
 
         part = self.n // 2
-        failing: dict[str, Callable[[], Any]] = {
+        failing: dict[str, Callable[[], object]] = {
             "a callback that raises": lambda: self.fit(part, on=model, callback=fail),
             "C=-1": lambda: self.fit(part, on=model.set_params(C=-1.0)),
             "a y longer than X": lambda: model.set_params(C=self.model.C).fit(self.X[:part], self.y),
@@ -238,7 +238,13 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(np.array_equal(a, b))
 
 
-def _raises(errors: Any, what: str, call: Callable[..., Any], *args: Any, **arguments: Any) -> None:
+def _raises(
+    errors: type[Exception] | tuple[type[Exception], ...],
+    what: str,
+    call: Callable[..., object],
+    *args: object,
+    **arguments: object,
+) -> None:
     try:
         call(*args, **arguments)
     except errors:

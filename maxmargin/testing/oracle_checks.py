@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.features.layout import layout_of
 from maxmargin.losses.smoothing import EVERY, has_weight
 from maxmargin.runtime.dispatch import supports
+from maxmargin.runtime.reach import Generic
 from maxmargin.testing.caller import Caller
 
 SOME = 40  # outputs whose distances are compared
@@ -18,7 +17,9 @@ SOME = 40  # outputs whose distances are compared
 class CheckedExample:
     """The checks of one example at given weights."""
 
-    def __init__(self, call: Caller, i: int, w: np.ndarray, work: Any, rng: Any, k: int, known: dict) -> None:
+    def __init__(
+        self, call: Caller, i: int, w: np.ndarray, work: object, rng: np.random.Generator, k: int, known: dict
+    ) -> None:
         self.call, self.i, self.w, self.work, self.rng, self.k = call, i, w, work, rng, k
         self.known = known  # outputs that oracles have returned, at these or other weights
         self.n_parts = int(generics.part_sizes(call.problem)[i])
@@ -31,16 +32,16 @@ class CheckedExample:
     def zeros(self) -> np.ndarray:
         return np.zeros(self.n_parts, self.w.dtype)
 
-    def parts(self, y: Any) -> np.ndarray:
+    def parts(self, y: np.ndarray) -> np.ndarray:
         mu = self.zeros()
         self.call(generics.add_output, self.i, y, 1.0, mu)
         return mu
 
-    def close(self, a: Any, b: Any, message: str) -> None:
+    def close(self, a: float | np.ndarray | list[float], b: float | np.ndarray | list[float], message: str) -> None:
         scale = 1 + np.abs(self.theta[self.theta > generics.IMPOSSIBLE / 2]).sum()
         assert np.allclose(a, b, rtol=self.tol, atol=self.tol * scale), f"example {self.i}: {message}: {a} and {b}"
 
-    def check(self, outputs: list[Any] | None) -> None:
+    def check(self, outputs: list[np.ndarray] | None) -> None:
         self.check_linear_map()
         outputs = None if outputs is None else [np.ascontiguousarray(y, np.int32) for y in outputs]
         self.check_costs(outputs)
@@ -58,7 +59,7 @@ class CheckedExample:
         if outputs is not None and self.supports(generics.squared_diameters) and not self.w.any():
             self.check_diameter(outputs)
 
-    def supports(self, generic: Any) -> bool:
+    def supports(self, generic: Generic) -> bool:
         return supports(generic, self.call.problem)
 
     def check_linear_map(self) -> None:
@@ -75,7 +76,7 @@ class CheckedExample:
         squared = self.call(generics.squared_norm, self.i, delta, self.work)
         self.close(4 * squared, layout.squared_length(moved), "squared_norm is not that of spread")
 
-    def check_costs(self, outputs: list[Any] | None) -> None:
+    def check_costs(self, outputs: list[np.ndarray] | None) -> None:
         cost = self.zeros()
         self.call(generics.augment, self.i, cost)
         self.close(
@@ -216,7 +217,7 @@ class CheckedExample:
             slope = np.where(self.theta > generics.IMPOSSIBLE / 2, self.theta - curvature * bend, 0)
             self.close((table @ slope).max(), reached @ slope, "block_oracle stops where an output has a higher slope")
 
-    def check_diameter(self, outputs: list[Any]) -> None:
+    def check_diameter(self, outputs: list[np.ndarray]) -> None:
         if len(outputs) > SOME:
             outputs = [outputs[k] for k in self.rng.permutation(len(outputs))[:SOME]]
         features = np.zeros((len(outputs), self.w.size), self.w.dtype)

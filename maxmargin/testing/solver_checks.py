@@ -6,16 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.losses import find_loss
-from maxmargin.solvers import Solver
+from maxmargin.losses import BaseLoss, find_loss
+from maxmargin.problem import AnyProblem
+from maxmargin.solvers import Result, Solver
 from maxmargin.solvers.objective.evaluation import Objective
-from maxmargin.trace import Status
+from maxmargin.trace import Status, Trace
 
 LIMIT = 0.05  # seconds
 
 
 def check_solver(
-    solver: Solver, problem: Any, optimum: float | None = None, C: float = 1.0, tol: float = 1e-3, loss: Any = None
+    solver: Solver,
+    problem: AnyProblem,
+    optimum: float | None = None,
+    C: float = 1.0,
+    tol: float = 1e-3,
+    loss: BaseLoss | str | None = None,
 ) -> None:
     """Check the certificates, limits and determinism of a solver on a problem it solves in seconds.
 
@@ -35,7 +41,7 @@ def check_solver(
         The loss, by default that of the solver.
     """
 
-    def solve(**limits: Any) -> Any:
+    def solve(**limits: Any) -> Result:
         return solver.solve(problem, C, loss=loss, random_state=0, **limits)
 
     result = solve(tol=tol, max_passes=2e4)
@@ -69,7 +75,7 @@ def check_solver(
     assert short.trace.passes[-1] <= 1, "more passes than max_passes"
     is_late: list[bool] = []
 
-    def watch(trace: Any) -> bool:
+    def watch(trace: Trace) -> bool:
         is_late.append(trace.seconds[-1] >= LIMIT)
         return is_late[-2:] == [True, True]
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
 from maxmargin.encode.chain_encoder import ChainEncoder
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.features.layout import layout_of
+from maxmargin.problem import AnyProblem
 from maxmargin.runtime.dispatch import runs_compiled, supports
 from maxmargin.runtime.modes import bounds_checked, interpreted
 from maxmargin.structures.chains.chain_problem import ChainProblem
@@ -27,8 +29,8 @@ def toy_chains(
     n_labels: int = 3,
     n_features: int = 4,
     max_length: int = 4,
-    dtype: Any = "float64",
-    random_state: Any = 0,
+    dtype: DTypeLike = "float64",
+    random_state: int | np.random.Generator = 0,
 ) -> ChainProblem:
     """A small chain problem with Hamming costs and labels that follow the features, on which checks run fast."""
     rng = np.random.default_rng(random_state)
@@ -49,11 +51,11 @@ def toy_chains(
 
 
 def check_structure(
-    problem: Any,
-    outputs: Callable[[int], Iterable[Any]] | None = None,
-    random_state: Any = 0,
+    problem: AnyProblem,
+    outputs: Callable[[int], Iterable[np.ndarray]] | None = None,
+    random_state: int | np.random.Generator = 0,
     k: int = 4,
-    lower: Any = -np.inf,
+    lower: ArrayLike = -np.inf,
     check_bounds: bool = False,
 ) -> None:
     """Check every generic function that `problem` implements.
@@ -99,7 +101,7 @@ def check_structure(
         _check_prepare(problem, w + 1)
 
 
-def _check_prepare(problem: Any, w: np.ndarray) -> None:
+def _check_prepare(problem: AnyProblem, w: np.ndarray) -> None:
     """The problem in another precision must have the same examples, scores and norms."""
     for dtype in (np.float32, np.float64):
         other = generics.prepare(problem, dtype)
@@ -120,7 +122,7 @@ def _check_prepare(problem: Any, w: np.ndarray) -> None:
             assert is_close, f"example {i}: prepare has other scores or norms"
 
 
-def _check_restrict(rules: _Rules, weights: tuple[np.ndarray, np.ndarray], rng: Any, k: int) -> None:
+def _check_restrict(rules: _Rules, weights: tuple[np.ndarray, np.ndarray], rng: np.random.Generator, k: int) -> None:
     """With parts ruled out, all oracles must be those of the outputs left: some, or only one, in one call or in two."""
     problem = rules.problem
     for is_alone in (False, True):
@@ -148,7 +150,12 @@ def _check_restrict(rules: _Rules, weights: tuple[np.ndarray, np.ndarray], rng: 
 class _Rules:
     """The outputs of all examples with their parts, of which the first, those of max-marginals, can be ruled out."""
 
-    def __init__(self, problem: Any, way: Any, outputs: Callable[[int], Iterable[Any]]) -> None:
+    def __init__(
+        self,
+        problem: AnyProblem,
+        way: Callable[[], contextlib.AbstractContextManager[object]],
+        outputs: Callable[[int], Iterable[np.ndarray]],
+    ) -> None:
         self.problem, self.way = problem, way
         self.outputs: list[list[np.ndarray]] = []
         self.parts: list[np.ndarray] = []
@@ -167,7 +174,7 @@ class _Rules:
             self.parts.append(parts > 0.5)
             self.n_flags.append(int((~np.isnan(best)).sum()))
 
-    def draw(self, rng: Any, is_alone: bool) -> Blocks:
+    def draw(self, rng: np.random.Generator, is_alone: bool) -> Blocks:
         """Flags that leave an output of each example: many, or as far as flags can tell, no other."""
         flags = []
         for parts, size in zip(self.parts, self.n_flags, strict=True):
