@@ -22,8 +22,8 @@ MASKS, MAPS = 0.15, 0.2  # shares of images that are labelled in full
 STUFF = "grass", "tree", "sky", "water", "road", "building"  # what nobody draws a box around
 WIDTH = 50  # features of superpixels of photographs
 HORSES = {"C": 0.3, "class_weight": "balanced", "tol": 0.03, "random_state": 0}
-PHOTOGRAPHS = {"C": 0.1, "interaction": "potts", "bounds": {"edges": (0, None)}, "max_passes": 60, "random_state": 0}
-WEAK = 0.1  # weight of horses in boxes
+PHOTOGRAPHS = {"C": 0.1, "interaction": "potts", "bounds": {"edges": (0, None)}, "max_passes": 30, "random_state": 0}
+WEAK = 0.2  # weight of horses in boxes
 
 
 def load_graphs(name: str, quick: bool) -> tuple[list, list, list, list]:

@@ -42,7 +42,7 @@ def annotate(graph: SuperpixelGraph, labels: np.ndarray, kind: str) -> Any:
     if kind == "maps":
         return graph.labels_of(labels)
     if kind == "seeds":
-        return graph.seeds_of(labels, random_state=0)
+        return graph.seeds_of(labels, 3, random_state=0)
     tags = graph.tags_of(labels)
     things = [label for label in tags.labels if label in ("cow", "car")]
     return tags if kind == "tags" else (tags, *(graph.boxes_of(labels, thing) for thing in things))
@@ -62,7 +62,7 @@ def main() -> None:
     firsts = [next(i for i in range(n) if thing in maps[i]) for thing in ("cow", "car")]
 
     def report(name: str, chosen: list[int], known: list[Any]) -> None:
-        model = GraphSVM(C=0.1, interaction="potts", max_passes=60, random_state=0)
+        model = GraphSVM(C=0.1, interaction="potts", max_passes=30, random_state=0)
         model.fit([X[i] for i in chosen], known, node_weight=[areas[i] for i in chosen])
         right = model.score(X[n:], y[n:], node_weight=areas[n:])
         print(f"{name:36}{right:8.1%}", flush=True)
