@@ -56,7 +56,9 @@ def measure_pass(size: str, known: float) -> dict[str, float]:
     return dict(zip(("full", "partial"), milliseconds, strict=True))
 
 
-def measure_fit(size: str, known: float, kind: str, solver: Any, options: dict[str, Any]) -> dict[str, Any]:
+def measure_fit(
+    size: str, known: float, more: dict[str, Any], kind: str, solver: Any, options: dict[str, Any]
+) -> dict[str, Any]:
     """A fit, after a short one that compiles."""
     import maxmargin
 
@@ -68,7 +70,7 @@ def measure_fit(size: str, known: float, kind: str, solver: Any, options: dict[s
     )
     make = getattr(maxmargin, kind)
     make(solver=chosen, max_passes=3, random_state=0).fit(X, labels)
-    model = make(solver=chosen, random_state=0)
+    model = make(solver=chosen, random_state=0, **more)
     began = time.process_time()
     model.fit(X, labels)
     return {
@@ -97,8 +99,10 @@ def main() -> None:
         __doc__,
         ("--sizes", {"nargs": "+", "choices": ["small", "large"], "default": ["small", "large"]}),
         ("--known", {"type": float, "default": 0.5, "help": "the share of letters that are known"}),
+        ("--tol", {"type": float, "help": "of the fits, by default that of the models"}),
     )
     figures, bars = {}, []
+    more = {} if arguments.tol is None else {"tol": arguments.tol}
     for size in arguments.sizes:
         name = f"OCR-{size}, {100 * arguments.known:g} % of the letters known"
         found = in_fresh_process(measure_pass, size, arguments.known)
@@ -107,7 +111,7 @@ def main() -> None:
             Bar(f"{name}: a partial pass at most {MOST_FOR_A_PASS} full ones", f"{ratio:.2f}", ratio <= MOST_FOR_A_PASS)
         )
         runs = {
-            title: in_fresh_process(measure_fit, size, arguments.known, *contender)
+            title: in_fresh_process(measure_fit, size, arguments.known, more, *contender)
             for title, contender in CONTENDERS.items()
         }
         print_table(name, ["", *runs["ChainSVM"]], [[title, *run.values()] for title, run in runs.items()])

@@ -44,8 +44,9 @@ FIRST = 0.1  # of the objective, to which the problems to begin with are solved,
 SHARE = 0.5  # of what the last round has gained, to which the next one is solved
 FINEST = 0.8  # of the gap asked for, to which rounds are solved at most
 SHARPER = 0.5  # times the accuracy, after a round without a gain
+FIRST_PASSES = 15  # at each level of smoothing: more cost more than they gain
 PACE = 1.3  # by which the largest loss of examples that take part grows
-FALL, LOWEST = 4.0, 0.2  # by which the level of smoothing falls, and below which it ends
+FALL, LOWEST = 4.0, 0.5  # by which the level of smoothing falls, and below which it ends
 TINY = 1e-12  # limits that are out of reach: none are zero
 SOLVED = Status.OPTIMAL, Status.ESTIMATED
 
@@ -65,9 +66,9 @@ class CCCP(Solver):
         Begin with the half of the examples whose losses are smallest, and let more take part from round to round.
     annealing
         The level of smoothing by entropy, of the maximum over all outputs and of that over the consistent ones, at
-        which to begin with a hinge loss, where the structure has the exp oracle: it falls to a quarter, then to none.
-        With 0, and on other structures, the examples that are known as a whole are what to begin with, where these are
-        enough; else any completion.
+        which to begin with a hinge loss, where the structure has the exp oracle: for a few passes of L-BFGS each it is
+        that, a quarter and so on, down to 1/2, then none. With 0, and on other structures, the examples that are known
+        as a whole are what to begin with, where these are enough; else any completion.
 
     References
     ----------
@@ -223,7 +224,12 @@ class Rounds:
         return Touched(w.astype(run.w.dtype), found.value, dual, known, outputs, start, extras)
 
     def minimise(
-        self, start: Any, linear: np.ndarray | None = None, by: Solver | None = None, **options: Any
+        self,
+        start: Any,
+        linear: np.ndarray | None = None,
+        by: Solver | None = None,
+        max_passes: float = np.inf,
+        **options: Any,
     ) -> Result:
         """Minimise a majorant, or a smoother objective, within the limits of the run; options are those of `solve`."""
         run, objective = self.run, self.objective
@@ -240,7 +246,7 @@ class Rounds:
             start=start,
             lower=lower,
             upper=upper,
-            max_passes=max(run.limits.max_passes - run.passes, TINY),
+            max_passes=max(min(run.limits.max_passes - run.passes, max_passes), TINY),
             time_limit=max(left, TINY),
             n_jobs=objective.n_jobs,
             random_state=run.rng,
@@ -273,7 +279,7 @@ class Rounds:
         weak, level, w = Weak(self.objective.consistent.runner.problem), self.solver.annealing, None
         while w is None or (level >= LOWEST and not self.run.must_stop):
             loss = Loss("entropy", level, self.objective.loss.margin)
-            w = self.minimise(w, by=LBFGS(), loss=loss, weak=weak, tol=FIRST).w
+            w = self.minimise(w, by=LBFGS(), max_passes=FIRST_PASSES, loss=loss, weak=weak, tol=FIRST).w
             level /= FALL
         return w
 
