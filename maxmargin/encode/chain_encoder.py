@@ -108,7 +108,8 @@ class ChainEncoder(NodeEdgeEncoder):
         return learned if label_share is None else expect_labels(learned, annotated, label_share)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
-        if lengths is None and isinstance(X, (Sequence, np.ndarray)) and not isinstance(X, str) and not len(X):
+        is_list = isinstance(X, Sequence) or (isinstance(X, np.ndarray) and X.ndim)
+        if lengths is None and is_list and not isinstance(X, str) and not len(X):
             named: Any = Rows(np.zeros((0, self.n_features_in)), np.zeros(1, np.int64))
         else:
             named = self.by_name(X, may_be_empty=True)

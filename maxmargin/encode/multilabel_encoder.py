@@ -234,13 +234,13 @@ def as_floats(y: Any) -> np.ndarray:
 
 def find_unknown(y: Any) -> np.ndarray | None:
     """(n, L) flags of labels that are None or NaN, if there are any among rows of numbers."""
-    if sp.issparse(y) or (isinstance(y, np.ndarray) and y.dtype.kind in "biu") or np.ndim(y) != 2:
+    if sp.issparse(y) or (isinstance(y, np.ndarray) and y.dtype.kind in "biu"):
         return None
     try:
         unknown = np.isnan(as_floats(y))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # which those who read labels will tell
         return None
-    return unknown if unknown.any() else None
+    return unknown if unknown.ndim == 2 and unknown.any() else None
 
 
 def check_known(is_known: np.ndarray) -> None:
