@@ -15,7 +15,7 @@ def tag_names(X: Sentences, lists: Mapping[str, Iterable[str]], *, outside: floa
     """Tag the names in lists, in IOB2, and leave all other tags unknown, or likely to be O.
 
     A name is found where its words are spelled as in a list; of several that overlap it is the longest that begins
-    first. The tags of a name in several lists are sets, one tag for each of these.
+    first. The tags of a name in several lists are sets, one tag for each of these or, with `outside`, as likely ones.
 
     Parameters
     ----------
@@ -51,8 +51,9 @@ def tag_names(X: Sentences, lists: Mapping[str, Iterable[str]], *, outside: floa
         for start, end, titles in names.find(words):
             types = [title for title in titles if (title, *words[start:end]) in spelled]
             for t in range(start, end if types else start):
-                options = {f"{'B' if t == start else 'I'}-{title}" for title in types}
-                found[t] = options.pop() if len(options) == 1 else options
+                options = [f"{'B' if t == start else 'I'}-{title}" for title in types]
+                several = {*options} if rest is None else dict.fromkeys(options, 1 / len(options))
+                found[t] = options[0] if len(options) == 1 else several
         return found
 
     return [tag(words) for words in split_words(X)]

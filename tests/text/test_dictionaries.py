@@ -28,6 +28,11 @@ def test_other_words_may_be_likely_to_be_outside():
     assert tags[1] == pytest.approx({"O": 0.8, "B-LOC": 0.05, "I-LOC": 0.05, "B-PER": 0.05, "I-PER": 0.05})
 
 
+def test_with_probabilities_all_are():
+    (tags,) = tag_names([["Paris", "fell"]], LISTS, outside=0.8)
+    assert tags[0] == {"B-LOC": 0.5, "B-PER": 0.5}
+
+
 def test_bad_input():
     with pytest.raises(ValueError, match="outside"):
         tag_names([["Ann"]], LISTS, outside=1.5)
