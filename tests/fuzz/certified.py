@@ -43,6 +43,10 @@ def all_outputs(problem, i):
         n_joints, n_types = problem.supervision.outputs.shape[1] - n_edges, problem.anchor.shape[1]
         ranges = [range(n_cells)] * n_joints + [range(n_types)] * n_edges
         return (np.array(y, np.int32) for y in itertools.product(*ranges))
+    if kind in ("ProjectiveProblem", "NonprojectiveProblem"):
+        n_words = int(problem.starts[i + 1] - problem.starts[i])
+        options = problem.n_labels, problem.single_root, kind == "ProjectiveProblem"
+        return naive.dependency_trees(n_words, *options)
     return (np.array([problem.number(i, y)]) for y in itertools.product([0, 1], repeat=3))  # `tests.toy.Labels`
 
 
