@@ -14,7 +14,7 @@ from maxmargin.text.token_features.named_features import DenseColumns, FeatureCo
 class JoinedFeatures(Sequence):
     """Sequences of items that have names and, beside them, dense columns of numbers, for `ChainCRF` and `ChainSVM`.
 
-    Names stay sparse and numbers dense, in one model: far faster than numbers in dictionaries.
+    Names stay sparse and numbers dense, in one model.
 
     Parameters
     ----------
