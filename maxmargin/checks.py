@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.wording import quote
+
 __all__ = [
     "LARGEST",
     "as_numbers",
@@ -20,8 +22,6 @@ __all__ = [
     "check_positive",
     "check_share",
     "check_unmasked",
-    "counted",
-    "shown",
 ]
 
 LARGEST = 1e12  # of features, costs and weights of examples: sums of their squares are within float32
@@ -31,25 +31,25 @@ def check_positive(name: str, value: object, allow_infinite: bool = False) -> No
     """Raise unless `value` is a positive number, finite unless said otherwise."""
     number = _as_float(value)
     if not (0 < number < np.inf or (allow_infinite and number == np.inf)):
-        raise ValueError(f"{name} must be a positive number, not {shown(value)}.")
+        raise ValueError(f"{name} must be a positive number, not {quote(value)}.")
 
 
 def check_cost(name: str, value: object) -> None:
     """Raise unless `value` is a finite number that is not negative."""
     if not 0 <= _as_float(value) < np.inf:
-        raise ValueError(f"{name} must be a number, 0 or more, not {shown(value)}.")
+        raise ValueError(f"{name} must be a number, 0 or more, not {quote(value)}.")
 
 
 def check_number(name: str, value: object) -> None:
     """Raise unless `value` is a number, which may be infinite."""
     if np.isnan(_as_float(value)):
-        raise ValueError(f"{name} must be a number, not {shown(value)}.")
+        raise ValueError(f"{name} must be a number, not {quote(value)}.")
 
 
 def check_share(name: str, value: object) -> None:
     """Raise unless `value` is a number from 0 to 1."""
     if not 0 <= _as_float(value) <= 1:
-        raise ValueError(f"{name} must be a number from 0 to 1, not {shown(value)}.")
+        raise ValueError(f"{name} must be a number from 0 to 1, not {quote(value)}.")
 
 
 def _as_float(value: object) -> float:
@@ -60,17 +60,6 @@ def _as_float(value: object) -> float:
         return float(value)
     except OverflowError:
         return np.nan
-
-
-def shown(value: object) -> str:
-    """A value as messages show it."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:60]}..."
-
-
-def counted(n: int, noun: str) -> str:
-    """A number of things."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def check_unmasked(name: str, values: object) -> None:
@@ -105,13 +94,13 @@ def check_count(name: str, value: object, least: int = 1, most: float = np.inf) 
     """Raise unless `value` is an integer of at least `least`, and at most `most`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or not least <= int(value) <= most:
         limits = f"at least {least}" if most == np.inf else f"from {least} to {most}"
-        raise ValueError(f"{name} must be an integer, {limits}, not {shown(value)}.")
+        raise ValueError(f"{name} must be an integer, {limits}, not {quote(value)}.")
 
 
 def check_flag(name: str, value: object) -> None:
     """Raise unless `value` is True or False, or 1 or 0."""
     if not isinstance(value, (Integral, np.bool_)) or value not in (0, 1):
-        raise ValueError(f"{name} must be True or False, not {shown(value)}.")
+        raise ValueError(f"{name} must be True or False, not {quote(value)}.")
 
 
 def check_choice(name: str, value: object, choices: Iterable[Any]) -> None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from maxmargin import inference
 from maxmargin.arrays.blocks import Blocks, in_precision
-from maxmargin.checks import check_count, shown
+from maxmargin.checks import check_count
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder, append_biases
 from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stack_rows
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
@@ -20,6 +20,7 @@ from maxmargin.runtime import interpreted
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.text.token_features.named_features import is_named
+from maxmargin.wording import quote
 
 
 class Weight(NamedTuple):
@@ -186,7 +187,7 @@ def explain(model: Estimator, x: object, position: int, rival: object = None) ->
     rows = encoder.stored(rows, append_biases)
     length, classes = rows.matrix.shape[0], encoder.classes
     if not (isinstance(position, (int, np.integer)) and 0 <= position < length):
-        raise ValueError(f"position must be one from 0 to {length - 1}, not {shown(position)}.")
+        raise ValueError(f"position must be one from 0 to {length - 1}, not {quote(position)}.")
     weights, edges = _node_weights(model), model.coef_.transitions.astype(np.float64)
     nodes = rows.matrix @ weights
     nodes = np.asarray(nodes.toarray() if sp.issparse(nodes) else nodes, np.float64)
@@ -201,7 +202,7 @@ def explain(model: Estimator, x: object, position: int, rival: object = None) ->
     else:
         other = _number(encoder, rival)
         if other == best[position]:
-            raise ValueError(f"rival must be another label than {shown(rival)}, which position {position} has.")
+            raise ValueError(f"rival must be another label than {quote(rival)}, which position {position} has.")
     held = nodes.copy()
     held[position, np.arange(len(classes)) != other] -= 2 * (np.abs(nodes).sum() + length * np.abs(edges).max()) + 1
     second = _infer(inference.best_outputs, problem, held, edges)
@@ -246,7 +247,7 @@ def _infer(
 def _number(encoder: ChainEncoder, label: object) -> int:
     labels = encoder.classes.tolist()
     if label not in labels:
-        raise ValueError(f"{shown(label)} is not a label of the model, which has {shown(labels)}.")
+        raise ValueError(f"{quote(label)} is not a label of the model, which has {quote(labels)}.")
     return labels.index(label)
 
 

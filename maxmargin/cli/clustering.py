@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from maxmargin.checks import counted
 from maxmargin.cli.common import keep_apart, say, tell_size
 from maxmargin.persist import check_writable
 from maxmargin.text import learn_classes, write_classes
+from maxmargin.wording import count_of
 
 
 def run_clusters(
@@ -19,4 +19,4 @@ def run_clusters(
         tuple(files), n_classes=n_classes, min_count=min_count, max_passes=max_passes, encoding=encoding
     )
     write_classes(output, found)
-    say(f"{counted(len(found), 'word')} in {len({*found.values()})} classes are in {tell_size(output)}.")
+    say(f"{count_of(len(found), 'word')} in {len({*found.values()})} classes are in {tell_size(output)}.")

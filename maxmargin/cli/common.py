@@ -228,7 +228,7 @@ def load_tagger(path: Path) -> Tagger:
 
 def same_tokens(document: Document, tagger: Tagger) -> None:
     """Raise unless the tokens of a document have as many parts as those that a tagger was trained on."""
-    from maxmargin.checks import counted
+    from maxmargin.wording import count_of
 
     layout, token = tagger.layout, next((token for tokens in document.X for token in tokens), None)
     if layout is None or layout.format == "json" or token is None:
@@ -236,7 +236,7 @@ def same_tokens(document: Document, tagger: Tagger) -> None:
     wanted, found = (len(value) if isinstance(value, tuple) else 1 for value in (layout.x, token))
     if found != wanted:
         raise ValueError(
-            f"{document.where(0)}: tokens have {counted(found, 'column')}, but the tagger was trained on {wanted}."
+            f"{document.where(0)}: tokens have {count_of(found, 'column')}, but the tagger was trained on {wanted}."
         )
 
 

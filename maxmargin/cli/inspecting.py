@@ -10,12 +10,12 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from maxmargin.checks import counted
 from maxmargin.cli.common import load_tagger, print_json, read, same_tokens
 from maxmargin.cli.terminal import Terminal
 from maxmargin.inspection import strongest_features, strongest_transitions
 from maxmargin.tagger import Tagger
 from maxmargin.text.token_features.tokens import Token
+from maxmargin.wording import count_of
 
 
 def run_inspect(
@@ -45,14 +45,14 @@ def run_inspect(
     same_tokens(document, tagger)
     sentence = sentence or 1
     if sentence > len(document.X):
-        raise ValueError(f"{document.name} has {counted(len(document.X), 'sentence')}, no sentence {sentence}.")
+        raise ValueError(f"{document.name} has {count_of(len(document.X), 'sentence')}, no sentence {sentence}.")
     tokens = document.X[sentence - 1]
     if word is None:
         _show_sentence(tagger, tokens, console, as_json)
         return
     if word > len(tokens):
         raise ValueError(
-            f"{document.where(sentence - 1)}: the sentence has {counted(len(tokens), 'word')}, no word {word}."
+            f"{document.where(sentence - 1)}: the sentence has {count_of(len(tokens), 'word')}, no word {word}."
         )
     _show_word(tagger, tokens, word - 1, rival, top, console, as_json)
 

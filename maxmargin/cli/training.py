@@ -9,7 +9,6 @@ from typing import Any
 
 import typer
 
-from maxmargin.checks import counted
 from maxmargin.cli.common import STDIN, Shield, keep_apart, located, print_json, read, tell_size
 from maxmargin.cli.options import Choices, split_columns
 from maxmargin.cli.progress import Progress, summary
@@ -21,6 +20,7 @@ from maxmargin.tagger import Tagger, default_model
 from maxmargin.text import Document, Layout, WindowFeatures, find_format, learn_classes
 from maxmargin.text.partial_tags import is_partial, tags_in
 from maxmargin.trace import Status, Trace
+from maxmargin.wording import count_of
 
 UNLABELLED = "class"  # the title of classes of words that are learned from text
 
@@ -84,8 +84,12 @@ def describe(document: Document) -> str:
     """How much there is in a document."""
     y = document.y or []
     n_tokens, n_partial = sum(map(len, document.X)), sum(is_partial(tag) for tags in y for tag in tags)
-    counts = [counted(len(document.X), "sentence"), counted(n_tokens, "token"), counted(len(tags_in(y)), "tag")]
-    return ", ".join(counts) + (f"; of {counted(n_partial, 'token')} the tag is not known" if n_partial else "")
+    counts = [
+        count_of(len(document.X), "sentence"),
+        count_of(n_tokens, "token"),
+        count_of(len(tags_in(y)), "tag"),
+    ]
+    return ", ".join(counts) + (f"; of {count_of(n_partial, 'token')} the tag is not known" if n_partial else "")
 
 
 def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None:

@@ -9,7 +9,6 @@ from rich.box import SIMPLE_HEAD
 from rich.live import Live
 from rich.table import Table
 
-from maxmargin.checks import counted
 from maxmargin.cli.common import Shield, located, print_json, tell_size
 from maxmargin.cli.options import Choices
 from maxmargin.cli.progress import summary
@@ -29,6 +28,7 @@ from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.text import Document
 from maxmargin.text.corpus import choose
 from maxmargin.trace import Status
+from maxmargin.wording import count_of
 
 BAR = 24  # characters of the longest bar, which fits in 80 columns
 HELD_OUT = 5  # where there is no held-out file, one sentence of so many is held out
@@ -99,7 +99,9 @@ def _split(train: Document, dev: Document | None) -> tuple[list, list, list, lis
     if dev is not None:
         return train.X, y, dev.X, dev.y or []
     if len(train.X) < HELD_OUT:
-        raise ValueError(f"{train.name} has {counted(len(train.X), 'sentence')}, too few to hold some out: give --dev.")
+        raise ValueError(
+            f"{train.name} has {count_of(len(train.X), 'sentence')}, too few to hold some out: give --dev."
+        )
     is_held = [i % HELD_OUT == HELD_OUT - 1 for i in range(len(y))]
     kept, held = ([i for i, is_out in enumerate(is_held) if is_out == wanted] for wanted in (False, True))
     return choose(train.X, kept), [y[i] for i in kept], choose(train.X, held), [y[i] for i in held]

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from maxmargin.checks import check_choice, check_cost, check_count, check_positive, shown
+from maxmargin.checks import check_choice, check_cost, check_count, check_positive
 from maxmargin.crfsuite.algorithms import FrequentCRF, FrequentSVM, TrainingLog, flattens
 from maxmargin.crfsuite.metrics import flat_accuracy_score
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
@@ -20,6 +20,7 @@ from maxmargin.sklearn_contract import Estimator
 from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.block_coordinate.bcfw import BCFW
 from maxmargin.solvers.stochastic.perceptron import Perceptron
+from maxmargin.wording import quote
 
 Item = Mapping[str, Any] | Sequence[str]  # the features of a position
 Items = Iterable[Sequence[Item]]
@@ -138,15 +139,15 @@ class CRF(Estimator):
             check_writable(self.model_filename)  # or an error, before training
         for name, value in (("X", X), ("y", y)):
             if not isinstance(value, Iterable):
-                raise TypeError(f"{name} must be a list of sequences, not {shown(value)}.")
+                raise TypeError(f"{name} must be a list of sequences, not {quote(value)}.")
         X, y = [*X], [*y]
         is_empty = [not len(sequence) for sequence in X]
         if len(X) == len(y) and any(is_empty):  # which CRFsuite takes
             kept = [i for i in range(len(X)) if len(X[i]) or len(y[i])]
             X, y = [X[i] for i in kept], [y[i] for i in kept]
-        is_lbfgs = self._algorithm == "lbfgs"
+        stops = flattens(_or(self.period, 10), _or(self.delta, 1e-5)) if self._algorithm == "lbfgs" else None
         with without_warning():  # CRFsuite gives none
-            model.fit(X, y, callback=flattens(_or(self.period, 10), _or(self.delta, 1e-5)) if is_lbfgs else None)
+            model.fit(X, y, callback=stops)
         trace, n = model.trace_, len(X)
         rows = zip((n * trace.primal).tolist(), trace.seconds.tolist(), strict=True)
         log = TrainingLog(
@@ -209,10 +210,8 @@ class CRF(Estimator):
         if self.c1 and algorithm != "lbfgs":
             raise ValueError(f"c1 needs algorithm='lbfgs', not {algorithm!r}.")
         if algorithm == "pa" and _or(self.pa_type, 1) != 1:
-            raise ValueError(
-                f"pa_type must be 1, not {shown(self.pa_type)}: use 1 in place of 2, and 1 with a large c in place of "
-                "0, which knows no limit of steps."
-            )
+            instead = "use 1 in place of 2, and 1 with a large c in place of 0, which knows no limit of steps"
+            raise ValueError(f"pa_type must be 1, not {quote(self.pa_type)}: {instead}.")
         if algorithm == "pa" and not _or(self.error_sensitive, True):
             raise ValueError("error_sensitive must be True: leave it out, as margins grow with the number of errors.")
         if self.trainer_cls is not None:

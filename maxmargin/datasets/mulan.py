@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from maxmargin.checks import shown
 from maxmargin.datasets.data_files import Dataset, find_file
+from maxmargin.wording import quote
 
 
 def load_scene(folder: str | Path | None = None) -> Dataset:
@@ -145,7 +145,7 @@ def _read_arff(path: Path) -> tuple[list[str], np.ndarray]:
             try:
                 rows.append(_read_row(line, len(names)))
             except (ValueError, IndexError):
-                raise ValueError(f"{path}, line {number}: expected {len(names)} numbers, not {shown(line)}.") from None
+                raise ValueError(f"{path}, line {number}: expected {len(names)} numbers, not {quote(line)}.") from None
         elif line.lower().startswith("@attribute"):
             names.append(shlex.split(line)[1])
         in_data |= line.lower() == "@data"

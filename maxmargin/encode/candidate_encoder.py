@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.checks import shown
 from maxmargin.encode.inputs.base_encoder import RowEncoder
 from maxmargin.encode.inputs.example_checks import check_truths, flatten_weights, locate
 from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stack_rows
@@ -20,6 +19,7 @@ from maxmargin.problem import restrict
 from maxmargin.structures.choices.candidate_problem import CandidateProblem, CandidateSupervision
 from maxmargin.supervision.exclusions import first_left, nothing_excluded
 from maxmargin.supervision.weak import Learned, Weak
+from maxmargin.wording import quote
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -123,6 +123,6 @@ def excluded_candidates(known: Any, starts: np.ndarray, name: str) -> Blocks:
 def check_candidate(index: Any, size: int, i: int, name: str) -> None:
     """Raise unless there is a candidate of this index in set i, of so many."""
     if not isinstance(index, Integral) or isinstance(index, (bool, np.bool_)):
-        raise TypeError(f"{name}[{i}] must be the index of a candidate, an integer, not {shown(index)}.")
+        raise TypeError(f"{name}[{i}] must be the index of a candidate, an integer, not {quote(index)}.")
     if not 0 <= int(index) < size:
         raise ValueError(f"{name}[{i}] is {index}, but X[{i}] has only the candidates 0 to {size - 1}.")

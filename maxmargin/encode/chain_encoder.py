@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks
-from maxmargin.checks import shown
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import check_array, flatten_weights, locate
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
@@ -35,6 +34,7 @@ from maxmargin.supervision.label_supervision import LabelSupervision
 from maxmargin.supervision.shares import expect_share
 from maxmargin.supervision.weak import Learned
 from maxmargin.text.schemes import fitting_scheme, read_tags, scheme_named, scheme_table, violation
+from maxmargin.wording import quote
 
 BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
 
@@ -172,7 +172,7 @@ def expect_labels(learned: Learned, known: Annotations, label_share: Mapping[Any
     _, problem, weak, _ = learned
     ((label, share),) = label_share.items()
     if label not in known.classes.tolist():
-        raise ValueError(f"label_share names {shown(label)}, which is not a label in y.")
+        raise ValueError(f"label_share names {quote(label)}, which is not a label in y.")
     if weak is None or weak.consistent is None or known.allowed is None:
         raise ValueError("label_share needs labels in y that are not known.")
     is_open, _ = known.open_and_soft()

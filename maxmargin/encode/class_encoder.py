@@ -122,7 +122,7 @@ def are_partial(y: Any) -> bool:
 def _says_less(entry: Any) -> bool:
     """Whether an entry is None, a set, a dictionary, or a row of several numbers."""
     is_row = isinstance(entry, (list, tuple, np.ndarray))
-    return is_partial(entry) and not isinstance(entry, float) and (not is_row or len(entry) > 1)
+    return is_partial(entry) and not isinstance(entry, float) and (not is_row or np.size(entry) > 1)
 
 
 def read_classes(y: Any) -> Annotations:

@@ -11,7 +11,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from maxmargin.checks import LARGEST, check_cost, check_count, check_positive, shown
+from maxmargin.checks import LARGEST, check_cost, check_count, check_positive
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.features import as_matrix
@@ -19,6 +19,7 @@ from maxmargin.features.kernel_features import KnownScores, kernel_features, who
 from maxmargin.features.kernels import RBF, SHAPES, Kernel, Shape
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.supervision.weak import Learned
+from maxmargin.wording import quote
 
 KERNELS = (*SHAPES, "precomputed")
 NOT_POSITIVE = 1e-5  # of the largest entry: more negative eigenvalues than that are not rounding
@@ -209,7 +210,7 @@ def make_kernel(kernel: Any, rows: Any, gamma: Any, degree: int, coef0: float) -
 def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, cache_size: Any) -> None:
     """Raise unless these are a kernel and its parameters."""
     if not (callable(kernel) or (isinstance(kernel, str) and kernel in KERNELS)):
-        raise ValueError(f"kernel must be a function or one of {', '.join(KERNELS)}, not {shown(kernel)}.")
+        raise ValueError(f"kernel must be a function or one of {', '.join(KERNELS)}, not {quote(kernel)}.")
     if isinstance(gamma, str):
         if gamma not in ("scale", "auto"):
             raise ValueError(f"gamma must be a positive number, 'scale' or 'auto', not {gamma!r}.")
@@ -248,7 +249,7 @@ def check_values(values: Any, shape: tuple[int, int], dtype: DTypeLike) -> np.nd
     except (TypeError, ValueError):
         found = np.zeros(0)
     if found.shape != shape:
-        raise ValueError(f"kernel must return a matrix of numbers of the shape {shape}, but returned {shown(values)}.")
+        raise ValueError(f"kernel must return a matrix of numbers of the shape {shape}, but returned {quote(values)}.")
     return found
 
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
-from maxmargin.checks import check_unmasked, shown
+from maxmargin.checks import check_unmasked
 from maxmargin.encode.inputs.base_encoder import RowEncoder
 from maxmargin.encode.inputs.edges import first_repeated
 from maxmargin.encode.inputs.example_checks import check_array, check_examples, check_truths, flatten_weights
@@ -22,6 +22,7 @@ from maxmargin.problem import REACH, restrict
 from maxmargin.structures.matchings.matching_problem import MatchingProblem, MatchingSupervision
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.weak import Learned, Weak
+from maxmargin.wording import quote
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -166,7 +167,7 @@ def _open_links(links: Any, sides: np.ndarray, name: str) -> np.ndarray:
             raise ValueError(f"{name} has an empty set at left node {v}: -1 is for nodes without a link.")
         for right in some:
             if not isinstance(right, Integral) or isinstance(right, (bool, np.bool_)):
-                raise TypeError(f"{name} must hold right nodes, -1, None or sets, not {shown(right)} at left node {v}.")
+                raise TypeError(f"{name} must hold right nodes, -1, None or sets, not {quote(right)} at left node {v}.")
             if not -1 <= int(right) < n_right:
                 raise ValueError(f"{name} links the right node {right}, but there are {n_right}, from 0.")
             is_open[v, int(right)] = True

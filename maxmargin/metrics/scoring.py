@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from maxmargin import public_names
-from maxmargin.checks import shown
+from maxmargin.wording import quote
 
 Metric = Callable[[Any, Any], float]
 
@@ -20,7 +20,7 @@ def find_metric(scoring: object) -> Metric:
         return scoring
     if not isinstance(scoring, str) or scoring not in METRICS:
         names = ", ".join(METRICS)
-        raise ValueError(f"scoring must be one of {names}, or a function of y_true and y_pred, not {shown(scoring)}.")
+        raise ValueError(f"scoring must be one of {names}, or a function of y_true and y_pred, not {quote(scoring)}.")
     return public_names.find(scoring, "maxmargin.metrics", listed_in="maxmargin.metrics")
 
 

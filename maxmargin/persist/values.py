@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin.checks import shown
 from maxmargin.persist.container import DTYPES, Arrays, Broken
 from maxmargin.persist.registry import MODELS, STATES, Registry
+from maxmargin.wording import quote
 
 Node = None | bool | int | float | str | list["Node"] | dict[str, "Node"]  # what JSON can hold
 PLAIN = (type(None), bool, int, str)
@@ -78,7 +78,7 @@ class Writer:
             return {"dict": [[*pair] for pair in pairs]}
         what = "a function" if callable(value) and hasattr(value, "__name__") else f"a {type(value).__qualname__}"
         raise TypeError(
-            f"{where} cannot be saved: {shown(value)} is {what}, and files hold only data and objects of classes that "
+            f"{where} cannot be saved: {quote(value)} is {what}, and files hold only data and objects of classes that "
             "maxmargin.register knows."
         )
 
@@ -143,14 +143,14 @@ class Reader:
             items = [self(item) for item in inner]
             return COLLECTIONS[key](items if key == "tuple" else check_hashes(items))
         if key not in self.FORMS:
-            raise Broken(f"its text holds a value of the unknown form {shown(key)}")
+            raise Broken(f"its text holds a value of the unknown form {quote(key)}")
         return self.FORMS[key](self, inner)
 
     def _make(self, inner: tuple[object, dict[str, object]], registry: Registry | None) -> object:
         name, parts = inner
         recipe = None if registry is None else registry.find(name)
         if recipe is None:
-            raise Broken(f"it holds an object of the class {shown(name)}, which is not registered here")
+            raise Broken(f"it holds an object of the class {quote(name)}, which is not registered here")
         return recipe.make(**{key: self(part) for key, part in parts.items()})
 
     def _objects(self, inner: tuple[tuple[int, ...], list[object]]) -> np.ndarray:

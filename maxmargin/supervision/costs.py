@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import LARGEST, as_numbers, shown
+from maxmargin.checks import LARGEST, as_numbers
+from maxmargin.wording import quote
 
 COSTS = ("hamming", "normalized_hamming")
 
@@ -60,7 +61,7 @@ def class_weights(class_weight: Any, classes: np.ndarray, label_counts: np.ndarr
         return np.ones(len(classes))
     if not isinstance(class_weight, Mapping):
         if not (isinstance(class_weight, str) and class_weight == "balanced"):
-            raise ValueError(f'class_weight must be None, a dict or "balanced", not {shown(class_weight)}.')
+            raise ValueError(f'class_weight must be None, a dict or "balanced", not {quote(class_weight)}.')
         if not label_counts.all():
             never = classes[label_counts == 0][0].item()
             raise ValueError(

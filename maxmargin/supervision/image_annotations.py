@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin.checks import shown
+from maxmargin.wording import quote
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,8 @@ def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: 
     n_nodes, n_labels = len(weight), len(classes)
     number = {label: k for k, label in enumerate(classes.tolist())}
     allowed = np.ones((n_nodes, n_labels), bool)
-    tags, lines = [], []
+    tags: dict[int, Group] = {}
+    lines = []
     for part in _parts(known):
         codes = [number[label] for label in _labels(part)]
         if isinstance(part, Tags):
@@ -153,7 +154,8 @@ def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: 
                 raise ValueError(f"The tags of {name} must be at least one label.")
             allowed &= np.isin(np.arange(n_labels), codes)
             some = sorted(set(codes))
-            tags += [Group(np.arange(n_nodes), tag, float(weight.sum()) / len(some)) for tag in some if len(some) > 1]
+            if len(some) > 1:
+                tags |= {tag: Group(np.arange(n_nodes), tag, float(weight.sum()) / len(some)) for tag in some}
         elif isinstance(part, Boxes):
             what = f"The lines of the boxes of {name}"
             rows = [np.unique(_as_nodes(line, n_nodes, what)) for line in part.lines]
@@ -167,13 +169,13 @@ def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: 
             allowed[nodes] &= np.eye(n_labels, dtype=bool)[codes]
     if not allowed.any(axis=1).all():
         raise ValueError(f"{name} leaves no label for node {int(np.argmin(allowed.any(axis=1)))}.")
-    return _complete(allowed, tags, lines, classes, name)
+    return _complete(allowed, [*tags.values()], lines, classes, name)
 
 
 def _as_nodes(given: Any, n_nodes: int, what: str) -> np.ndarray:
     nodes = np.asarray(given)
     if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
-        raise TypeError(f"{what} must be nodes, in a list of integers, not {shown(given)}.")
+        raise TypeError(f"{what} must be nodes, in a list of integers, not {quote(given)}.")
     is_missing = (nodes < 0) | (nodes >= n_nodes)
     if is_missing.any():
         raise ValueError(f"{what} must be nodes, from 0 to {n_nodes - 1}, but {int(nodes[is_missing][0])} is none.")

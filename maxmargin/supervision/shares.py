@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.checks import check_share, shown
+from maxmargin.checks import check_share
 from maxmargin.supervision.label_supervision import LabelSupervision
+from maxmargin.wording import quote
 
 
 class Share(NamedTuple):
@@ -76,7 +77,7 @@ def check_label_share(name: str, value: object) -> None:
     """Raise unless it is None, or a dict of one label and its share."""
     if value is not None and not (isinstance(value, Mapping) and len(value) == 1):
         raise ValueError(
-            f'{name} must be None or a dict of one label and its share, such as {{"O": 0.9}}, not {shown(value)}.'
+            f'{name} must be None or a dict of one label and its share, such as {{"O": 0.9}}, not {quote(value)}.'
         )
     for share in (value or {}).values():
         check_share(f"the share in {name}", share)

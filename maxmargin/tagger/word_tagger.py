@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin.checks import as_numbers, check_flag, shown
+from maxmargin.checks import as_numbers, check_flag
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.paths.regularization import regularization_path
 from maxmargin.paths.solutions import Path
@@ -23,6 +23,7 @@ from maxmargin.text.schemes import OUTSIDE, LabelSequences, convert_tags, scheme
 from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.text.token_features.transformers import Transformer, fit_transform, warn_of_lists
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
+from maxmargin.wording import quote
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # values of C to try, as long as it pays
 ENOUGH = 2  # of them in a row that are no better than a smaller one
@@ -124,9 +125,9 @@ class Tagger(FittedTagger):
         y : list of lists of tags
         """
         if not (self.model is None or isinstance(self.model, ChainCRF | ChainSVM)):
-            raise TypeError(f"model must be a ChainCRF or a ChainSVM, not {shown(self.model)}.")
+            raise TypeError(f"model must be a ChainCRF or a ChainSVM, not {quote(self.model)}.")
         if not (self.features is None or hasattr(self.features, "transform")):
-            raise TypeError(f"features must be a transformer, such as WindowFeatures(), not {shown(self.features)}.")
+            raise TypeError(f"features must be a transformer, such as WindowFeatures(), not {quote(self.features)}.")
         features = WindowFeatures() if self.features is None else unfitted(self.features)
         model = default_model() if self.model is None else unfitted(self.model)
         check_flag("two_stages", self.two_stages)
@@ -267,7 +268,7 @@ class Tagger(FittedTagger):
         """
         grid = as_numbers("Cs", GRID if Cs is None else Cs)
         if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < np.inf)).all():
-            raise ValueError(f"Cs must be a list of positive numbers, not {shown(Cs)}.")
+            raise ValueError(f"Cs must be a list of positive numbers, not {quote(Cs)}.")
         chosen, tags = self.prepare([*y] if isinstance(y, Iterator) else y)
         first, X = chosen._stage(X, tags)
         features, tags = chosen.features, chosen._learned(tags)

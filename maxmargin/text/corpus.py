@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, SupportsIndex, overload
 
-from maxmargin.checks import counted
+from maxmargin.wording import count_of
 
 
 class Corpus(list[Any]):
@@ -35,7 +35,7 @@ class Corpus(list[Any]):
         self.documents = [*documents]
         if len(self.documents) != len(self):
             raise ValueError(
-                f"documents must say for {counted(len(self), 'sentence')} which document each is of, but has "
+                f"documents must say for {count_of(len(self), 'sentence')} which document each is of, but has "
                 f"{len(self.documents)}."
             )
 

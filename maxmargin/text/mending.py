@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from maxmargin.checks import counted, shown
 from maxmargin.text.partial_tags import complete_unknown, have_partial, scheme_of_partial
 from maxmargin.text.schemes import (
     OUTSIDE,
@@ -21,6 +20,7 @@ from maxmargin.text.schemes import (
     scheme_named,
     sequences_of,
 )
+from maxmargin.wording import count_of, quote
 
 FEW = 0.1  # at most how many tags that are none there may be, per tag of an entity
 SHOWN = 3  # faults that a message names
@@ -52,7 +52,7 @@ class Mended(NamedTuple):
         """How many tags were wrong, and the first of them, each as `say` says it."""
         n, rest = len(self.faults), len(self.faults) - SHOWN
         are = "is" if n == 1 else "are"
-        first = f"{n:,} of {counted(self.n_tags, 'tag')} {are} wrong in {self.source}, the scheme that fits best"
+        first = f"{n:,} of {count_of(self.n_tags, 'tag')} {are} wrong in {self.source}, the scheme that fits best"
         more = [f"and {rest:,} more"] if rest > 0 else []
         lines = [f"{first}, and {are} read as conlleval does:", *map(say, self.faults[:SHOWN]), *more]
         return "\n  ".join(lines)
@@ -125,9 +125,9 @@ def _readable(y: list[list[Any]], name: str) -> tuple[list[list[Any]], list[TagE
     n_lost = sum(n for tag, n in counts.items() if read[tag] == OUTSIDE != tag.upper())
     if n_lost > FEW * n_typed or not n_typed:
         return y, []
-    odd = {tag: shown(found) for tag, found in read.items() if tag != found}
+    odd = {tag: quote(found) for tag, found in read.items() if tag != found}
     faults = [
-        TagError(name, i, t, f"has {shown(tag)} at position {t}, which is no tag, and is read as {odd[tag]}")
+        TagError(name, i, t, f"has {quote(tag)} at position {t}, which is no tag, and is read as {odd[tag]}")
         for i, row in enumerate(y if odd else ())
         for t, tag in enumerate(row)
         if isinstance(tag, str) and tag in odd

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from maxmargin.checks import check_share, shown
+from maxmargin.checks import check_share
 from maxmargin.text.schemes import OUTSIDE, LabelSequences, TagError, best_scheme, read_tags, sequences_of
+from maxmargin.wording import quote
 
 
 def is_partial(tag: object) -> bool:
@@ -24,7 +25,7 @@ def check_known(y: LabelSequences, name: str) -> None:
     for i, tags in enumerate(sequences_of(y, name)):
         for t, tag in enumerate(tags):
             if is_partial(tag):
-                raise TagError(name, i, t, f"has {shown(tag)} at position {t}, but tags to compare with must be known")
+                raise TagError(name, i, t, f"has {quote(tag)} at position {t}, but tags to compare with must be known")
 
 
 def tags_in(y: LabelSequences) -> set[Any]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.checks import shown
+from maxmargin.wording import quote
 
 OUTSIDE = "O"
 
@@ -112,7 +112,7 @@ def read_tags(y: LabelSequences, name: str = "y") -> Tagging:
         for t, tag in enumerate(tags):
             if not isinstance(tag, str) or (tag not in numbers and not is_tag(tag)):
                 wanted = "tags are O, or one of B, I, E, S, L and U with a type, such as B-PER"
-                raise TagError(name, i, t, f"has {shown(tag)} at position {t}, but {wanted}")
+                raise TagError(name, i, t, f"has {quote(tag)} at position {t}, but {wanted}")
             codes.append(numbers.setdefault(tag, len(numbers)))
         starts.append(len(codes))
     return Tagging([*numbers], np.array(codes, np.int64), np.array(starts))
@@ -124,7 +124,7 @@ def sequences_of(y: LabelSequences, name: str) -> Iterator[list[Any]]:
         raise TypeError(f"{name} must be a list of sequences of tags, not a {type(y).__name__}.")
     for i, tags in enumerate(y):
         if isinstance(tags, str) or not isinstance(tags, Iterable):
-            raise TypeError(f"{name}[{i}] must be a sequence of tags, not {shown(tags)}.")
+            raise TypeError(f"{name}[{i}] must be a sequence of tags, not {quote(tags)}.")
         yield tags.tolist() if isinstance(tags, np.ndarray) else [*tags]
 
 
@@ -163,12 +163,12 @@ def broken_rule(tagging: Tagging, scheme: str, i: int, t: int, name: str = "y") 
     """What is wrong at one of the `breaks`."""
     tags = [tagging.distinct[code] for code in tagging.codes[tagging.starts[i] : tagging.starts[i + 1]]]
     if t < len(tags) and tags[t][0] not in SCHEMES[scheme].prefixes:
-        return TagError(name, i, t, f"has {shown(tags[t])} at position {t}, which is no tag of {scheme}")
+        return TagError(name, i, t, f"has {quote(tags[t])} at position {t}, which is no tag of {scheme}")
     if t == 0:
-        return TagError(name, i, t, f"begins with {shown(tags[t])}, which {scheme} forbids")
+        return TagError(name, i, t, f"begins with {quote(tags[t])}, which {scheme} forbids")
     if t == len(tags):
-        return TagError(name, i, t - 1, f"ends with {shown(tags[-1])}, which {scheme} forbids")
-    steps = f"{shown(tags[t - 1])} to {shown(tags[t])}"
+        return TagError(name, i, t - 1, f"ends with {quote(tags[-1])}, which {scheme} forbids")
+    steps = f"{quote(tags[t - 1])} to {quote(tags[t])}"
     return TagError(name, i, t, f"goes from {steps} at position {t}, which {scheme} forbids")
 
 

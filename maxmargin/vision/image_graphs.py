@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import check_count, shown
+from maxmargin.checks import check_count
 from maxmargin.encode.inputs.example_checks import check_array
 from maxmargin.vision.superpixels import SuperpixelGraph, count_bins
+from maxmargin.wording import quote
 
 RADII = 0, 1, 2  # features of a superpixel alone, with its neighbours, and with theirs
 COLOR_BINS, HUE_BINS, GRADIENT_BINS, PLACES = 4, 8, 8, 5
@@ -76,7 +77,7 @@ def superpixel_graph(
 
     check_count("n_segments", n_segments)
     if np.asarray(image).dtype.kind not in "biuf":
-        raise TypeError(f"image must be an array of numbers, not {shown(image)}.")
+        raise TypeError(f"image must be an array of numbers, not {quote(image)}.")
     pixels = img_as_float(np.asarray(image))
     if pixels.ndim == 2:
         pixels = color.gray2rgb(pixels)

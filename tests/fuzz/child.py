@@ -87,6 +87,8 @@ def are_marginals(predicted, model) -> bool:
     if isinstance(model, ProblemModel):
         return all(np.isfinite(p).all() for p in predicted)
     add_up = np.ndim(getattr(model, "classes_", None)) == 1  # not those of several labels
+    if hasattr(model, "projective"):  # of a word: its head, and the label of the arc if there is one
+        predicted = [np.reshape(p, (len(p), -1)) for p in predicted]
     return all(
         (np.asarray(p) >= -1e-6).all()
         and (np.asarray(p) <= 1 + 1e-4).all()

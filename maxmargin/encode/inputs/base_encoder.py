@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.checks import shown
 from maxmargin.encode.inputs.example_checks import UNKNOWN, find_labels, flatten_labels, locate, refuse_unknown
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, as_stored
@@ -21,6 +20,7 @@ from maxmargin.persist.registry import register
 from maxmargin.problem import all_true_outputs, true_outputs
 from maxmargin.supervision.exclusions import exclude_labels
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, without_costs
+from maxmargin.wording import quote
 
 # Dense rows with fewer non-zeros than this are stored sparse: scoring and updates then cost less.
 SPARSE_BELOW = 0.35
@@ -106,7 +106,7 @@ class Encoder:
         if bounds is None:
             return None, None
         if not isinstance(bounds, Mapping):
-            raise TypeError(f"bounds must be a dictionary of pairs by the names of weights, not {shown(bounds)}.")
+            raise TypeError(f"bounds must be a dictionary of pairs by the names of weights, not {quote(bounds)}.")
         limits = np.full(n_weights, -np.inf), np.full(n_weights, np.inf)
         parts = self.names(np.arange(1, n_weights + 1))  # numbers of weights, 0 where there is none
         for name, pair in bounds.items():

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import LARGEST, as_numbers, check_unmasked, counted, shown
+from maxmargin.checks import LARGEST, as_numbers, check_unmasked
+from maxmargin.wording import count_of, quote
 
 UNKNOWN = -1  # what many call a label that nobody has told
 
@@ -85,7 +86,7 @@ def flatten_labels(y: Any, lengths: np.ndarray, noun: str, name: str = "y", *, i
     for i, (labels, length) in enumerate(zip(sequences, lengths, strict=True)):
         if len(labels) != length:
             raise ValueError(
-                f"{name}[{i}] has {counted(len(labels), 'label')}, but X[{i}] has {counted(length, 'row')}."
+                f"{name}[{i}] has {count_of(len(labels), 'label')}, but X[{i}] has {count_of(length, 'row')}."
             )
         if labels.size and (labels.dtype.kind == "U") != (filled[0].dtype.kind == "U"):
             raise TypeError(f"{name}[{i}] holds labels of another type than {name}[0].")
@@ -110,7 +111,7 @@ def check_last_characters(labels: Iterable[object], name: str) -> None:
     """Raise where a label ends with the character 0, which NumPy would cut off."""
     for label in labels:
         if isinstance(label, str) and label.endswith("\0"):
-            raise ValueError(f"{name} has the label {shown(label)}, which ends with a character that cannot be kept.")
+            raise ValueError(f"{name} has the label {quote(label)}, which ends with a character that cannot be kept.")
 
 
 def learn_classes(labels: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

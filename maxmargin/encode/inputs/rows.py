@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import starts_of
-from maxmargin.checks import LARGEST, check_unmasked, counted
+from maxmargin.checks import LARGEST, check_unmasked
 from maxmargin.encode.inputs.example_checks import check_examples, check_sparse, locate
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures, with_gram
 from maxmargin.features.linear_map import Gram
 from maxmargin.features.mixed import dense_rows
+from maxmargin.wording import count_of
 
 WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all loops anew
 
@@ -78,7 +79,7 @@ def stack_rows(
         rows = _stack_list(X, noun, may_be_empty, n_features) if lengths is None else _cut_matrix(X, lengths)
     width = rows.matrix.shape[1]
     if n_features is not None and width != n_features:
-        raise ValueError(f"X has {counted(width, 'feature')}, but the model was fitted with {n_features}.")
+        raise ValueError(f"X has {count_of(width, 'feature')}, but the model was fitted with {n_features}.")
     if width == 0:
         raise ValueError("X must have at least one feature, but its rows are empty.")
     check_finite(rows)
@@ -96,7 +97,7 @@ def _stack_list(X: Any, noun: str, may_be_empty: bool, n_features: int | None) -
         if matrix.shape[0] == 0 and not may_be_empty:
             raise ValueError(f"X[{i}] is empty: every {noun} needs at least one row.")
         if matrix.shape[1] != matrices[0].shape[1]:
-            raise ValueError(f"X[{i}] has {counted(matrix.shape[1], 'feature')}, but X[0] has {matrices[0].shape[1]}.")
+            raise ValueError(f"X[{i}] has {count_of(matrix.shape[1], 'feature')}, but X[0] has {matrices[0].shape[1]}.")
     starts = starts_of([matrix.shape[0] for matrix in matrices])
     if any(sp.issparse(matrix) for matrix in matrices):
         return Rows(sp.csr_array(sp.vstack(matrices, format="csr")), starts)
@@ -130,7 +131,7 @@ def _as_matrix(x: Any, name: str) -> Any:
     else:
         check_sparse(x, name)
     if x.ndim != 2:
-        dimensions = f"has {counted(x.ndim, 'dimension')}" if x.size else "is empty"
+        dimensions = f"has {count_of(x.ndim, 'dimension')}" if x.size else "is empty"
         raise ValueError(f"{name} must be a (T, F) matrix, but {dimensions}.")
     if x.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold numbers, but its dtype is {x.dtype}.")

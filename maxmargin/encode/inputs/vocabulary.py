@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.checks import check_count, counted, shown
+from maxmargin.checks import check_count
 from maxmargin.encode.inputs.example_checks import check_examples
 from maxmargin.encode.inputs.name_columns import NOWHERE, Columns, HashedColumns
 from maxmargin.encode.inputs.rows import DenseBlock, Rows
 from maxmargin.garbage import no_garbage_collection
 from maxmargin.persist.registry import register
 from maxmargin.text.token_features.named_features import DenseColumns, find_dense, is_named
+from maxmargin.wording import count_of, quote
 
 LISTS = (list, tuple, set, frozenset)
 MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
@@ -98,7 +99,9 @@ class Vocabulary:
         dense = find_dense(X)
         n_dense = 0 if dense is None else len(dense.names)
         if n_dense != self.n_dense:
-            raise ValueError(f"X has {counted(n_dense, 'dense column')}, but the model was fitted with {self.n_dense}.")
+            raise ValueError(
+                f"X has {count_of(n_dense, 'dense column')}, but the model was fitted with {self.n_dense}."
+            )
         rows = read_rows(X, self.known, self.size, may_be_empty=may_be_empty)
         return rows if dense is None else with_dense(rows, dense, self.size - n_dense)
 
@@ -125,7 +128,7 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
     if n_hashed is not None:
         check_count("n_hashed", n_hashed)
         if n_hashed > MOST_COLUMNS:
-            raise ValueError(f"n_hashed must be at most {MOST_COLUMNS}, not {shown(n_hashed)}.")
+            raise ValueError(f"n_hashed must be at most {MOST_COLUMNS}, not {quote(n_hashed)}.")
         if min_count > 1:
             raise ValueError("min_count must be 1 with n_hashed: names that are hashed are not counted.")
     are_named, X = have_names(X)
@@ -301,12 +304,12 @@ def _nested_codes(codes: Codes, item: Any, i: int, t: int) -> Iterator[int]:
     """The codes of the features of an item, with what is nested in it; raises at the first that is none."""
     if not isinstance(item, (Mapping, *LISTS)):
         kind = "an item must be a dictionary or a list of names"
-        raise TypeError(f"X[{i}] has {shown(item)} at position {t}, but {kind}.")
+        raise TypeError(f"X[{i}] has {quote(item)} at position {t}, but {kind}.")
     for name, value in _features(item):
         try:
             yield from [codes[feature] for feature in _flatten(name, value)]
         except (TypeError, ValueError, OverflowError, RecursionError):
-            feature = shown((name, value) if isinstance(item, Mapping) else name)
+            feature = quote((name, value) if isinstance(item, Mapping) else name)
             kinds = "names must be strings, and values numbers, bools or strings"
             if isinstance(value, np.ndarray):
                 kinds += "; arrays go beside names, by maxmargin.text.JoinedFeatures"

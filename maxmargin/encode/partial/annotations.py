@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from maxmargin.checks import counted, shown
 from maxmargin.encode.inputs.example_checks import (
     UNKNOWN,
     as_labels,
@@ -27,6 +26,7 @@ from maxmargin.problem import all_true_outputs, restrict
 from maxmargin.supervision.costs import labelling_costs
 from maxmargin.supervision.label_supervision import LabelSupervision, supervise, without_costs
 from maxmargin.supervision.weak import Weak
+from maxmargin.wording import count_of, quote
 
 SUM_OF_SHARES = 1e-4  # how far from 1 probabilities may add up to
 
@@ -234,10 +234,10 @@ def flatten_known(known: Any, lengths: np.ndarray, noun: str, name: str) -> list
             flat += [None] * int(length)
             continue
         if not isinstance(entries, (Sequence, np.ndarray)) or isinstance(entries, str):
-            raise TypeError(f"{name}[{i}] must be a list of what is known of each row, not {shown(entries)}.")
+            raise TypeError(f"{name}[{i}] must be a list of what is known of each row, not {quote(entries)}.")
         if len(entries) != length:
             raise ValueError(
-                f"{name}[{i}] has {counted(len(entries), 'label')}, but X[{i}] has {counted(length, 'row')}."
+                f"{name}[{i}] has {count_of(len(entries), 'label')}, but X[{i}] has {count_of(length, 'row')}."
             )
         flat += entries.tolist() if isinstance(entries, np.ndarray) and entries.ndim == 1 else [*entries]
     return flat
@@ -283,7 +283,7 @@ def read_known(known: list[Any], classes: np.ndarray, starts: np.ndarray, name: 
 def _allow(label: Any, number: dict[Any, int], row: np.ndarray, t: int, fail: Any) -> None:
     code = number.get(label, -1) if isinstance(label, (str, int, np.integer, np.bool_)) else -1
     if code < 0:
-        fail(t, f"names {shown(label)}, which is not one of the labels that were seen in fit,")
+        fail(t, f"names {quote(label)}, which is not one of the labels that were seen in fit,")
     row[code] = True
 
 
@@ -298,10 +298,10 @@ def _read_shares(entry: Any, number: dict[Any, int], n_labels: int, t: int, fail
     else:
         values = np.asarray(entry)
         if values.shape != (n_labels,) or values.dtype.kind not in "biuf":
-            fail(t, f"has {shown(entry)} in place of {n_labels} probabilities, one per label,")
+            fail(t, f"has {quote(entry)} in place of {n_labels} probabilities, one per label,")
         row[:] = values
     if not ((row >= 0).all() and abs(row.sum() - 1) <= SUM_OF_SHARES):
-        fail(t, f"has {shown(entry)}, but probabilities are not negative and add up to 1,")
+        fail(t, f"has {quote(entry)}, but probabilities are not negative and add up to 1,")
     return row / row.sum()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from maxmargin.structures.dependencies.dependency_problem import NonprojectivePr
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.weak import Learned
 from maxmargin.text.syntax_features.arc_features import WordArcs
+from maxmargin.wording import quote
 
 NO_LABELS = np.zeros(0, "U1")
 
@@ -172,7 +173,7 @@ class DependencyEncoder(RowEncoder):
 
 def check_sentences(X: Any) -> Sequence[Any]:
     """Sentences as a list, checked to be one."""
-    X = X if isinstance(X, (Sequence, np.ndarray)) or sp.issparse(X) else [*X]
+    X = [*X] if isinstance(X, Iterable) and not (isinstance(X, (Sequence, np.ndarray)) or sp.issparse(X)) else X
     check_examples(X, "(n, n + 1, F) arrays, or of lists with the features of n (n + 1) arcs", "sentence")
     return X
 
@@ -185,6 +186,8 @@ def count_words(X: Any) -> np.ndarray:
 
 
 def _count(x: Any, i: int) -> int:
+    if not (hasattr(x, "shape") or isinstance(x, Sequence)):
+        raise TypeError(f"X[{i}] must hold the features of n (n + 1) arcs, not {quote(x)}.")
     n_arcs = math.prod(x.shape[:-1]) if hasattr(x, "shape") and len(x.shape) > 1 else len(x)
     n = math.isqrt(n_arcs)
     if n == 0:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import shown
 from maxmargin.encode.inputs.example_checks import check_truths, flatten_labels
+from maxmargin.wording import quote
 
 ROOT = 0
 
@@ -26,7 +26,7 @@ def read_trees(y: Any, lengths: np.ndarray, *, single_root: bool) -> tuple[list[
         if are_labelled[0]:
             for m, arc in enumerate(tree, start=1):
                 if len(arc) != 2:
-                    raise ValueError(f"y[{i}] has {shown(arc)} at word {m}, not a pair of a head and a label.")
+                    raise ValueError(f"y[{i}] has {quote(arc)} at word {m}, not a pair of a head and a label.")
             labels.append([label for _, label in tree])
             tree = [head for head, _ in tree]
         heads.append(check_heads(tree, int(n_words), f"y[{i}]", single_root=single_root))
@@ -37,7 +37,7 @@ def _as_tree(tree: Any, name: str) -> list[Any]:
     if isinstance(tree, np.ndarray):
         return tree.tolist()
     if isinstance(tree, str) or not isinstance(tree, Sequence):
-        raise TypeError(f"{name} must be a list of heads, or of pairs of a head and a label, not {shown(tree)}.")
+        raise TypeError(f"{name} must be a list of heads, or of pairs of a head and a label, not {quote(tree)}.")
     return [*tree]
 
 
@@ -62,7 +62,7 @@ def check_heads(heads: Sequence[Any], n_words: int, name: str, *, single_root: b
         raise ValueError(f"{name} has {len(heads)} heads, but there are {n_words} words.")
     for m, head in enumerate(heads, start=1):
         if not isinstance(head, Integral) or isinstance(head, (bool, np.bool_)):
-            raise TypeError(f"{name} has the head {shown(head)} at word {m}, but a head must be an integer.")
+            raise TypeError(f"{name} has the head {quote(head)} at word {m}, but a head must be an integer.")
         if not 0 <= int(head) <= n_words:
             raise ValueError(f"{name} has the head {head} at word {m}, but heads are 0, the root, to {n_words}.")
     array = np.array(heads, np.int64).reshape(-1)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import inference
-from maxmargin.checks import shown
 from maxmargin.encode.inputs.base_encoder import Encoder, same
 from maxmargin.features import WeightLayout, layout_of
 from maxmargin.garbage import give_back
@@ -20,6 +19,7 @@ from maxmargin.problem import n_examples, part_sizes
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.supervision.weak import Learned, Weak
 from maxmargin.trace import NO_WEIGHTS, Certificate, Status, Trace
+from maxmargin.wording import quote
 
 if TYPE_CHECKING:
     from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -113,7 +113,7 @@ def read_held_out(model: StructuredModel, encoder: Encoder, X: Any, y: Any, data
             return encoder.judge(problem, outputs).mean()
         return metric(truth, encoder.decode_all(problem, outputs))
 
-    return HeldOut(score, model.patience, n_examples(problem), (problem, shown(model.scoring)))
+    return HeldOut(score, model.patience, n_examples(problem), (problem, quote(model.scoring)))
 
 
 def complete(model: Model, encoder: Encoder, trace: Trace, status: Status, certificate: Certificate) -> Model:

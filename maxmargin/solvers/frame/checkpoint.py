@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.checks import check_positive, shown
+from maxmargin.checks import check_positive
 from maxmargin.persist import container
 from maxmargin.persist.container import Broken
 from maxmargin.persist.files import check_writable
@@ -31,6 +31,7 @@ from maxmargin.persist.values import Reader, Writer
 from maxmargin.solvers.frame.run import Result
 from maxmargin.trace import Certificate, Status
 from maxmargin.version import __version__
+from maxmargin.wording import quote
 
 EVERY = 60.0  # seconds
 SHARE = 0.05  # of the time of a run, that writing may take
@@ -129,7 +130,7 @@ def check_checkpoint(given: Any) -> tuple[Path, float]:
     """The path and the seconds that an argument `checkpoint` stands for; raises if the file cannot be written."""
     path, every = given if isinstance(given, tuple) and len(given) == 2 else (given, EVERY)
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"checkpoint must be a path, or a pair of a path and seconds, not {shown(given)}.")
+        raise TypeError(f"checkpoint must be a path, or a pair of a path and seconds, not {quote(given)}.")
     if every != 0:
         check_positive("The seconds of checkpoint", every)
     return check_writable(path), float(every)

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin.checks import shown
 from maxmargin.execution.clock import BrokenOff
 from maxmargin.execution.threads import one_blas_thread
 from maxmargin.losses import NAMED, BaseLoss, RelaxedLoss, find_loss
@@ -30,6 +29,7 @@ from maxmargin.solvers.objective.latent_objective import LatentObjective
 from maxmargin.solvers.objective.tilted_objective import TiltedObjective
 from maxmargin.supervision.weak import Weak
 from maxmargin.trace import Certificate, Status, Trace
+from maxmargin.wording import quote
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Solver:
         most = self.default_passes if max_passes is None else max_passes
         limits = Limits(tol, abs_tol, most, time_limit)
         if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be a function of a trace, not {shown(callback)}.")
+            raise TypeError(f"callback must be a function of a trace, not {quote(callback)}.")
         chosen = find_loss(loss or self.default_loss)
         self._check_loss(chosen)
         self._check_oracles(problem, chosen)

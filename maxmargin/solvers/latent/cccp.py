@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.checks import check_cost, check_flag, shown
+from maxmargin.checks import check_cost, check_flag
 from maxmargin.losses import BaseLoss, Loss
 from maxmargin.problem import exp_oracle
 from maxmargin.runtime.dispatch import supports
@@ -38,6 +38,7 @@ from maxmargin.solvers.objective.latent_objective import Completion, LatentObjec
 from maxmargin.solvers.objective.lower_bound import new_bound
 from maxmargin.supervision.weak import Weak
 from maxmargin.trace import Certificate, Status
+from maxmargin.wording import quote
 
 ENOUGH_KNOWN = 0.05  # of all parts, that examples known as a whole have: then they alone are what to begin with
 FIRST = 0.1  # of the objective, to which the problems to begin with are solved, and the first round
@@ -102,7 +103,7 @@ class CCCP(Solver):
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, Solver) or isinstance(self.inner, CCCP):
-            raise ValueError(f"inner must be a solver of convex problems, not {shown(self.inner)}.")
+            raise ValueError(f"inner must be a solver of convex problems, not {quote(self.inner)}.")
         check_flag("self_paced", self.self_paced)
         check_cost("annealing", self.annealing)
 

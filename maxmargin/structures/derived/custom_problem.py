@@ -16,11 +16,11 @@ import scipy.sparse as sp
 
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.arrays.vectors import add_scaled, inner
-from maxmargin.checks import shown
 from maxmargin.losses.smoothing import EVERY, has_weight
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.derived.seen_outputs import SeenOutputs, count_features, key_of, non_zeros, squared_distances
 from maxmargin.supervision.exclusions import NoFlags
+from maxmargin.wording import quote
 
 FIRST_K = 6  # outputs asked of a model first: it cannot go on where it ended
 
@@ -132,7 +132,7 @@ class CustomProblem:
         for output in outputs:
             if self.model.agrees(known, output):
                 return output
-        raise ValueError(f"{name}[{i}], {shown(known)}, leaves no output of X[{i}].")
+        raise ValueError(f"{name}[{i}], {quote(known)}, leaves no output of X[{i}].")
 
     def _agreeing(self, i: int, known: Any) -> np.ndarray:
         """Which outputs of example i, by number, agree with what is known."""
@@ -165,10 +165,10 @@ class CustomProblem:
     def _check_truth(self, i: int, y: Any) -> None:
         cost = float(self.model.cost(self.Y[i], y))  # type: ignore[index]
         if cost != 0:
-            same = f"y[{i}]" if y is self.Y[i] else shown(y)  # type: ignore[index]
+            same = f"y[{i}]" if y is self.Y[i] else quote(y)  # type: ignore[index]
             raise ValueError(f"cost(y[{i}], {same}) must be 0, but it is {cost:g}.")
         if self._can_enumerate and key_of(y) not in self._enumerate(i).numbers:
-            raise ValueError(f"y[{i}], {shown(y)}, is not among outputs(X[{i}]).")
+            raise ValueError(f"y[{i}], {quote(y)}, is not among outputs(X[{i}]).")
 
     # --- checkpoints ------------------------------------------------------------------------------------------------
 

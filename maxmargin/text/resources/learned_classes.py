@@ -9,9 +9,10 @@ from os import PathLike
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.checks import check_count, counted
+from maxmargin.checks import check_count
 from maxmargin.text.resources.exchange import Neighbours, count_pairs, exchange, find_paths
 from maxmargin.text.sentence_files.line_files import Lines
+from maxmargin.wording import count_of
 
 CHUNK = 4_000_000  # pairs of words that are counted at once
 
@@ -65,7 +66,7 @@ def learn_classes(
     words = [word for word, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n >= min_count]
     if len(words) <= n_classes - 1 or len(words) < 2:
         raise ValueError(
-            f"n_classes must be at most the number of words that occur {counted(min_count, 'time')} or more, "
+            f"n_classes must be at most the number of words that occur {count_of(min_count, 'time')} or more, "
             f"{len(words)}, not {n_classes}."
         )
     neighbours = count_neighbours(texts, words, encoding)

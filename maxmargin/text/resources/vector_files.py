@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.checks import counted
 from maxmargin.text.resources.word_vectors import BINARY, ROWS, TEXT, VectorFile, WordVectors, hash_word
+from maxmargin.wording import count_of
 
 MOST_READ = 1 << 28  # bytes of a file that is read as a whole; others are mapped
 HEADER = re.compile(rb"(\d+)[ \t]+(\d+)[ \t]*\r?\n")  # the numbers of words and columns
@@ -131,7 +131,7 @@ def binary_records(data: Any, shape: FileShape, name: str) -> Iterator[tuple[int
         if blank < 0 or blank + 1 + 4 * shape.width > len(data):
             raise ValueError(
                 f"{name} ends within the vector of word {number}, but says that it has "
-                f"{counted(shape.n_words or 0, 'word')} of {counted(shape.width, 'number')} each."
+                f"{count_of(shape.n_words or 0, 'word')} of {count_of(shape.width, 'number')} each."
             )
         yield number, data[start:blank].lstrip(b"\n"), blank + 1
         start = blank + 1 + 4 * shape.width
@@ -170,7 +170,7 @@ def _read_rows(path: Path, size: int, most_read: int) -> WordVectors | VectorFil
         raise ValueError(f"{path} needs the file {listed}, with the word of each row in a line.")
     words = listed.read_text(encoding="utf-8").splitlines()
     if matrix.ndim != 2 or len(matrix) != len(words) or matrix.dtype.kind != "f":
-        expected = f"a row of numbers for each of {counted(len(words), 'word')} in {listed.name}"
+        expected = f"a row of numbers for each of {count_of(len(words), 'word')} in {listed.name}"
         raise ValueError(f"{path} must be a matrix with {expected}, not of shape {matrix.shape} and {matrix.dtype}.")
     if size <= most_read:
         first = {word: row for row, word in reversed([*enumerate(words)])}

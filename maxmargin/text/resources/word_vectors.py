@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.checks import as_numbers, counted
+from maxmargin.checks import as_numbers
 from maxmargin.persist.registry import register
+from maxmargin.wording import count_of
 
 BINARY, TEXT, ROWS = "binary", "text", "npy"  # what follows a word in a file, or where the rows are
 
@@ -40,7 +41,7 @@ class WordVectors:
         self.vectors = as_numbers("vectors", vectors).astype(np.float32)
         self.rows = {word: k for k, word in enumerate(self.words)}
         if self.vectors.ndim != 2 or not self.vectors.size or len(self.vectors) != len(self.words):
-            expected = f"a row for each of {counted(len(self.words), 'word')}"
+            expected = f"a row for each of {count_of(len(self.words), 'word')}"
             raise ValueError(f"vectors must be a matrix with {expected}, not of shape {self.vectors.shape}.")
         if len(self.rows) != len(self.words) or not all(type(word) is str for word in self.words):
             raise ValueError("words must be strings that differ from each other.")

@@ -7,9 +7,9 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from maxmargin.checks import counted, shown
 from maxmargin.text.partial_tags import replace_unknown
 from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, Parsed, gather, write_lines
+from maxmargin.wording import count_of, quote
 
 MOST_KEPT = 1_000_000  # strings and tokens that are remembered
 DOCUMENT = "-DOCSTART-"  # a line that begins with it begins a document
@@ -103,7 +103,7 @@ def parse_columns(
             chosen, tag = choose(width, number)
             is_single = isinstance(chosen, int)
         if len(fields) != width:
-            lines.fail(number, f"it has {counted(len(fields), 'column')}, but line {first} has {width}")
+            lines.fail(number, f"it has {count_of(len(fields), 'column')}, but line {first} has {width}")
         if sentence is None:
             sentence = Parsed([], None if tag is None else [], array("i"), document)
         token = fields[chosen] if is_single else tuple([fields[k] for k in chosen])
@@ -184,6 +184,6 @@ def _rows(columns: Sequence[Sequence[Sequence[str | Sequence[str]]]], separator:
             for field in fields:
                 if not isinstance(field, str) or not field or re.search(rf"[{re.escape(separator)}\r\n]", field):
                     wanted = "a string without line ends and separators, not empty"
-                    raise ValueError(f"Token {t} of sentence {i} has {shown(field)}, but a column must be {wanted}.")
+                    raise ValueError(f"Token {t} of sentence {i} has {quote(field)}, but a column must be {wanted}.")
             yield separator.join(fields)
         yield ""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, Self
 
-from maxmargin.checks import counted
 from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, write_lines
+from maxmargin.wording import count_of
 
 
 class Word(NamedTuple):
@@ -125,7 +125,7 @@ def parse_conllu(lines: Lines) -> Iterator[tuple[Sentence, list[int]] | None]:
             if len(fields) != len(Word._fields):
                 lines.fail(
                     number,
-                    f"it has {counted(len(fields), 'column')}, but CoNLL-U has {len(Word._fields)}, between tabs",
+                    f"it has {count_of(len(fields), 'column')}, but CoNLL-U has {len(Word._fields)}, between tabs",
                 )
             if fields[0].isdecimal():
                 places.append(number)

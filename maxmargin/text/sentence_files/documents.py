@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
 
-from maxmargin.checks import counted, shown
 from maxmargin.text.partial_tags import replace_unknown
 from maxmargin.text.sentence_files.columns import parse_columns
 from maxmargin.text.sentence_files.conllu import Word, parse_conllu
 from maxmargin.text.sentence_files.file_layout import Layout, find_format, several, simplest
 from maxmargin.text.sentence_files.json_lines import dump_record, parse_json_lines
 from maxmargin.text.sentence_files.line_files import FileToRead, Lines, Parsed, gather
+from maxmargin.wording import count_of, quote
 
 PREDICTED = "predicted"  # the field of predictions in JSON lines that have tags
 
@@ -235,7 +235,7 @@ class _Reader:
             partial = {len(x), *range(max(x) + 1, y + 1)} - {whole}  # without tags: the tokens alone, or all up to them
             if needs_tags or width not in partial:
                 others = "" if needs_tags else f" or, without tags, {' or '.join(map(str, sorted(partial)))}"
-                self.lines.fail(number, f"it has {counted(width, 'column')}, but {whole}{others} were expected")
+                self.lines.fail(number, f"it has {count_of(width, 'column')}, but {whole}{others} were expected")
             return simplest(x if width > max(x) else [*range(width)]), None
 
         return parse_columns(self.lines, layout.separator, layout.comments, choose)
@@ -264,10 +264,10 @@ class _Reader:
             for token in tokens:
                 parts = token if isinstance(token, tuple) else (token,)
                 if not parts or not all(isinstance(part, str) for part in parts):
-                    self.lines.fail(number, f"tokens must be strings or lists of strings, not {shown(token)}")
+                    self.lines.fail(number, f"tokens must be strings or lists of strings, not {quote(token)}")
                 n_parts = n_parts or len(parts)
                 if len(parts) != n_parts:
-                    self.lines.fail(number, f"{shown(token)} has {len(parts)} strings, but the first token {n_parts}")
+                    self.lines.fail(number, f"{quote(token)} has {len(parts)} strings, but the first token {n_parts}")
             if tokens or not self.needs_tags:  # nothing is learned from a sentence without tokens
                 yield Parsed(tokens, record.get(y), [number])
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maxmargin.checks import check_choice, shown
+from maxmargin.checks import check_choice
 from maxmargin.persist.registry import register
 from maxmargin.text.schemes import scheme_named
 from maxmargin.text.sentence_files.conllu import Word
 from maxmargin.text.sentence_files.line_files import check_encoding
+from maxmargin.wording import quote
 
 SUFFIXES = {".conllu": "conllu", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 DEFAULTS: dict[str, tuple[Any, Any]] = {"columns": (None, -1), "conllu": ("form", "upos"), "json": ("tokens", "tags")}
@@ -71,13 +72,13 @@ class Layout:
         for name in [*several(self.x), *several(self.y)]:
             is_known = isinstance(name, int if self.format == "columns" else str)
             if not is_known or (self.format == "conllu" and name not in Word._fields):
-                raise ValueError(f"Columns must be {allowed[self.format]}, not {shown(name)}.")
+                raise ValueError(f"Columns must be {allowed[self.format]}, not {quote(name)}.")
         if isinstance(self.y, tuple) or (self.format == "json" and isinstance(self.x, tuple)):
             raise ValueError(
-                f"Columns must be {allowed['json']}, not {shown(self.y if self.format != 'json' else self.x)}."
+                f"Columns must be {allowed['json']}, not {quote(self.y if self.format != 'json' else self.x)}."
             )
         if self.y in several(self.x):
-            raise ValueError(f"The tags, {shown(self.y)}, cannot be part of the tokens: leave them out of the columns.")
+            raise ValueError(f"The tags, {quote(self.y)}, cannot be part of the tokens: leave them out of the columns.")
 
 
 def simplest(value: Any) -> Any:

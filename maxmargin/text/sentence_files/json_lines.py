@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from maxmargin.checks import shown
 from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, write_lines
+from maxmargin.wording import quote
 
 SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -64,18 +64,18 @@ def parse_json_lines(
         for field in (x, y):
             is_needed = field == x or needs_labels or (isinstance(record, dict) and field in record)
             if is_needed and not (isinstance(record, dict) and isinstance(record.get(field), list)):
-                lines.fail(number, f"an object must hold a list {field!r}, but there is {shown(record)}")
+                lines.fail(number, f"an object must hold a list {field!r}, but there is {quote(record)}")
         items, labels = record[x], record.get(y)
         if labels is not None and len(labels) != len(items):
             lines.fail(number, f"{x!r} has {len(items)} entries, but {y!r} has {len(labels)}")
         entries = [label if isinstance(label, list) else [label] for label in labels or () if label is not None]
         types |= {type(label) for entry in entries for label in entry}
         if not types <= {str, int}:
-            lines.fail(number, f"{y!r} must hold strings or integers, not {shown(labels)}")
+            lines.fail(number, f"{y!r} must hold strings or integers, not {quote(labels)}")
         if len(types) > 1:
-            lines.fail(number, f"{y!r} must hold strings in all lines or integers in all, not both: {shown(labels)}")
+            lines.fail(number, f"{y!r} must hold strings in all lines or integers in all, not both: {quote(labels)}")
         if [] in entries:
-            lines.fail(number, f"{y!r} holds a list without a label: {shown(labels)}")
+            lines.fail(number, f"{y!r} holds a list without a label: {quote(labels)}")
         if labels is not None:
             record[y] = [{*label} if isinstance(label, list) else label for label in labels]
         n_found += 1

@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
-from maxmargin.checks import shown
 from maxmargin.text.corpus import Corpus
+from maxmargin.wording import quote
 
 FileToRead = str | PathLike[str] | IO[str] | IO[bytes]
 FileToWrite = str | PathLike[str] | IO[str]
@@ -23,7 +23,7 @@ def check_encoding(name: str) -> None:
     try:
         "".encode(name)
     except (LookupError, TypeError, UnicodeError):  # such as "zlib", of which Python knows how to unpack it
-        raise ValueError(f"encoding must be the name of an encoding of texts, not {shown(name)}.") from None
+        raise ValueError(f"encoding must be the name of an encoding of texts, not {quote(name)}.") from None
 
 
 class Lines:

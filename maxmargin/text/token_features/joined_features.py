@@ -7,8 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from maxmargin.checks import as_numbers, counted, shown
+from maxmargin.checks import as_numbers
 from maxmargin.text.token_features.named_features import DenseColumns, FeatureColumns
+from maxmargin.wording import count_of, quote
 
 
 class JoinedFeatures(Sequence):
@@ -42,7 +43,7 @@ class JoinedFeatures(Sequence):
         self.dense = [as_numbers(f"dense[{i}]", numbers) for i, numbers in enumerate(dense)]
         if len(self.dense) != len(self.named):
             raise ValueError(
-                f"dense must have an array for {counted(len(self.named), 'sequence')}, but has {len(self.dense)}."
+                f"dense must have an array for {count_of(len(self.named), 'sequence')}, but has {len(self.dense)}."
             )
         width = self.dense[0].shape[-1] if self.dense else 0
         self.names = [f"dense:{k}" for k in range(width)] if names is None else [*names]
@@ -51,8 +52,8 @@ class JoinedFeatures(Sequence):
                 shape = f"(T, {len(self.names)})"
                 raise ValueError(f"dense[{i}] must be of the shape {shape}, not {numbers.shape}.")
             if isinstance(self.named, list) and len(self.named[i]) != len(numbers):
-                items = counted(len(self.named[i]), "item")
-                raise ValueError(f"dense[{i}] has {counted(len(numbers), 'row')}, but named[{i}] has {items}.")
+                items = count_of(len(self.named[i]), "item")
+                raise ValueError(f"dense[{i}] has {count_of(len(numbers), 'row')}, but named[{i}] has {items}.")
             if not np.isfinite(numbers).all():
                 row = int(np.flatnonzero(~np.isfinite(numbers).all(axis=1))[0])
                 raise ValueError(f"dense[{i}] contains NaN or infinity, in row {row}.")
@@ -74,8 +75,8 @@ class JoinedFeatures(Sequence):
         found = self.named.look_up(columns) if not isinstance(self.named, list) else self._find(columns)
         for i, rows in enumerate(found):
             if len(rows) != len(self.dense[i]):
-                have = counted(len(self.dense[i]), "row")
-                raise ValueError(f"dense[{i}] has {have}, but sequence {i} has {counted(len(rows), 'item')}.")
+                have = count_of(len(self.dense[i]), "row")
+                raise ValueError(f"dense[{i}] has {have}, but sequence {i} has {count_of(len(rows), 'item')}.")
             yield rows
 
     def _find(self, columns: FeatureColumns) -> Iterator[list[list[int]]]:
@@ -83,7 +84,7 @@ class JoinedFeatures(Sequence):
             for t, item in enumerate(sequence):
                 if not isinstance(item, list | tuple) or not all(isinstance(name, str) for name in item):
                     raise TypeError(
-                        f"named[{i}] has {shown(item)} at position {t}, but an item must be a list of names."
+                        f"named[{i}] has {quote(item)} at position {t}, but an item must be a list of names."
                     )
             yield [columns.find(item) for item in sequence]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from maxmargin.checks import check_positive, shown
+from maxmargin.wording import quote
 
 MOST_PREFIX = 1_000  # characters of the path of a class
 
@@ -14,18 +14,18 @@ MOST_PREFIX = 1_000  # characters of the path of a class
 def check_patterns(name: str, patterns: Any) -> None:
     """Raise unless patterns are regular expressions by title."""
     if not isinstance(patterns, Mapping | None):
-        raise TypeError(f"{name} must be a dict of regular expressions by title, not {shown(patterns)}.")
+        raise TypeError(f"{name} must be a dict of regular expressions by title, not {quote(patterns)}.")
     for title, text in (patterns or {}).items():
         try:
             re.compile(text)
         except (re.error, TypeError) as error:
-            raise ValueError(f"{name}[{title!r}] must be a regular expression, not {shown(text)}: {error}.") from None
+            raise ValueError(f"{name}[{title!r}] must be a regular expression, not {quote(text)}: {error}.") from None
 
 
 def check_classes(name: str, tables: Any) -> None:
     """Raise unless these are classes of words by title."""
     if not isinstance(tables, Mapping | None):
-        raise TypeError(f"{name} must be a dict of classes of words by title, not {shown(tables)}.")
+        raise TypeError(f"{name} must be a dict of classes of words by title, not {quote(tables)}.")
     for title, table in (tables or {}).items():
         is_one = isinstance(table, Mapping) and table
         if not is_one or not all(type(text) is str and text for pair in table.items() for text in pair):
@@ -39,18 +39,20 @@ def check_prefixes(name: str, lengths: Any) -> None:
     """Raise unless these are lengths of prefixes of classes."""
     are_lengths = isinstance(lengths, tuple | list) and all(type(n) is int and 1 <= n <= MOST_PREFIX for n in lengths)
     if not are_lengths:
-        raise ValueError(f"{name} must be a tuple of integers from 1 to {MOST_PREFIX}, not {shown(lengths)}.")
+        raise ValueError(f"{name} must be a tuple of integers from 1 to {MOST_PREFIX}, not {quote(lengths)}.")
 
 
 def check_vectors(name: str, vectors: Any) -> None:
     """Raise unless these are vectors of words."""
     if vectors is not None and not (hasattr(vectors, "find") and hasattr(vectors, "width")):
         raise TypeError(
-            f"{name} must be what maxmargin.text.read_vectors returns, or WordVectors, not {shown(vectors)}."
+            f"{name} must be what maxmargin.text.read_vectors returns, or WordVectors, not {quote(vectors)}."
         )
 
 
 def check_scale(name: str, scale: Any) -> None:
     """Raise unless this is a standard deviation, or none."""
+    from maxmargin.checks import check_positive  # which loads NumPy
+
     if scale is not None:
         check_positive(name, scale)

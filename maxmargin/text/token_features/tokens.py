@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from maxmargin.checks import shown
+from maxmargin.wording import quote
 
 Token = str | tuple[str, ...]
 Name = tuple[str, ...]  # its words, in lower case
@@ -34,7 +34,7 @@ def split_tokens(
 ) -> Tokens:
     """The tokens of sentence i, which are checked."""
     if isinstance(sentence, str) or not isinstance(sentence, Iterable):
-        raise TypeError(f"X[{i}] must be a list of tokens, not {shown(sentence)}.")
+        raise TypeError(f"X[{i}] must be a list of tokens, not {quote(sentence)}.")
     tokens: list[Any] = [*sentence]
     types = {*map(type, tokens)}
     if types == {str}:
@@ -64,4 +64,4 @@ def check_token(token: Token, t: int, i: int) -> tuple[str, ...]:
     parts = (token,) if isinstance(token, str) else token
     if isinstance(parts, (tuple, list)) and parts and all(isinstance(part, str) for part in parts):
         return tuple(parts)
-    raise TypeError(f"X[{i}] has {shown(token)} at position {t}, but a token must be a string or a tuple of strings.")
+    raise TypeError(f"X[{i}] has {quote(token)} at position {t}, but a token must be a string or a tuple of strings.")
