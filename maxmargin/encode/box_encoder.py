@@ -178,14 +178,14 @@ def check_boxes(y: Any, shapes: np.ndarray, smallest: np.ndarray) -> np.ndarray:
     boxes = np.zeros((len(y), 4), np.int32)
     for i, (box, shape) in enumerate(zip(y, shapes, strict=True)):
         if box is not None:
-            boxes[i] = check_box(box, i, shape, smallest, f"y[{i}]")
+            boxes[i] = check_box(box, i, shape, smallest, f"y[{i}]", or_none=True)
     return boxes
 
 
-def check_box(box: Any, i: int, shape: np.ndarray, smallest: Any, name: str) -> np.ndarray:
-    """Check a box in image i, `name` in messages."""
+def check_box(box: Any, i: int, shape: np.ndarray, smallest: Any, name: str, *, or_none: bool = False) -> np.ndarray:
+    """Check a box in image i, `name` in messages; zeros may be one that is not there."""
     sides = check_array(box, name, "a box of four integers, (top, left, bottom, right)", (4,), dtypes="iu")
-    if not sides.any():
+    if or_none and not sides.any():
         return sides
     top, left, bottom, right = (int(side) for side in sides)
     name = f"{name} = ({top}, {left}, {bottom}, {right})"
@@ -226,7 +226,7 @@ def read_boxes(y: Any, shapes: np.ndarray, smallest: np.ndarray, name: str = "y"
             continue
         is_exact[i] = True
         if box is not None and not isinstance(box, str):
-            boxes[i] = check_box(box, i, shape, smallest, f"{name}[{i}]")
+            boxes[i] = check_box(box, i, shape, smallest, f"{name}[{i}]", or_none=True)
         known.none[i] = not boxes[i].any()
         sides[:] = [[1, 0]] * 4 if known.none[i] else np.repeat(boxes[i], 2).reshape(4, 2)
     return BoxSupervision(boxes, is_exact, known)

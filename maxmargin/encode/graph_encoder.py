@@ -159,7 +159,7 @@ class GraphEncoder(LabellingEncoder):
         classes = images.known.classes
         node_types, node_type = np.unique(typed.node_types, return_inverse=True)
         edge_types, edge_type = np.unique(typed.edge_types, return_inverse=True)
-        is_seen = labels_of_types(images.known, node_type, len(node_types))
+        is_seen = labels_of_types(images, node_type, len(node_types))
         known = images.known.without(~is_seen[node_type], nodes.starts, "nodes of its type have others")
         joined = np.sort(node_type[typed.graphs.ends_in_all], axis=1)
         encoder = cls.of(

@@ -109,8 +109,6 @@ class KernelChainEncoder(ChainEncoder):
         encoder = replace(encoder, extra=extra, support=np.arange(n))
         if weak is not None and weak.consistent is not None:
             weak = weak._replace(consistent=weak.consistent._replace(features=features, n_features=n))
-        if weak is not None and weak.consistent is not None:
-            weak = weak._replace(consistent=weak.consistent._replace(features=features, n_features=n))
         return Learned(encoder, linear._replace(features=features, n_features=n), weak, is_weak)
 
     def centered(self, kernel: Kernel, rows: Any) -> tuple[KernelChainEncoder, Any]:

@@ -5,7 +5,7 @@ Elements of y of models of graphs, in place of an array of labels; a tuple of se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ class Tags:
     ['cow', 'sky', 'sky']
     """
 
-    labels: Sequence[Any]
+    labels: Collection[Any]
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,13 @@ def is_annotation(known: object) -> bool:
     return all(isinstance(part, ANNOTATIONS) for part in parts)
 
 
-def labels_in(known: Any) -> list[Any]:
-    """The labels that annotations name."""
-    return [label for part in _parts(known) for label in _labels(part)]
+def labels_in(known: Any, name: str) -> list[Any]:
+    """The labels that annotations name; raises for what cannot be one, `name` in messages."""
+    labels = [label for part in _parts(known) for label in _labels(part)]
+    for label in labels:
+        if not isinstance(label, (str, int, np.integer, np.bool_)):
+            raise TypeError(f"{name} names {quote(label)}, but labels are integers or strings.")
+    return labels
 
 
 def _parts(known: Any) -> tuple[Any, ...]:
@@ -132,7 +136,11 @@ def _parts(known: Any) -> tuple[Any, ...]:
 
 
 def _labels(part: Any) -> list[Any]:
-    return [part.label] if isinstance(part, Boxes) else np.ravel(np.asarray(part.labels)).tolist()
+    given = [part.label] if isinstance(part, Boxes) else part.labels
+    if hasattr(given, "tolist"):
+        return np.ravel(np.asarray(given)).tolist()
+    are_many = isinstance(given, (list, tuple)) or (isinstance(part, Tags) and isinstance(given, Set))
+    return [*given] if are_many else [given]
 
 
 def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: str) -> Reading:
@@ -166,7 +174,7 @@ def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: 
             nodes = _as_nodes(part.nodes, n_nodes, f"The seeds of {name}")
             if len(codes) not in (1, len(nodes)):
                 raise ValueError(f"The seeds of {name} are {len(nodes)} nodes, but they have {len(codes)} labels.")
-            allowed[nodes] &= np.eye(n_labels, dtype=bool)[codes]
+            np.logical_and.at(allowed, nodes, np.eye(n_labels, dtype=bool)[codes])  # nodes may come twice
     if not allowed.any(axis=1).all():
         raise ValueError(f"{name} leaves no label for node {int(np.argmin(allowed.any(axis=1)))}.")
     return _complete(allowed, [*tags.values()], lines, classes, name)

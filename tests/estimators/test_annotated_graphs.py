@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maxmargin import Boxes, GraphCRF, GraphCutSVM, GraphSVM, Seeds, Tags
+from maxmargin import Boxes, Graph, GraphCRF, GraphCutSVM, GraphSVM, Seeds, Tags
 from maxmargin.problem import augment, part_sizes
 from maxmargin.trace import Status
 from maxmargin.vision import grid_edges
@@ -72,6 +72,41 @@ def test_labels_may_be_known_by_annotations_alone():
     learned = GraphSVM()._learn(X, known)
     assert learned.encoder.classes.tolist() == [0, 1, 2]
     assert learned.is_weak.tolist() == [not full for full in is_full]
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize(
+    "known",
+    [[{"a", "b"}, "a", "a", "a"], Boxes("b", [[1], [2]]), Tags({"a", "b"}), (Tags(["a", "b"]), Seeds([0], "a"))],
+)
+@pytest.mark.parametrize("types", [None, ["x", "y", "x", "x"]])
+def test_labels_that_only_sets_of_all_name_are_kept(known, types):
+    """Types of nodes have the labels that annotations name, though no node is known to have them."""
+    x = Graph(np.eye(4), [(0, 1), (1, 2)], None, types)
+    X, y = [x, x], [["a"] * 4, known]
+    learned = GraphSVM()._learn(X, y)
+    assert learned.encoder.state[0].tolist() == [0, 1]
+    groups = getattr(learned.problem, "groups", None)
+    if groups is not None:
+        assert (groups.state == 1).any()
+        assert (groups.state >= 0).all()
+    assert "b" in GraphCRF(C=0.1).fit(X, y).classes_
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.filterwarnings("ignore:Not solved")
+@pytest.mark.parametrize("make", [GraphSVM, GraphCutSVM])
+@pytest.mark.parametrize("known", [Tags([0, 1]), Boxes(1, [[0, 1], [0]])])
+def test_soft_labels_beside_annotations(make, known):
+    """All groups are covered in mean parts: soft labels of another image change nothing about them."""
+    X = [(np.eye(2), [(0, 1)])] * 3
+    learned = make()._learn(X, [known, [{0: 0.7, 1: 0.3}, 0], [0, 1]])
+    sizes = part_sizes(learned.problem)
+    assert np.array_equal(np.diff(learned.weak.target.starts), sizes)
+    n_groups = np.diff(learned.problem.groups.starts)
+    assert (learned.weak.target.values[sizes[0] - n_groups[0] : sizes[0]] == 0).all()
+    assert learned.weak.target.values[sizes[0]] == np.float32(0.7)
+    assert make(max_passes=3, random_state=0).fit(X, [known, [{0: 0.7, 1: 0.3}, 0], [0, 1]]).predict(X)
 
 
 def test_sums_take_what_is_known_of_nodes():

@@ -161,6 +161,7 @@ def test_predictions_are_the_best_that_are_allowed():
             [mm.KnownBox(contains=(4, 0)), *BOXES[1:], None],
             r"contains = .* is not inside X\[0\], which has 4 x 4",
         ),
+        ("boxes", [mm.KnownBox(contains=(0, 0, 0, 0)), *BOXES[1:], None], r"contains = \(0, 0, 0, 0\) has no area"),
         ("boxes", [mm.KnownBox((0, 0), (1, 1, 3, 3)), *BOXES[1:], None], r"\[0\] leaves no box: it contains \(0, 0\),"),
         ("poses", [[None, (9, 9)], *POSES[1:]], r"\[0\] has joint 1 at x = 9, y = 9, outside of its grid"),
         ("poses", [[None], *POSES[1:]], r"must be a \(2, 2\) array of numbers, not one of shape \(1, 2\)"),

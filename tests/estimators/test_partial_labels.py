@@ -259,6 +259,13 @@ def test_labels_that_trees_rule_out():
         model.predict([tree], allowed=[["b", None]])
 
 
+@pytest.mark.parametrize("sure", [[1.0, 1e-20], {"a": 1.0, "b": 1e-20}, [1.0, 0.0]])
+def test_probabilities_that_round_to_one_are_labels(sure):
+    learned = ChainSVM()._learn([np.eye(2)] * 2, [["a", "b"], [sure, "b"]])
+    assert learned.weak is None
+    assert learned.problem.supervision.labels.tolist() == [0, 1, 0, 1]
+
+
 def test_types_of_nodes_have_labels_of_their_own():
     graph = Graph(np.eye(3), [(0, 1), (1, 2)], node_types=["x", "y", "y"])
     known = [["a", "b", None], [None, {"b", "c"}, "c"]]

@@ -42,13 +42,13 @@ def loopy(problem):
         return with_oracles(problem)
 
 
-def random_groups(rng, base, most):
+def random_groups(rng, base, most, least=0):
     """Groups that the true outputs cover: of each, a node and its true state, and some others."""
     groups = []
     for i in range(len(part_sizes(base))):
         truth = true_output(base, i)
         some = []
-        for _ in range(rng.integers(0, most + 1)):
+        for _ in range(rng.integers(least, most + 1)):
             state = truth[rng.integers(len(truth))]
             others = np.flatnonzero(rng.random(len(truth)) < 0.5)
             nodes = np.union1d(others, rng.choice(np.flatnonzero(truth == state)))
@@ -122,12 +122,15 @@ def test_outputs_and_bounds(cls, kind, seed, sizes, integer):
                 assert np.isclose(bound, score)
 
 
-@pytest.mark.parametrize(("cls", "kind"), [(CoverProblem, "elimination"), (CoverCutProblem, "cuts")])
-def test_structure(cls, kind):
-    """Interpreted, then compiled."""
+@pytest.mark.parametrize(
+    ("cls", "kind", "least", "most"),
+    [(CoverProblem, "elimination", 0, 4), (CoverProblem, "elimination", 64, 70), (CoverCutProblem, "cuts", 0, 4)],
+)
+def test_structure(cls, kind, least, most):
+    """Interpreted, then compiled; with more groups than numbers have bits, too."""
     rng = np.random.default_rng(1)
     base, labellings, lower = make_base(rng, kind, [1, 4, 3])
-    problem = put_together(cls, base, random_groups(rng, base, 4))
+    problem = put_together(cls, base, random_groups(rng, base, most, least))
     check_structure(problem, lambda i: outputs_of(problem, labellings, i), lower=lower)
 
 
@@ -148,6 +151,12 @@ def blocks_of_example(problem, labellings, i):
             score_output(problem.base, i, cost, y) + np.dot(unused, groups.cost[slice(*groups.starts[i : i + 2])])
         )
     return np.array(psi), np.array(costs)
+
+
+def test_groups_have_states():
+    base = make_graphs(np.random.default_rng(0), [2], is_loopy=False)
+    with pytest.raises(ValueError, match=r"Node 1 of a group cannot have its label\."):
+        make_groups(base, [[Group(np.array([0, 1]), np.array([0, -1]), 1.0)]])
 
 
 @pytest.mark.parametrize("kind", ["elimination", "cuts"])

@@ -74,7 +74,22 @@ def test_what_is_an_annotation():
     assert is_annotation((Tags(["cow"]), Seeds([0], "cow")))
     assert not is_annotation(("cow", "sky"))
     assert not is_annotation(())
-    assert labels_in((Tags(["cow", "sky"]), Boxes("grass", []), Seeds([0, 1], "sky"))) == ["cow", "sky", "grass", "sky"]
+    parts = Tags(["cow", "sky"]), Boxes("grass", []), Seeds([0, 1], "sky")
+    assert labels_in(parts, "y[0]") == ["cow", "sky", "grass", "sky"]
+
+
+@pytest.mark.parametrize("tags", [{"cow", "sky"}, frozenset(["cow", "sky"]), np.array(["sky", "cow"]), ("cow", "sky")])
+def test_tags_come_in_any_collection(tags):
+    assert {*labels_in(Tags(tags), "y[0]")} == {"cow", "sky"}
+    assert [group.states for group in read(Tags(tags)).groups] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "known", [Tags([["cow"]]), Boxes(["cow"], [[0]]), Seeds([0], {"cow"}), Tags(None), Tags([0.5])]
+)
+def test_labels_are_integers_or_strings(known):
+    with pytest.raises(TypeError, match=r"y\[4\] names .*, but labels are integers or strings\."):
+        labels_in(known, "y[4]")
 
 
 @pytest.mark.parametrize(
@@ -85,6 +100,7 @@ def test_what_is_an_annotation():
         (Seeds([-1], ["cow"]), r"The seeds of y\[4\] must be nodes, from 0 to 2, but -1 is none"),
         (Seeds([0, 1], ["cow", "sky", "cow"]), r"The seeds of y\[4\] are 2 nodes, but they have 3 labels"),
         ((Tags(["cow"]), Seeds([1], ["sky"])), r"y\[4\] leaves no label for node 1"),
+        (Seeds([0, 1, 0], ["cow", "cow", "sky"]), r"y\[4\] leaves no label for node 0"),
         ((Tags(["cow", "sky"]), Seeds([0, 1, 2], "sky")), r"y\[4\] has the tag 'cow', but leaves no node for it"),
     ],
 )

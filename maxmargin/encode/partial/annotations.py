@@ -271,7 +271,7 @@ def read_known(known: list[Any], classes: np.ndarray, starts: np.ndarray, name: 
             allowed[t] = seen[members]
         else:
             row = _read_shares(entry, number, n_labels, t, fail)
-            allowed[t] = row > 0
+            allowed[t] = row > 0 if row.max() < 1 else row == 1
             if row.max() < 1:
                 shares = np.zeros(allowed.shape) if shares is None else shares
                 shares[t] = row

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations
 from maxmargin.structures.derived.annotated import cover_groups
 from maxmargin.supervision.image_annotations import Group, Reading, is_annotation, labels_in, read_annotations
@@ -47,7 +47,7 @@ def learn_image_labels(y: Any, lengths: np.ndarray, weights: Blocks) -> ImageLab
     if not annotated:
         return ImageLabels(learn_annotations(y, lengths, starts, "graph"), {}, starts)
     others = [None if i in annotated else known for i, known in enumerate(listed)]
-    also = {i: labels_in(known) for i, known in annotated.items()}
+    also = {i: labels_in(known, f"y[{i}]") for i, known in annotated.items()}
     known = learn_annotations(others, lengths, starts, "graph", also=also)
     assert known.allowed is not None
     readings = {}
@@ -66,4 +66,11 @@ def learn_covered(encoder: Any, problem: Any, known: Annotations, groups: list[l
     if loss is not None and loss.oracle != "max":
         return found
     problem, consistent = cover_groups(problem, found.weak.consistent, groups)
-    return found._replace(problem=problem, weak=found.weak._replace(consistent=consistent))
+    target = None if found.weak.target is None else _with_groups(found.weak.target, groups)
+    return found._replace(problem=problem, weak=found.weak._replace(consistent=consistent, target=target))
+
+
+def _with_groups(means: Blocks, groups: list[list[Group]]) -> Blocks:
+    """Mean parts with those of groups, all of which are covered."""
+    counts = [len(some) for some in groups]
+    return Blocks(np.insert(means.values, np.repeat(means.starts[1:], counts), 0), means.starts + starts_of(counts))

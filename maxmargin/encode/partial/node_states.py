@@ -13,14 +13,19 @@ from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
 from maxmargin.encode.partial.annotations import Annotations, price_annotations
+from maxmargin.encode.partial.image_labels import ImageLabels
 from maxmargin.structures.graphs.cliques import Cliques
 from maxmargin.structures.graphs.graph_problem import LabelledGraphs, ends_in_all
 from maxmargin.supervision.costs import label_costs
 from maxmargin.supervision.label_supervision import LabelSupervision, supervise, supervise_evenly, without_costs
 
 
-def labels_of_types(known: Annotations, node_type: np.ndarray, n_types: int) -> np.ndarray:
-    """(types, L) whether nodes of a type have a label, or may have it by what is known of some; all if nothing is."""
+def labels_of_types(images: ImageLabels, node_type: np.ndarray, n_types: int) -> np.ndarray:
+    """(types, L) whether nodes of a type have a label, or may have it by what is known of some.
+
+    Types of which nothing is known have all labels, and labels that are known of no type belong to all.
+    """
+    known = images.known
     is_seen = np.zeros((n_types, len(known.classes)), bool)
     if known.allowed is None:
         is_seen[node_type, known.labels] = True
@@ -28,7 +33,10 @@ def labels_of_types(known: Annotations, node_type: np.ndarray, n_types: int) -> 
         is_open, _ = known.open_and_soft()
         is_unknown = is_open & known.allowed.all(axis=1)
         np.logical_or.at(is_seen, node_type[~is_unknown], known.allowed[~is_unknown])
-        is_seen[~is_seen.any(axis=1)] = True
+        for i, reading in images.readings.items():
+            for group in reading.groups:
+                is_seen[node_type[images.starts[i] + group.nodes], group.states] = True
+        is_seen |= ~is_seen.any(axis=0) | ~is_seen.any(axis=1, keepdims=True)
     return is_seen
 
 

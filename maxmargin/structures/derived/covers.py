@@ -22,7 +22,7 @@ from maxmargin.arrays.vectors import clear, copy_into
 from maxmargin.problem import IMPOSSIBLE, bound_oracle, is_tight, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.derived.groups import (
-    MOST_SUBSETS,
+    MOST_GROUPS,
     CoveredProblem,
     CoverProblem,
     count_groups,
@@ -78,7 +78,7 @@ def bound_covers(problem, i, theta, y, work):
         if is_tight(total + charged, score_output(problem, i, theta, candidate)):
             return max(bound, best)  # prices cannot do better: what is left open is so by the base
         raise_prices(groups, i, candidate, 1 / (move + 1), price)
-    if 1 << reward.size <= MOST_SUBSETS:
+    if reward.size <= MOST_GROUPS:
         return max(best, min(bound, try_subsets(problem, i, theta, y, best, work)))
     copy_into(work.theta, parts)
     for g in range(reward.size):

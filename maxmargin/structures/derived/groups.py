@@ -44,7 +44,7 @@ from maxmargin.structures.graphs.cliques import size_of
 from maxmargin.structures.graphs.graph_problem import EliminationProblem, LoopyProblem
 from maxmargin.supervision.image_annotations import Group
 
-MOST_SUBSETS = 64  # of groups, to go through one by one
+MOST_GROUPS = 6  # of an example, to go through all sets of them
 
 
 class Groups(NamedTuple):
@@ -97,7 +97,7 @@ class CoverWork(NamedTuple):
     theta: np.ndarray
     y: np.ndarray  # int32
     price: np.ndarray  # of the parts of groups
-    bounds: np.ndarray  # (MOST_SUBSETS,)
+    bounds: np.ndarray  # (2**MOST_GROUPS,)
     is_forced: np.ndarray  # int8, of nodes
 
 
@@ -106,6 +106,8 @@ def make_groups(base: Any, groups: Sequence[Sequence[Group]]) -> Groups:
     of_example = [[_members(group) for group in some] for some in groups]
     members = [member for some in of_example for member in some]
     node, state = (np.concatenate([np.zeros(0, np.int32), *(m[k] for m in members)]) for k in range(2))
+    if (state < 0).any():
+        raise ValueError(f"Node {node[state < 0][0]} of a group cannot have its label.")
     part = [
         [part_of_state(base, i, *pair) for pair in zip(nodes.tolist(), states.tolist(), strict=True)]
         for i, some in enumerate(of_example)
@@ -213,7 +215,7 @@ def group_workspace(problem, n_best):
         theta=aligned((part_sizes(problem.base).max(),), dtype),
         y=aligned((n_nodes,), np.int32),
         price=aligned((np.diff(groups.first[groups.starts]).max(),), np.float64),
-        bounds=aligned((MOST_SUBSETS,), np.float64),
+        bounds=aligned((2**MOST_GROUPS,), np.float64),
         is_forced=aligned((n_nodes,), np.int8),
     )
 
