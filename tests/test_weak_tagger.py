@@ -38,6 +38,16 @@ def test_unknown_tags():
     maxmargin.text.check_tags(tagger.predict(X), "IOB2")
 
 
+@pytest.mark.parametrize(
+    ("scheme", "known", "needed"),
+    [("IOB2", "I-LOC", {"B-LOC"}), ("IOBES", "I-LOC", {"B-LOC", "E-LOC"}), ("IOB1", "B-LOC", {"I-LOC"})],
+)
+def test_entities_of_which_only_a_tag_is_known_have_the_others(scheme, known, needed):
+    whole = maxmargin.text.convert_tags([["B-PER", "I-PER", "O"]] * 3, scheme)
+    mended = maxmargin.text.mend_tags([[None, known, None], *whole], scheme)
+    assert mended.y[0][0] == {*whole[0], known, *needed}
+
+
 def test_some_of_the_entities_and_their_share_are_enough(told):
     assert told.classes_.tolist() == sorted({tag for tags in Y for tag in tags})
     as_outside = small_tagger().fit(X, [["O" if tag is None else tag for tag in tags] for tags in some_entities()])

@@ -97,7 +97,7 @@ def mend_tags(y: LabelSequences, scheme: str | None = None, *, prefer: str | Non
     tags = [*sequences_of(y, name)]
     if have_partial(tags):
         source = scheme_of_partial(tags, target, prefer, name)
-        return Mended(complete_unknown(tags), source, source, [], sum(map(len, tags)))
+        return Mended(complete_unknown(tags, source), source, source, [], sum(map(len, tags)))
     known, odd = _readable(tags, name)
     tagging = read_tags(known, name)
     source = best_scheme(tagging, prefer or target)

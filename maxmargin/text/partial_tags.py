@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from maxmargin.checks import check_share
-from maxmargin.text.schemes import OUTSIDE, LabelSequences, TagError, best_scheme, read_tags, sequences_of
+from maxmargin.text.schemes import OUTSIDE, SPELLINGS, LabelSequences, TagError, best_scheme, read_tags, sequences_of
 from maxmargin.wording import quote
 
 
@@ -42,13 +42,22 @@ def outside_where_partial(y: LabelSequences) -> list[list[Any]]:
     return [[OUTSIDE if is_partial(tag) else tag for tag in tags] for tags in sequences_of(y, "y")]
 
 
-def complete_unknown(y: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """The tags with the set of all that are named somewhere, and O, in place of None.
+def complete_unknown(y: Sequence[Sequence[Any]], scheme: str) -> list[list[Any]]:
+    """The tags with the set of all that are named somewhere, and of those that go with them, in place of None.
 
-    Where only entities are known, nobody has named O, which most of the other tags are.
+    Where only entities are known, nobody has named O, which most of the other tags are; of a rare type only the middle
+    of an entity may be known, which has a beginning.
     """
-    everything = frozenset(tags_in(y)) | {OUTSIDE}
+    everything = frozenset({OUTSIDE}.union(*(spell_around(tag, scheme) for tag in tags_in(y) - {OUTSIDE})))
     return [[everything if tag is None else tag for tag in tags] for tags in y]
+
+
+def spell_around(tag: str, scheme: str) -> set[str]:
+    """The tags of the shortest entity, or of two neighbours, that have a given one."""
+    spell = SPELLINGS[scheme]
+    spellings = [*(spell(n, False, False) for n in (1, 2, 3)), spell(1, False, True) + spell(1, True, False)]
+    prefix, _, kind = tag.partition("-")
+    return {f"{found}-{kind}" for found in next((spelling for spelling in spellings if prefix in spelling), prefix)}
 
 
 def scheme_of_partial(y: Sequence[Sequence[Any]], target: str | None, prefer: str | None, name: str) -> str:
