@@ -191,3 +191,16 @@ def test_exact_steps_are_refused_where_there_are_none():
         ChainSVM(solver=BCFW(steps="exact")).fit([np.eye(2)], [[0, 1]])
     with pytest.raises(ValueError, match="cache must be 0 with exact steps"):
         BCFW(steps="exact", cache=3)
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "frank-wolfe"])
+def test_warm_starts_know_the_true_classes(solver, interpreted_loops):
+    """Dual points are counted from the true outputs: with those of others they would certify what is not so."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(8, 3)), np.append([0, 1, 2], rng.integers(0, 3, 8)[3:])
+    model = MulticlassSVM(C=1.0, solver=solver, warm_start=True, dtype="float64", tol=1e-2, random_state=0).fit(X, y)
+    y[4] = (y[4] + 1) % 3
+    other = model.fit(X, y).certificate_
+    afresh = MulticlassSVM(C=1.0, solver="one-slack", dtype="float64", tol=1e-3).fit(X, y).certificate_
+    assert other.dual <= afresh.primal
+    assert afresh.dual <= other.primal

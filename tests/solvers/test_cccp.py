@@ -11,8 +11,9 @@ from maxmargin.problem import IMPOSSIBLE, restrict
 from maxmargin.runtime import interpreted
 from maxmargin.solvers import BCFW, LBFGS, SGD, Auto, ExponentiatedGradient, NSlack, OneSlack
 from maxmargin.solvers.frame.held_out import HeldOut
-from maxmargin.solvers.frame.run import Result
-from maxmargin.solvers.latent.cccp import carry_over, find_changes
+from maxmargin.solvers.frame.limits import Limits
+from maxmargin.solvers.frame.run import Result, Run
+from maxmargin.solvers.latent.cccp import Rounds, carry_over, find_changes
 from maxmargin.solvers.objective.active_sets import DualPoint, no_means, rename, sets_of
 from maxmargin.solvers.objective.latent_objective import LatentObjective
 from maxmargin.supervision.weak import Weak
@@ -193,6 +194,24 @@ def test_it_begins_with_the_examples_that_are_known():
     assert result.trace.primal[0] <= 1.2 * latent_value(toy, sets, known.w)
 
 
+def test_known_examples_of_no_weight_are_nothing_to_begin_with():
+    toy, weak, _ = partial_candidates(10, 5, 3, share=0.7, n_known=5)
+    weight = 1.0 * weak.is_weak
+    rounds = Rounds(CCCP(annealing=0.0), Run(LatentObjective(weak, toy, C, weight, None), Limits(0.1, 0.0, 100, None)))
+    assert rounds._first_result().w.any()
+
+
+def test_half_of_the_examples_unknown_as_a_whole():
+    """They have no loss, at any weights, so that the median of all losses is zero."""
+    toy, _, sets = partial_candidates(9, 4, 0)
+    for is_consistent, costs in zip(sets[:6], toy.costs[:6], strict=True):
+        is_consistent[:], costs[:] = True, 0
+    weak = Weak(Consistent(toy, sets), is_weak=np.ones(9, bool))
+    solver = CCCP(self_paced=True)
+    result = solver.solve(toy, 0.05, weak=weak, tol=1e-2, max_passes=500, time_limit=20, random_state=0)
+    assert result.status is Status.STATIONARY
+
+
 def test_completions_take_over_the_weights_of_old_ones():
     """Where an old one has all the weight, the weights of the model stay where they are."""
     toy, weak, sets = partial_candidates(8, 4, 6, share=0.8)
@@ -278,6 +297,12 @@ def test_what_cannot_work_is_refused():
         CCCP(annealing=-1)
     with pytest.raises(ValueError, match="CCCP needs L2 regularization"):
         CCCP(SGD()).solve(toy, np.inf, weak=weak)
+    with pytest.raises(ValueError, match="CCCP knows no L1 regularization: l1_ratio must be 0, or the solver LBFGS"):
+        CCCP(LBFGS()).solve(toy, C, loss="log", l1_ratio=0.5, weak=weak)
+    other, weak_other, _ = partial_candidates(5, 3, 0)
+    start = CCCP().solve(toy, C, weak=weak, random_state=0)._replace(dual=BCFW().solve(toy, C).dual)
+    with pytest.raises(ValueError, match="start must be a dual point of this problem"):
+        CCCP().solve(other, C, weak=weak_other, start=start)
     with pytest.raises(ValueError, match="need the hinge or log loss, not the squared_hinge loss"):
         CCCP().solve(toy, C, loss="squared_hinge", weak=weak)
     with pytest.raises(ValueError, match="Perceptron needs true outputs: it takes none known in part"):

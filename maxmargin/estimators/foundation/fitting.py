@@ -15,8 +15,9 @@ from maxmargin.features import WeightLayout, layout_of
 from maxmargin.garbage import give_back
 from maxmargin.losses import BaseLoss
 from maxmargin.metrics.scoring import find_metric
-from maxmargin.problem import n_examples, part_sizes
+from maxmargin.problem import all_true_outputs, n_examples, part_sizes
 from maxmargin.solvers.frame.held_out import HeldOut
+from maxmargin.solvers.objective.active_sets import without_means
 from maxmargin.supervision.weak import Learned, Weak
 from maxmargin.trace import NO_WEIGHTS, Certificate, Status, Trace
 from maxmargin.wording import quote
@@ -87,6 +88,8 @@ def find_start(model: StructuredModel, task: Task) -> Any:
         return None
     last = model._result if has_dual_shape else None
     if last is not None:
+        if not np.array_equal(model._truth, all_true_outputs(task.problem).values):
+            last = last._replace(dual=without_means(last.dual))  # which are less those of the true outputs
         return last.with_weights(task.layout.to_solver(last.w))
     return task.layout.to_solver(w) if w.size == task.layout.n_weights else None
 

@@ -28,7 +28,7 @@ from maxmargin.estimators.foundation.predictor import Predictor
 from maxmargin.estimators.foundation.trainers import Trainer
 from maxmargin.execution.threads import count_threads
 from maxmargin.persist import Location, register, save
-from maxmargin.problem import part_sizes
+from maxmargin.problem import all_true_outputs, part_sizes
 from maxmargin.sklearn_contract import Estimator
 from maxmargin.supervision.weak import Learned
 from maxmargin.trace import Certificate, Status, Trace
@@ -117,6 +117,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         result = result.with_weights(task.layout.to_model(result.w))
         complete(self, task.encoder, result.trace, result.status, result.certificate)
         self._result = result if self.warm_start else None
+        self._truth = all_true_outputs(task.problem).values if self.warm_start else None
         self._dual_shape: Any = task.dual_shape
         if X_dev is None and not solver.returns_last:
             warn_unless_solved(self, result, stacklevel=3)
@@ -177,7 +178,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         """What is pickled and copied: the weights once, without the views of them that have names; no training data."""
         state = dict(vars(self))
         views = self._encoder.attributes(self._w) if hasattr(self, "_w") else ()
-        for name in ("_result", "_dual_shape", "_trained_on", *views):
+        for name in ("_result", "_dual_shape", "_truth", "_trained_on", *views):
             state.pop(name, None)
         return state
 

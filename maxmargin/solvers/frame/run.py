@@ -216,7 +216,7 @@ class Run:
         is_usable = False
         given = self.start.dual if isinstance(self.start, Result) else self.start
         if isinstance(given, DualPoint):
-            self._check_sizes(given)
+            self.check_sizes(given)
             is_usable = bool(given.sets.sizes.size) or not needs_sets
             if is_usable:
                 point = copy_point(self._as_kept(given, needs_sets), objective.runner.dtype)
@@ -239,7 +239,8 @@ class Run:
         means = point.means if point.means.values.size else self.objective.means_of(point)
         return DualPoint(means, no_sets(), point.gaps)
 
-    def _check_sizes(self, point: DualPoint) -> None:
+    def check_sizes(self, point: DualPoint) -> None:
+        """Raise unless a dual point has the sizes of this problem."""
         sizes, runner = point.sets.sizes, self.objective.runner
         has_same_outputs = not sizes.size or np.array_equal(sizes, runner.output_sizes)
         if not (has_same_outputs and np.array_equal(np.diff(point.means.starts), runner.part_sizes)):
@@ -308,7 +309,7 @@ class Run:
         if start is None:
             start = np.zeros(self.w.size)
         elif isinstance(start, DualPoint):
-            self._check_sizes(start)
+            self.check_sizes(start)
             if self.objective.regularization == 0:
                 raise ValueError("start must be weights, not a dual point, which has none without L2 regularization.")
             start, _ = self.objective.at(start)

@@ -128,8 +128,10 @@ class CCCP(Solver):
 
     def _check_objective(self, objective: Objective) -> None:
         assert isinstance(objective, LatentObjective)
+        if objective.l1:
+            raise ValueError("CCCP knows no L1 regularization: l1_ratio must be 0, or the solver LBFGS.")
         if objective.regularization == 0:
-            raise ValueError("CCCP needs L2 regularization: a finite C, and an l1_ratio below 1.")
+            raise ValueError("CCCP needs L2 regularization: a finite C.")
         self.inner._check_objective(objective.majorant(np.zeros(objective.n_weights)))
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
@@ -197,6 +199,8 @@ class Rounds:
         """The first weights, with their completion."""
         run, objective = self.run, self.objective
         if run.start is not None:
+            if isinstance(run.start, Result) and isinstance(run.start.dual, DualPoint):
+                run.check_sizes(run.start.dual)
             w, start = run.start_weights(), run.start
         elif self._can_smooth():
             w = self._anneal()
@@ -262,8 +266,8 @@ class Rounds:
     def _first_result(self) -> Result:
         """That of the examples that are known as a whole, if they are enough, or of any completions."""
         objective, is_weak = self.objective, self.objective.is_weak
-        sizes = objective.runner.part_sizes
-        if is_weak is not None and sizes[~is_weak].sum() >= ENOUGH_KNOWN * sizes.sum():
+        sizes = objective.runner.part_sizes * (objective.weight > 0)
+        if is_weak is not None and 0 < sizes[~is_weak].sum() >= ENOUGH_KNOWN * sizes.sum():
             return self.minimise(None, sample_weight=objective.weight * ~is_weak, tol=FIRST)
         self.run.count(objective.n)
         return self.minimise(None, objective.complete(np.zeros(objective.n_weights)).linear, tol=FIRST)
@@ -289,7 +293,7 @@ class Rounds:
         objective, is_weak = self.objective, self.objective.is_weak
         is_weak = np.ones(objective.n, bool) if is_weak is None else is_weak
         losses = objective.losses(w)
-        most = float(np.median(losses[is_weak]))
+        most = float(np.median(losses[is_weak & (losses > 0)])) if (losses[is_weak] > 0).any() else 0.0
         while (is_late := is_weak & (losses > most)).any() and not self.run.must_stop:
             paced = copy(objective)
             paced.consistent = copy(objective.consistent)
@@ -297,7 +301,8 @@ class Rounds:
             start = self.minimise(start, paced.complete(w).linear, sample_weight=weight, tol=FIRST)
             self.run.count(3 * objective.n)
             w = start.w
-            losses, most = objective.losses(w), PACE * most
+            losses = objective.losses(w)
+            most = max(PACE * most, np.min(losses[is_weak], where=losses[is_weak] > most, initial=np.inf))
         return w, start
 
 

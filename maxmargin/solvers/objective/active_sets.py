@@ -68,6 +68,13 @@ def copy_point(point: DualPoint, dtype: DTypeLike) -> DualPoint:
     return DualPoint(Blocks(point.means.values.astype(dtype), point.means.starts), sets)
 
 
+def without_means(point: Any) -> DualPoint | None:
+    """What is left of a dual point for other true outputs, from which mean parts are counted: its active sets."""
+    if not (isinstance(point, DualPoint) and point.sets.sizes.size):
+        return None
+    return DualPoint(no_means(np.diff(point.means.starts), point.means.values.dtype), point.sets)
+
+
 def no_sets() -> ActiveSets:
     """Sets for solvers that store no outputs."""
     nothing = np.zeros(0, np.int64)
