@@ -117,7 +117,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         result = result.with_weights(task.layout.to_model(result.w))
         complete(self, task.encoder, result.trace, result.status, result.certificate)
         self._result = result if self.warm_start else None
-        self._truth = all_true_outputs(task.problem).values if self.warm_start else None
+        self._truth: Any = all_true_outputs(task.problem).values if self.warm_start else None
         self._dual_shape: Any = task.dual_shape
         if X_dev is None and not solver.returns_last:
             warn_unless_solved(self, result, stacklevel=3)
