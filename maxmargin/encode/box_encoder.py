@@ -59,7 +59,7 @@ class BoxEncoder(RowEncoder):
         consistent = restrict(problem, known.known)
         if all(np.array_equal(*pair) for pair in zip(consistent.limits, problem.limits, strict=True)):
             raise ValueError("y must say something of at least one box, but nothing of it is known.")
-        return Learned(encoder, problem, Weak(consistent), ~known.is_exact)
+        return Learned(encoder, problem, Weak(consistent, is_weak=~known.is_exact))
 
     def problem(self, X: object, y: object = None) -> BoxProblem:
         rows, shapes = stack_cells(X, self.n_features_in, self.are_words)

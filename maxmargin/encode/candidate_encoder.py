@@ -63,7 +63,7 @@ class CandidateEncoder(RowEncoder):
         problem = encoder.assemble(rows, labels, flat)
         if not is_weak.any():
             return Learned(encoder, problem)
-        return Learned(encoder, problem, Weak(restrict(problem, excluded)), is_weak)
+        return Learned(encoder, problem, Weak(restrict(problem, excluded), is_weak=is_weak))
 
     def problem(self, X: object, y: object = None) -> CandidateProblem:
         rows = stack_rows(known_by_name(X, self.vocabulary), None, self.n_features_in, noun="candidate set")

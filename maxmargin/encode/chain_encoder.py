@@ -104,7 +104,7 @@ class ChainEncoder(NodeEdgeEncoder):
         if transition_cost is not None:
             costs = read_transition_costs(transition_cost, annotated, rows.starts)
             problem = problem._replace(transition_cost=np.ascontiguousarray(costs, dtype))
-        learned = Learned(encoder, problem, *find_weak(encoder, problem, annotated))
+        learned = Learned(encoder, problem, find_weak(encoder, problem, annotated))
         return learned if label_share is None else expect_labels(learned, annotated, label_share)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
@@ -169,7 +169,7 @@ class ChainEncoder(NodeEdgeEncoder):
 
 def expect_labels(learned: Learned, known: Annotations, label_share: Mapping[Any, float]) -> Learned:
     """What training sequences teach if a share of all positions is expected to have a label."""
-    _, problem, weak, _ = learned
+    _, problem, weak = learned
     ((label, share),) = label_share.items()
     if label not in known.classes.tolist():
         raise ValueError(f"label_share names {quote(label)}, which is not a label in y.")

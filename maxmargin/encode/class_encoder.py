@@ -58,7 +58,7 @@ class MulticlassEncoder(LabellingEncoder):
         supervision = supervise(known.labels, prices, np.ones(len(known.labels)), dtype, annotation)
         encoder = cls.of(rows, dtype, has_bias=fit_intercept, classes=known.classes, feature_names_in=feature_names)
         problem = encoder.assemble(rows, supervision)
-        return Learned(encoder, problem, *find_weak(encoder, problem, known))
+        return Learned(encoder, problem, find_weak(encoder, problem, known))
 
     def problem(self, X: Any, y: Any = None) -> MulticlassProblem:
         n = np.shape(X)[0]
@@ -116,13 +116,16 @@ def are_partial(y: Any) -> bool:
     """Whether less, or other, than one class is known of some example: floats in two dimensions are probabilities."""
     if isinstance(y, np.ndarray) and y.dtype != object:
         return y.ndim == 2 and y.shape[1] > 1 and y.dtype.kind == "f"
-    return isinstance(y, (list, tuple, np.ndarray)) and any(map(_says_less, y))
+    if not isinstance(y, (list, tuple, np.ndarray)):
+        return False
+    are_strings = any(isinstance(entry, str) for entry in y)
+    return any(_says_less(entry, are_strings) for entry in y)
 
 
-def _says_less(entry: Any) -> bool:
-    """Whether an entry is None, a set, a dictionary, or a row of several numbers."""
+def _says_less(entry: Any, are_strings: bool) -> bool:
+    """Whether an entry is None, a set, a dictionary, a row of several numbers or, among strings, NaN."""
     is_row = isinstance(entry, (list, tuple, np.ndarray))
-    return is_partial(entry) and not isinstance(entry, float) and (not is_row or np.size(entry) > 1)
+    return is_partial(entry) and (are_strings or not isinstance(entry, float)) and (not is_row or np.size(entry) > 1)
 
 
 def read_classes(y: Any) -> Annotations:

@@ -59,7 +59,7 @@ class CustomEncoder(OwnEncoder):
     def learned(self, problem: CustomProblem) -> Learned:
         if not problem.is_weak.any():
             return Learned(self, problem)
-        return Learned(self, problem, Weak(problem.restrict(problem.Y or [])), problem.is_weak)
+        return Learned(self, problem, Weak(problem.restrict(problem.Y or []), is_weak=problem.is_weak))
 
     def problem(self, X: Any, y: Any = None) -> CustomProblem:
         problem = CustomProblem(self.model, X, None, self.n_features)

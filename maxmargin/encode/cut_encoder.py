@@ -69,9 +69,7 @@ class GraphCutEncoder(LabellingEncoder):
         known, labels, classes = images.known, images.known.labels, images.known.classes
         if len(classes) != 2:
             raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
-        by_class = known.counts(scales * images.is_certain())
-        if not by_class.all() and (isinstance(class_weight, str) or known.allowed is None):
-            raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
+        by_class = images.counts(scales, needs_all=isinstance(class_weight, str) or known.allowed is None)
         costs = label_costs(cost, classes, by_class, class_weight)
         if known.allowed is None:
             supervision = supervise_evenly(labels, weights * costs[labels, 1 - labels], 2, dtype)

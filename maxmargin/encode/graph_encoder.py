@@ -28,7 +28,6 @@ from maxmargin.encode.partial.image_labels import learn_covered, learn_image_lab
 from maxmargin.encode.partial.node_states import (
     by_state,
     by_state_of_type,
-    costs_of_states,
     labels_of_types,
     mean_parts_of_states,
     order_classes,
@@ -39,7 +38,7 @@ from maxmargin.structures.derived.annotated import shape_of_groups
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
-from maxmargin.supervision.costs import shares_of_graphs
+from maxmargin.supervision.costs import label_costs, shares_of_graphs
 from maxmargin.supervision.label_supervision import (
     NO_LABEL,
     LabelSupervision,
@@ -161,6 +160,7 @@ class GraphEncoder(LabellingEncoder):
         edge_types, edge_type = np.unique(typed.edge_types, return_inverse=True)
         is_seen = labels_of_types(images, node_type, len(node_types))
         known = images.known.without(~is_seen[node_type], nodes.starts, "nodes of its type have others")
+        images = images._replace(known=known)
         joined = np.sort(node_type[typed.graphs.ends_in_all], axis=1)
         encoder = cls.of(
             nodes,
@@ -176,7 +176,8 @@ class GraphEncoder(LabellingEncoder):
         )
         costs = None
         if cost is not None:
-            costs = costs_of_states(cost, class_weight, classes, known.counts(scales * images.is_certain()))
+            by_class = images.counts(scales, needs_all=isinstance(class_weight, str))
+            costs = label_costs(cost, classes, by_class, class_weight)
         state = encoder.state[node_type]
         supervision = supervise_states(known, encoder.state, node_type, costs, weights, dtype)
         if node_cost is not None:

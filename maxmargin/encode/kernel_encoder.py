@@ -79,7 +79,7 @@ class KernelChainEncoder(ChainEncoder):
     ) -> Learned:
         """The encoder and the problem of training sequences; arguments are those of `KernelChainSVM`."""
         check_kernel(kernel, gamma, degree, coef0, cache_size)
-        encoder, linear, weak, is_weak = super().learn(X, y, with_grams=False, only_observed=False, **options)
+        encoder, linear, weak = super().learn(X, y, with_grams=False, only_observed=False, **options)
         assert isinstance(encoder, KernelChainEncoder)
         rows, extra = encoder.split(linear)
         room = int(1e6 * cache_size)
@@ -109,7 +109,7 @@ class KernelChainEncoder(ChainEncoder):
         encoder = replace(encoder, extra=extra, support=np.arange(n))
         if weak is not None and weak.consistent is not None:
             weak = weak._replace(consistent=weak.consistent._replace(features=features, n_features=n))
-        return Learned(encoder, linear._replace(features=features, n_features=n), weak, is_weak)
+        return Learned(encoder, linear._replace(features=features, n_features=n), weak)
 
     def centered(self, kernel: Kernel, rows: Any) -> tuple[KernelChainEncoder, Any]:
         """With a kernel, and rows as it takes them: for one of distances, less their mean, which loses fewer digits."""

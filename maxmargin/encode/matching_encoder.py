@@ -62,7 +62,7 @@ class MatchingEncoder(RowEncoder):
         consistent = restrict(problem, as_exclusions(tables))
         supervision = problem.supervision._replace(matches=possible_outputs(consistent, "y").values)
         problem, consistent = (each._replace(supervision=supervision) for each in (problem, consistent))
-        return Learned(encoder, problem, Weak(consistent), is_weak) if is_weak.any() else Learned(encoder, problem)
+        return Learned(encoder, problem, Weak(consistent, is_weak=is_weak) if is_weak.any() else None)
 
     def problem(self, X: object, y: object = None) -> MatchingProblem:
         rows, sides = stack_pairs(X, self.n_features_in)

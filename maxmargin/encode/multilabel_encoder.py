@@ -111,7 +111,9 @@ class MultiLabelEncoder(RowEncoder):
         if unknown is None:
             return Learned(encoder, problem)
         excluded = encoder.exclude(np.where(is_known, labels, np.nan))
-        return Learned(encoder, problem, Weak(restrict(problem, excluded)), np.logical_not(is_known.all(axis=1)))
+        return Learned(
+            encoder, problem, Weak(restrict(problem, excluded), is_weak=np.logical_not(is_known.all(axis=1)))
+        )
 
     def problem(self, X: np.ndarray | sp.csr_array, y: ArrayLike | None = None) -> WithOracles | IndependentProblem:
         n = np.shape(X)[0]

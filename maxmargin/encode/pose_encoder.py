@@ -17,13 +17,14 @@ from maxmargin.checks import LARGEST
 from maxmargin.encode.inputs.base_encoder import Encoder, by_row
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import check_parents, children_first
-from maxmargin.encode.inputs.example_checks import UNKNOWN, check_array, check_examples, check_truths, flatten_weights
+from maxmargin.encode.inputs.example_checks import check_array, check_examples, check_truths, flatten_weights
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_grids
 from maxmargin.inference import best_outputs
 from maxmargin.problem import restrict
 from maxmargin.structures.poses.pose_problem import N_STATISTICS, DeformableProblem, PoseSupervision
 from maxmargin.supervision.exclusions import nothing_excluded
+from maxmargin.supervision.label_supervision import NO_LABEL
 from maxmargin.supervision.weak import Learned, Weak
 
 LEAST_SCALE = 1.0  # of displacements, in cells
@@ -80,7 +81,7 @@ class DeformableEncoder(Encoder):
         cells = stack_poses(y, shapes)
         n, n_joints, _ = cells.shape
         weights = flatten_weights(joint_weight, np.full(n, n_joints), "joint_weight", "image")
-        is_known = cells[:, :, 0] != UNKNOWN
+        is_known = cells[:, :, 0] != NO_LABEL
         joint_cost = weights.reshape(n, n_joints) * is_known / n_joints
         ends = check_parents(edges, "the skeleton", n_joints)
         anchor, scale, types = typical_ways(cells, ends, n_types)
@@ -98,19 +99,19 @@ class DeformableEncoder(Encoder):
             return Learned(encoder, problem)
         consistent = restrict(problem, encoder.excluded_places(problem, problem.supervision.outputs))
         supervision = problem.supervision._replace(outputs=encoder.usual_poses(consistent))
-        weak = Weak(consistent._replace(supervision=supervision))
-        return Learned(encoder, problem._replace(supervision=supervision), weak, ~is_known.all(axis=1))
+        weak = Weak(consistent._replace(supervision=supervision), is_weak=~is_known.all(axis=1))
+        return Learned(encoder, problem._replace(supervision=supervision), weak)
 
     def problem(self, X: object, y: object = None) -> DeformableProblem:
         rows, shapes = stack_images(X, self.n_features_in)
         n = len(shapes)
-        cells = np.full((n, self.n_joints, 2), UNKNOWN)
+        cells = np.full((n, self.n_joints, 2), NO_LABEL)
         if y is not None:
             cells = stack_poses(y, shapes, self.n_joints)
             if (cells < 0).any():
                 i, joint, _ = np.argwhere(cells < 0)[0].tolist()
                 raise ValueError(f"y[{i}] must hold the positions of all joints, but that of joint {joint} is unknown.")
-        types = np.full((n, len(self.edges)), UNKNOWN)
+        types = np.full((n, len(self.edges)), NO_LABEL)
         return self.assemble(rows, shapes, cells, types, np.zeros((0, self.n_joints)), np.zeros(0))
 
     def is_partial(self, y: Any) -> bool:
@@ -122,7 +123,7 @@ class DeformableEncoder(Encoder):
     def exclusions(self, problem: DeformableProblem, known: Any, name: str) -> Blocks:
         shapes = np.column_stack([np.diff(problem.starts) // problem.width, problem.width])
         cells = stack_poses(known, shapes, self.n_joints, name)
-        outputs = np.full((len(shapes), self.n_joints + len(self.edges)), UNKNOWN)
+        outputs = np.full((len(shapes), self.n_joints + len(self.edges)), NO_LABEL)
         outputs[:, : self.n_joints] = _flat_cells(cells, problem.width)
         return self.excluded_places(problem, outputs)
 
@@ -131,9 +132,9 @@ class DeformableEncoder(Encoder):
         flags = []
         for row, n_cells in zip(outputs, np.diff(problem.starts), strict=True):
             places, types = np.split(row, [self.n_joints])
-            of_cells = (places != UNKNOWN) & (np.arange(n_cells)[:, np.newaxis] != places)
+            of_cells = (places != NO_LABEL) & (np.arange(n_cells)[:, np.newaxis] != places)
             of_types = np.zeros((len(types), self.anchor.shape[1], N_STATISTICS), bool)
-            of_types[:, :, -1] = (types != UNKNOWN)[:, np.newaxis] & (np.arange(of_types.shape[1]) != types[:, None])
+            of_types[:, :, -1] = (types != NO_LABEL)[:, np.newaxis] & (np.arange(of_types.shape[1]) != types[:, None])
             flags.append(np.concatenate([of_cells.ravel(), of_types.ravel()]))
         return as_blocks(flags, bool)
 
@@ -223,9 +224,9 @@ def stack_poses(y: Any, shapes: np.ndarray, n_joints: int | None = None, name: s
             raise ValueError(f"{name}[{i}] must hold the position of at least one joint.")
         if (np.isnan(poses[i]).any(axis=1) != np.isnan(poses[i]).all(axis=1)).any() or np.isinf(poses[i]).any():
             raise ValueError(f"{name}[{i}] contains infinity, or NaN for one coordinate of a joint.")
-    cells = np.full((len(shapes), n_joints or 0, 2), UNKNOWN)
+    cells = np.full((len(shapes), n_joints or 0, 2), NO_LABEL)
     for i, pose in poses.items():
-        cells[i] = np.where(np.isnan(pose), UNKNOWN, np.rint(pose))
+        cells[i] = np.where(np.isnan(pose), NO_LABEL, np.rint(pose))
     is_known = np.zeros(cells.shape[:2], bool)
     is_known[given] = [~np.isnan(pose).any(axis=1) for pose in poses.values()]
     is_outside = ((cells < 0) | (cells >= shapes[:, np.newaxis, ::-1])).any(axis=2) & is_known
@@ -246,7 +247,7 @@ def _with_gaps(pose: Any) -> Any:
 
 def _flat_cells(cells: np.ndarray, width: np.ndarray) -> np.ndarray:
     """The numbers of cells, row by row; unknown ones stay so."""
-    return np.where(cells[:, :, 0] < 0, UNKNOWN, cells[:, :, 1] * width[:, np.newaxis] + cells[:, :, 0])
+    return np.where(cells[:, :, 0] < 0, NO_LABEL, cells[:, :, 1] * width[:, np.newaxis] + cells[:, :, 0])
 
 
 def typical_ways(cells: np.ndarray, edges: np.ndarray, n_types: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -256,7 +257,7 @@ def typical_ways(cells: np.ndarray, edges: np.ndarray, n_types: int) -> tuple[np
     n, n_edges = len(cells), len(edges)
     if not 1 <= n_types <= n:
         raise ValueError(f"n_types must be between 1 and the number of images, {n}, not {n_types}.")
-    anchor, types = np.zeros((n_edges, n_types, 2)), np.full((n, n_edges), UNKNOWN)
+    anchor, types = np.zeros((n_edges, n_types, 2)), np.full((n, n_edges), NO_LABEL)
     scale = np.full((n_edges, 2), LEAST_SCALE)
     for e, (parent, child) in enumerate(edges.tolist()):
         is_known = (cells[:, [parent, child]] >= 0).all(axis=(1, 2))
@@ -284,7 +285,7 @@ def cost_radius(cells: np.ndarray, reference: Any) -> np.ndarray:
     if joints.shape != (2,) or joints.dtype.kind not in "iu" or (joints < 0).any() or (joints >= n_joints).any():
         raise ValueError(f"reference must be two joints, from 0 to {n_joints - 1}, not {reference!r}.")
     way = cells[:, joints[0]] - cells[:, joints[1]]
-    is_clear = (cells[:, joints, :1] != UNKNOWN).all(axis=1)
+    is_clear = (cells[:, joints, :1] != NO_LABEL).all(axis=1)
     return _lengths(np.where(is_clear, way, np.nan))
 
 

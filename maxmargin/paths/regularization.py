@@ -217,8 +217,8 @@ def _subject_of_model(
         kind = type(model).__name__
         raise ValueError(f"A path needs a model of the hinge loss, which {kind} is not, or method='grid'.")
     task = prepare(model, X, y, sample_weight, **data)
-    if task.is_weak is not None:
-        i = int(np.argmax(task.is_weak))
+    if task.weak is not None and task.weak.is_weak is not None:
+        i = int(np.argmax(task.weak.is_weak))
         raise ValueError(f"A path needs one true output of each example, but of y[{i}] less is known.")
     held_out = read_held_out(model, task.encoder, X_dev, y_dev, {})
     known = task.problem, task.sample_weight, task.lower, task.upper

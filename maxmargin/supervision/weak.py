@@ -47,11 +47,8 @@ class Learned(NamedTuple):
         The examples with their true outputs and costs.
     weak
         What is known of outputs where that is less, or other, than one true output each; None if all are known.
-    is_weak
-        (n,) flags of the examples of which that is so; None if there are none.
     """
 
     encoder: Any
     problem: Any
     weak: Weak | None = None
-    is_weak: np.ndarray | None = None

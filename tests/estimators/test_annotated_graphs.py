@@ -71,7 +71,7 @@ def test_labels_may_be_known_by_annotations_alone():
     assert any(is_full)
     learned = GraphSVM()._learn(X, known)
     assert learned.encoder.classes.tolist() == [0, 1, 2]
-    assert learned.is_weak.tolist() == [not full for full in is_full]
+    assert learned.weak.is_weak.tolist() == [not full for full in is_full]
 
 
 @pytest.mark.usefixtures("interpreted_loops")
@@ -107,6 +107,23 @@ def test_soft_labels_beside_annotations(make, known):
     assert (learned.weak.target.values[sizes[0] - n_groups[0] : sizes[0]] == 0).all()
     assert learned.weak.target.values[sizes[0]] == np.float32(0.7)
     assert make(max_passes=3, random_state=0).fit(X, [known, [{0: 0.7, 1: 0.3}, 0], [0, 1]]).predict(X)
+
+
+def test_annotations_in_an_object_array():
+    X, y, _ = make_images(3, 2)
+    known = np.empty(3, object)
+    known[:] = [y[0], Tags([0, 1]), y[2]]
+    assert GraphSVM()._learn(X, known).weak.is_weak.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("make", [GraphSVM, GraphCutSVM])
+def test_classes_that_no_node_is_known_to_have_are_not_balanced(make):
+    X = [(np.eye(2), [(0, 1)])] * 2
+    with pytest.raises(ValueError, match=r'class_weight="balanced" .*, but no node is known to have 1\.'):
+        make(class_weight="balanced").fit(X, [[0, 0], Tags([0, 1])])
+    weights = {"node_weight": [[1, 0], [1, 1]]}
+    with pytest.raises(ValueError, match=r"node_weight is zero for all nodes of the class 1\."):
+        make(class_weight="balanced").fit(X, [[0, 1], Tags([0, 1])], **weights)
 
 
 def test_sums_take_what_is_known_of_nodes():

@@ -337,8 +337,8 @@ def test_labels_that_are_not_known(make, graph):
     X, known = rng.normal(size=(6, 2)), rng.integers(0, 2, (6, 3)).astype(float)
     known[0], known[1] = 0, 1
     known[2, 1] = known[3, 0] = known[3, 1] = np.nan
-    encoder, problem, weak, is_weak = make(graph=graph, cost="hamming")._learn(X, known)
-    assert is_weak.tolist() == [False, False, True, True, False, False]
+    encoder, problem, weak = make(graph=graph, cost="hamming")._learn(X, known)
+    assert weak.is_weak.tolist() == [False, False, True, True, False, False]
     w = rng.normal(size=new_weights(problem).size).astype(new_weights(problem).dtype)
     model = make(graph=graph, random_state=0, max_passes=3).fit(X, known)
     listed = [[None if np.isnan(label) else int(label) for label in row] for row in known]

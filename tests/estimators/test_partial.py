@@ -70,7 +70,7 @@ def test_models_learn_from_outputs_known_in_part(name):
 def test_outputs_that_agree_are_left_and_cost_nothing(name):
     model, X, y, known = CASES[name]
     exact, task = model._encode(X, y), model._encode(X, known)
-    assert 0 < task.is_weak.sum() < len(X)
+    assert 0 < task.weak.is_weak.sum() < len(X)
     consistent, w = task.weak.consistent, np.zeros(task.layout.n_weights)
     for outputs in (all_true_outputs(exact.problem), all_true_outputs(task.problem)):  # the true ones agree
         for i in range(len(X)):

@@ -13,6 +13,7 @@ from maxmargin import (
     GraphCutSVM,
     GraphSVM,
     KernelChainSVM,
+    MulticlassSVM,
     Tree,
     TreeCRF,
     TreeSVM,
@@ -93,8 +94,8 @@ def test_what_is_learned_agrees_with_what_is_known(make):
     """All outputs that agree cost nothing, the completion is one of them, and `consistent` has no others."""
     X, y = make_data(make)
     partial = hide(y)
-    encoder, problem, weak, is_weak = make(cost="hamming")._learn(X, partial)
-    assert is_weak.tolist() == [any(known is None or len(known) > 1 for known in labels) for labels in partial]
+    encoder, problem, weak = make(cost="hamming")._learn(X, partial)
+    assert weak.is_weak.tolist() == [any(known is None or len(known) > 1 for known in labels) for labels in partial]
     assert weak.target is None
     w = np.abs(np.random.default_rng(1).normal(size=new_weights(problem).size)).astype(new_weights(problem).dtype)
     for i, labels in enumerate(partial):
@@ -124,9 +125,9 @@ def test_soft_labels_are_mean_parts(make):
     shares = [rng.dirichlet(np.ones(len(names)), len(labels)) for labels in y]
     shares[0][0] = np.eye(len(names))[0]  # of which it is certain
     soft = [[dict(zip(names, row.tolist(), strict=True)) for row in table] for table in shares]
-    encoder, problem, weak, is_weak = make(cost="hamming")._learn(X, soft)
+    encoder, problem, weak = make(cost="hamming")._learn(X, soft)
     assert weak.consistent is None
-    assert is_weak.all() or len(y[0]) == 1
+    assert weak.is_weak.all() or len(y[0]) == 1
     for i, table in enumerate(shares):
         expected, costs = np.zeros((2, part_sizes(problem)[i]))
         augment(problem, i, costs)
@@ -266,12 +267,56 @@ def test_probabilities_that_round_to_one_are_labels(sure):
     assert learned.problem.supervision.labels.tolist() == [0, 1, 0, 1]
 
 
+def test_known_labels_in_a_pandas_series():
+    pd = pytest.importorskip("pandas")
+    X, y = make_data(ChainCRF)
+    known = [[None, *labels[1:]] if i == 3 else labels for i, labels in enumerate(y)]
+    model, same = (ChainCRF().fit(X, given) for given in (known, pd.Series(known)))
+    assert np.array_equal(model.coef_.emissions, same.coef_.emissions)
+    assert np.array_equal(model.log_likelihood(X, known), model.log_likelihood(X, pd.Series(known)))
+    some = [labels[:1] + [None] * (len(labels) - 1) for labels in y]
+    for found, expected in zip(model.predict(X, allowed=pd.Series(some)), model.predict(X, allowed=some), strict=True):
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["list", "object", None])
+def test_known_classes_in_a_pandas_series(dtype):
+    pd = pytest.importorskip("pandas")
+    y = ["a", np.nan if dtype == "list" else None, "b"]
+    model = MulticlassSVM(random_state=0).fit(np.eye(3), y if dtype == "list" else pd.Series(y, dtype=dtype))
+    assert model.classes_.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("make", [ChainSVM, TreeSVM, GraphSVM])
+def test_flat_labels_need_lengths(make):
+    """Those that are known in part as others do."""
+    X, y = make_data(make)
+    flat = [label for labels in y for label in labels]
+    for known in (flat, [None, *flat[1:]]):
+        with pytest.raises(ValueError, match=rf"X has 6 .*s, but y has {len(flat)}"):
+            make().fit(X, known)
+
+
+@pytest.mark.parametrize("make", [ChainCRF, TreeCRF, GraphCRF])
+def test_predictions_agree_with_no_probabilities(make):
+    X, y = make_data(make)
+    model = make().fit(X, y)
+    soft = [*y[:1], [{"a": 0.5, "b": 0.5}, *[None] * (len(y[1]) - 1)], *y[2:]]
+    what = "node" if make is GraphCRF else "position"
+    for predict, name in (
+        (lambda: model.predict(X, allowed=soft), "allowed"),
+        (lambda: model.log_likelihood(X, soft), "y"),
+    ):
+        with pytest.raises(ValueError, match=rf"{name}\[1\] has probabilities at {what} 0, which only y of fit may"):
+            predict()
+
+
 def test_types_of_nodes_have_labels_of_their_own():
     graph = Graph(np.eye(3), [(0, 1), (1, 2)], node_types=["x", "y", "y"])
     known = [["a", "b", None], [None, {"b", "c"}, "c"]]
     learned = GraphSVM()._learn([graph] * 2, known)
     assert learned.encoder.state.tolist() == [[0, -1, -1], [-1, 0, 1]]
-    assert learned.is_weak.tolist() == [True, True]
+    assert learned.weak.is_weak.tolist() == [True, True]
     with pytest.raises(ValueError, match=r"allowed\[0\] leaves no label for node 0: nodes of its type have others"):
         GraphSVM(random_state=0, max_passes=1).fit([graph] * 2, known).predict([graph], allowed=[["b", None, None]])
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.encode.inputs.example_checks import UNKNOWN, find_labels, flatten_labels, locate, refuse_unknown
+from maxmargin.encode.inputs.example_checks import find_labels, flatten_labels, locate, refuse_unknown
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, as_stored
 from maxmargin.encode.partial.annotations import flatten_known, have_partial, read_known
@@ -224,7 +224,7 @@ class LabellingEncoder(RowEncoder):
             return np.full(rows.starts[-1], NO_LABEL, np.int32)
         labels = flatten_labels(y, rows.lengths, noun, is_stacked=is_stacked)
         codes = find_labels(labels, self.classes)
-        if labels.dtype.kind == self.classes.dtype.kind == "i" and UNKNOWN in labels[codes < 0]:
+        if labels.dtype.kind == self.classes.dtype.kind == "i" and NO_LABEL in labels[codes < 0]:
             refuse_unknown(labels, rows.starts)
         if codes.size and (codes < 0).all():
             raise ValueError(f"y contains no label that was seen in fit: {labels[0].item()!r} is none, for example.")
@@ -239,8 +239,13 @@ class LabellingEncoder(RowEncoder):
 
     def exclusions(self, problem: Any, known: Any, name: str) -> Blocks:
         starts = all_true_outputs(problem).starts
-        flat = flatten_known(known, np.diff(starts), "example", name)
-        allowed = read_known(flat, self.classes, starts, name, noun=self.noun).allowed
+        flat = flatten_known(known, np.diff(starts), "example", name, is_stacked=True)
+        read = read_known(flat, self.classes, starts, name, noun=self.noun)
+        _, is_soft = read.open_and_soft()
+        if is_soft.any():
+            i, place = locate(int(np.argmax(is_soft)), starts)
+            raise ValueError(f"{name}[{i}] has probabilities at {self.noun} {place}, which only y of fit may have.")
+        allowed = read.allowed
         assert allowed is not None
         self.check_left(problem, allowed, name)
         return self.exclude(problem, ~allowed)

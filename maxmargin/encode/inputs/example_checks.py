@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin.checks import LARGEST, as_numbers, check_unmasked
+from maxmargin.supervision.label_supervision import NO_LABEL
 from maxmargin.wording import count_of, quote
-
-UNKNOWN = -1  # what many call a label that nobody has told
 
 
 def check_examples(X: object, kind: str, noun: str) -> None:
@@ -120,17 +119,17 @@ def learn_classes(labels: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, n
     One that looks like an unknown label is an error: -1, the only negative one beside at least two others.
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == UNKNOWN and classes[1] >= 0:
+    if len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == NO_LABEL and classes[1] >= 0:
         refuse_unknown(labels, starts)
     return classes, codes
 
 
 def refuse_unknown(labels: np.ndarray, starts: np.ndarray) -> None:
     """Raise for the first unknown label."""
-    i, place = locate(int(np.argmax(labels == UNKNOWN)), starts)
+    i, place = locate(int(np.argmax(labels == NO_LABEL)), starts)
     raise ValueError(
-        f"y[{i}] has the label {UNKNOWN} at row {place}, which is taken to be unknown: write None for a label "
-        f"that is not known in fit or, if {UNKNOWN} is a class of its own, call it something else."
+        f"y[{i}] has the label {NO_LABEL} at row {place}, which is taken to be unknown: write None for a label "
+        f"that is not known in fit or, if {NO_LABEL} is a class of its own, call it something else."
     )
 
 

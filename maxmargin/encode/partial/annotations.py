@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.encode.inputs.example_checks import (
-    UNKNOWN,
     as_labels,
     check_truths,
     flatten_labels,
@@ -24,7 +23,7 @@ from maxmargin.encode.inputs.example_checks import (
 )
 from maxmargin.problem import all_true_outputs, restrict
 from maxmargin.supervision.costs import labelling_costs
-from maxmargin.supervision.label_supervision import LabelSupervision, supervise, without_costs
+from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
 from maxmargin.supervision.weak import Weak
 from maxmargin.wording import count_of, quote
 
@@ -129,14 +128,14 @@ def supervise_annotations(
     return supervise(known.labels, costs, scales, dtype, annotation)
 
 
-def find_weak(encoder: Any, problem: Any, known: Annotations) -> tuple[Weak, np.ndarray] | tuple[()]:
-    """What is known beyond the labels of a problem, and of which examples; nothing where all labels are known."""
+def find_weak(encoder: Any, problem: Any, known: Annotations) -> Weak | None:
+    """What is known beyond the labels of a problem; None where all labels are known."""
     is_open, is_soft = known.open_and_soft()
     if not (is_open | is_soft).any():
-        return ()
+        return None
     consistent = restrict(problem, encoder.exclude(problem, known.excluded())) if is_open.any() else None
     target = encoder.mean_parts(problem, known.means()) if is_soft.any() else None
-    return Weak(consistent, target), known.is_weak(all_true_outputs(problem).starts)
+    return Weak(consistent, target, known.is_weak(all_true_outputs(problem).starts))
 
 
 def is_partial(known: object) -> bool:
@@ -186,7 +185,7 @@ def learn_annotations(
             raise
     else:
         return Annotations(*learn_classes(flat, starts))
-    known = flatten_known(y, lengths, noun, "y")
+    known = flatten_known(y, lengths, noun, "y", is_stacked=is_stacked)
     names = [*dict.fromkeys(_named(known, starts, also or {}))]
     if names:
         classes = np.unique(as_labels(names, "y"))
@@ -195,10 +194,12 @@ def learn_annotations(
         if not rows:
             raise ValueError("y must hold at least one label, but nothing of it is known.")
         classes = np.arange(rows[0])
-    if len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == UNKNOWN and classes[1] >= 0:
-        is_unknown = [not is_partial(entry) and entry == UNKNOWN for entry in known]
-        refuse_unknown(np.where(is_unknown, UNKNOWN, 0), starts)
-    return read_known(known, classes, starts, "y", noun="row")
+    if len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == NO_LABEL and classes[1] >= 0:
+        is_unknown = [not is_partial(entry) and entry == NO_LABEL for entry in known]
+        refuse_unknown(np.where(is_unknown, NO_LABEL, 0), starts)
+    annotations = read_known(known, classes, starts, "y", noun="row")
+    _refuse_mixtures(annotations, starts)
+    return annotations
 
 
 def _named(known: list[Any], starts: np.ndarray, also: Mapping[int, Sequence[Any]]) -> Iterator[Any]:
@@ -221,10 +222,10 @@ def _named(known: list[Any], starts: np.ndarray, also: Mapping[int, Sequence[Any
                 yield label
 
 
-def flatten_known(known: Any, lengths: np.ndarray, noun: str, name: str) -> list[Any]:
-    """What is known of all nodes, in one list; `known` has an entry per example, or is such a list."""
+def flatten_known(known: Any, lengths: np.ndarray, noun: str, name: str, *, is_stacked: bool) -> list[Any]:
+    """What is known of all nodes, in one list; `known` has an entry per example or, if stacked, may be such a list."""
     known = [*known] if isinstance(known, Iterator) else known
-    is_long = hasattr(known, "__len__") and len(known) == lengths.sum() and not isinstance(known, str)
+    is_long = is_stacked and hasattr(known, "__len__") and len(known) == lengths.sum() and not isinstance(known, str)
     if is_long and not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in known):
         return [*known]
     check_truths(known, len(lengths), f"one sequence of labels per {noun} of X", noun, name)
@@ -275,8 +276,6 @@ def read_known(known: list[Any], classes: np.ndarray, starts: np.ndarray, name: 
             if row.max() < 1:
                 shares = np.zeros(allowed.shape) if shares is None else shares
                 shares[t] = row
-    if shares is not None:
-        _refuse_mixtures(allowed, shares, starts, name)
     return Annotations(classes, np.argmax(allowed, axis=1), allowed, shares)
 
 
@@ -305,13 +304,12 @@ def _read_shares(entry: Any, number: dict[Any, int], n_labels: int, t: int, fail
     return row / row.sum()
 
 
-def _refuse_mixtures(allowed: np.ndarray, shares: np.ndarray, starts: np.ndarray, name: str) -> None:
+def _refuse_mixtures(known: Annotations, starts: np.ndarray) -> None:
     """Raise where labels of an example are known by probabilities, and others in part."""
-    is_soft = shares.sum(axis=1) > 0
-    is_open = ~is_soft & (allowed.sum(axis=1) > 1)
+    is_open, is_soft = known.open_and_soft()
     for i, (lo, hi) in enumerate(pairwise(starts.tolist())):
         if is_soft[lo:hi].any() and is_open[lo:hi].any():
             raise ValueError(
-                f"{name}[{i}] has probabilities of labels, and others that are not known or in a set: of one example, "
+                f"y[{i}] has probabilities of labels, and others that are not known or in a set: of one example, "
                 "give the probabilities of all labels that are not certain."
             )

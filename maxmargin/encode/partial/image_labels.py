@@ -24,6 +24,19 @@ class ImageLabels(NamedTuple):
         """(N,) flags of nodes of the examples that are not annotated."""
         return np.repeat(~np.isin(np.arange(len(self.starts) - 1), [*self.readings]), np.diff(self.starts))
 
+    def counts(self, weight: np.ndarray, *, needs_all: bool) -> np.ndarray:
+        """(L,) weights of nodes, by label, of examples that are not annotated; raises where one of all is needed."""
+        certain = self.is_certain().astype(float)
+        found = self.known.counts(weight * certain)
+        if needs_all and not found.all():
+            k = int(np.argmin(found))
+            label = self.known.classes[k].item()
+            if self.known.counts(certain)[k]:
+                raise ValueError(f"node_weight is zero for all nodes of the class {label!r}.")
+            weighs = 'class_weight="balanced" weighs labels by how often they occur'
+            raise ValueError(f"{weighs}, but no node is known to have {label!r}.")
+        return found
+
     def groups(self, missed: np.ndarray, state: np.ndarray) -> list[list[Group]]:
         """Nodes of each example some of which must have a label, given the cost of missing each label, (L,).
 
@@ -42,7 +55,7 @@ class ImageLabels(NamedTuple):
 def learn_image_labels(y: Any, lengths: np.ndarray, weights: Blocks) -> ImageLabels:
     """Read what is known of the nodes of training graphs, whose numbers and weights are given."""
     starts = weights.starts
-    listed = y if isinstance(y, (list, tuple)) else []
+    listed = y if isinstance(y, (list, tuple)) or (isinstance(y, np.ndarray) and y.dtype == object) else []
     annotated = {i: known for i, known in enumerate(listed) if is_annotation(known)}
     if not annotated:
         return ImageLabels(learn_annotations(y, lengths, starts, "graph"), {}, starts)
@@ -60,7 +73,7 @@ def learn_image_labels(y: Any, lengths: np.ndarray, weights: Blocks) -> ImageLab
 
 def learn_covered(encoder: Any, problem: Any, known: Annotations, groups: list[list[Group]], loss: Any) -> Learned:
     """What training graphs teach; groups matter to losses that are attained at one output."""
-    found = Learned(encoder, problem, *find_weak(encoder, problem, known))
+    found = Learned(encoder, problem, find_weak(encoder, problem, known))
     if found.weak is None or found.weak.consistent is None or not any(groups):
         return found
     if loss is not None and loss.oracle != "max":

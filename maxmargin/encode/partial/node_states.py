@@ -6,7 +6,6 @@ A table `state` (types, L) holds the state of a label, or -1: those of a type ar
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -16,7 +15,6 @@ from maxmargin.encode.partial.annotations import Annotations, price_annotations
 from maxmargin.encode.partial.image_labels import ImageLabels
 from maxmargin.structures.graphs.cliques import Cliques
 from maxmargin.structures.graphs.graph_problem import LabelledGraphs, ends_in_all
-from maxmargin.supervision.costs import label_costs
 from maxmargin.supervision.label_supervision import LabelSupervision, supervise, supervise_evenly, without_costs
 
 
@@ -79,13 +77,6 @@ def mean_parts_of_states(graphs: LabelledGraphs, means: Blocks, dtype: DTypeLike
         for states, (lo, hi) in zip(of_graphs, pairwise(graphs.edges.starts), strict=True)
     ]
     return as_blocks(blocks, dtype)
-
-
-def costs_of_states(cost: Any, class_weight: Any, classes: np.ndarray, by_class: np.ndarray) -> np.ndarray:
-    """(L, L) the costs of labels, given the weights of nodes by label."""
-    if not by_class.all() and isinstance(class_weight, str):
-        raise ValueError(f"node_weight is zero for all nodes of the class {classes[by_class == 0][0].item()!r}.")
-    return label_costs(cost, classes, by_class, class_weight)
 
 
 def supervise_states(

@@ -41,7 +41,6 @@ class Task(NamedTuple):
     sample_weight: np.ndarray | None
     dual_shape: tuple[Any, ...]  # what a dual point depends on besides the encoder
     weak: Weak | None = None  # what is known where that is not one true output each
-    is_weak: np.ndarray | None = None  # of which examples that is so
 
 
 def find_loss(model: StructuredModel) -> BaseLoss:
@@ -58,24 +57,24 @@ def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | N
     """Check all arguments and training data, of which `data` say more, and put the optimization problem together."""
     model._check_parameters()
     model._trainer.check_data(model, data)
-    encoder, problem, weak, is_weak = Learned(*model._learn(as_list(X), y, **data))
+    y = as_list(y)
+    encoder, problem, weak = Learned(*model._learn(as_list(X), y, **data))
     if part_sizes(problem).sum() >= MANY_PARTS:
         give_back()
     layout, dual_shape = layout_of(problem), encoder.dual_shape(problem)
     lower, upper = encoder.limits(model._named_bounds(encoder), layout.n_weights)
     lower, upper = layout.to_solver(lower, -np.inf), layout.to_solver(upper, np.inf)
     if getattr(model, "rescaling", "margin") == "slack":
-        if is_weak is not None:
-            i = int(np.argmax(is_weak))
+        if weak is not None and weak.is_weak is not None:
+            i = int(np.argmax(weak.is_weak))
             raise ValueError(f'rescaling="slack" needs one true output of each example, but of y[{i}] less is known.')
         from maxmargin.structures.derived.rescaled import rescaled  # which few models need
 
         problem, dual_shape = rescaled(problem), ("slack", *dual_shape)
     weights = model._sample_weight(sample_weight, problem, y)
-    if weak is not None and is_weak is not None:
-        weak = weak._replace(is_weak=is_weak)
-        weights = np.where(is_weak, model.weak_weight, 1.0) * (1.0 if weights is None else weights)
-    return Task(encoder, problem, layout, lower, upper, weights, dual_shape, weak, is_weak)
+    if weak is not None and weak.is_weak is not None:
+        weights = np.where(weak.is_weak, model.weak_weight, 1.0) * (1.0 if weights is None else weights)
+    return Task(encoder, problem, layout, lower, upper, weights, dual_shape, weak)
 
 
 def find_start(model: StructuredModel, task: Task) -> Any:
@@ -100,7 +99,7 @@ def read_held_out(model: StructuredModel, encoder: Encoder, X: Any, y: Any, data
         raise ValueError("X_dev and y_dev must be given together.")
     if X is None:
         return None
-    y = [*y] if isinstance(y, Iterator) else y
+    y = [*y] if isinstance(y, Iterator) else as_list(y)
     try:
         problem = encoder.problem(as_list(X), y, **data)
         if model.scoring is not None:
@@ -133,5 +132,5 @@ def as_seed(random_state: Any) -> Any:
 
 
 def as_list(X: Any) -> Any:
-    """Examples; those in a pandas Series, a column of a table, as a list."""
+    """Examples, or outputs; those in a pandas Series, a column of a table, as a list."""
     return X.tolist() if hasattr(X, "iloc") and X.ndim == 1 else X

@@ -34,7 +34,7 @@ class Predictor:
         """The problem of new examples, with only those outputs that agree with what is allowed."""
         check_is_fitted(self)
         problem = self._read(X, **data)
-        return problem if allowed is None else agreeing(self._encoder, problem, allowed, "allowed")
+        return problem if allowed is None else agreeing(self._encoder, problem, as_list(allowed), "allowed")
 
     def _problem_with_truth(self, X: object, y: object, **data: Any) -> Any:
         """The problem of new examples whose true outputs are known."""
