@@ -177,8 +177,8 @@ def expect_labels(learned: Learned, known: Annotations, label_share: Mapping[Any
         raise ValueError("label_share needs labels in y that are not known.")
     is_open, _ = known.open_and_soft()
     allowed, dtype = known.allowed & is_open[:, np.newaxis], problem.supervision.weight.dtype
-    what = known.classes == label, known.labels, allowed, problem.starts, dtype, f"label_share[{label!r}]"
-    expected, supervision = expect_share(share, *what)
+    what = known.classes == label, known.labels, known.means(), allowed
+    expected, supervision = expect_share(share, *what, problem.starts, dtype, f"label_share[{label!r}]")
     return learned._replace(
         weak=weak._replace(consistent=weak.consistent._replace(supervision=supervision), share=expected)
     )

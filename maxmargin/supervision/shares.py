@@ -21,6 +21,8 @@ class Share(NamedTuple):
     direction: np.ndarray  # (N, L) 1 for labels of the kind, less that of the true label, where both may be right; or 0
     costs: np.ndarray  # (N, L) what the problem of consistent outputs adds to potentials: a multiple of the direction
     expected: np.ndarray  # (n,) the number of each example, less that of its true output
+    wanted: float  # the share of all nodes
+    name: str  # what messages call it
 
     def number(self, means: Blocks, weight: np.ndarray) -> float:
         """The mean number of labels of the kind, of mean parts whose first are those of the labels of nodes."""
@@ -30,11 +32,25 @@ class Share(NamedTuple):
         counts = np.einsum("tl,tl->t", means.values[parts], self.direction, dtype=np.float64)
         return float(np.repeat(weight, lengths) @ counts) / len(weight)
 
+    def check_weights(self, weight: np.ndarray) -> None:
+        """Raise unless outputs that agree with what is known can have the share, with these weights of examples."""
+        lengths = np.diff(self.starts)
+        of_node, expected, total = np.repeat(weight, lengths), weight @ self.expected, weight @ lengths
+        ends = [of_node @ self.direction.min(axis=1), of_node @ self.direction.max(axis=1)]
+        if ends[0] == ends[1]:
+            raise ValueError(f"{self.name} needs labels that are not known in examples of a weight above 0.")
+        least, most = (float(np.clip(self.wanted + (end - expected) / total, 0, 1)) for end in ends)
+        if not least < self.wanted < most:
+            raise ValueError(
+                f"{self.name} must be between {least:.4g} and {most:.4g}, by what is known of y, not {self.wanted:.4g}."
+            )
+
 
 def expect_share(
     share: float,
     is_kind: np.ndarray,
     labels: np.ndarray,
+    means: np.ndarray,
     allowed: np.ndarray,
     starts: np.ndarray,
     dtype: DTypeLike,
@@ -50,6 +66,8 @@ def expect_share(
         (L,) flags of the labels.
     labels
         (N,) the true labels, or completions.
+    means
+        (N, L) the probabilities of labels where they are known; 1 of the true labels, and of completions.
     allowed
         (N, L) flags of those that agree with what is known.
     starts
@@ -62,15 +80,11 @@ def expect_share(
     may_differ = allowed[:, is_kind].any(axis=1) & allowed[:, ~is_kind].any(axis=1)
     direction = is_kind.astype(dtype) - is_kind[labels].astype(dtype)[:, np.newaxis]
     direction[~may_differ] = 0
-    n_kind = np.add.reduceat(np.append(is_kind[labels], 0), starts[:-1]) * (np.diff(starts) > 0)
-    known = int((is_kind[labels] & ~may_differ).sum())
-    least, most = known / starts[-1], (known + int(may_differ.sum())) / starts[-1]
-    if not least < share < most:
-        raise ValueError(f"{name} must be between {least:.4g} and {most:.4g}, by what is known of y, not {share:.4g}.")
+    n_kind = np.add.reduceat(np.append(means[:, is_kind].sum(axis=1), 0), starts[:-1]) * (np.diff(starts) > 0)
     costs = np.zeros_like(direction)
     nodes = np.arange(len(labels), dtype=np.int32)
     supervision = LabelSupervision(labels.astype(np.int32), nodes, np.ones(len(labels), dtype), costs)
-    return Share(starts, direction, costs, share * np.diff(starts) - n_kind), supervision
+    return Share(starts, direction, costs, share * np.diff(starts) - n_kind, share, name), supervision
 
 
 def check_label_share(name: str, value: object) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from maxmargin import ChainCRF
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.losses import find_loss
 from maxmargin.problem import part_sizes, restrict
@@ -19,14 +20,14 @@ C, SHARE, KIND = 2.0, 0.6, np.array([False, True, True])
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 
-def weak_chains(seed=0, share=SHARE):
+def weak_chains(seed=0, share=SHARE, dtype=np.float64):
     """Chains of which about half of the labels are known, and how many of the others are of a kind."""
-    problem = toy_chains(n=10, random_state=seed)
+    problem = toy_chains(n=10, random_state=seed, dtype=dtype)
     labels, starts = problem.supervision.labels, problem.starts
     rng = np.random.default_rng(seed)
     allowed = np.eye(3, dtype=bool)[labels] | (rng.random((len(labels), 1)) < 0.6)
     flags = Blocks((~allowed).ravel(), 3 * starts)
-    known, supervision = expect_share(share, KIND, labels, allowed, starts, np.float64, "share")
+    known, supervision = expect_share(share, KIND, labels, np.eye(3)[labels], allowed, starts, dtype, "share")
     consistent = restrict(problem, flags)._replace(supervision=supervision)
     return problem, Weak(consistent, share=known), allowed
 
@@ -91,6 +92,35 @@ def test_its_gradient():
     assert slope == pytest.approx((ahead - behind) / 2e-4, rel=1e-4)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_errors_of_the_tilt_loosen_the_bound(seed):
+    """A gap is no less than what the gradient says of the majorant: ||grad||^2 / (2 lambda)."""
+    problem, weak, _ = weak_chains(seed)
+    objective = objective_of(problem, weak)
+    objective.precision = 0.2
+    w = np.random.default_rng(seed).normal(size=objective.n_weights)
+    found, strength = objective.evaluate(w), objective.regularization
+    dual = objective.dual_value(found.cost + found.entropy, -found.gradient / strength)
+    slope = found.gradient + strength * w
+    assert found.value - dual >= slope @ slope / (2 * strength) - 1e-9
+
+
+def test_potentials_far_from_the_share():
+    """Of labels that are all but certain, tilts of thousands are found in a few passes."""
+    problem, weak, _ = weak_chains()
+    objective = objective_of(problem, weak)
+    w = 1e4 * np.random.default_rng(0).normal(size=objective.n_weights)
+    assert objective._find_tilt(w) == pytest.approx(objective.expected, abs=2 * objective.precision)
+
+
+def test_the_tilt_in_float32_ends_at_rounding():
+    problem, weak, _ = weak_chains(dtype=np.float32)
+    objective = objective_of(problem, weak)
+    objective.precision = 0.0
+    w = np.random.default_rng(1).normal(size=objective.n_weights)
+    assert objective._find_tilt(w) == pytest.approx(objective.expected, abs=1e-5)
+
+
 @pytest.mark.parametrize("solver", [LBFGS(), CCCP(LBFGS())])
 def test_solvers_reach_a_stationary_point_with_the_share(solver):
     problem, weak, allowed = weak_chains()
@@ -108,7 +138,34 @@ def test_solvers_reach_a_stationary_point_with_the_share(solver):
 
 def test_bad_input():
     with pytest.raises(ValueError, match=r"share must be between 0\.\d+ and 0\.\d+, by what is known of y, not 0\.999"):
-        weak_chains(share=0.999)
-    problem, weak, _ = weak_chains()
+        objective_of(*weak_chains(share=0.999)[:2])
+    problem, weak, allowed = weak_chains()
+    is_open = np.add.reduceat(allowed.sum(axis=1) > 1, problem.starts[:-1]) > 0
+    with pytest.raises(ValueError, match="share needs labels that are not known in examples of a weight above 0"):
+        objective_of(problem, weak, 1.0 * ~is_open)
+    with pytest.raises(ValueError, match=r"share must be between 0\.\d+ and 0\.\d+, by what is known of y, not 0\.6"):
+        objective_of(problem, weak, np.where(is_open, 1e-3, 1.0))
     with pytest.raises(ValueError, match="An expected share of labels needs the log loss, not the hinge loss"):
         CCCP().solve(problem, C, loss="hinge", weak=weak)
+
+
+def test_checkpoints_know_the_share_and_the_tilt(tmp_path):
+    problem, weak, _ = weak_chains()
+    path = tmp_path / "run.checkpoint"
+    options = {"loss": "log", "tol": 1e-5, "checkpoint": (path, 0)}
+    whole = LBFGS().solve(problem, C, loss="log", tol=1e-5, weak=weak)
+    LBFGS().solve(problem, C, weak=weak, max_passes=4, **options)
+    with pytest.raises(ValueError, match="it is of a run with another label_share"):
+        LBFGS().solve(problem, C, weak=weak_chains(share=0.65)[1], **options)
+    with pytest.raises(ValueError, match="it is of a run with other labels that are known in part"):
+        LBFGS().solve(problem, C, **options)
+    resumed = LBFGS().solve(problem, C, weak=weak_chains()[1], **options)
+    assert np.array_equal(resumed.w, whole.w)
+
+
+def test_probabilities_count_as_such():
+    """Where "a" is known with the probability 0.25, a quarter of a label is known to be "a"."""
+    X = [np.eye(2)[[0, 1, 0]], np.eye(2)[[0, 0, 1]]]
+    y = [["a", {"a": 0.25, "b": 0.75}, "b"], ["a", None, "b"]]
+    share = ChainCRF(label_share={"a": 0.5})._encode(X, y).weak.share
+    assert share.expected[0] == pytest.approx(1.5 - 1.25)

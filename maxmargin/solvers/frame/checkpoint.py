@@ -29,6 +29,7 @@ from maxmargin.persist.container import Broken
 from maxmargin.persist.files import check_writable
 from maxmargin.persist.values import Reader, Writer
 from maxmargin.solvers.frame.run import Result
+from maxmargin.solvers.objective.tilted_objective import TiltedObjective
 from maxmargin.trace import Certificate, Status
 from maxmargin.version import __version__
 from maxmargin.wording import quote
@@ -82,8 +83,8 @@ class Checkpoint:
                 content, arrays = container.read(file)
                 if not (isinstance(content, dict) and "checkpoint" in content):
                     raise Broken("it is not a checkpoint")
-                for what, digest in self.fingerprint.items():
-                    if content["checkpoint"].get(what) != digest:
+                for what in {**self.fingerprint, **content["checkpoint"]}:
+                    if content["checkpoint"].get(what) != self.fingerprint.get(what):
                         raise Broken(f"it is of a run with {what}")
                 snapshot = Reader(arrays, self.given, keeps_state=True)(content["state"])
         except Broken as error:
@@ -158,6 +159,8 @@ def fingerprint(solver: Any, run: Any, problem: Any) -> dict[str, str]:
         parts["other soft labels"] = objective.linear
     if not objective.is_convex:
         parts["other labels that are known in part"] = objective.consistent.runner.problem.problem
+        if isinstance(objective, TiltedObjective):
+            parts["another label_share"] = objective.share.direction, objective.share.expected
     return {what: digest(part) for what, part in parts.items()}
 
 

@@ -19,6 +19,7 @@ from maxmargin.solvers.frame.limits import Limits
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, copy_point, no_means, no_sets, sets_of
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.evaluation import Evaluation, Objective
+from maxmargin.solvers.objective.tilted_objective import TiltedObjective
 from maxmargin.trace import Certificate, Status, Trace
 
 STEPS = "steps"  # the kind of work that is counted in passes
@@ -118,6 +119,7 @@ class Run:
             "rng": self.rng.bit_generator.state,
             "seconds": self.seconds,
             "state": self.state,
+            "tilt": self.objective.tilt,
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -129,6 +131,8 @@ class Run:
         self.dual, self.state = snapshot["dual"], snapshot["state"]
         self.rng.bit_generator.state = snapshot["rng"]
         self.clock.began -= snapshot["seconds"]
+        if isinstance(self.objective, TiltedObjective):
+            self.objective.set_tilt(snapshot["tilt"])
         self.is_resumed = True
 
     def target(self, primal: float) -> float:

@@ -106,6 +106,7 @@ class Objective:
     """
 
     is_convex = True
+    tilt = 0.0  # of outputs that are known in part, where a share of labels is expected
 
     def __init__(
         self,

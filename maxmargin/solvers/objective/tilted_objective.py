@@ -25,7 +25,7 @@ from maxmargin.solvers.objective.latent_objective import Completion, LatentObjec
 from maxmargin.supervision.weak import Weak
 
 PRECISION = 1e-6  # of the expected number, per label that may be of the kind or not
-FIRST_STEP, LARGEST_STEP = 0.1, 2.0  # of the tilt
+FIRST_STEP, LARGEST_STEP, GROWTH = 0.1, 2.0, 1.5  # of the tilt, and by what the largest step grows
 MOST_PASSES = 50  # to find it
 
 
@@ -50,7 +50,9 @@ class TiltedObjective(LatentObjective):
             raise ValueError(f"An expected share of labels needs the log loss, not the {self.loss.name} loss.")
         self.consistent = self.consistent.with_loss(self.consistent.loss.with_margin(True))
         assert weak.share is not None
-        self.share, self.tilt = weak.share, 0.0
+        self.share = weak.share
+        self.share.check_weights(self.weight)
+        self.set_tilt(0.0)
         self.means = self.true_means()
         self.expected = float(self.weight @ self.share.expected) / self.n
         self.precision = PRECISION * max(np.count_nonzero(self.share.direction.any(axis=1)) / self.n, 1.0)
@@ -61,10 +63,13 @@ class TiltedObjective(LatentObjective):
         """The completion at w: mean parts of the tilted outputs that have the expected number of labels."""
         count = self._find_tilt(w)
         found = super().complete(w, outputs, sets, with_gradient)
-        # The objective is stationary in the tilt with the expected number, so that errors of the tilt hardly count.
+        # The objective is stationary in the tilt with the expected number, so that errors of the tilt hardly count in
+        # it; but its majorant, that of the number found, is above or below it by so much where they should touch.
+        error = abs(self.tilt * (count - self.expected))
         return found._replace(
             loss=found.loss - self.tilt * self.expected,
-            entropy=found.entropy - self.tilt * count if with_gradient else found.entropy,
+            entropy=found.entropy - self.tilt * count + error if with_gradient else found.entropy,
+            rounding=found.rounding + error,
         )
 
     def _find_tilt(self, w: np.ndarray) -> float:
@@ -72,20 +77,21 @@ class TiltedObjective(LatentObjective):
 
         The number grows with the tilt; the tilt of the last weights is the first to be tried.
         """
-        low, high = -np.inf, np.inf
+        low, high, largest, eps = -np.inf, np.inf, LARGEST_STEP, float(np.finfo(self.share.costs.dtype).eps)
         last = None
         for _ in range(MOST_PASSES):
             count = self._count(w)
             short = self.expected - count
-            if not abs(short) > self.precision:
-                break
             low, high = (self.tilt, high) if short > 0 else (low, self.tilt)
-            slope = 0.0 if last is None else (self.tilt - last[0]) / ((last[1] - short) or np.inf)
-            step = min(slope * abs(short), LARGEST_STEP) if slope > 0 else FIRST_STEP
-            last = self.tilt, short
+            fall = np.inf if last is None else last[1] - short
+            slope = (self.tilt - last[0]) / fall if last is not None and fall else np.inf
+            step = FIRST_STEP if last is None or slope <= 0 else min(slope * abs(short), largest)
+            if not abs(short) > self.precision or min(high - low, step) <= eps * max(abs(self.tilt), 1.0):
+                return count
+            last, largest = (self.tilt, short), GROWTH * largest
             tilt = self.tilt + float(np.copysign(step, short))
-            self._set_tilt(tilt if low < tilt < high else (low + high) / 2)
-        return count
+            self.set_tilt(tilt if low < tilt < high else (low + high) / 2)
+        raise ValueError(f"{self.share.name} cannot be met: no consistent outputs have it.")
 
     def _count(self, w: np.ndarray) -> float:
         """The mean number of labels of the kind in the tilted outputs, less that of the true ones."""
@@ -93,6 +99,7 @@ class TiltedObjective(LatentObjective):
         consistent.evaluate(w, means=self.means, with_gradient=False)
         return self.share.number(self.means, self.weight)
 
-    def _set_tilt(self, tilt: float) -> None:
-        self.tilt = tilt
-        np.multiply(self.share.direction, tilt, out=self.share.costs, casting="same_kind")
+    def set_tilt(self, tilt: float) -> None:
+        """Tilt the consistent outputs."""
+        self.tilt = float(self.share.costs.dtype.type(tilt))
+        np.multiply(self.share.direction, self.tilt, out=self.share.costs, casting="same_kind")
