@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -155,6 +157,48 @@ def test_bad_predictions(labelled, interpreted_loops):
     crf = DependencyCRF().fit(x, y)
     with pytest.raises(ValueError, match=r"y\[0\] contains a label that was not seen in fit, at word 1"):
         crf.log_likelihood(x[:1], [[(2, "z"), (0, "a"), (2, "a")]])
+
+
+def agrees(tree, known):
+    """By definition: what is known of a word is None, a head, a pair of a head and a label, or a set of these."""
+    some = [{arc, arc[0]} for arc in tree]
+    return known is None or all(
+        one is None or arcs & (one if isinstance(one, set) else {one}) for arcs, one in zip(some, known, strict=True)
+    )
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize(
+    "known", [None, [None, None, 2], [{2, 3}, None, {0, 1}], [None, {(0, "a"), 1}, None], [(2, "b"), None, {(2, "a")}]]
+)
+def test_predictions_agree_with_what_is_known_of_heads(projective, known, labelled, interpreted_loops):
+    x, y, _ = labelled
+    model = DependencyCRF(C=1.0, projective=projective, lift=True, tol=0.1).fit(x, y)
+    pairs = itertools.product("ab", repeat=3)
+    shapes = [tree for tree in naive.dependency_trees(3, projective=projective) if list(tree).count(0) == 1]
+    trees = [[*zip(map(int, h), names, strict=True)] for h, names in itertools.product(shapes, [*pairs])]
+    left = [tree for tree in trees if agrees(tree, known)]
+    shares = [model.log_likelihood(x[:1], [tree])[0] for tree in left]
+    assert model.predict(x[:1], allowed=[known]) == [left[int(np.argmax(shares))]]
+    assert np.isclose(model.log_likelihood(x[:1], [known])[0], np.logaddexp.reduce(shares), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ([None, 4, None], r"allowed\[0\] has 4 at word 2, but heads are 0, the root, to 3"),
+        ([{(1, "z")}, None, None], r"allowed\[0\] has \(1, 'z'\) at word 1, but .* labels those of fit"),
+        ([None, set(), None], r"allowed\[0\] has an empty set of heads at word 2"),
+        ([None, None], r"allowed\[0\] has 2 heads, but there are 3 words"),
+        ("abc", r"allowed\[0\] must be a list of heads"),
+        ([2, 1, None], r"allowed\[0\] leaves no output of X\[0\]"),
+        ([0, 0, None], r"allowed\[0\] leaves no output of X\[0\]"),
+    ],
+)
+def test_what_cannot_be_known_of_heads(known, message, labelled, interpreted_loops):
+    x, y, _ = labelled
+    with pytest.raises((TypeError, ValueError), match=message):
+        DependencySVM(max_passes=1).fit(x, y).predict(x[:1], allowed=[known])
 
 
 def test_crossing_arcs_are_named_or_lifted(interpreted_loops):

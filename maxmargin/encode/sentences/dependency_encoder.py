@@ -11,14 +11,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from maxmargin.arrays.blocks import Blocks, starts_of
+from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
 from maxmargin.encode.inputs.base_encoder import RowEncoder
 from maxmargin.encode.inputs.bunch import Bunch
-from maxmargin.encode.inputs.example_checks import check_examples, find_labels, flatten_weights, locate
+from maxmargin.encode.inputs.example_checks import check_examples, check_truths, find_labels, flatten_weights, locate
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
 from maxmargin.encode.inputs.vocabulary import Vocabulary, have_names, learn_names
-from maxmargin.encode.sentences.head_trees import find_crossing, make_projective, read_trees
+from maxmargin.encode.sentences.head_trees import find_crossing, is_partial, make_projective, open_arcs, read_trees
 from maxmargin.features.observed import Pairs, are_pairs, observed_features, pairs_of
+from maxmargin.inference import possible_outputs
+from maxmargin.problem import restrict
 from maxmargin.structures.dependencies.arc_tables import DependencySupervision
 from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.supervision.exclusions import nothing_excluded
@@ -134,6 +136,18 @@ class DependencyEncoder(RowEncoder):
             n_labels=len(self.classes),
             single_root=self.single_root,
         )
+
+    def is_partial(self, y: Any) -> bool:
+        return hasattr(y, "__iter__") and any(map(is_partial, y))
+
+    def exclusions(self, problem: Any, known: Any, name: str) -> Blocks:
+        lengths = np.diff(problem.starts).tolist()
+        check_truths(known, len(lengths), "what is known of the heads of each sentence", "sentence", name)
+        classes = self.classes.tolist()
+        tables = [open_arcs(tree, lengths[i], classes, f"{name}[{i}]") for i, tree in enumerate(known)]
+        excluded = as_blocks([~is_open.ravel() for is_open in tables], bool)
+        possible_outputs(restrict(problem, excluded), name)
+        return excluded
 
     def dual_shape(self, problem: Any) -> tuple[Any, ...]:
         return (problem.starts,)

@@ -41,6 +41,42 @@ def _as_tree(tree: Any, name: str) -> list[Any]:
     return [*tree]
 
 
+def is_partial(tree: Any) -> bool:
+    """Whether a tree is given by what is known of the head of each word, be it None or a set of heads."""
+    is_list = isinstance(tree, (list, tuple, np.ndarray))
+    return tree is None or (is_list and any(arc is None or isinstance(arc, (set, frozenset)) for arc in tree))
+
+
+def open_arcs(tree: Any, n_words: int, classes: list[Any], name: str) -> np.ndarray:
+    """(n, n + 1, 1 + L) flags of the parts that agree with what is known of the head of each word, and its label.
+
+    Of each word it is the head, a pair of a head and a label, a set of these, or None; None for all words.
+    """
+    is_open = np.zeros((n_words, n_words + 1, 1 + len(classes)), bool)
+    if tree is None:
+        return ~is_open
+    arcs = _as_tree(tree, name)
+    if len(arcs) != n_words:
+        raise ValueError(f"{name} has {len(arcs)} heads, but there are {n_words} words.")
+    for m, known in enumerate(arcs):
+        if known is None:
+            is_open[m] = True
+            continue
+        if isinstance(known, (set, frozenset)) and not known:
+            raise ValueError(f"{name} has an empty set of heads at word {m + 1}.")
+        for arc in known if isinstance(known, (set, frozenset)) else (known,):
+            head, labels = (arc[0], arc[1:]) if isinstance(arc, (tuple, list)) and len(arc) == 2 else (arc, ())
+            is_head = isinstance(head, Integral) and not isinstance(head, (bool, np.bool_)) and 0 <= head <= n_words
+            if not is_head or any(label not in classes for label in labels):
+                label = "and labels those of fit, " if classes else ""
+                raise ValueError(
+                    f"{name} has {quote(arc)} at word {m + 1}, but heads are 0, the root, to {n_words}, {label}sets of "
+                    "such or None."
+                )
+            is_open[m, head, [0, *(1 + classes.index(label) for label in labels)] if labels else slice(None)] = True
+    return is_open
+
+
 def make_projective(heads: Sequence[np.ndarray], *, lift: bool) -> list[np.ndarray]:
     """Trees without crossing arcs, by lifting them, or else they are an error."""
     if lift:
