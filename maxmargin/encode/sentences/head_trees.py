@@ -66,7 +66,9 @@ def open_arcs(tree: Any, n_words: int, classes: list[Any], name: str) -> np.ndar
             raise ValueError(f"{name} has an empty set of heads at word {m + 1}.")
         for arc in known if isinstance(known, (set, frozenset)) else (known,):
             head, labels = (arc[0], arc[1:]) if isinstance(arc, (tuple, list)) and len(arc) == 2 else (arc, ())
-            is_head = isinstance(head, Integral) and not isinstance(head, (bool, np.bool_)) and 0 <= head <= n_words
+            is_head = (
+                isinstance(head, Integral) and not isinstance(head, (bool, np.bool_)) and 0 <= int(head) <= n_words
+            )
             if not is_head or any(label not in classes for label in labels):
                 label = "and labels those of fit, " if classes else ""
                 raise ValueError(
