@@ -33,7 +33,7 @@ class Status(enum.Enum):
     STALLED = "the solver can make no further progress in this precision"
     ESTIMATED = "the last known block gaps add up to less than tol; no exact certificate was asked for"
     INEXACT = "the oracle is not exact, and does not tell whether the duality gap is within tol"
-    STATIONARY = "no weights near by are better by more than tol; as outputs are known in part, others may be"
+    STATIONARY = "with completions as they are, no weights are better by more than tol; with others, some may be"
     SURROGATE = "a surrogate of the objective was minimised, whose optimum has a duality gap above tol"
 
     def __reduce__(self) -> Any:
@@ -58,14 +58,14 @@ class Certificate:
     primal
         Their objective.
     dual
-        A lower bound of the lowest objective there is.
+        A lower bound of the lowest objective there is; where `is_local`, with the outputs completed as they are.
     extras
         What else a solver has to show in the trace, by name.
     is_local
         Whether the bound is that of a convex objective which touches theirs at these weights, as where outputs are
         known in part: then they are stationary up to the gap, but others may be better.
     gap
-        Primal - dual: they are at most this far from the optimum.
+        Primal - dual: they are at most this far from the optimum, where `is_local` from that of these completions.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """How far from the optimum the weights can at most be."""
+        """How far from the optimum, where `is_local` from that of these completions, the weights can at most be."""
         return max(self.primal - self.dual, 0.0)
 
     @property

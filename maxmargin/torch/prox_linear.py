@@ -33,6 +33,7 @@ from maxmargin.trace import Trace
 SCHEDULES = ("adaptive", "constant")
 LONGER, SHORTER = 2.0, 0.25  # what a free eta is multiplied by where F decreases, or does not
 LEVEL_SHARE = 0.1  # of the objective at the start, that is the first level of smoothing
+COSTS = "cost", "word_cost"  # of supervisions, that are zero where nothing costs anything
 UNKNOWN = dict.fromkeys(("stationarity", "stationarity_bound", "model_gap"), np.nan)
 
 
@@ -227,6 +228,7 @@ class _Models:
 def without_costs(problem: Any) -> Any:
     """The problem with costs of zero."""
     if hasattr(problem, "supervision"):
-        cost = np.zeros_like(problem.supervision.cost)
-        return problem._replace(supervision=problem.supervision._replace(cost=cost))
+        known = problem.supervision
+        costs = {name: np.zeros_like(getattr(known, name)) for name in COSTS if hasattr(known, name)}
+        return problem._replace(supervision=known._replace(**costs))
     return problem

@@ -311,3 +311,12 @@ def test_what_cannot_work_is_refused():
         CCCP().solve(toy, C, weak=weak, checkpoint="never.checkpoint")
     with pytest.raises(ValueError, match="must have the true outputs of the problem"):
         CCCP().solve(toy_chains(n=6), C, weak=weak)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_proven_bound_is_shown_before_the_next_pass(seed, monkeypatch):
+    looked, look = [], Rounds.look
+    monkeypatch.setattr(Rounds, "look", lambda self, w, *rest: looked.append(w) or look(self, w, *rest))
+    toy, weak, _ = partial_candidates(10, 5, seed)
+    result = CCCP().solve(toy, C, weak=weak, tol=1e-3, random_state=0)
+    assert np.array_equal(looked[-1], result.w)

@@ -11,12 +11,14 @@ from maxmargin.torch import (
     CandidateHead,
     ChainHead,
     Chains,
+    Dependencies,
     MatchingHead,
     ProxLinear,
     StochasticSubgradient,
     TreeHead,
     structured_loss,
 )
+from maxmargin.torch.prox_linear import without_costs
 from maxmargin.torch.score_map import ScoreMap
 from tests.naive import labellings, matchings
 
@@ -248,3 +250,9 @@ def test_bad_input():
     steps.forward = lambda x: Chains(x, steps.table)
     with pytest.raises(ValueError, match="must be shared by the steps"):
         ProxLinear().solve(steps, [torch.zeros(1, 2, 2)], [torch.zeros(1, 2, dtype=int)])
+
+
+def test_dependency_trees_without_costs():
+    problem = Dependencies(torch.zeros(1, 2, 3)).problem(torch.tensor([[2, 0]]), None, "float64")
+    assert problem.supervision.word_cost.all()
+    assert not without_costs(problem).supervision.word_cost.any()

@@ -143,9 +143,11 @@ class CCCP(Solver):
             accuracy = max(accuracy, FINEST * run.target(at.value))
             found = rounds.minimise(at.start, at.known.linear, abs_tol=accuracy)
             at = at.proceed(found)
+            if at.gap <= run.target(at.value):  # which a pass that is broken off must not lose
+                yield at.certificate
             moved = rounds.look(found.w, found, at.completions)
             gained = at.value - moved.value
-            if gained > 0 and not at.gap <= run.target(at.value) < moved.gap:
+            if gained > 0:
                 at, accuracy = moved, SHARE * gained
                 continue
             if found.status not in SOLVED:

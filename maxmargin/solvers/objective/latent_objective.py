@@ -22,8 +22,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.losses import BaseLoss
-from maxmargin.persist.registry import register_state
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.objective.active_sets import ActiveSets
@@ -31,7 +29,6 @@ from maxmargin.solvers.objective.evaluation import Evaluation, Objective
 from maxmargin.supervision.weak import Weak
 
 
-@register_state
 class Completion(NamedTuple):
     """What the consistent outputs attain at some weights; averages over the examples."""
 
@@ -72,11 +69,6 @@ class LatentObjective(Objective):
         truths = self.consistent.problem.truth, self.problem.truth
         if not all(map(np.array_equal, *truths)):
             raise ValueError("weak.consistent must have the true outputs of the problem, which are among its own.")
-
-    def with_loss(self, loss: BaseLoss) -> LatentObjective:
-        other: Any = super().with_loss(loss)
-        other.consistent = self.consistent.with_loss(loss.with_margin(False))
-        return other
 
     def prepare(self, dtype: DTypeLike) -> LatentObjective:
         other: Any = super().prepare(dtype)

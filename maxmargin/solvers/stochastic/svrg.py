@@ -221,7 +221,7 @@ class Epochs:
             )
             self.gained = gained
         else:
-            self.smoothness *= SHORTER if found.value <= 10 * self.value else FAR_SHORTER
+            self.smoothness *= SHORTER if found.value - self.value <= 9 * abs(self.value) else FAR_SHORTER
             self.gained = np.nan  # tells nothing of the next epoch
             if not np.isfinite(found.value):  # by steps that are far too long, or by the oracle
                 self.evaluation = self.run.evaluate(self.point, self.objective, means=self.means)
