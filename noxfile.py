@@ -26,6 +26,8 @@ def tests(session: nox.Session) -> None:
     """The suite, or the part of it that is named after ``--``."""
     session.install(".[test]")
     session.run("pytest", *session.posargs)
+    if not session.posargs:
+        session.run("pytest", "-m", "long")
 
 
 @nox.session

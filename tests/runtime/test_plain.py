@@ -106,6 +106,7 @@ def test_plain_njit_is_cached_and_an_edit_is_noticed(folder):
     assert run_in(folder, CALL_SMALL, **plain)[0] == [12.0]
 
 
+@pytest.mark.long
 def test_plain_njit_has_the_same_results_on_chains(tmp_path):
     expected, found = (run_in(tmp_path, CHAINS, MAXMARGIN_PLAIN_NUMBA=plain)[0] for plain in ("0", "1"))
     assert np.array_equal(found, expected)

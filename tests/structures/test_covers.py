@@ -122,6 +122,7 @@ def test_outputs_and_bounds(cls, kind, seed, sizes, integer):
                 assert np.isclose(bound, score)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cls", "kind", "least", "most"),
     [(CoverProblem, "elimination", 0, 4), (CoverProblem, "elimination", 64, 70), (CoverCutProblem, "cuts", 0, 4)],

@@ -57,6 +57,7 @@ def parts_of(y, n_labels):
     return parts.ravel()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("cls", "n_labels"), [(ProjectiveProblem, 2), (NonprojectiveProblem, 0)])
 def test_compiled_oracles_equal_enumeration(cls, n_labels):
     lengths = [1, 2, 3] if n_labels else [1, 3, 4]
