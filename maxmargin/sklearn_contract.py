@@ -139,6 +139,30 @@ def with_parameters(name: str, value: Any, changed: dict[str, Any]) -> Any:
     return replace(value, **changed)
 
 
+class SentenceTransformer(Estimator):
+    """A transformer of sentences that needs no fit, into lists of features that are no table."""
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import TransformerTags
+
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags()
+        tags.requires_fit = False
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Do nothing, as pipelines ask all their steps to: features of sentences are no table, whatever is asked for.
+
+        Parameters
+        ----------
+        transform
+            Ignored.
+        """
+        return self
+
+
 def unfitted(estimator: Any) -> Any:
     """An estimator with the same parameters that was not fitted, as ``sklearn.base.clone`` makes it."""
     if isinstance(estimator, Estimator):

@@ -11,7 +11,7 @@ import numpy as np
 from maxmargin.arrays.blocks import Blocks, places_in, starts_of
 from maxmargin.parameters import has_parameters, parameter
 from maxmargin.persist.registry import register
-from maxmargin.sklearn_contract import Estimator
+from maxmargin.sklearn_contract import SentenceTransformer
 from maxmargin.text.token_features.named_features import FeatureColumns
 from maxmargin.text.token_features.tokens import Token, split_tokens
 
@@ -49,7 +49,7 @@ TAG_TEMPLATES = (
 
 @register
 @has_parameters
-class ArcFeatures(Estimator):
+class ArcFeatures(SentenceTransformer):
     """Features of all arcs between the words of sentences, by name, for `DependencySVM` and `DependencyCRF`.
 
     A token is a word, or a tuple of a word and tags such as its part of speech. An arc has the words and tags of its
@@ -78,16 +78,6 @@ class ArcFeatures(Estimator):
         "bool", "Whether the tags of words between head and dependent are features.", default=True
     )
 
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import TransformerTags
-
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags = TransformerTags()
-        tags.requires_fit = False
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
-
     def fit(self, X: object, y: object = None) -> Self:
         """Do nothing: there is nothing to learn.
 
@@ -109,16 +99,6 @@ class ArcFeatures(Estimator):
             Ignored.
         """
         return self.transform(X)
-
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Do nothing, as pipelines ask all their steps to: features of arcs are no table, whatever is asked for.
-
-        Parameters
-        ----------
-        transform
-            Ignored.
-        """
-        return self
 
     def transform(self, X: Iterable[Iterable[Token]]) -> WordArcs:
         """The features of the arcs.

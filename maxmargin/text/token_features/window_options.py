@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from maxmargin.parameters import has_parameters, parameter
-from maxmargin.sklearn_contract import Estimator
+from maxmargin.sklearn_contract import SentenceTransformer
 from maxmargin.text.token_features.property_checks import (
     check_classes,
     check_patterns,
@@ -17,7 +17,7 @@ from maxmargin.text.token_features.property_checks import (
 
 
 @has_parameters
-class WindowOptions(Estimator):
+class WindowOptions(SentenceTransformer):
     """The parameters of `WindowFeatures`.
 
     The command line says `help` in place of the documentation here, takes no value below `least`, calls the option

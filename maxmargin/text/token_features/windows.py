@@ -79,16 +79,6 @@ class WindowFeatures(WindowOptions):
         DocumentWords,
     )
 
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import TransformerTags
-
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags = TransformerTags()
-        tags.requires_fit = False
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
-
     def fit(self, X: object, y: object = None) -> Self:
         """Check the arguments and index the gazetteers; there is nothing to learn, and `transform` works without.
 
@@ -139,16 +129,6 @@ class WindowFeatures(WindowOptions):
             return []
         messages = self.gazetteers_.leaks((split_words(X), y), (split_words(X_dev), y_dev))
         return [message for title, message in messages.items() if title not in self.cross_fit_]
-
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Do nothing, as pipelines ask all their steps to: features of tokens are no table, whatever is asked for.
-
-        Parameters
-        ----------
-        transform
-            Ignored.
-        """
-        return self
 
     def transform(self, X: Sentences) -> Windows:
         """The features of the tokens.
