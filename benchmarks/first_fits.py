@@ -2,20 +2,26 @@
 
 It prints, as JSON, the seconds of each fit in turn. It uses public names only, which all revisions have.
 
-Usage: python first_fits.py {structures,crf,again}
+Usage: python first_fits.py {structures,crf,again,predict}
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+PREDICTING_FIRST, PREDICTING = "maxmargin predict, nothing on disk", "maxmargin predict, loops on disk"
+PREDICTING_MEMORY = "MB of it"
 SHORT: dict[str, Any] = {"tol": 0.01, "max_passes": 30, "random_state": 0}
 
 
@@ -101,5 +107,30 @@ def again() -> dict[str, float]:
     return {"first": first, "warm": min(warm)}
 
 
+def predict() -> dict[str, float]:
+    """`maxmargin predict` on one sentence, with nothing on disk and then with what it left: whole processes."""
+    sentence = "the DT B-NP\ndog NN I-NP\nbarks VBZ B-VP\n. . O\n\n"
+    Path("train.txt").write_text(50 * sentence)
+    Path("one.txt").write_text(sentence)
+    with tempfile.TemporaryDirectory() as cache:
+        run("train", "train.txt", "--model", "a.model", cache=cache)
+    with tempfile.TemporaryDirectory() as cache:
+        first, then = (timed(lambda: run("predict", "a.model", "one.txt", cache=cache)) for _ in range(2))
+        memory = float(run("predict", "a.model", "one.txt", cache=cache).stderr.split()[-1])
+    return {PREDICTING_FIRST: first, PREDICTING: then, PREDICTING_MEMORY: memory}
+
+
+def run(*arguments: str, cache: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the library in a new process, which says last what memory it has had, in MB."""
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    tell = f"print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / {unit}, file=sys.stderr)"
+    program = f"import atexit, resource, sys; atexit.register(lambda: {tell}); from maxmargin.cli import app; app()"
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "MAXMARGIN_CACHE_DIR": cache}
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+
+
+PROGRAMS = {"structures": of_structures, "crf": of_crf, "again": again, "predict": predict}
+
 if __name__ == "__main__":
-    print(json.dumps({"structures": of_structures, "crf": of_crf, "again": again}[sys.argv[1]]()))
+    print(json.dumps(PROGRAMS[sys.argv[1]]()))

@@ -67,7 +67,7 @@ def lists_of(X: list, y: list) -> dict[str, list[str]]:
 def measure(name: str, source: str) -> dict[str, float]:
     """The score of a tagger with one of the sources, on test sentences, its interval, and the time of training."""
     from maxmargin import ChainSVM, Tagger
-    from maxmargin.tagger import default_model
+    from maxmargin.tagger.word_tagger import default_model
     from maxmargin.text import WindowFeatures, learn_classes
 
     train, dev, test = load(name)

@@ -65,7 +65,7 @@ from maxmargin.supervision.image_annotations import Boxes as Boxes
 from maxmargin.supervision.image_annotations import Seeds as Seeds
 from maxmargin.supervision.image_annotations import Tags as Tags
 from maxmargin.supervision.known_boxes import KnownBox as KnownBox
-from maxmargin.tagger import Tagger as Tagger
+from maxmargin.tagger.word_tagger import Tagger as Tagger
 from maxmargin.trace import Status as Status
 from maxmargin.trace import Trace as Trace
 from maxmargin.version import __version__ as __version__

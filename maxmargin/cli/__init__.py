@@ -129,7 +129,7 @@ def predict(
 
     Sentences are tagged as they come: tail -f FILE | maxmargin predict MODEL. Columns of tags may be there or not.
     """
-    from maxmargin.cli.tagging import run_predict
+    from maxmargin.cli.predicting import run_predict
 
     run_predict(model, file, output, format, encoding, probabilities)
 

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from maxmargin.tagger import Tagger
+    from maxmargin.tagger.light_tagger import LightTagger
+    from maxmargin.tagger.word_tagger import Tagger
     from maxmargin.text import Document, Layout
 
 STDIN = Path("-")
@@ -217,16 +218,21 @@ def tell_size(path: Path) -> str:
 def load_tagger(path: Path) -> Tagger:
     """The tagger in a file."""
     from maxmargin.persist import load
-    from maxmargin.tagger import Tagger
 
-    tagger = load(path)
+    return check_tagger(load(path), path)
+
+
+def check_tagger(tagger: object, path: Path) -> Tagger:
+    """What a file holds, if it is a tagger that is fitted."""
+    from maxmargin.tagger.word_tagger import Tagger
+
     if not isinstance(tagger, Tagger):
         raise ValueError(f"{str(path)!r} holds a {type(tagger).__name__}, not a tagger of `maxmargin train`.")
     tagger._fitted()
     return tagger
 
 
-def same_tokens(document: Document, tagger: Tagger) -> None:
+def same_tokens(document: Document, tagger: Tagger | LightTagger) -> None:
     """Raise unless the tokens of a document have as many parts as those that a tagger was trained on."""
     from maxmargin.wording import count_of
 

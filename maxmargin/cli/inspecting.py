@@ -13,7 +13,7 @@ from rich.text import Text
 from maxmargin.cli.common import load_tagger, print_json, read, same_tokens
 from maxmargin.cli.terminal import Terminal
 from maxmargin.inspection import strongest_features, strongest_transitions
-from maxmargin.tagger import Tagger
+from maxmargin.tagger.word_tagger import Tagger
 from maxmargin.text.token_features.tokens import Token
 from maxmargin.wording import count_of
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from maxmargin.cli.common import located, say
-from maxmargin.tagger import Tagger
+from maxmargin.tagger.word_tagger import Tagger
 from maxmargin.text import Document, Mended, mend_tags
 from maxmargin.text.mending import spells_entities
 from maxmargin.text.partial_tags import check_known, tags_in

@@ -16,7 +16,7 @@ from maxmargin.cli.tags import settle_scheme
 from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.persist import check_writable
-from maxmargin.tagger import Tagger, default_model
+from maxmargin.tagger.word_tagger import Tagger, default_model
 from maxmargin.text import Document, Layout, WindowFeatures, find_format, learn_classes
 from maxmargin.text.partial_tags import is_partial, tags_in
 from maxmargin.trace import Status, Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Any, BinaryIO
 
 from maxmargin.persist import container
 from maxmargin.persist.container import Broken
@@ -75,11 +75,17 @@ def load(path: Location, *, mmap: bool = False) -> Any:
         newer version.
     """
     with open(path, "rb") as file:
-        try:
-            content, arrays = container.read(file, maps=mmap)
-            return Reader(arrays)(content)
-        except Broken as error:
-            reason, cause = str(error), None
-        except Exception as error:  # whatever a constructor makes of what no model would hold
-            reason, cause = f"what it holds is no model ({type(error).__name__}: {error})", error
+        return load_open(file, path, mmap=mmap)
+
+
+def load_open(file: BinaryIO, path: Location, *, mmap: bool = False) -> Any:
+    """As `load`, from a file that is open: the same one, even if another has taken its place."""
+    file.seek(0)
+    try:
+        content, arrays = container.read(file, maps=mmap)
+        return Reader(arrays)(content)
+    except Broken as error:
+        reason, cause = str(error), None
+    except Exception as error:  # whatever a constructor makes of what no model would hold
+        reason, cause = f"what it holds is no model ({type(error).__name__}: {error})", error
     raise ValueError(f"{os.fspath(path)!r} cannot be loaded: {reason}.") from cause
