@@ -13,11 +13,13 @@ from maxmargin.losses import BaseLoss, find_loss
 from maxmargin.problem import block_oracle, oracle_work
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.automatic.smooth_auto import SmoothAuto
+from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.batch.one_slack import OneSlack
 from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient
 from maxmargin.solvers.frame.run import Result, Run
 from maxmargin.solvers.frame.solve import Solver
+from maxmargin.solvers.parted.portions import Portions
 from maxmargin.trace import Certificate, Status
 
 USUAL = 10.0  # operations per part, of compiled oracles that do not tell theirs
@@ -41,6 +43,8 @@ class Auto(Solver):
     begins again with a few passes of Frank-Wolfe steps and averages them, which labels better than as many pairwise
     steps or the last weights do (`python -m benchmarks.inexact`).
 
+    Examples in portions are left to `LBFGS` and `OneSlack`, which look at all of them before each step.
+
     The squared hinge loss, and others of your own, are left to `OneSlack`. Smooth losses are left to `LBFGS` and, where
     there is much to do and the loss is smoothed by entropy, as that of conditional random fields is, to
     `ExponentiatedGradient` first, for as long as it is the faster of the two; on kernels to the latter alone.
@@ -58,6 +62,8 @@ class Auto(Solver):
 
     def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
         loss = find_loss(options.get("loss") or self.default_loss)
+        if isinstance(problem, Portions):
+            return (LBFGS() if loss.is_smooth else OneSlack()).solve(problem, C, sample_weight, **options)
         if loss.is_smooth:
             solver = SmoothAuto() if layout_of(problem).is_explicit else ExponentiatedGradient()
             return solver.solve(problem, C, sample_weight, **options)

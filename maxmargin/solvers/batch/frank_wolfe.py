@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import add_scaled, clear, scale
 from maxmargin.problem import add_output, true_output
 from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.trace import Certificate
 
 
@@ -28,6 +30,7 @@ class FrankWolfe(Solver):
     resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
     takes_kernels: ClassVar[bool] = True
+    takes_portions: ClassVar[bool] = True
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective
@@ -54,7 +57,13 @@ class FrankWolfe(Solver):
         curvature = objective.regularization * objective.layout.inner(direction, direction)
         slope = max(float(found.gaps.sum()), 0.0)
         gamma = slope / curvature if slope < curvature else 1.0
-        objective.runner.run(mix, run.dual.means, state.outputs, gamma)
+        run.dual = run.dual._replace(means=objective.keep(mix_all, run.dual.means, state.outputs, gamma))
+
+
+def mix_all(objective: Objective, means: Blocks, outputs: Blocks, gamma: float) -> Blocks:
+    """The mean parts a share gamma of the way to those of the outputs, in place."""
+    objective.runner.run(mix, means, outputs, gamma)
+    return means
 
 
 @loop

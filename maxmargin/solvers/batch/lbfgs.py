@@ -26,7 +26,8 @@ from maxmargin.solvers.batch.curvature import Curvature
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.bounds import Bounds, project
-from maxmargin.solvers.objective.evaluation import Evaluation, Objective
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.objective.loss_pass import Evaluation
 from maxmargin.solvers.objective.lower_bound import ElasticBound, LowerBound, new_bound, shrink
 from maxmargin.trace import Certificate, Status
 
@@ -63,6 +64,7 @@ class LBFGS(Solver):
     takes_l1: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     takes_partial: ClassVar[bool] = True
+    takes_portions: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.memory is not None:

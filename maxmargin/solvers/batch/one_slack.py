@@ -18,14 +18,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import check_count, check_flag
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.active_sets import OfStored, enlarge, sets_of, store_outputs
+from maxmargin.solvers.objective.active_sets import ActiveSets, OfStored, enlarge, sets_of, store_outputs
 from maxmargin.solvers.objective.bounds import project
 from maxmargin.solvers.objective.bundle import Bundle
-from maxmargin.solvers.objective.evaluation import Evaluation, Objective
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.objective.loss_pass import Evaluation
 from maxmargin.trace import Certificate
 
 MOST_CUTS = 50
@@ -59,6 +61,7 @@ class OneSlack(Solver):
     takes_any: ClassVar[bool] = True
     takes_kernels: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
+    takes_portions: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("cache", self.cache, 0)
@@ -123,17 +126,27 @@ class OutputCache:
         self.objective = objective
         self.limit = 0 if objective.loss.at_output() is None else limit
         self.outputs = objective.new_outputs() if self.limit else None
-        self.sets = sets_of(objective.problem.truth)
+        self.sets = objective.keep(true_sets)
 
     def store(self) -> None:
         """Keep the outputs of the last pass of the oracle."""
-        if self.outputs is None:
-            return
-        problem, n, done = self.objective.problem, self.objective.n, 0
-        while (done := store_outputs(problem, self.sets, self.outputs, np.ones(n), 0.0, self.limit, done)) < n:
-            self.sets = enlarge(self.sets)
+        if self.outputs is not None:
+            self.sets = self.objective.keep(store_all, self.sets, self.outputs, self.limit)
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """The objective with the best stored outputs in place of the oracle's: a lower bound, with its cut."""
         loss = self.objective.loss
         return self.objective.evaluate(w, loss=OfStored(loss.margin, loss.at_output(), self.sets))
+
+
+def true_sets(objective: Objective) -> ActiveSets:
+    """Sets of the true outputs."""
+    return sets_of(objective.problem.truth)
+
+
+def store_all(objective: Objective, sets: ActiveSets, outputs: Blocks, limit: int) -> ActiveSets:
+    """The sets with one more output of every example, and at most so many."""
+    n, done = objective.n, 0
+    while (done := store_outputs(objective.problem, sets, outputs, np.ones(n), 0.0, limit, done)) < n:
+        sets = enlarge(sets)
+    return sets

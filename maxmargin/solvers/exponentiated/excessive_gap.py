@@ -78,6 +78,7 @@ class ExcessiveGap(Solver):
     resumes: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
     takes_kernels: ClassVar[bool] = True
+    takes_portions: ClassVar[bool] = True
     default_passes: ClassVar[int] = 10_000
 
     def __post_init__(self) -> None:
@@ -138,8 +139,7 @@ def largest_curvature(objective: Objective) -> float:
     """The constant L of the dual, or the highest level, beyond which nothing changes, where it is not known."""
     if not supports(squared_diameters, objective.problem):
         return HIGHEST
-    mean = float(objective.weight @ squared_diameters(objective.problem)) / objective.n
-    return min(mean / 4 / objective.regularization, HIGHEST)
+    return min(objective.mean_of(squared_diameters) / 4 / objective.regularization, HIGHEST)
 
 
 @register_state

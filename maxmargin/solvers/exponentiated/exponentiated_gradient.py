@@ -97,6 +97,10 @@ class ExponentiatedGradient(Solver):
         check_share("uniform_share", self.uniform_share)
         check_count("gap_every", self.gap_every)
 
+    @property
+    def takes_portions(self) -> bool:  # type: ignore[override]
+        return bool(self.batch)
+
     def takes(self, loss: BaseLoss) -> bool:
         return super().takes(loss) and loss.entropy_level is not None
 

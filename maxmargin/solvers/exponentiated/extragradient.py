@@ -62,6 +62,7 @@ class Extragradient(Solver):
     resumes: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
     takes_kernels: ClassVar[bool] = True
+    takes_portions: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("gap_every", self.gap_every)

@@ -18,7 +18,8 @@ from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.frame.limits import Limits
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, copy_point, no_means, no_sets, sets_of
 from maxmargin.solvers.objective.bounds import project
-from maxmargin.solvers.objective.evaluation import Evaluation, Objective
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.objective.loss_pass import Evaluation
 from maxmargin.solvers.objective.tilted_objective import TiltedObjective
 from maxmargin.trace import Certificate, Status, Trace
 
@@ -161,9 +162,8 @@ class Run:
     @property
     def certificate_seconds(self) -> float:
         """About how long the passes of a certificate take: no longer than steps on all examples, until one was made."""
-        runner = self.objective.runner
         seconds = self.clock.seconds_of_passes() or self.clock.seconds_of(STEPS)
-        return seconds * runner.n / len(runner.ranges)
+        return seconds * self.objective.n / self.objective.n_threads
 
     @property
     def timed_out(self) -> bool:

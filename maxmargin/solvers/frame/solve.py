@@ -27,6 +27,8 @@ from maxmargin.solvers.frame.run import Result, Run
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.latent_objective import LatentObjective
 from maxmargin.solvers.objective.tilted_objective import TiltedObjective
+from maxmargin.solvers.parted.parted_objective import PartedObjective
+from maxmargin.solvers.parted.portions import Portions
 from maxmargin.supervision.weak import Weak
 from maxmargin.trace import Certificate, Status, Trace
 from maxmargin.wording import quote
@@ -53,6 +55,7 @@ class Solver:
     default_passes: ClassVar[int] = 1000  # after which to stop unless told otherwise
     resumes: ClassVar[bool] = False  # goes on from the state of a run, see `Run.take_up`, as a checkpoint needs
     keeps_dual: ClassVar[bool] = False  # starts from and returns a dual point, as a path needs
+    takes_portions: ClassVar[bool] = False  # of examples, each elsewhere: it asks for nothing but sums over all of them
     renamed: ClassVar[Mapping[str, str | None]] = {}  # options that files of earlier versions have by another name
 
     def __init_subclass__(cls) -> None:
@@ -166,21 +169,9 @@ class Solver:
             raise TypeError(f"callback must be a function of a trace, not {quote(callback)}.")
         chosen = find_loss(loss or self.default_loss)
         self._check_loss(chosen)
-        self._check_oracles(problem, chosen)
-        options: dict[str, Any] = {
-            "lower": lower,
-            "upper": upper,
-            "loss": chosen,
-            "l1_ratio": l1_ratio,
-            "linear": linear,
-        }
-        if weak is not None and weak.consistent is not None:
-            make = LatentObjective if weak.share is None else TiltedObjective
-            objective: Objective = make(weak, problem, C, sample_weight, n_jobs, **options)
-        else:
-            objective = Objective(problem, C, sample_weight, n_jobs, **options)
-        if weak is not None and weak.target is not None:
-            objective.pull_towards(weak.target)
+        self._check_oracles(problem.like if isinstance(problem, Portions) else problem, chosen)
+        options = {"lower": lower, "upper": upper, "loss": chosen, "l1_ratio": l1_ratio, "linear": linear}
+        objective = make_objective(problem, C, sample_weight, weak, n_jobs, **options)
         self._check_objective(objective)
         run = Run(objective, limits, start, random_state, held_out)
         observer = Observer(run, self.returns_last, verbose, callback)
@@ -197,7 +188,7 @@ class Solver:
         run.state = None  # which refers to the run: both are gone at once, not when Python finds them
         if file is not None:
             file.end(result.status)
-        return result
+        return result._replace(dual=None) if isinstance(objective, PartedObjective) else result
 
     def follow(self, run: Run, observe: Callable[[Certificate], bool]) -> None:
         """Run until `observe`, which is shown every certificate, says to stop, or the objective is not finite."""
@@ -240,6 +231,11 @@ class Solver:
 
     def _check_objective(self, objective: Objective) -> None:
         name = self.known_as
+        if isinstance(objective, PartedObjective) and not self.takes_portions:
+            raise ValueError(
+                f"{name} steps from example to example, which must be in one place: on data in portions, take LBFGS, "
+                "OneSlack or another solver of batches."
+            )
         if not (objective.is_convex or self.takes_partial):
             raise ValueError(
                 f"{name} needs the whole output of every example: CCCP(inner={self!r}) completes those known in part."
@@ -259,3 +255,21 @@ class Solver:
                 f"{name} takes no kernels: use BCFW, ExcessiveGap or another solver of the dual, such as "
                 "ExponentiatedGradient for the log loss."
             )
+
+
+def make_objective(
+    problem: Any, C: float, sample_weight: Any, weak: Weak | None, n_jobs: int | None, **options: Any
+) -> Objective:
+    """That of a problem, of which less may be known than one true output each, or of portions of one."""
+    if isinstance(problem, Portions):
+        if sample_weight is not None or weak is not None:
+            raise ValueError("sample_weight and weak must be None: portions of examples have weights of their own.")
+        return PartedObjective(problem, C, n_jobs, **options)
+    if weak is not None and weak.consistent is not None:
+        make = LatentObjective if weak.share is None else TiltedObjective
+        objective: Objective = make(weak, problem, C, sample_weight, n_jobs, **options)
+    else:
+        objective = Objective(problem, C, sample_weight, n_jobs, **options)
+    if weak is not None and weak.target is not None:
+        objective.pull_towards(weak.target)
+    return objective

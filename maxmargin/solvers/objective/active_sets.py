@@ -62,6 +62,16 @@ def no_means(sizes: np.ndarray, dtype: DTypeLike) -> Blocks:
     return Blocks(np.zeros(0, dtype), starts_of(sizes))
 
 
+def no_blocks(dtype: DTypeLike) -> Blocks:
+    """In place of blocks that nobody asks for."""
+    return Blocks(np.zeros(0, dtype), np.zeros(1, np.int64))
+
+
+def as_point(point: DualPoint | Blocks) -> DualPoint:
+    """A dual point, of which only the mean parts may be given."""
+    return point if isinstance(point, DualPoint) else DualPoint(point, no_sets())
+
+
 def copy_point(point: DualPoint, dtype: DTypeLike) -> DualPoint:
     """A copy, its mean parts of the given dtype, that can be changed without changing the original."""
     sets = ActiveSets(*(array.copy() for array in point.sets))

@@ -27,7 +27,8 @@ lambda = 0, the only known bound is D = 0, at the true outputs: no loss is negat
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -38,49 +39,30 @@ from maxmargin.execution.runner import Runner
 from maxmargin.features.layout import layout_of, with_complete_steps
 from maxmargin.losses import NAMED, BaseLoss
 from maxmargin.losses.base_loss import OfBound
-from maxmargin.persist.registry import register_state
 from maxmargin.problem import new_weights, prepare
 from maxmargin.runtime.dispatch import supports
-from maxmargin.solvers.objective.active_sets import ActiveSets, DualPoint, fill_means, no_sets
+from maxmargin.solvers.objective.active_sets import ActiveSets, DualPoint, as_point, fill_means, no_blocks, no_sets
 from maxmargin.solvers.objective.bounds import dual_term, make_bounds, project
 from maxmargin.solvers.objective.linear_term import add_pull, as_linear
 from maxmargin.solvers.objective.loss_pass import (
     COST,
     ENTROPY,
     FINE,
-    GAP,
     HARD_LOSS,
-    IS_WRONG,
     LOSS,
     N_COLUMNS,
-    N_FACTORS,
-    SIZE,
     SLACK,
+    Evaluation,
     Examples,
     Found,
+    LossSums,
     Rounding,
     assemble,
     loss_pass,
+    sum_up,
 )
 
 LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
-
-
-@register_state
-class Evaluation(NamedTuple):
-    """An objective at some weights, by one pass of its oracle; averages over the examples."""
-
-    value: float  # F(w), rounded up; infinite where potentials are beyond reach
-    hard: float  # F(w) with the hinge loss, or `value` where the oracle does not tell the true maximum
-    gradient: np.ndarray  # of all but the regularization, in float64; empty if it was not asked for
-    cost: float  # of the mean parts where the loss is attained
-    entropy: float  # rounded down
-    rounding: float  # by how much potentials, sums and exponentials that are rounded may change F(w)
-    size: float  # of the scores: the sums of the magnitudes of their terms
-    slack: float  # by how much the value is above what the oracle's outputs attain, where it is only an upper bound
-    gaps: np.ndarray  # (n,) how much the loss of each example, less its slack, exceeds its value at a given dual point
-    n_wrong: int  # oracle outputs worse than the true ones, or than stored ones
-    n_inexact: int  # examples of which that is so
 
 
 class Objective:
@@ -278,7 +260,23 @@ class Objective:
         with_gradient
             Whether to sum up the gradient.
         """
-        w, values = self.in_dtype(w), np.zeros((self.n, N_COLUMNS))
+        w = self.in_dtype(w)
+        kept = {"means": means, "outputs": outputs, "point": point, "sets": sets}
+        return self._conclude(w, self.sum_losses(w, loss=loss, with_gradient=with_gradient, **kept))
+
+    def sum_losses(
+        self,
+        w: np.ndarray,
+        *,
+        means: Any = None,
+        outputs: Any = None,
+        point: Any = None,
+        sets: Any = None,
+        loss: Any = None,
+        with_gradient: bool = True,
+    ) -> LossSums:
+        """What the examples tell `evaluate`, whose arguments these are, at weights in the dtype of the problem."""
+        values = np.zeros((self.n, N_COLUMNS))
         rounding = self._rounding_of(self.loss.entropy_level if loss is None else 0.0)
         found = Found(values, means or no_blocks(self.runner.dtype), outputs or no_blocks(np.int32))
         gradient = self.runner.accumulate(
@@ -293,16 +291,16 @@ class Objective:
         )
         if with_gradient:
             self.layout.complete(gradient)
-        averages = self.weight @ values[:, :IS_WRONG] / self.n
-        n_inexact, n_wrong, n_beyond_reach = np.count_nonzero(values[:, SLACK:], axis=0)
-        if n_beyond_reach:
-            averages[:] = np.inf
-        sizes = values[:, SIZE] + rounding.unit * values[:, N_FACTORS]
-        shift = error = rounding.eps * self._root_sum_of_squares(sizes) / self.n
-        if with_gradient and w.dtype == np.float32 and self.layout.is_explicit and not n_beyond_reach:
+        return sum_up(values, self.weight, rounding.unit, gradient)
+
+    def _conclude(self, w: np.ndarray, sums: LossSums) -> Evaluation:
+        """The objective at weights, by what all examples tell."""
+        averages, gradient, has_gradient = sums.averages, sums.gradient, sums.gradient.size > 0
+        shift = error = float(np.finfo(self.runner.dtype).eps) * sums.norm_of_rounding / self.n
+        if has_gradient and w.dtype == np.float32 and self.layout.is_explicit and not sums.n_beyond_reach:
             precise = self.layout.inner(w, gradient) + averages[COST] + averages[ENTROPY] + averages[SLACK]
             shift += max(precise, 0.0) - averages[LOSS]
-        if with_gradient and self.linear is not None:
+        if has_gradient and self.linear is not None:
             gradient -= self.linear
         return Evaluation(
             value=self.primal(w, averages[LOSS] + shift),
@@ -311,16 +309,30 @@ class Objective:
             cost=averages[COST],
             entropy=averages[ENTROPY] - error,
             rounding=error,
-            size=self._root_sum_of_squares(values[:, SIZE]) * np.sqrt(self.n) / (float(self.weight.sum()) or 1.0),
+            size=sums.norm_of_sizes * np.sqrt(self.n) / (sums.weight or 1.0),
             slack=averages[SLACK],
-            gaps=self.weight * values[:, GAP] / self.n,
-            n_wrong=int(n_wrong),
-            n_inexact=int(n_inexact),
+            gaps=sums.gaps,
+            n_wrong=sums.n_wrong,
+            n_inexact=sums.n_inexact,
         )
 
-    def _root_sum_of_squares(self, values: np.ndarray) -> float:
-        """Of numbers of the examples, by their weights: rounding errors of one know nothing of those of another."""
-        return float(np.linalg.norm(self.weight * values))
+    def keep(self, function: Callable[..., Any], *args: Any) -> Any:
+        """What a function of the objective says, which stays with the examples; it may change `args` that do."""
+        return function(self, *args)
+
+    def mean_of(self, numbers: Callable[[Any], np.ndarray]) -> float:
+        """The mean of what a function tells of the examples of a problem, by their weights."""
+        return float(self.weight @ numbers(self.problem)) / self.n
+
+    @property
+    def mean_weight(self) -> float:
+        """That of the examples."""
+        return float(self.weight.mean())
+
+    @property
+    def n_threads(self) -> int:
+        """On how many threads a pass is made."""
+        return len(self.runner.ranges)
 
     @property
     def _examples(self) -> Examples:
@@ -335,13 +347,3 @@ class Objective:
         """What losses are compared with: the mean parts of a point, and stored outputs, its own if it has no others."""
         at = as_point(point or no_blocks(self.runner.dtype))
         return at if not at.means.values.size and at.sets.sizes.size else at._replace(sets=sets or no_sets())
-
-
-def no_blocks(dtype: DTypeLike) -> Blocks:
-    """In place of blocks that nobody asks for."""
-    return Blocks(np.zeros(0, dtype), np.zeros(1, np.int64))
-
-
-def as_point(point: DualPoint | Blocks) -> DualPoint:
-    """A dual point, of which only the mean parts may be given."""
-    return point if isinstance(point, DualPoint) else DualPoint(point, no_sets())

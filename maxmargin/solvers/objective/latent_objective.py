@@ -25,7 +25,8 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.objective.active_sets import ActiveSets
-from maxmargin.solvers.objective.evaluation import Evaluation, Objective
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.objective.loss_pass import Evaluation
 from maxmargin.supervision.weak import Weak
 
 

@@ -10,6 +10,7 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import clear, copy_into, inner
 from maxmargin.arrays.views import matrix
 from maxmargin.losses import attain, potentials
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import (
     IMPOSSIBLE,
     accumulate,
@@ -51,6 +52,61 @@ class Found(NamedTuple):
     values: np.ndarray  # (n, N_COLUMNS)
     means: Blocks  # where the losses are attained, less those of the true outputs
     outputs: Blocks  # of a max oracle
+
+
+class LossSums(NamedTuple):
+    """What the examples of a pass add up to."""
+
+    averages: np.ndarray  # of the columns that are losses and their terms, by the weights of the examples
+    gradient: np.ndarray  # empty if it was not asked for
+    norm_of_rounding: float  # by weights; rounding errors of one example know nothing of those of another
+    norm_of_sizes: float
+    weight: float  # of all examples
+    gaps: np.ndarray
+    n_inexact: int
+    n_wrong: int
+    n_beyond_reach: int
+
+
+@register_state
+class Evaluation(NamedTuple):
+    """An objective at some weights, by one pass of its oracle; averages over the examples."""
+
+    value: float  # F(w), rounded up; infinite where potentials are beyond reach
+    hard: float  # F(w) with the hinge loss, or `value` where the oracle does not tell the true maximum
+    gradient: np.ndarray  # of all but the regularization, in float64; empty if it was not asked for
+    cost: float  # of the mean parts where the loss is attained
+    entropy: float  # rounded down
+    rounding: float  # by how much potentials, sums and exponentials that are rounded may change F(w)
+    size: float  # of the scores: the sums of the magnitudes of their terms
+    slack: float  # by how much the value is above what the oracle's outputs attain, where it is only an upper bound
+    gaps: np.ndarray  # (n,) by how much losses, less their slack, exceed their values at a given dual point
+    n_wrong: int  # oracle outputs worse than the true ones, or than stored ones
+    n_inexact: int  # examples of which that is so
+
+
+def sum_up(values: np.ndarray, weight: np.ndarray, unit: float, gradient: np.ndarray) -> LossSums:
+    """What a pass that wrote these values adds up to; `unit` is that of `Rounding`."""
+    n = len(weight)
+    averages = weight @ values[:, :IS_WRONG] / n
+    n_inexact, n_wrong, n_beyond_reach = np.count_nonzero(values[:, SLACK:], axis=0).tolist()
+    if n_beyond_reach:
+        averages[:] = np.inf
+    sizes = values[:, SIZE]
+    norm_of_rounding, norm_of_sizes = (
+        float(np.linalg.norm(weight * size)) for size in (sizes + unit * values[:, N_FACTORS], sizes)
+    )
+    return LossSums(
+        averages,
+        gradient,
+        norm_of_rounding,
+        norm_of_sizes,
+        float(weight.sum()),
+        weight * values[:, GAP] / n,
+        n_inexact,
+        n_wrong,
+        n_beyond_reach,
+    )
 
 
 @loop

@@ -103,7 +103,7 @@ class Certifier:
             self.bound.add(found.cost, found.gradient)
         else:
             objective, eps = self.run.objective, float(np.finfo(self.run.w.dtype).eps)
-            entropy = (objective.loss.entropy_level or 0.0) * float(objective.weight.mean()) * exponents
+            entropy = (objective.loss.entropy_level or 0.0) * objective.mean_weight * exponents
             rounding = (1 + exponents) * found.rounding + eps * (abs(dual) + abs(found.value) + entropy)
             self.bound.value = max(self.bound.value, dual - rounding)
         return Certificate(w.astype(self.run.w.dtype), found.value, self.bound.value)

@@ -1,0 +1,144 @@
+"""The objective of examples in portions: sums of what each of them says, in their order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxmargin.execution.threads import count_threads
+from maxmargin.features.layout import WeightLayout
+from maxmargin.losses import NAMED, BaseLoss
+from maxmargin.solvers.objective.active_sets import DualPoint
+from maxmargin.solvers.objective.bounds import make_bounds
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.objective.linear_term import as_linear
+from maxmargin.solvers.objective.loss_pass import LossSums
+from maxmargin.solvers.parted.portions import Kept, Portions, Terms
+
+
+class PartedObjective(Objective):
+    """An objective whose examples are in portions, for solvers that ask for sums over all of them.
+
+    Its weights are in the order of the model, whatever the layouts of the portions. What it hands out of examples is
+    `Kept` by the portions.
+
+    Parameters
+    ----------
+    portions
+        The examples, with their weights.
+    C, n_jobs, lower, upper, loss, l1_ratio, linear
+        As of `Objective`.
+    """
+
+    can_prepare = False
+
+    def __init__(
+        self,
+        portions: Portions,
+        C: float = 1.0,
+        n_jobs: int | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        loss: BaseLoss = NAMED["hinge"],
+        l1_ratio: float = 0.0,
+        linear: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(portions.like, C, n_jobs=n_jobs, loss=loss, l1_ratio=l1_ratio)
+        if not self.layout.is_explicit:
+            raise ValueError("Kernels need all examples in one place, not in portions.")
+        self.portions = portions
+        self.n = int(portions.sizes.sum())
+        self.layout = WeightLayout(self.layout.n_weights)
+        self.n_weights = self.layout.n_weights
+        self.regularization, self.l1 = (1 - l1_ratio) / (self.n * self.C), l1_ratio / (self.n * self.C)
+        self.bounds = make_bounds(lower, upper, np.zeros(self.n_weights, self.runner.dtype))
+        self.linear = None if linear is None else as_linear(linear, self.n_weights, self.regularization)
+
+    def each(self, function: Callable[..., Any], *args: Any, fills: Sequence[Kept] = ()) -> list[Any]:
+        """Call ``function(objective, *args)`` of the objective of every portion; the results in their order."""
+        return self.portions.each(function, self._terms, *args, fills=fills, clock=self.runner.clock)
+
+    def keep(self, function: Callable[..., Any], *args: Any) -> Kept:
+        return self.portions.keep(function, self._terms, *args, clock=self.runner.clock)
+
+    @property
+    def _terms(self) -> Terms:
+        return Terms(self.loss, self.regularization, self.n, self.n_jobs)
+
+    def _average(self, values: Sequence[Any]) -> Any:
+        """The average over all examples, of those of portions."""
+        shares = self.portions.sizes / self.n
+        total = shares[0] * values[0]
+        for share, value in zip(shares[1:], values[1:], strict=True):
+            total += share * value
+        return total
+
+    def sum_losses(self, w: np.ndarray, *, with_gradient: bool = True, **kept: Any) -> LossSums:
+        names = [name for name, value in kept.items() if value is not None]
+        fills = [kept[name] for name in names if name in ("means", "outputs")]
+        args = w, with_gradient, tuple(names), tuple(kept[name] for name in names)
+        found = self.each(sum_losses_of, *args, fills=fills)
+        return LossSums(
+            averages=self._average([sums.averages for sums in found]),
+            gradient=self._average([sums.gradient for sums in found]),
+            norm_of_rounding=math.hypot(*(sums.norm_of_rounding for sums in found)),
+            norm_of_sizes=math.hypot(*(sums.norm_of_sizes for sums in found)),
+            weight=sum(sums.weight for sums in found),
+            gaps=np.concatenate([sums.gaps for sums in found]) * (self.portions.sizes / self.n),
+            n_inexact=sum(sums.n_inexact for sums in found),
+            n_wrong=sum(sums.n_wrong for sums in found),
+            n_beyond_reach=sum(sums.n_beyond_reach for sums in found),
+        )
+
+    def sums_of(self, point: DualPoint | Any) -> tuple[np.ndarray, float]:
+        found = self.each(weights_of, point)
+        v = found[0][0]
+        for other, _ in found[1:]:
+            v += other
+        return self.from_origin(v), self._average([cost for _, cost in found])
+
+    def true_means(self) -> Any:
+        return self.keep(Objective.true_means)
+
+    def new_outputs(self) -> Any:
+        return self.keep(Objective.new_outputs)
+
+    def means_of(self, point: DualPoint) -> Any:
+        return self.keep(Objective.means_of, point)
+
+    def mean_of(self, numbers: Callable[[Any], np.ndarray]) -> float:
+        return self._average(self.each(Objective.mean_of, numbers))
+
+    @cached_property
+    def mean_weight(self) -> float:
+        return self._average(self.each(mean_weight_of))
+
+    @property
+    def n_threads(self) -> int:
+        return count_threads(self.n_jobs)
+
+
+def sum_losses_of(
+    objective: Objective, w: np.ndarray, with_gradient: bool, names: tuple[str, ...], kept: tuple[Any, ...]
+) -> LossSums:
+    """What a portion tells, with gradients in the order of the model, and its gaps in one sum."""
+    layout = objective.layout
+    sums = objective.sum_losses(layout.to_solver(w), with_gradient=with_gradient, **dict(zip(names, kept, strict=True)))
+    gradient = layout.to_model(sums.gradient) if with_gradient else sums.gradient
+    return sums._replace(gradient=gradient, gaps=np.array([sums.gaps.sum()]))
+
+
+def weights_of(objective: Objective, point: Any) -> tuple[np.ndarray, float]:
+    """What a portion adds to w(mu), and its mean of <cost, mu>."""
+    v, cost = objective.sums_of(point)
+    return objective.layout.to_model(v), cost
+
+
+def mean_weight_of(objective: Objective) -> float:
+    """That of a portion."""
+    return objective.mean_weight

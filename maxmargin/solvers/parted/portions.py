@@ -1,0 +1,167 @@
+"""Examples in portions: an objective of all of them is put together by what each portion says of its own.
+
+Whoever asks hands over a function of an objective, which is called where the examples are, once per portion, and the
+answers come back in the order of the portions: where a portion lives, and who else lives there, changes nothing. What
+belongs to examples, such as dual points and outputs, stays there, too (`Kept`).
+
+The objective of a portion is an ordinary one. Its regularization lambda_k makes lambda_k n_k what lambda n is for all
+examples, so that sums over its examples move weights as they do there; averages count by the shares n_k / n.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.execution.clock import Clock
+from maxmargin.losses import BaseLoss
+from maxmargin.persist.registry import register_state
+from maxmargin.problem import part_sizes
+from maxmargin.solvers.objective.evaluation import Objective
+
+
+class Terms(NamedTuple):
+    """What an objective of all examples says about those of portions."""
+
+    loss: BaseLoss
+    regularization: float
+    n: int  # of all examples
+    n_jobs: int | None
+
+
+class Portion:
+    """Some of the examples, at hand.
+
+    Parameters
+    ----------
+    problem
+        The examples; its weights mean the same as those of other portions, in the order of the model.
+    sample_weight : (n_k,) their weights, all 1 by default
+    """
+
+    def __init__(self, problem: Any, sample_weight: np.ndarray | None = None) -> None:
+        self.problem, self.sample_weight = problem, sample_weight
+        self._base: Objective | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"problem": self.problem, "sample_weight": self.sample_weight, "_base": None}
+
+    def objective(self, terms: Terms) -> Objective:
+        """That of its examples."""
+        base, loss = self._base, terms.loss
+        if base is None or base.n_jobs != terms.n_jobs or base.runner.n_best < loss.n_best:
+            self._base = base = Objective(self.problem, 1.0, self.sample_weight, terms.n_jobs, loss=loss)
+        return base.with_loss(loss).with_regularization(terms.regularization * (terms.n / base.n))
+
+
+@register_state
+class Kept:
+    """What stays with the examples: something of each portion."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+
+class Portions(ABC):
+    """All examples, in portions.
+
+    Attributes
+    ----------
+    sizes : (K,) array
+        The numbers of their examples.
+    like
+        A problem of the same kind, with the same weights, at hand: it tells oracles, precision and layout.
+    """
+
+    sizes: np.ndarray
+    like: Any
+
+    @abstractmethod
+    def each(
+        self,
+        function: Callable[..., Any],
+        terms: Terms,
+        *args: Any,
+        fills: Sequence[Kept] = (),
+        clock: Clock | None = None,
+    ) -> list[Any]:
+        """Call ``function(objective, *args)`` where each portion is; return the results, in the order of the portions.
+
+        Of what is `Kept` in the arguments, also inside of tuples, each is handed its own; those that the function
+        fills in are to be named. Raises `BrokenOff` when the clock says so.
+        """
+
+    @abstractmethod
+    def keep(self, function: Callable[..., Any], terms: Terms, *args: Any, clock: Clock | None = None) -> Kept:
+        """As `each`, with results that stay where they are; the function may change what is kept in its arguments."""
+
+    @abstractmethod
+    def identity(self) -> Any:
+        """What tells the examples from others, for checkpoints."""
+
+
+class LocalPortions(Portions):
+    """Portions that this process can open, one after the other.
+
+    Parameters
+    ----------
+    portions
+        Them; subclasses that have none in memory override `open`.
+
+    Examples
+    --------
+    >>> from maxmargin import LBFGS
+    >>> from maxmargin.solvers.parted.portions import LocalPortions, Portion
+    >>> from maxmargin.testing import toy_chains
+    >>> LBFGS().solve(LocalPortions([Portion(toy_chains()), Portion(toy_chains())])).status.name
+    'OPTIMAL'
+    """
+
+    def __init__(self, portions: Sequence[Portion]) -> None:
+        self.portions = portions
+        self.sizes = np.array([len(part_sizes(portion.problem)) for portion in portions])
+        self.like = portions[0].problem
+
+    def open(self, k: int) -> Portion:
+        """The portion k."""
+        return self.portions[k]
+
+    def each(
+        self,
+        function: Callable[..., Any],
+        terms: Terms,
+        *args: Any,
+        fills: Sequence[Kept] = (),
+        clock: Clock | None = None,
+    ) -> list[Any]:
+        found = []
+        for k in range(len(self.sizes)):
+            objective = self.open(k).objective(terms)
+            objective.runner.clock = clock
+            found.append(function(objective, *hand_out(args, partial(own_of, k))))
+        return found
+
+    def keep(self, function: Callable[..., Any], terms: Terms, *args: Any, clock: Clock | None = None) -> Kept:
+        return Kept(self.each(function, terms, *args, clock=clock))
+
+    def identity(self) -> Any:
+        return [(portion.problem, portion.sample_weight) for portion in map(self.open, range(len(self.sizes)))]
+
+
+def own_of(k: int, kept: Kept) -> Any:
+    """What is kept of portion k."""
+    return kept.values[k]
+
+
+def hand_out(value: Any, get: Callable[[Kept], Any]) -> Any:
+    """A value with what is kept, also inside of tuples, replaced by what `get` makes of it."""
+    if isinstance(value, Kept):
+        return get(value)
+    if isinstance(value, tuple):
+        fields = (hand_out(field, get) for field in value)
+        return type(value)(*fields) if hasattr(value, "_fields") else tuple(fields)
+    return value
