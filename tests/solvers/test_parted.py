@@ -51,7 +51,7 @@ def in_portions(cuts, dtype=float):
     )
 
 
-@pytest.mark.parametrize(("solver", "loss"), SOLVERS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("solver", "loss"), SOLVERS, ids=str)
 def test_batch_solvers_make_the_same_iterates(solver, loss):
     options = {"loss": loss, "tol": 1e-4, "max_passes": 60, "random_state": 0}
     whole = solver.solve(Candidates(PHI, COSTS), 0.5, WEIGHT, **options)
@@ -65,7 +65,7 @@ def test_batch_solvers_make_the_same_iterates(solver, loss):
     assert whole.certificate.dual <= parted.certificate.primal + 1e-9
 
 
-@pytest.mark.parametrize(("solver", "loss"), SOLVERS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("solver", "loss"), SOLVERS, ids=str)
 def test_one_portion_is_all_bit_for_bit(solver, loss):
     options = {"loss": loss, "max_passes": 30, "random_state": 0}
     whole = solver.solve(Candidates(PHI, COSTS), 0.5, WEIGHT, **options)
