@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from maxmargin.cli import options
-from maxmargin.cli.common import reports_errors
+from maxmargin.cli.common import STDIN, reports_errors
 from maxmargin.cli.options import Choices, with_choices
 from maxmargin.version import __version__
 
@@ -116,7 +116,7 @@ def path(
 @reports_errors
 def predict(
     model: options.Model,
-    file: options.Input = Path("-"),
+    file: options.Inputs = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where to write.", show_default="standard output", metavar="FILE"),
@@ -131,14 +131,14 @@ def predict(
     """
     from maxmargin.cli.predicting import run_predict
 
-    run_predict(model, file, output, format, encoding, probabilities)
+    run_predict(model, file or [STDIN], output, format, encoding, probabilities)
 
 
 @app.command()
 @reports_errors
 def evaluate(
     model: options.Model,
-    file: options.Input = Path("-"),
+    file: options.Inputs = None,
     format: options.FileFormat = None,
     encoding: options.SameEncoding = None,
     confusion: Annotated[bool, typer.Option("--confusion", help="Show which tags are taken for which.")] = False,
@@ -150,7 +150,9 @@ def evaluate(
     """Score a tagger on a file of tagged sentences: entities as conlleval counts them, tags and sentences."""
     from maxmargin.cli.tagging import run_evaluate
 
-    run_evaluate(model, file, format, encoding, with_confusion=confusion, calibration=calibration, as_json=json)
+    run_evaluate(
+        model, file or [STDIN], format, encoding, with_confusion=confusion, calibration=calibration, as_json=json
+    )
 
 
 @app.command()

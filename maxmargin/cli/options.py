@@ -114,7 +114,13 @@ def of_files(*names: str, **more: Any) -> Any:
     return typer.Option(*names, rich_help_panel=FILES, **more)
 
 
-Input = Annotated[Path, typer.Argument(help="File of sentences; - is standard input.", metavar="FILE", allow_dash=True)]
+def inputs(kind: str, **more: Any) -> Any:
+    """An argument of several files."""
+    what = f"Files of {kind}, which may be compressed, or folders of them; - is standard input."
+    return typer.Argument(help=what, allow_dash=True, **more)
+
+
+Inputs = Annotated[list[Path] | None, inputs("sentences", metavar="[FILE...]", show_default="-")]
 Model = Annotated[
     Path,
     typer.Argument(
@@ -145,9 +151,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 class Choices:
     """What the commands that train let users choose."""
 
-    file: Annotated[
-        Path, typer.Argument(help="File of tagged sentences; - is standard input.", metavar="FILE", allow_dash=True)
-    ]
+    file: Annotated[list[Path], inputs("tagged sentences", metavar="FILE...")]
     dev: Annotated[
         Path | None,
         typer.Option(help="Held-out file, scored while training: the best weights are kept.", metavar="FILE"),

@@ -6,12 +6,14 @@ It loads little more than NumPy as long as sentences are few: `maxmargin.tagger.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from maxmargin.cli.common import check_tagger, keep_apart, load_tagger, same_tokens, stream, writing
+from maxmargin.cli.several_files import find_files
 from maxmargin.tagger.light_tagger import LightTagger, open_tagger
 from maxmargin.text.mending import mend_tags
 from maxmargin.text.schemes import convert_tags
@@ -23,15 +25,17 @@ if TYPE_CHECKING:
 
 
 def run_predict(
-    model: Path, source: Path, output: Path | None, format: str | None, encoding: str | None, probabilities: bool
+    model: Path, given: list[Path], output: Path | None, format: str | None, encoding: str | None, probabilities: bool
 ) -> None:
-    """Write the lines of a file with the tags that a tagger gives them, as they come."""
+    """Write the lines of files with the tags that a tagger gives them, as they come."""
+    sources = find_files(given)
     if output is not None and output.is_file():
-        keep_apart(output, "output", [model, source])
+        keep_apart(output, "output", [model, *sources])
     tagger = load_tagger(model) if probabilities else load_quickly(model)
     scheme: str | None = None
     with writing(output) as write:
-        for document in stream(source, tagger.layout, format, encoding, are_whole=tagger.asks_documents):
+        how = tagger.layout, format, encoding
+        for document in chain.from_iterable(stream(path, *how, are_whole=tagger.asks_documents) for path in sources):
             if probabilities and document.layout.format == "conllu":
                 raise ValueError("CoNLL-U has no column for probabilities.")
             if not document.X:

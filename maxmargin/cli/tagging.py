@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from maxmargin.cli.common import in_batches, load_tagger, print_json, read, same_tokens, say, show
+from maxmargin.cli.common import in_batches, load_tagger, print_json, same_tokens, say, show
+from maxmargin.cli.several_files import read_files
 from maxmargin.cli.tags import check_tags_known, in_scheme
 from maxmargin.metrics import (
     confusion,
@@ -18,7 +19,7 @@ from maxmargin.metrics import (
 
 def run_evaluate(
     model: Path,
-    source: Path,
+    given: list[Path],
     format: str | None,
     encoding: str | None,
     *,
@@ -28,7 +29,7 @@ def run_evaluate(
 ) -> None:
     """Compare the tags that a tagger gives the sentences of a file with those in it."""
     tagger = load_tagger(model)
-    document = read(source, tagger.layout, format=format, encoding=encoding)
+    document = read_files(given, tagger.layout, format=format, encoding=encoding)
     same_tokens(document, tagger)
     check_tags_known(document)
     true, predicted = document.y, [*in_batches(document.X, tagger.predict)]

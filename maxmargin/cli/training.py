@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from errno import EISDIR
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import typer
 from maxmargin.cli.common import STDIN, Shield, keep_apart, located, print_json, read, tell_size
 from maxmargin.cli.options import Choices, split_columns
 from maxmargin.cli.progress import Progress, summary
+from maxmargin.cli.several_files import find_files, name_of, read_files
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
@@ -27,13 +27,12 @@ UNLABELLED = "class"  # the title of classes of words that are learned from text
 
 def find_target(choices: Choices, *others: Path | None) -> Path:
     """Where to write the model; raises an error if that cannot be done, or is one of these or of what is read."""
-    source = choices.file
-    if choices.model is None and source == STDIN:
+    first = choices.file[0]
+    if choices.model is None and first == STDIN:
         raise typer.BadParameter("standard input has no name to call the model by: say where to write it, --model.")
-    if source.is_dir():
-        raise IsADirectoryError(EISDIR, "it is a folder, not a file", str(source))
-    target = Path(source.name).with_suffix(".model") if choices.model is None else choices.model
-    keep_apart(check_writable(target), "model", [source, choices.dev, choices.unlabelled, *choices.lists, *others])
+    target = Path(f"{name_of(first)}.model") if choices.model is None else choices.model
+    read = [*find_files(choices.file), choices.dev, choices.unlabelled, *choices.lists, *others]
+    keep_apart(check_writable(target), "model", read)
     return target
 
 
@@ -65,7 +64,7 @@ def learn_from_text(choices: Choices, tagger: Tagger, train: Document) -> None:
 def read_documents(choices: Choices) -> tuple[Document, Document | None]:
     """The sentences to train on, and those held out."""
     layout = Layout(
-        choices.format or find_format(choices.file),
+        choices.format or find_format(find_files(choices.file)[0]),
         split_columns(choices.columns),
         split_columns(choices.tags),
         separator=choices.separator,
@@ -73,7 +72,7 @@ def read_documents(choices: Choices) -> tuple[Document, Document | None]:
         encoding=choices.encoding,
         unknown=choices.unknown,
     )
-    train = read(choices.file, layout)
+    train = read_files(choices.file, layout)
     dev = None if choices.dev is None else read(choices.dev, train.layout, format=choices.format)
     for document in (train, *([] if dev is None else [dev])):
         choices.say(f"{document.name}: {describe(document)}")

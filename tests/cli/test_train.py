@@ -265,7 +265,7 @@ def test_targets_that_cannot_be_written_are_found_before_training(files, tmp_pat
     assert "its folder does not exist" in input_error("train", files / "train.txt", "-m", tmp_path / "no" / "a.model")
     assert "it is a folder" in input_error("train", files / "train.txt", "-m", tmp_path)
     assert "No such file" in input_error("train", tmp_path / "none.txt", "-m", tmp_path / "a.model")
-    assert input_error("train", tmp_path) == f"{tmp_path}: it is a folder, not a file."
+    assert input_error("train", tmp_path) == f"{tmp_path}: there are no files in this folder."
 
 
 def test_a_model_never_takes_the_place_of_the_data(tmp_path, monkeypatch):

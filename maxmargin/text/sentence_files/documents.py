@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
 
+from maxmargin.text.corpus import Corpus
 from maxmargin.text.partial_tags import replace_unknown
 from maxmargin.text.sentence_files.columns import parse_columns
 from maxmargin.text.sentence_files.conllu import Word, parse_conllu
@@ -85,6 +86,35 @@ class Document:
         record = json.loads(line)
         record[PREDICTED if self.layout.y in record else self.layout.y] = [*tags]
         return dump_record(record if shares is None else {**record, "probabilities": shares})
+
+
+@dataclass(frozen=True)
+class JoinedDocument(Document):
+    """The sentences of several files, one after the other."""
+
+    sources: tuple[Document, ...] = ()
+
+    def where(self, i: int, t: int = 0) -> str:
+        for source in self.sources:
+            if i < len(source.X):
+                return source.where(i, t)
+            i -= len(source.X)
+        return self.name
+
+
+def join_documents(documents: Sequence[Document]) -> Document:
+    """The sentences of files of one layout, as if they were in one file; their documents stay apart."""
+    if len(documents) == 1:
+        return documents[0]
+    first = documents[0]
+    X: Any = [sentence for document in documents for sentence in document.X]
+    if any(isinstance(document.X, Corpus) for document in documents):
+        parts = [getattr(document.X, "documents", range(len(document.X))) for document in documents]
+        X = Corpus(X, [(k, part) for k, named in enumerate(parts) for part in named])
+    y = None if any(each.y is None for each in documents) else [tags for each in documents for tags in each.y or ()]
+    numbers = [lines for document in documents for lines in document.numbers]
+    name = f"{first.name} and {count_of(len(documents) - 1, 'other file')}"
+    return JoinedDocument(name, first.layout, X, y, numbers, [], 1, tuple(documents))
 
 
 def read_document(
@@ -167,6 +197,27 @@ def stream_documents(
     [([['He']], 'the stream, line 1'), ([['ran']], 'the stream, line 3')]
     """
     return _Reader(source, layout, False, name).documents(most, are_whole=are_whole)
+
+
+def cut_document(
+    source: FileToRead, layout: Layout | None, most: int, *, needs_tags: bool = True, name: str | None = None
+) -> Iterator[Document]:
+    """Read a file of sentences, `most` of them at a time, without its lines; documents are in one part each.
+
+    Other than `stream_documents`, it waits until a part is full.
+    """
+    reader = _Reader(source, layout, needs_tags, name)
+    sentences: list[Parsed] = []
+    for sentence in reader.parsed():
+        if sentence is None:
+            continue
+        may_cut = not sentence.document or sentence.document != sentences[-1].document if sentences else False
+        if len(sentences) >= most and may_cut:
+            yield reader.document(sentences, [], 1)
+            sentences = []
+        sentences.append(sentence)
+    if sentences:
+        yield reader.document(sentences, [], 1)
 
 
 class _Reader:

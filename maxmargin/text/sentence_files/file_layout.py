@@ -11,7 +11,7 @@ from maxmargin.checks import check_choice
 from maxmargin.persist.registry import register
 from maxmargin.text.schemes import scheme_named
 from maxmargin.text.sentence_files.conllu import Word
-from maxmargin.text.sentence_files.line_files import check_encoding
+from maxmargin.text.sentence_files.line_files import COMPRESSED, check_encoding
 from maxmargin.wording import quote
 
 SUFFIXES = {".conllu": "conllu", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
@@ -102,4 +102,5 @@ def find_format(name: object) -> str:
     >>> find_format("train.jsonl"), find_format("train.txt")
     ('json', 'columns')
     """
-    return SUFFIXES.get(Path(str(name)).suffix.lower(), "columns")
+    path = Path(str(name))
+    return SUFFIXES.get(Path(path.stem if path.suffix.lower() in COMPRESSED else path).suffix.lower(), "columns")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
@@ -16,6 +17,21 @@ FileToRead = str | PathLike[str] | IO[str] | IO[bytes]
 FileToWrite = str | PathLike[str] | IO[str]
 
 CHUNK = 1 << 20  # bytes, or characters, that are read at a time
+
+
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".zst": "compression.zstd"}  # the module that reads each
+
+
+def open_file(path: str | PathLike[str]) -> IO[bytes]:
+    """A file to read, decompressed if its name says that it is compressed."""
+    path = Path(path)
+    module = COMPRESSED.get(path.suffix.lower())
+    if module is None:
+        return open(path, "rb")
+    try:
+        return import_module(module).open(path, "rb")
+    except ImportError:
+        raise ValueError(f"{str(path)!r} cannot be read: files of {path.suffix} need Python 3.14 or later.") from None
 
 
 def check_encoding(name: str) -> None:
@@ -70,7 +86,7 @@ class Lines:
     def _texts(self) -> Iterator[str]:
         """The text of the file, piece by piece, as it comes."""
         decoder = getincrementaldecoder(self.encoding)()
-        with nullcontext(self.source) if self.is_open else open(Path(self.source), "rb") as file:
+        with nullcontext(self.source) if self.is_open else open_file(self.source) as file:
             read = getattr(file, "read1", file.read)  # the former does not wait until a chunk is full
             while content := read(CHUNK):
                 yield content if isinstance(content, str) else self._decoded(decoder, content)
