@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxmargin.cli.common import check_tagger, keep_apart, load_tagger, same_tokens, stream, writing
-from maxmargin.cli.several_files import find_files
+from maxmargin.cli.common import check_tagger, find_files, keep_apart, load_tagger, same_tokens, stream, writing
 from maxmargin.tagger.light_tagger import LightTagger, open_tagger
 from maxmargin.text.mending import mend_tags
 from maxmargin.text.schemes import convert_tags

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from maxmargin.cli.common import in_batches, load_tagger, print_json, same_tokens, say, show
-from maxmargin.cli.several_files import read_files
+from maxmargin.cli.common import in_batches, load_tagger, print_json, read_files, same_tokens, say, show
 from maxmargin.cli.tags import check_tags_known, in_scheme
 from maxmargin.metrics import (
     confusion,

@@ -8,10 +8,20 @@ from typing import Any
 
 import typer
 
-from maxmargin.cli.common import STDIN, Shield, keep_apart, located, print_json, read, tell_size
+from maxmargin.cli.common import (
+    STDIN,
+    Shield,
+    find_files,
+    keep_apart,
+    located,
+    name_of,
+    print_json,
+    read,
+    read_files,
+    tell_size,
+)
 from maxmargin.cli.options import Choices, split_columns
 from maxmargin.cli.progress import Progress, summary
-from maxmargin.cli.several_files import find_files, name_of, read_files
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning

@@ -51,13 +51,13 @@ class Shards(Sequence[Shard]):
     Examples
     --------
     >>> import numpy as np
-    >>> from maxmargin import ChainSVM, Shards
+    >>> from maxmargin.data.sharding import Shards
     >>> chunks = (([np.eye(2)[labels]], [labels]) for labels in ([0, 1], [1, 1, 0], [0, 0]))
     >>> shards = Shards.write(chunks, "toy.shards")
     >>> len(shards), shards.n_examples
     (3, 3)
-    >>> ChainSVM(random_state=0).fit(Shards("toy.shards")).predict([np.eye(2)])
-    [array([0, 1])]
+    >>> Shards("toy.shards")[1].y
+    [[1, 1, 0]]
     """
 
     _whole: Shards | None = None  # whose folder may be a temporary one, and stays as long as these do
