@@ -13,14 +13,14 @@ from maxmargin.runtime import interpreted
 from maxmargin.solvers import BCFW, LBFGS, SGD, Auto, ExponentiatedGradient, NSlack, OneSlack
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.frame.limits import Limits
-from maxmargin.solvers.frame.run import Result, Run
-from maxmargin.solvers.latent.cccp import Rounds, carry_over, find_changes
+from maxmargin.solvers.frame.run import Run
+from maxmargin.solvers.latent.cccp_rounds import Rounds, find_changes, take_over
 from maxmargin.solvers.objective.active_sets import DualPoint, no_means, rename, sets_of
 from maxmargin.solvers.objective.latent_objective import LatentObjective
 from maxmargin.supervision.weak import Weak
 from maxmargin.testing import toy_chains
-from maxmargin.trace import Certificate, Trace
 from tests import naive
+from tests.solvers.test_checkpoint import assert_same, copies_of
 from tests.toy import Candidates, random_candidates
 
 C = 2.0
@@ -199,7 +199,7 @@ def test_known_examples_of_no_weight_are_nothing_to_begin_with():
     toy, weak, _ = partial_candidates(10, 5, 3, share=0.7, n_known=5)
     weight = 1.0 * weak.is_weak
     rounds = Rounds(CCCP(annealing=0.0), Run(LatentObjective(weak, toy, C, weight, None), Limits(0.1, 0.0, 100, None)))
-    assert rounds._first_result().w.any()
+    assert rounds._first_weights().any()
 
 
 def test_half_of_the_examples_unknown_as_a_whole():
@@ -220,13 +220,11 @@ def test_completions_take_over_the_weights_of_old_ones():
     before = Blocks(np.zeros(8, np.int32), np.arange(9))
     after = Blocks(np.array([np.flatnonzero(s)[-1] for s in sets], np.int32), np.arange(9))
     point = DualPoint(no_means(objective.runner.part_sizes, float), sets_of(before))
-    start = Result(Certificate(np.zeros(4), 1.0, 0.0), point, Trace(), Status.OPTIMAL)
-    carried = carry_over(start, before, after, find_changes(before, after))
+    take_over(point.sets, before, after, find_changes(before, after))
     pull = sum(phi[k] - phi[0] for phi, k in zip(toy.phi, after.values, strict=True)) / 8
-    v, value = objective.majorant(pull).at(carried.dual)
+    v, value = objective.majorant(pull).at(point)
     assert np.allclose(v, 0)
     assert value == 0
-    assert not start.dual.sets.outputs[start.dual.sets.output_at].any()
 
 
 def test_a_stored_completion_takes_the_weight_of_another():
@@ -308,8 +306,6 @@ def test_what_cannot_work_is_refused():
         CCCP().solve(toy, C, loss="squared_hinge", weak=weak)
     with pytest.raises(ValueError, match="Perceptron needs true outputs: it takes none known in part"):
         CCCP(Perceptron()).solve(toy, C, weak=weak)
-    with pytest.raises(ValueError, match="CCCP keeps no state to go on from"):
-        CCCP().solve(toy, C, weak=weak, checkpoint="never.checkpoint")
     with pytest.raises(ValueError, match="must have the true outputs of the problem"):
         CCCP().solve(toy_chains(n=6), C, weak=weak)
 
@@ -330,3 +326,35 @@ def test_a_proven_bound_is_shown_before_the_next_pass(monkeypatch):
     result = CCCP().solve(toy, 0.2, weak=weak, tol=0.05, start=start, random_state=0)
     assert result.status is Status.STATIONARY
     assert len(result.trace) == 2
+
+
+@pytest.mark.parametrize(("inner", "loss"), [(Auto(), "hinge"), (SGD(), "hinge"), (LBFGS(), "log")], ids=str)
+def test_it_goes_on_from_every_checkpoint(inner, loss, tmp_path):
+    problem, weak, *_ = partial_chains(0, 0.3)
+    options = {"loss": loss, "weak": weak, "tol": 1e-4, "max_passes": 120, "random_state": 0}
+    solver, path = CCCP(inner), tmp_path / "run.checkpoint"
+    whole, copies = copies_of(path, lambda **others: solver.solve(problem, C, **options, **others))
+    assert_same(whole, solver.solve(problem, C, **options))
+    assert len(copies) >= 2
+    for copy in {copies[0], copies[-1]}:
+        assert_same(solver.solve(problem, C, **options, checkpoint=copy), whole)
+
+
+def test_a_warm_start_goes_on_from_the_dual_point():
+    toy, weak, _ = partial_candidates(12, 5, 1)
+    options = {"weak": weak, "tol": 1e-3, "random_state": 0}
+    first = CCCP().solve(toy, C, **options)
+    again = CCCP().solve(toy, C, **options, start=first)
+    assert again.status is first.status is Status.STATIONARY
+    assert len(again.trace) == 1  # which certifies the weights at once
+    assert again.certificate.primal <= first.certificate.primal * (1 + 1e-9)
+
+
+def test_weights_that_are_kept_have_all_that_was_proven_of_them():
+    """The last row is of the same weights as the one before, and certifies them."""
+    toy, weak, sets = partial_candidates(10, 5, 0)
+    held_out = HeldOut(lambda w: -latent_value(toy, sets, w), patience=100)
+    kept = CCCP().solve(toy, C, weak=weak, tol=0.05, random_state=0, held_out=held_out)
+    assert held_out.at == len(kept.trace) - 2
+    assert kept.certificate.dual == kept.trace.dual[-1] > kept.trace.dual[-2]
+    assert kept.status is Status.STATIONARY

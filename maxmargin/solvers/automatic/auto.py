@@ -60,16 +60,17 @@ class Auto(Solver):
     def needs_norms(self, loss: BaseLoss) -> bool:
         return not loss.is_smooth
 
-    def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
-        loss = find_loss(options.get("loss") or self.default_loss)
+    def chosen_for(self, problem: Any, loss: BaseLoss) -> Solver:
         if isinstance(problem, Portions):
-            return (LBFGS() if loss.is_smooth else OneSlack()).solve(problem, C, sample_weight, **options)
+            return LBFGS() if loss.is_smooth else OneSlack()
         if loss.is_smooth:
-            solver = SmoothAuto() if layout_of(problem).is_explicit else ExponentiatedGradient()
-            return solver.solve(problem, C, sample_weight, **options)
-        if not loss.is_maximum:
-            return OneSlack().solve(problem, C, sample_weight, **options)
-        return super().solve(problem, C, sample_weight, **options)
+            return SmoothAuto() if layout_of(problem).is_explicit else ExponentiatedGradient()
+        return self if loss.is_maximum else OneSlack()
+
+    def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
+        chosen = self.chosen_for(problem, find_loss(options.get("loss") or self.default_loss))
+        solve = super().solve if chosen is self else chosen.solve
+        return solve(problem, C, sample_weight, **options)
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         sampling = "gap" if run.objective.n >= FEW_EXAMPLES else "permutation"

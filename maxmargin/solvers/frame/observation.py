@@ -84,8 +84,9 @@ class Observer:
         run, dual = self.run, self.trace.last("dual")
         was_solved = self._is_enough(Certificate(self.best, self.lowest, dual))
         if self.held_out is not None:
+            if self.is_local and not np.array_equal(self.best, self.held_out.best):
+                dual = self.trace.dual[self.held_out.at]
             self.best, self.lowest = self.held_out.best, self.primals[self.held_out.at]
-            dual = self.trace.dual[self.held_out.at] if self.is_local else dual
             run.notes.append(self.held_out.summary)
         primal = run.confirm(self.best, float(self.lowest))
         certificate = Certificate(self.best, primal, float(dual), is_local=self.is_local)

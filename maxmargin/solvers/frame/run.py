@@ -75,6 +75,7 @@ class Run:
         start: Any = None,
         random_state: Any = None,
         held_out: HeldOut | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.objective = objective
         self.held_out = held_out
@@ -83,7 +84,7 @@ class Run:
         self.w = np.zeros(objective.n_weights, objective.runner.dtype)
         self.dual: Any = None  # the dual point, in solvers that keep one
         self.limits = limits
-        self.clock = objective.runner.clock = Clock(limits.time_limit)
+        self.clock = objective.runner.clock = clock or Clock(limits.time_limit)
         self.seed = random_state
         try:
             self.rng = np.random.default_rng(random_state)
@@ -293,7 +294,7 @@ class Run:
     def is_rough(self) -> bool:
         """Whether objectives may have other sums than those in float64."""
         objective = self.objective
-        is_known = objective.l1 or self.is_estimated or not objective.loss.oracle
+        is_known = objective.l1 or self.is_estimated or not objective.loss.oracle or not objective.is_convex
         return objective.runner.dtype == np.float32 and not is_known
 
     def is_rounding(self, certificate: Certificate) -> bool:

@@ -87,6 +87,10 @@ class Solver:
         """Whether it asks for the norms of directions, which problems can be made to tell faster."""
         return True
 
+    def chosen_for(self, problem: Any, loss: BaseLoss) -> Solver:
+        """The solver that it leaves a loss to, by default itself."""
+        return self
+
     def iterate(self, run: Run) -> Iterator[Certificate]:
         """Improve ``run.w`` and ``run.dual``, yielding a certificate now and then; the frame decides when to stop."""
         raise NotImplementedError

@@ -16,12 +16,15 @@ sqrt(2 (F(v) - D) / lambda). This tells nothing of other weights: F may have man
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
+from maxmargin.losses import BaseLoss
+from maxmargin.persist.registry import register_state
 from maxmargin.problem import ORACLES
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.objective.active_sets import ActiveSets
@@ -30,6 +33,7 @@ from maxmargin.solvers.objective.loss_pass import Evaluation
 from maxmargin.supervision.weak import Weak
 
 
+@register_state
 class Completion(NamedTuple):
     """What the consistent outputs attain at some weights; averages over the examples."""
 
@@ -80,10 +84,23 @@ class LatentObjective(Objective):
     def can_prepare(self) -> bool:
         return super().can_prepare and self.consistent.can_prepare
 
-    def majorant(self, linear: np.ndarray) -> Objective:
-        """The convex objective with a linear term p besides its own."""
+    def with_loss(self, loss: BaseLoss) -> LatentObjective:
+        other: Any = super().with_loss(loss)
+        other.consistent = self.consistent.with_loss(loss.with_margin(False))
+        return other
+
+    def with_weight(self, weight: np.ndarray) -> LatentObjective:
+        """The same objective with other weights of the examples."""
+        other = copy(self)
+        other.consistent = copy(self.consistent)
+        other.weight = other.consistent.weight = weight
+        return other
+
+    def majorant(self, linear: np.ndarray | None) -> Objective:
+        """The convex objective with a linear term p besides its own; without it, that of the true outputs."""
         other = Objective.__new__(Objective)
-        vars(other).update(vars(self), linear=linear if self.linear is None else self.linear + linear)
+        terms = [term for term in (self.linear, linear) if term is not None]
+        vars(other).update(vars(self), linear=sum(terms) if terms else None)
         return other
 
     def complete(
