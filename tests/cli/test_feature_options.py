@@ -89,7 +89,7 @@ def test_what_comes_from_files(files, tmp_path, interpreted_loops):
     (tmp_path / "lists").mkdir()
     (tmp_path / "lists" / "city.txt").write_text("Rome\n")
     given = ("--classes", f"brown={tmp_path / 'classes.tsv'}", "--class-prefixes", "1,2", "--near-affixes", 2)
-    given += ("--vectors", tmp_path / "vectors.txt", "--vector-scale", 0.5, "--vector-window", 1, "--elsewhere")
+    given += ("--vectors", tmp_path / "vectors.txt", "--vector-length", 0.5, "--vector-window", 1, "--elsewhere")
     given += ("--gazetteer", tmp_path / "lists", "--pattern", "year=[0-9]=?", "--char-ngrams", 3)
     target = tmp_path / "any.model"
     assert run("train", files / "train.txt", "--model", target, "--tol", 0.5, *given).code == 0

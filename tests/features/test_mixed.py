@@ -110,6 +110,19 @@ def test_the_same_solution(model, tmp_path, interpreted_loops):
     assert np.isclose(score, found.margin)
 
 
+def test_the_scale_of_numbers_does_not_matter(tmp_path, interpreted_loops):
+    X, y = make_data(3)
+    larger = JoinedFeatures(X.named, [1e3 * numbers for numbers in X.dense])
+    fits = [ChainCRF(only_observed=True, solver="lbfgs", tol=1e-3).fit(rows, y) for rows in (X, larger)]
+    assert np.isclose(fits[0].certificate_.primal, fits[1].certificate_.primal, rtol=2e-3)
+    fits[1].save(tmp_path / "any.model")
+    for rows in (larger, larger[:1]):
+        for a, b in zip(maxmargin.load(tmp_path / "any.model").predict(rows), fits[1].predict(rows), strict=True):
+            np.testing.assert_array_equal(a, b)
+    as_they_are = JoinedFeatures(X.named, X.dense, length=None)
+    assert ChainCRF(solver="lbfgs", tol=0.1).fit(as_they_are, y)._encoder.vocabulary.dense_factor == 1
+
+
 def test_other_models_and_names(interpreted_loops):
     X, y = make_data(3)
     hashed = ChainCRF(n_hashed=16, tol=0.1).fit(X, y)

@@ -1,7 +1,9 @@
 """What is known of words from outside: classes, patterns, vectors, lists of names and documents."""
 
+import gzip
 import io
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -20,6 +22,8 @@ from maxmargin.text import (
     stream_documents,
     write_classes,
 )
+from maxmargin.text.resources import installed_classes
+from maxmargin.text.token_features.named_features import dense_factor
 
 SENTENCES = Corpus([["In", "Rome", "1990"], ["Rome", "in"], ["Rome"]], [0, 0, 1])
 TAGS = [["O", "B-LOC", "O"], ["B-LOC", "O"], ["B-LOC"]]
@@ -56,6 +60,21 @@ def test_spellings_elsewhere_in_the_document():
     assert WindowFeatures(elsewhere=True).transform(SENTENCES)[1:][0][0][-1] == "elsewhere=capital"
 
 
+def test_classes_of_an_installed_package(tmp_path, monkeypatch):
+    data = tmp_path / "spacy_lookups_data" / "data"
+    data.mkdir(parents=True)
+    (data.parent / "__init__.py").touch()
+    (data / "xx_lexeme_cluster.json.gz").write_bytes(gzip.compress(b'{"Rome": 22, "Oslo": 6, "none": 0}'))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "spacy_lookups_data", raising=False)
+    assert read_classes("spacy:xx") == {"Rome": "01101" + 15 * "0", "Oslo": "011" + 17 * "0"}  # lowest bits first
+    with pytest.raises(ValueError, match=r"spacy-lookups-data has no classes of 'nl', but of xx."):
+        read_classes("spacy:nl")
+    monkeypatch.setattr(installed_classes, "PACKAGE", "none_of_this_name")
+    with pytest.raises(ValueError, match=r'spacy:en needs spacy-lookups-data: pip install "maxmargin\[classes\]".'):
+        read_classes("spacy:en")
+
+
 def test_vectors_are_dense_columns():
     dense = WindowFeatures(vectors=VECTORS, vector_window=1).transform(SENTENCES).dense_columns()
     rows = np.where((dense.which >= 0)[..., None], dense.table[dense.which], 0).reshape(len(dense.which), -1)
@@ -69,8 +88,9 @@ def test_vectors_are_dense_columns():
         [*none, *rome, *none],
     ]
     assert dense.names == ["vector:0[-1]", "vector:1[-1]", "vector:0", "vector:1", "vector:0[+1]", "vector:1[+1]"]
-    scaled = WindowFeatures(vectors=VECTORS, vector_scale=0.1).transform(SENTENCES).dense_columns()
-    assert np.allclose(scaled.table[0], 0.1 * np.array(one) / np.std([1, 2, 3, 4, 5, 6]))
+    assert np.isclose(dense_factor(dense), 1 / np.sqrt(np.square(rows).sum(axis=1).mean()))
+    assert dense_factor(dense._replace(length=2.0)) == 2 * dense_factor(dense)
+    assert dense_factor(dense._replace(length=None)) == dense_factor(dense._replace(table=0 * dense.table)) == 1
     assert WindowFeatures().transform(SENTENCES).dense_columns() is None
 
 
@@ -209,7 +229,7 @@ def test_lists_of_names(tmp_path):
         ({"patterns": {"a": "["}}, ValueError, r"patterns\['a'\] must be a regular expression, not '\['"),
         ({"patterns": "a"}, TypeError, r"patterns must be a dict of regular expressions by title, not 'a'."),
         ({"vectors": "file"}, TypeError, r"vectors must be what maxmargin.text.read_vectors returns"),
-        ({"vector_scale": 0}, ValueError, r"vector_scale must be a positive number, not 0."),
+        ({"vector_length": 0}, ValueError, r"vector_length must be a positive number, not 0."),
         ({"char_ngrams": -1}, ValueError, r"char_ngrams must be an integer, from 0 to 100, not -1."),
     ],
 )

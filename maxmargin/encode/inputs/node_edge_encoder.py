@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import compress
 from typing import Any, Self
 
 import numpy as np
@@ -52,6 +51,7 @@ class NodeEdgeEncoder(LabellingEncoder):
         yield from super().claims(w)
         n_labels = len(self.classes)
         yield "vocabulary", self.vocabulary is None or self.vocabulary.size == self.n_features_in
+        yield "vocabulary", self.vocabulary is None or 0 < self.vocabulary.dense_factor < np.inf
         yield "edge_pairs", (self.node_pairs is None) == (self.edge_pairs is None)
         yield "node_pairs", are_pairs(self.node_pairs, self.n_node_features, n_labels)
         yield "edge_pairs", are_pairs(self.edge_pairs, self.n_all_edge_features, n_labels**2)
@@ -74,7 +74,7 @@ class NodeEdgeEncoder(LabellingEncoder):
             return self, w
         kept = replace(
             self,
-            vocabulary=Vocabulary(compress(self.vocabulary.names, is_kept), n_dense=self.vocabulary.n_dense),
+            vocabulary=self.vocabulary.selected(is_kept),
             n_features_in=int(is_kept.sum()),
             node_pairs=Pairs(
                 starts_of([*n_weights[:width][is_kept], *n_weights[width:]]).astype(np.uint32), labels[has_weight]

@@ -22,7 +22,7 @@ from maxmargin.encode.inputs.name_columns import NOWHERE, Columns, HashedColumns
 from maxmargin.encode.inputs.rows import DenseBlock, Rows
 from maxmargin.garbage import no_garbage_collection
 from maxmargin.persist.registry import register
-from maxmargin.text.token_features.named_features import DenseColumns, find_dense, is_named
+from maxmargin.text.token_features.named_features import DenseColumns, dense_factor, find_dense, is_named
 from maxmargin.wording import count_of, quote
 
 LISTS = (list, tuple, set, frozenset)
@@ -33,24 +33,27 @@ MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
 class Vocabulary:
     """The names that a model knows, or the number of columns that it hashes them onto.
 
-    The last `n_dense` names, or as many more columns, are those of dense columns. While names are not
+    The last `n_dense` names, or as many more columns, are those of dense columns, whose numbers are multiplied by
+    `dense_factor`. While names are not
     looked up, they are one text and the places where each ends: a sixth of the memory of a table.
     """
 
-    def __init__(self, names: Iterable[str] = (), n_hashed: int | None = None, n_dense: int = 0) -> None:
+    def __init__(
+        self, names: Iterable[str] = (), n_hashed: int | None = None, n_dense: int = 0, dense_factor: float = 1.0
+    ) -> None:
         self._columns: Columns | None = Columns(names)
         self._text, self._ends = b"", array("q")
-        self.n_hashed, self.n_dense = n_hashed, n_dense
+        self.n_hashed, self.n_dense, self.dense_factor = n_hashed, n_dense, dense_factor
         self._hashed: HashedColumns | None = None
 
     @classmethod
-    def packed(cls, columns: Columns, n_dense: int = 0) -> Vocabulary:
+    def packed(cls, columns: Columns, n_dense: int = 0, dense_factor: float = 1.0) -> Vocabulary:
         """That of columns, whose table is not kept."""
         text, ends = bytearray(), array("q")
         for name in columns:
             text += name.encode("utf-8", "surrogatepass")
             ends.append(len(text))
-        vocabulary = cls(n_dense=n_dense)
+        vocabulary = cls(n_dense=n_dense, dense_factor=dense_factor)
         vocabulary._columns, vocabulary._text, vocabulary._ends = None, bytes(text), ends
         return vocabulary
 
@@ -77,13 +80,18 @@ class Vocabulary:
             return self.n_hashed + self.n_dense
         return len(self._ends) if self._columns is None else len(self._columns)
 
+    def selected(self, is_kept: Iterable[bool]) -> Vocabulary:
+        """That of some of its names; dense columns must be among them."""
+        return Vocabulary(compress(self.names, is_kept), n_dense=self.n_dense, dense_factor=self.dense_factor)
+
     def __reduce__(self) -> Any:
-        return Vocabulary, (self.names, self.n_hashed, self.n_dense)
+        return Vocabulary, (self.names, self.n_hashed, self.n_dense, self.dense_factor)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Vocabulary) or (self.n_hashed, self.n_dense) != (other.n_hashed, other.n_dense):
+        if not isinstance(other, Vocabulary):
             return False
-        return self.columns == other.columns
+        numbers = [(v.n_hashed, v.n_dense, v.dense_factor) for v in (self, other)]
+        return numbers[0] == numbers[1] and self.columns == other.columns
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -103,7 +111,7 @@ class Vocabulary:
                 f"X has {count_of(n_dense, 'dense column')}, but the model was fitted with {self.n_dense}."
             )
         rows = read_rows(X, self.known, self.size, may_be_empty=may_be_empty)
-        return rows if dense is None else with_dense(rows, dense, self.size - n_dense)
+        return rows if dense is None else with_dense(rows, dense, self.size - n_dense, self.dense_factor)
 
 
 def known_by_name(X: Any, vocabulary: Vocabulary | None, *, may_be_empty: bool = False) -> Any:
@@ -135,9 +143,9 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
     if not are_named:
         return None, X
     dense = find_dense(X)
-    n_dense = 0 if dense is None else len(dense.names)
+    n_dense, factor = (0, 1.0) if dense is None else (len(dense.names), dense_factor(dense))
     if n_hashed is not None:
-        vocabulary = Vocabulary(n_hashed=n_hashed, n_dense=n_dense)
+        vocabulary = Vocabulary(n_hashed=n_hashed, n_dense=n_dense, dense_factor=factor)
         return vocabulary, vocabulary.rows(X)
     columns = Columns(grows=True)
     rows = read_rows(X, columns)
@@ -147,18 +155,18 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
         if not columns:
             raise ValueError(f"X must have at least one feature, but min_count={min_count} leaves none.")
     if dense is not None:
-        rows = with_dense(rows, dense, len(columns))
+        rows = with_dense(rows, dense, len(columns), factor)
         columns = Columns([*columns, *dense.names])
     if not columns:
         raise ValueError("X must have at least one feature, but its items are empty.")
-    return Vocabulary.packed(columns, n_dense), rows
+    return Vocabulary.packed(columns, n_dense, factor), rows
 
 
-def with_dense(rows: Rows, dense: DenseColumns, first: int) -> Rows:
-    """The rows with dense columns, from the `first` on, where the matrix has nothing."""
-    matrix = rows.matrix
+def with_dense(rows: Rows, dense: DenseColumns, first: int, factor: float) -> Rows:
+    """The rows with dense columns times a factor, from the `first` on, where the matrix has nothing."""
+    matrix, table = rows.matrix, dense.table if factor == 1 else dense.table * dense.table.dtype.type(factor)
     matrix.resize((matrix.shape[0], first + len(dense.names)))
-    return rows._replace(matrix=matrix, dense=DenseBlock(first, dense.table, dense.which))
+    return rows._replace(matrix=matrix, dense=DenseBlock(first, table, dense.which))
 
 
 def have_names(X: Any) -> tuple[bool, Any]:

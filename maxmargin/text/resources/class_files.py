@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from maxmargin.text.resources.installed_classes import PREFIX, find_installed_classes
 from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, write_lines
 
 
@@ -16,6 +17,8 @@ def read_classes(source: FileToRead, *, encoding: str = "utf-8") -> dict[str, st
     Parameters
     ----------
     source : path or open file
+        Or ``"spacy:en"``, the classes of English that spacy-lookups-data brings (``pip install "maxmargin[classes]"``),
+        which has German (de) and Spanish (es), too.
     encoding : str, default="utf-8"
 
     Returns
@@ -31,6 +34,8 @@ def read_classes(source: FileToRead, *, encoding: str = "utf-8") -> dict[str, st
     >>> read_classes(io.StringIO("the DET\ndog NOUN\n"))
     {'the': 'DET', 'dog': 'NOUN'}
     """
+    if isinstance(source, str) and source.startswith(PREFIX):
+        return find_installed_classes(source.removeprefix(PREFIX))
     lines = Lines(source, encoding)
     pairs: list[tuple[int, str, str]] = []
     for number, line in lines:

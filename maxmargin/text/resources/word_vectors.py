@@ -61,10 +61,6 @@ class WordVectors:
         number = {row: k for k, row in enumerate(used)}
         return self.vectors[used], [number.get(row, -1) for row in found]
 
-    def spread(self) -> float:
-        """The standard deviation of all numbers."""
-        return float(self.vectors.std(dtype=np.float64))
-
 
 @register
 class VectorFile:
@@ -115,11 +111,6 @@ class VectorFile:
                 vectors.append(self._read(row, word))
             found.append(number.get(row, -1))
         return np.array(vectors, np.float32).reshape(-1, self.width), found
-
-    def spread(self) -> float:
-        """The standard deviation of the numbers of a thousand words."""
-        rows = np.linspace(0, len(self.places) - 1, 1_000).astype(int)
-        return float(np.std([self._read(row, f"number {row}") for row in np.unique(rows)]))
 
     def _find(self, word: str) -> int:
         """The number of a word among the hashes, or -1."""

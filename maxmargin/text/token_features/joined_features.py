@@ -9,6 +9,7 @@ import numpy as np
 
 from maxmargin.checks import as_numbers
 from maxmargin.text.token_features.named_features import DenseColumns, FeatureColumns
+from maxmargin.text.token_features.property_checks import check_length
 from maxmargin.wording import count_of, quote
 
 
@@ -25,6 +26,9 @@ class JoinedFeatures(Sequence):
         For each sequence a (T_i, D) array with the numbers of its items.
     names
         What the D columns are called; by default dense:0, dense:1 and so on.
+    length : float, default=1.0
+        The root mean square length that the rows of numbers to train on are scaled to, by one factor, which the model
+        remembers; None leaves them as they are.
 
     Examples
     --------
@@ -38,7 +42,11 @@ class JoinedFeatures(Sequence):
     (['DET', 'NOUN'], 5)
     """
 
-    def __init__(self, named: Any, dense: Sequence[Any], names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, named: Any, dense: Sequence[Any], names: Sequence[str] | None = None, *, length: float | None = 1.0
+    ) -> None:
+        check_length("length", length)
+        self.length = length
         self.named: Any = named if hasattr(named, "look_up") else [*named]
         self.dense = [as_numbers(f"dense[{i}]", numbers) for i, numbers in enumerate(dense)]
         if len(self.dense) != len(self.named):
@@ -67,7 +75,7 @@ class JoinedFeatures(Sequence):
     def __getitem__(self, i: slice) -> JoinedFeatures: ...
     def __getitem__(self, i: int | slice) -> Any:
         if isinstance(i, slice):
-            return JoinedFeatures(self.named[i], self.dense[i], self.names)
+            return JoinedFeatures(self.named[i], self.dense[i], self.names, length=self.length)
         return self.named[i]
 
     def look_up(self, columns: FeatureColumns) -> Iterator[Sequence[Sequence[int]]]:
@@ -91,4 +99,4 @@ class JoinedFeatures(Sequence):
     def dense_columns(self) -> DenseColumns:
         """The numbers of all items."""
         table = np.concatenate(self.dense) if self.dense else np.zeros((0, len(self.names)))
-        return DenseColumns(self.names, table, np.arange(len(table), dtype=np.int32)[:, np.newaxis])
+        return DenseColumns(self.names, table, np.arange(len(table), dtype=np.int32)[:, np.newaxis], self.length)

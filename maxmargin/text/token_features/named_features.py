@@ -48,12 +48,23 @@ class DenseColumns(NamedTuple):
     """Numbers of items, beside their names: rows of a table, one after the other.
 
     Item t of all sequences has the rows table[which[t, 0]], table[which[t, 1]] and so on; zeros where `which` is below
-    0. So items of the same word share a row.
+    0. So items of the same word share a row. Models multiply all numbers by one factor, which gives the items to train
+    on the `length`, and remember it: long rows beside names make training slow. None leaves them as they are.
     """
 
     names: Sequence[str]  # of all columns: as many as `which` and the table have, multiplied
     table: np.ndarray  # (V, D)
     which: np.ndarray  # (N, K)
+    length: float | None = None  # the root mean square of those of items
+
+
+def dense_factor(dense: DenseColumns) -> float:
+    """What to multiply dense columns by so that items have the length that is wanted."""
+    if dense.length is None:
+        return 1.0
+    squares = np.append(np.square(dense.table, dtype=np.float64).sum(axis=1), 0.0)  # the last: what -1 has
+    mean = squares[dense.which].sum() / max(len(dense.which), 1)
+    return dense.length / float(np.sqrt(mean)) if 0 < mean < np.inf else 1.0
 
 
 def find_dense(X: object) -> DenseColumns | None:

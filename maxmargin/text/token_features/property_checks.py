@@ -50,9 +50,9 @@ def check_vectors(name: str, vectors: Any) -> None:
         )
 
 
-def check_scale(name: str, scale: Any) -> None:
-    """Raise unless this is a standard deviation, or none."""
+def check_length(name: str, length: Any) -> None:
+    """Raise unless this is a length, or none."""
     from maxmargin.checks import check_positive  # which loads NumPy
 
-    if scale is not None:
-        check_positive(name, scale)
+    if length is not None:
+        check_positive(name, length)

@@ -9,9 +9,9 @@ from maxmargin.parameters import has_parameters, parameter
 from maxmargin.sklearn_contract import SentenceTransformer
 from maxmargin.text.token_features.property_checks import (
     check_classes,
+    check_length,
     check_patterns,
     check_prefixes,
-    check_scale,
     check_vectors,
 )
 
@@ -99,7 +99,8 @@ class WindowOptions(SentenceTransformer):
         check=check_classes,
         flag="--classes",
         form="classes",
-        help="A file with a word and its class in each line, or Brown's paths, and its title; may be repeated.",
+        help="A file with a word and its class in each line, or Brown's paths, and its title; or TITLE=spacy:en, of an "
+        "installed package; may be repeated.",
     )
     class_prefixes: tuple[int, ...] = parameter(
         "tuple of ints",
@@ -132,10 +133,11 @@ class WindowOptions(SentenceTransformer):
         least=0,
         help="Words on either side whose vectors are features, too.",
     )
-    vector_scale: float | None = parameter(
+    vector_length: float | None = parameter(
         "float",
-        "The standard deviation that the numbers of vectors are scaled to; None leaves them as they are.",
-        default=None,
-        check=check_scale,
-        help="Standard deviation to scale vectors to.",
+        "The root mean square length that the vectors of all tokens to train on are scaled to, by one factor: the "
+        "larger, the less are they regularized, and the longer takes the training. None leaves them as they are.",
+        default=1.0,
+        check=check_length,
+        help="Length to scale vectors to.",
     )

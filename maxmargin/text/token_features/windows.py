@@ -210,13 +210,12 @@ class Windows(Sequence):
         numbers: dict[str, int] = {}
         codes = np.array([numbers.setdefault(word, len(numbers)) for words in sentences for word in words], np.int32)
         table, rows = vectors.find([*numbers])
-        if options["vector_scale"] is not None:
-            table = table * np.float32(options["vector_scale"] / (vectors.spread() or 1.0))
         rows_of_tokens = np.array([*rows, -1], np.int32)[codes]
         starts = starts_of([len(words) for words in sentences])
         which = np.stack([shifted(rows_of_tokens, starts, shift) for shift in shifts], axis=1)
         places = ["" if shift == 0 else f"[{shift:+}]" for shift in shifts]
-        return DenseColumns([f"vector:{k}{place}" for place in places for k in range(vectors.width)], table, which)
+        names = [f"vector:{k}{place}" for place in places for k in range(vectors.width)]
+        return DenseColumns(names, table, which, options["vector_length"])
 
 
 def shifted(values: np.ndarray, starts: np.ndarray, shift: int) -> np.ndarray:
