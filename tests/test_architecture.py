@@ -1,6 +1,7 @@
 """The tree is what docs/architecture.md says: rooms, their order, their sizes, and the names in them."""
 
 import ast
+import functools
 import itertools
 import re
 from collections import defaultdict
@@ -35,15 +36,21 @@ def room_of(module: str) -> str:
     return module.split(".")[1] if "." in module else "maxmargin"
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def imports_of(path: Path) -> list[str]:
     """What a module imports when it is loaded or later; not what only type checkers see."""
-    tree, found, homes = ast.parse(path.read_text()), [], public_names.homes()
-    hidden = [
+    tree, found, homes = parsed(path), [], public_names.homes()
+    hidden = {
         node
         for branch in ast.walk(tree)
         if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.dump(branch.test)
         for node in ast.walk(branch)
-    ]
+    }
     for node in ast.walk(tree):
         if node in hidden:
             continue
@@ -85,7 +92,7 @@ def test_every_room_is_on_the_page_and_says_what_lives_in_it():
     there = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in MODULES}
     assert names == there
     for folder in FOLDERS:
-        sentence = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+        sentence = ast.get_docstring(parsed(folder / "__init__.py"))
         assert sentence, folder
         assert len(sentence.split()) >= 4, folder
 
@@ -123,7 +130,7 @@ def test_classes_that_share_a_name():
     for path in MODULES:
         if path.parent.name == "torch":
             continue
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(path.relative_to(PACKAGE).as_posix())
     assert not {name: paths for name, paths in homes.items() if len(paths) > 1}

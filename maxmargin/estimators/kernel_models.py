@@ -69,7 +69,7 @@ class KernelChainSVM(LabelMaxMargin, KernelArguments, SequenceModel):
     >>> rng = np.random.default_rng(0)
     >>> X = [rng.uniform(-1, 1, size=(4, 2)) for _ in range(30)]
     >>> y = [(x.prod(axis=1) > 0).astype(int) for x in X]  # the two features agree in sign: no linear scores say so
-    >>> model = KernelChainSVM(kernel="rbf", gamma=2.0, C=10.0, random_state=0).fit(X[:20], y[:20])
+    >>> model = KernelChainSVM(kernel="rbf", gamma=2.0, C=10.0, tol=0.1, random_state=0).fit(X[:20], y[:20])
     >>> model.score(X[20:], y[20:]) > 0.9
     True
     >>> model.coef_.dual.shape == (len(model.support_), 2)

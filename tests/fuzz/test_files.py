@@ -1,7 +1,7 @@
 """Mutated files of sentences: a result, or one clear error that names the file.
 
-With those of tests/persist these are more than 5,000 cases; MAXMARGIN_FUZZ is their number for each format, if more are
-to be tried.
+With those of tests/persist, and those that are marked as long, these are more than 5,000 cases; MAXMARGIN_FUZZ is their
+number for each format, if more are to be tried.
 """
 
 import io
@@ -18,7 +18,7 @@ from maxmargin import ChainCRF, Tagger
 from maxmargin.text import Layout, check_tags, find_scheme, mend_tags, read_document
 from tests.sentences import column_text, tagged_sentences
 
-N_CASES = int(os.environ.get("MAXMARGIN_FUZZ", "1200"))
+NUMBERS = [300, pytest.param(int(os.environ.get("MAXMARGIN_FUZZ", "1200")), marks=pytest.mark.long)]
 SENTENCES = tagged_sentences(6)
 TEXTS = {
     "columns": column_text(SENTENCES),
@@ -75,11 +75,12 @@ def mutated(text, changes):
     return bytes(data)
 
 
+@pytest.mark.parametrize("n_cases", NUMBERS)
 @pytest.mark.parametrize("format", TEXTS)
-def test_files_are_read_or_refused(format):
+def test_files_are_read_or_refused(format, n_cases):
     counts = Counter()
 
-    @settings(max_examples=N_CASES, derandomize="MAXMARGIN_FUZZ" not in os.environ, database=None)
+    @settings(max_examples=n_cases, derandomize="MAXMARGIN_FUZZ" not in os.environ, database=None)
     @given(
         st.lists(edits, min_size=1, max_size=4),
         st.sampled_from([None, "#"]),
@@ -102,8 +103,8 @@ def test_files_are_read_or_refused(format):
             counts["trained"] += train(document)
 
     meet()
-    assert counts["met"] >= N_CASES
-    assert counts["read"] > N_CASES / 20
+    assert counts["met"] >= n_cases
+    assert counts["read"] > n_cases / 20
     assert counts["trained"] > 0
 
 
