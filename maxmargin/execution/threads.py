@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-_CACHE_LINE = 64
+CACHE_LINE = 64  # bytes
 MOST_THREADS = 1024
 
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Zeros that share no cache line with any other array, so that threads do not slow each other down."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    raw = np.zeros(size + 2 * _CACHE_LINE, np.uint8)
-    start = -raw.__array_interface__["data"][0] % _CACHE_LINE
+    raw = np.zeros(size + 2 * CACHE_LINE, np.uint8)
+    start = -raw.__array_interface__["data"][0] % CACHE_LINE
     return raw[start : start + size].view(dtype).reshape(shape)
 
 

@@ -9,10 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
+from maxmargin.execution.step_rounds import count_ranges
 from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.block_coordinate import sum_tree
+from maxmargin.solvers.block_coordinate.block_rounds import NO_DRAWS, BlockRounds, Order
 from maxmargin.solvers.block_coordinate.block_steps import (
+    ALL,
     AWAY,
     BEST,
     EXACT,
@@ -35,7 +38,6 @@ SAMPLINGS = ("uniform", "permutation", "gap")
 
 MOST_BYTES = 2**26  # of mean parts: where they would take more, Frank-Wolfe steps keep active sets, too
 
-NO_DRAWS = np.zeros(0)
 UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
 SMALL_GAP = 0.03  # of the mean gap: examples below are left out by gap sampling with exact steps, until a certificate
 LEAST_PASSES = 3  # between two certificates: known gaps understate the true ones, so many calls would be in vain
@@ -158,7 +160,7 @@ class BlockState:
         self.outputs = objective.new_outputs()
         self.lag = np.zeros(run.w.size if solver.averaging else 0)
         self.n_steps = 0
-        self.counts = np.zeros(3, np.int64)
+        self.counts, self.gain = np.zeros(3, np.int64), np.zeros(1)
         kind = STEPS[solver.steps]
         runner = objective.runner
         keeps_means = kind == EXACT or (kind == FW and runner.part_sizes.sum() * runner.dtype.itemsize <= MOST_BYTES)
@@ -181,6 +183,8 @@ class BlockState:
             sum_tree.sum_up(self.tree)
         self.sets = run.dual.sets if not keeps_means or not solver.cache else sets_of(objective.problem.truth)
         self.share_sets()
+        can_share = objective.layout.is_explicit and not self.lag.size
+        self.rounds = BlockRounds(run, self.sets) if can_share and count_ranges(runner) > 1 else None
 
     def share_sets(self) -> None:
         """Make the gaps part of the dual point, and the sets if they are active sets, not just a cache."""
@@ -190,7 +194,10 @@ class BlockState:
         """As many steps as there are examples."""
         n, rng = self.run.objective.n, self.run.rng
         if self.rule.kind == EXACT and sampling == "gap":
-            self.make_rounds()
+            self.make_sweeps()
+            return
+        if self.rounds is not None:
+            self.step_in_rounds(self.rounds.draw_orders(sampling, self.uniform_share))
             return
         if sampling == "permutation":
             order = rng.permutation(n)
@@ -203,8 +210,8 @@ class BlockState:
         for lo, hi in self.run.slices(n):
             self.step(order[lo:hi], draws[lo:hi])
 
-    def make_rounds(self) -> None:
-        """As many steps as there are examples, in rounds over those whose gap is not small.
+    def make_sweeps(self) -> None:
+        """As many steps as there are examples, in sweeps over those whose gap is not small.
 
         An example that was solved exactly is best left alone until others have moved the weights.
         """
@@ -212,9 +219,17 @@ class BlockState:
         while done < n and not (run.interrupted or run.timed_out):
             is_large = self.gaps > SMALL_GAP * self.gaps.mean()
             order = run.rng.permutation(np.flatnonzero(is_large) if is_large.any() else n)[: n - done]
-            for lo, hi in run.slices(len(order)):
-                self.step(order[lo:hi])
+            if self.rounds is not None:
+                self.step_in_rounds(self.rounds.split(order))
+            else:
+                for lo, hi in run.slices(len(order)):
+                    self.step(order[lo:hi])
             done += len(order)
+
+    def step_in_rounds(self, orders: list[Order]) -> None:
+        """Take a step on each example of the orders of all ranges."""
+        if self.rounds is not None:
+            self.count(*self.rounds.make_pass(self, orders))
 
     def step(self, order: np.ndarray, draws: np.ndarray = NO_DRAWS) -> None:
         """Take a step on each example of `order`."""
@@ -222,18 +237,25 @@ class BlockState:
         before = self.counts.copy()
         take_steps = exact_steps if self.rule.kind == EXACT else block_steps
         while True:
-            point = BlockPoint(run.w, objective.bounds, run.dual.means, self.sets, self.tree, self.lag, self.counts)
-            visits = Visits(order, draws, self.n_steps, self.global_gap)
-            done = take_steps(objective.problem, point, self.rule, visits, objective.runner.scratches[0])
+            point = BlockPoint(
+                run.w, objective.bounds, run.dual.means, self.sets, self.tree, 0, self.lag, self.counts, self.gain
+            )
+            visits = Visits(order, draws, objective.n, self.n_steps, self.global_gap)
+            done, has_room = take_steps(
+                objective.problem, point, self.rule, visits, 0, ALL, 1.0, objective.runner.scratches[0]
+            )
             self.n_steps += done
-            if done == len(order):
+            if has_room:
                 break
             order, draws = order[done:], draws[done:]
             self.sets = enlarge(self.sets)
             self.share_sets()
-        calls, hits, wrong = self.counts - before
-        wrong = 0 if objective.is_bounded else wrong  # where outputs worse than known ones are nothing wrong
-        run.count(calls=calls, hits=hits, misses=calls if self.rule.cache_limit else 0, wrong=wrong)
+        self.count(*(self.counts - before))
+
+    def count(self, calls: int, hits: int, wrong: int) -> None:
+        """Count calls of the oracle, cache hits and wrong outputs."""
+        wrong = 0 if self.run.objective.is_bounded else wrong  # where outputs worse than known ones are nothing wrong
+        self.run.count(calls=calls, hits=hits, misses=calls if self.rule.cache_limit else 0, wrong=wrong)
 
     def rebuild(self) -> float:
         """Rebuild the weights from the dual point, against drift; return the dual value."""

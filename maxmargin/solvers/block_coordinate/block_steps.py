@@ -57,9 +57,11 @@ class BlockPoint(NamedTuple):
     bounds: Bounds
     means: Blocks
     sets: ActiveSets
-    tree: np.ndarray  # of the block gaps
+    tree: np.ndarray  # of the block gaps, of the examples from `first` on
+    first: int
     lag: np.ndarray  # of the average of the iterates; empty if none is wanted
     counts: np.ndarray  # of calls of the oracle, cache hits and wrong outputs
+    gain: np.ndarray  # (1,) of the dual, by all steps
 
 
 class Visits(NamedTuple):
@@ -67,6 +69,7 @@ class Visits(NamedTuple):
 
     order: np.ndarray  # or -1, where one is to be drawn by its gap
     draws: np.ndarray  # numbers from 0 to 1, for these
+    n_drawn: int  # examples to draw from
     n_before: int  # steps
     global_gap: float  # as last known, of all examples
 
@@ -86,12 +89,17 @@ class BlockRule(NamedTuple):
     regularization: float
 
 
-@loop
-def block_steps(problem, point, rule, visits, scratch):
-    """A step on each example of `visits`.
+ALL = 2**62  # parts
 
-    Keeps w = w(means), the active sets and the block gaps up to date. Returns the number of steps made: fewer than
-    asked if the active sets need a larger arena.
+
+@helper
+def take_steps(problem, point, rule, visits, begin, budget, sigma, scratch):
+    """A step on each example of `visits` from the place `begin` on, until `budget` parts were looked at.
+
+    The change of w counts sigma times (`maxmargin.execution.step_rounds`).
+
+    Keeps w = w(means), the active sets and the block gaps up to date. Returns the place after the last step, and
+    whether the active sets have room: if they have none, they need a larger arena for the next step.
 
     The lag, if not empty, collects sum_j j (j - 1)/2 (w_j - w_{j - 1}) over the steps j, from which the average of the
     iterates by their number is 2/(k (k + 1)) sum_j j w_j = w_k - 2/(k (k + 1)) lag: as sparse to update as w itself.
@@ -99,13 +107,18 @@ def block_steps(problem, point, rule, visits, scratch):
     w, bounds, means, sets = point.w, point.bounds, point.means, point.sets
     tree, lag, counts, order = point.tree, point.lag, point.counts, visits.order
     n = n_examples(problem)
-    scale = 1.0 / (rule.regularization * n)
-    for k in range(order.size):
-        i = order[k] if order[k] >= 0 else draw(tree, n, visits.draws[k])
+    scale = sigma / (rule.regularization * n)
+    leaves = tree.size // 2 - point.first
+    n_parts = 0
+    for k in range(begin, order.size):
+        if n_parts >= budget:
+            return k, True
+        i = order[k] if order[k] >= 0 else point.first + draw(tree, visits.n_drawn, visits.draws[k])
         if rule.stores and not has_room(sets, i):
-            return k
+            return k, False
         first = sets.slot_at[i] if rule.stores else 0
         size = means.starts[i + 1] - means.starts[i]
+        n_parts += size
         mu = means.values[means.starts[i] : means.starts[i + 1]] if rule.keeps_means else means.values
         theta = scratch.theta[:size]
         delta = scratch.delta[:size]
@@ -122,12 +135,12 @@ def block_steps(problem, point, rule, visits, scratch):
             mean = true_score + inner(theta, mu)
 
         promise = rule.weight[i] / n * (sets.score[first + slot] - mean) if rule.cache_limit > 0 else 0.0
-        least = max(rule.cache_factor * tree[tree.size // 2 + i], rule.cache_nu / n * visits.global_gap)
+        least = max(rule.cache_factor * tree[leaves + i], rule.cache_nu / n * visits.global_gap)
         if not rule.calls_oracle:
-            change(tree, i, max(promise, 0.0))
+            change(tree, i - point.first, max(promise, 0.0))
         elif promise > 0 and promise >= least:
             counts[HITS] += 1
-            change(tree, i, max(promise, tree[tree.size // 2 + i]))
+            change(tree, i - point.first, max(promise, tree[leaves + i]))
         else:
             max_oracle(problem, i, theta, y, scratch.work)
             best = score_output(problem, i, theta, y)
@@ -140,7 +153,7 @@ def block_steps(problem, point, rule, visits, scratch):
                 copy_into(y, true_output(problem, i))
             if not is_wrong or known == true_score:
                 slot = -1
-            change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
+            change(tree, i - point.first, rule.weight[i] / n * max(best - mean, 0.0))
         if slot >= 0:
             best = sets.score[first + slot]
             copy_into(y, matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])[slot])
@@ -157,6 +170,7 @@ def block_steps(problem, point, rule, visits, scratch):
         set_direction(problem, i, kind, mu, y, sets, away, rule.keeps_means, delta)
         curvature = rule.weight[i] * scale * squared_norm(problem, i, delta, scratch.work)
         gamma = min(limit, slope / curvature) if curvature > 0 else limit
+        point.gain[0] += rule.weight[i] / n * gamma * (slope - gamma * curvature / 2)
         release(w, bounds)
         spread(problem, w, i, delta, -gamma * rule.weight[i] * scale)
         confine(w, bounds)
@@ -169,7 +183,10 @@ def block_steps(problem, point, rule, visits, scratch):
             slot = store(sets, i, y, best, rule.cache_limit)
         if not rule.keeps_means:
             shift_weights(sets, i, kind, gamma, slot, away, rule.cache_limit)
-    return order.size
+    return order.size, True
+
+
+block_steps = loop(take_steps)
 
 
 @helper

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from maxmargin.arrays.vectors import inner, move_by
 from maxmargin.problem import accumulate, augment, block_oracle, n_examples, score_output, scores, spread, true_output
-from maxmargin.runtime.dispatch import loop
+from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.block_coordinate.block_steps import CALLS
 from maxmargin.solvers.block_coordinate.sum_tree import change, draw
 from maxmargin.solvers.objective.bounds import confine, release
@@ -16,16 +16,20 @@ from maxmargin.solvers.objective.bounds import confine, release
 LEAST = 1e-7  # of a slope, relative to the scores: less is rounding
 
 
-@loop
-def exact_steps(problem, point, rule, visits, scratch):
-    """A step on each example of `visits`, as `block_steps` of `maxmargin.solvers.block_coordinate.block_steps`."""
+@helper
+def take_exact_steps(problem, point, rule, visits, begin, budget, sigma, scratch):
+    """A step on each example of `visits`, as `take_steps` of `maxmargin.solvers.block_coordinate.block_steps`."""
     w, bounds, means, tree, lag = point.w, point.bounds, point.means, point.tree, point.lag
     order = visits.order
     n = n_examples(problem)
-    scale = 1.0 / (rule.regularization * n)
-    for k in range(order.size):
-        i = order[k] if order[k] >= 0 else draw(tree, n, visits.draws[k])
+    scale = sigma / (rule.regularization * n)
+    n_parts = 0
+    for k in range(begin, order.size):
+        if n_parts >= budget:
+            return k, True
+        i = order[k] if order[k] >= 0 else point.first + draw(tree, visits.n_drawn, visits.draws[k])
         mu = means.values[means.starts[i] : means.starts[i + 1]]
+        n_parts += mu.size
         theta = scratch.theta[: mu.size]
         delta = scratch.delta[: mu.size]
         scores(problem, w, i, theta)
@@ -33,9 +37,10 @@ def exact_steps(problem, point, rule, visits, scratch):
         mean = score_output(problem, i, theta, true_output(problem, i)) + inner(theta, mu)
         best = block_oracle(problem, i, theta, rule.weight[i] * scale, mu, delta, scratch.work)
         point.counts[CALLS] += 1
-        change(tree, i, rule.weight[i] / n * max(best - mean, 0.0))
+        change(tree, i - point.first, rule.weight[i] / n * max(best - mean, 0.0))
         if best - mean <= LEAST * abs(best):
             continue
+        point.gain[0] += rule.weight[i] / n * inner(theta, delta) / 2  # or more: it is the best that delta can do
         release(w, bounds)
         spread(problem, w, i, delta, -rule.weight[i] * scale)
         confine(w, bounds)
@@ -43,4 +48,7 @@ def exact_steps(problem, point, rule, visits, scratch):
             j = visits.n_before + k + 1.0
             accumulate(problem, lag, i, delta, -rule.weight[i] * scale * j * (j - 1) / 2)
         move_by(mu, delta, 1.0)
-    return order.size
+    return order.size, True
+
+
+exact_steps = loop(take_exact_steps)

@@ -116,10 +116,10 @@ def sets_of(outputs: Blocks) -> ActiveSets:
     return sets
 
 
-def enlarge(sets: ActiveSets) -> ActiveSets:
-    """The same sets in arenas of twice the size, or as much as the largest example may need."""
-    n_slots = 2 * int(sets.capacity.max())
-    n_outputs = 2 * int((sets.capacity * sets.sizes).max())
+def enlarge(sets: ActiveSets, n_ranges: int = 1) -> ActiveSets:
+    """The same sets in arenas of twice the size, or as much as the largest example of each range may need."""
+    n_slots = 2 * n_ranges * int(sets.capacity.max())
+    n_outputs = 2 * n_ranges * int((sets.capacity * sets.sizes).max())
 
     def longer(arena: np.ndarray, least: int) -> np.ndarray:
         return np.concatenate([arena, np.zeros(max(len(arena), least), arena.dtype)])

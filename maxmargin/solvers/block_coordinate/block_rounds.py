@@ -1,0 +1,169 @@
+"""Block steps on several ranges of examples at once, in rounds (`maxmargin.execution.step_rounds`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from maxmargin.execution.step_rounds import FULL, GOING, LINE, SIGMA, THROUGH, Seat, StepRounds, end_round, new_pace
+from maxmargin.persist.registry import register_state
+from maxmargin.runtime.dispatch import loop
+from maxmargin.solvers.block_coordinate import sum_tree
+from maxmargin.solvers.block_coordinate.block_steps import EXACT, WRONG, BlockPoint, Visits, take_steps
+from maxmargin.solvers.block_coordinate.exact_steps import take_exact_steps
+from maxmargin.solvers.frame.run import Run
+from maxmargin.solvers.objective.active_sets import ActiveSets, enlarge
+from maxmargin.solvers.objective.bounds import confine, release
+
+if TYPE_CHECKING:
+    from maxmargin.solvers.block_coordinate.bcfw import BlockState
+
+
+NO_DRAWS = np.zeros(0)
+Order = tuple[np.ndarray, np.ndarray]  # examples, and numbers to draw those by that are negative
+
+
+@loop
+def block_rounds(problem, point, rule, visits, seat, place, scratch):
+    """Rounds of `take_steps` on one of the ranges; return the place in `visits` that is reached, and whether sets have
+    room.
+    """
+    has_room = True
+    for _ in range(seat.most):
+        sigma = seat.meeting.pace[seat.k, SIGMA]
+        place, has_room = take_steps(problem, point, rule, visits, place, seat.budget, sigma, scratch)
+        standing = GOING if place < visits.order.size else THROUGH
+        release(point.w, point.bounds)
+        goes_on = end_round(seat, standing if has_room else FULL)
+        confine(point.w, point.bounds)
+        if not goes_on:
+            break
+    return place, has_room
+
+
+@loop
+def exact_rounds(problem, point, rule, visits, seat, place, scratch):
+    """Rounds of `take_exact_steps`, as `block_rounds`."""
+    for _ in range(seat.most):
+        sigma = seat.meeting.pace[seat.k, SIGMA]
+        place, _ = take_exact_steps(problem, point, rule, visits, place, seat.budget, sigma, scratch)
+        release(point.w, point.bounds)
+        goes_on = end_round(seat, GOING if place < visits.order.size else THROUGH)
+        confine(point.w, point.bounds)
+        if not goes_on:
+            break
+    return place, True
+
+
+@register_state
+class BlockRounds:
+    """Passes of block steps in rounds.
+
+    Parameters
+    ----------
+    run
+        What is run.
+    sets
+        The stored outputs.
+    """
+
+    def __init__(self, run: Run, sets: ActiveSets) -> None:
+        self.run, self.pace = run, new_pace()
+        self._prepare()
+        self.rooms = np.zeros((len(self.rounds), 4), np.int64)  # of each range: what it has used of arenas, its ends
+        if sets.sizes.size:
+            self._share_out(sets, *sets.used)
+
+    def _prepare(self) -> None:
+        self.rounds = StepRounds(self.run.objective.runner, self.run.w.size)
+        self.trees = [sum_tree.new_tree(hi - lo) for lo, hi in self.rounds.ranges.bounds]
+        self.free = [self.run.objective.bounds.free.copy() for _ in self.trees]
+        self.counts = np.zeros((len(self.trees), LINE), np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What does not follow from the run."""
+        return {name: getattr(self, name) for name in ("run", "pace", "rooms")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._prepare()
+
+    def draw_orders(self, sampling: str, uniform_share: float) -> list[Order]:
+        """The examples of a pass."""
+        rng, orders = self.run.rng, []
+        for lo, hi in self.rounds.ranges.bounds:
+            n = hi - lo
+            order = lo + (rng.permutation(n) if sampling == "permutation" else rng.integers(n, size=n))
+            if sampling == "gap":
+                order[rng.random(n) >= uniform_share] = -1
+            orders.append((order, rng.random(n) if sampling == "gap" else NO_DRAWS))
+        return orders
+
+    def split(self, order: np.ndarray) -> list[Order]:
+        """An order of examples as one of each range."""
+        return [(order[(order >= lo) & (order < hi)], NO_DRAWS) for lo, hi in self.rounds.ranges.bounds]
+
+    def make_pass(self, state: BlockState, orders: Sequence[Order]) -> np.ndarray:
+        """A step on each of the examples; return the counts of calls of the oracle, cache hits and wrong outputs."""
+        run, objective, rounds = self.run, self.run.objective, self.rounds
+        bounds, ranges = objective.bounds, rounds.ranges.bounds
+        take = exact_rounds if state.rule.kind == EXACT else block_rounds
+        for k, (lo, hi) in enumerate(ranges):
+            sum_tree.leaves(self.trees[k], hi - lo)[:] = state.gaps[lo:hi]
+            sum_tree.sum_up(self.trees[k])
+            self.free[k][:] = bounds.free
+        self.counts[:] = 0
+
+        def step(seat: Seat, place: int) -> tuple[int, bool]:
+            k, (order, draws) = seat.k, orders[seat.k]
+            lo, hi = ranges[k]
+            point = BlockPoint(
+                rounds.weights_of(k),
+                bounds._replace(free=self.free[k]),
+                run.dual.means,
+                self._sets_of(state.sets, k),
+                self.trees[k],
+                lo,
+                state.lag,
+                self.counts[k],
+                seat.gain,
+            )
+            visits = Visits(order, draws, hi - lo, 0, state.global_gap)
+            return take(objective.problem, point, state.rule, visits, seat, place, rounds.scratches[k])
+
+        def make_room() -> None:
+            n_outputs, n_slots = state.sets.outputs.size, state.sets.alpha.size
+            state.sets = enlarge(state.sets, len(ranges))
+            state.share_sets()
+            self._share_out(state.sets, n_outputs, n_slots)
+
+        sizes, v = [len(order) for order, _ in orders], run.w.copy()
+        v[bounds.which] = bounds.free
+        slices = run.slices(sum(sizes))
+        rounds.make_pass(slices, sizes, step, run.w, v, objective.regularization, self.pace, make_room)
+        bounds.free[:] = self.free[0]
+        for tree, (lo, hi) in zip(self.trees, ranges, strict=True):
+            state.gaps[lo:hi] = sum_tree.leaves(tree, hi - lo)
+        return self.counts[:, : WRONG + 1].sum(axis=0)
+
+    def _share_out(self, sets: ActiveSets, n_outputs: int, n_slots: int) -> None:
+        """Give every range its share of the arenas, beyond what is taken of outputs and of slots."""
+        n = len(self.rooms)
+        for column, begin, end in ((0, n_outputs, sets.outputs.size), (1, n_slots, sets.alpha.size)):
+            edges = begin + (end - begin) * np.arange(n + 1) // n
+            self.rooms[:, column], self.rooms[:, column + 2] = edges[:-1], edges[1:]
+            sets.used[column] = end
+
+    def _sets_of(self, sets: ActiveSets, k: int) -> ActiveSets:
+        """The sets as range k takes them: what it may use ends where its room does."""
+        if not sets.sizes.size:
+            return sets
+        n_outputs, n_slots = self.rooms[k, 2:]
+        return sets._replace(
+            outputs=sets.outputs[:n_outputs],
+            alpha=sets.alpha[:n_slots],
+            score=sets.score[:n_slots],
+            used=self.rooms[k, :2],
+        )
