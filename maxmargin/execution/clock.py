@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 SLICE = 0.1  # seconds between two looks at the clock and the interrupt flag
@@ -67,6 +68,20 @@ class Clock:
             size = max(1, min(16 * size, int(SLICE * (end - lo) / taken)))
             self._rates[kind] = Rate(size, *(0, 0.0) if is_first else (n_items + end - lo, seconds + taken))
             lo = end
+
+    @contextmanager
+    def timing(self, kind: Hashable, n_items: int) -> Iterator[None]:
+        """Of a pass that is made elsewhere as a whole; raises `BrokenOff` if it would take long and time is up."""
+        self._passes.add(kind)
+        is_first, rate = kind not in self._rates, self._rates.get(kind, Rate())
+        if rate.per_item * n_items > GRACE and (self.interrupted or self.seconds > self.limit):
+            raise BrokenOff
+        began = time.perf_counter()
+        yield
+        taken = time.perf_counter() - began
+        self._rates[kind] = (
+            rate if is_first else rate._replace(n_items=rate.n_items + n_items, seconds=rate.seconds + taken)
+        )
 
     def slices_of_pass(self, kind: Hashable, lo: int, hi: int) -> Iterator[tuple[int, int]]:
         """As `slices`; raises `BrokenOff` if the pass takes long and time is up, or the run was interrupted."""

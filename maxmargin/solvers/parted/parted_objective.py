@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin.execution.threads import count_threads
 from maxmargin.features.layout import WeightLayout
 from maxmargin.losses import NAMED, BaseLoss
 from maxmargin.solvers.objective.active_sets import DualPoint
@@ -120,7 +119,7 @@ class PartedObjective(Objective):
 
     @property
     def n_threads(self) -> int:
-        return count_threads(self.n_jobs)
+        return self.portions.n_threads(self.n_jobs)
 
 
 def sum_losses_of(

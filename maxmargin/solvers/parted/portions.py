@@ -10,6 +10,7 @@ examples, so that sums over its examples move weights as they do there; averages
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.execution.clock import Clock
+from maxmargin.execution.threads import count_threads
 from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import part_sizes
@@ -46,9 +48,10 @@ class Portion:
     def __init__(self, problem: Any, sample_weight: np.ndarray | None = None) -> None:
         self.problem, self.sample_weight = problem, sample_weight
         self._base: Objective | None = None
+        self.lock = threading.Lock()  # of what its objectives share: room to work in
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"problem": self.problem, "sample_weight": self.sample_weight, "_base": None}
+    def __reduce__(self) -> Any:
+        return receive, (self.problem, self.sample_weight)
 
     def objective(self, terms: Terms) -> Objective:
         """That of its examples."""
@@ -56,6 +59,16 @@ class Portion:
         if base is None or base.n_jobs != terms.n_jobs or base.runner.n_best < loss.n_best:
             self._base = base = Objective(self.problem, 1.0, self.sample_weight, terms.n_jobs, loss=loss)
         return base.with_loss(loss).with_regularization(terms.regularization * (terms.n / base.n))
+
+
+def receive(*args: Any) -> Portion:
+    """A portion that came from another process."""
+    return Portion(*in_tuples(own, args))
+
+
+def own(value: Any) -> Any:
+    """An array of one's own: those from other processes may be read-only, and lie anywhere."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 @register_state
@@ -98,6 +111,10 @@ class Portions(ABC):
     @abstractmethod
     def keep(self, function: Callable[..., Any], terms: Terms, *args: Any, clock: Clock | None = None) -> Kept:
         """As `each`, with results that stay where they are; the function may change what is kept in its arguments."""
+
+    def n_threads(self, n_jobs: int | None) -> int:
+        """On how many threads a pass is made."""
+        return count_threads(n_jobs)
 
     @abstractmethod
     def identity(self) -> Any:
@@ -159,9 +176,12 @@ def own_of(k: int, kept: Kept) -> Any:
 
 def hand_out(value: Any, get: Callable[[Kept], Any]) -> Any:
     """A value with what is kept, also inside of tuples, replaced by what `get` makes of it."""
-    if isinstance(value, Kept):
-        return get(value)
+    return in_tuples(lambda leaf: get(leaf) if isinstance(leaf, Kept) else leaf, value)
+
+
+def in_tuples(change: Callable[[Any], Any], value: Any) -> Any:
+    """What a function makes of a value, and of those in tuples."""
     if isinstance(value, tuple):
-        fields = (hand_out(field, get) for field in value)
+        fields = (in_tuples(change, field) for field in value)
         return type(value)(*fields) if hasattr(value, "_fields") else tuple(fields)
-    return value
+    return change(value)

@@ -1,0 +1,109 @@
+"""Calls of functions on a cluster of Dask, which end whether its workers stay or not.
+
+What a task needs is part of it, or the result of another one, never data that were put on some worker: so the
+scheduler can compute everything again that is lost with a worker. A task whose workers have died a few times is given
+up by the scheduler, as it may be what kills them; it is tried again here, and only given up after many times.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from typing import Any
+
+from distributed import Client, Future, KilledWorker, get_worker, wait
+from distributed.client import FutureCancelledError
+
+from maxmargin.execution.clock import BrokenOff, Clock
+
+LOOK = 0.2  # seconds between two looks at the clock
+PATIENCE = 60.0  # seconds without any worker, after which there is no hope
+ATTEMPTS = 20  # at a task whose workers die
+LOST = KilledWorker, CancelledError, FutureCancelledError
+
+
+class Tasks:
+    """What is called on a cluster.
+
+    Parameters
+    ----------
+    client
+        The one of Dask that is connected to the cluster.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> Future:
+        """Call a function on some worker: a module-level one, of arguments that can be pickled, or futures."""
+        return self.client.submit(function, *args, pure=False)
+
+    def results(self, futures: list[Future], clock: Clock | None = None) -> list[Any]:
+        """What tasks return, in their order; none is left running where one fails or the clock breaks them off."""
+        try:
+            for attempt in range(ATTEMPTS + 1):
+                self._wait(futures, clock)
+                lost = [future for future in futures if future.status != "finished" and is_lost(future)]
+                if not lost or attempt == ATTEMPTS:
+                    break
+                self.client.retry(lost)
+            return self.client.gather(futures)
+        except KilledWorker as error:
+            raise RuntimeError(
+                f"A task of the fit was given up after {ATTEMPTS} attempts, as the workers that ran it died: they may "
+                "be out of memory; smaller portions of the data need less."
+            ) from error
+        except (CancelledError, FutureCancelledError) as error:
+            raise RuntimeError("The cluster has dropped the fit: its scheduler has ended, or was restarted.") from error
+        finally:
+            unfinished = [future for future in futures if not future.done()]
+            if unfinished:
+                self.client.cancel(unfinished, force=True)
+
+    def _wait(self, futures: list[Future], clock: Clock | None) -> None:
+        """Until all are done; raises `BrokenOff` when the clock says so, or an error when all workers are gone."""
+        began = with_workers = time.perf_counter()
+        while True:
+            try:
+                wait(futures, timeout=LOOK)
+                return
+            except TimeoutError:
+                now = time.perf_counter()
+            except (CancelledError, FutureCancelledError):
+                return
+            if clock is not None and clock.is_late(began):
+                raise BrokenOff
+            if now - with_workers > PATIENCE / 4:
+                if self.client.nthreads():
+                    with_workers = now
+                elif now - with_workers > PATIENCE:
+                    raise RuntimeError(f"The cluster has had no workers for {PATIENCE:.0f} seconds: the fit has ended.")
+
+
+def is_lost(future: Future) -> bool:
+    """Whether a task has failed with its workers, not by itself."""
+    return future.status in ("cancelled", "lost") or isinstance(future.exception(), LOST)
+
+
+class TaskClock(Clock):
+    """The clock of passes on a worker: they are broken off where nobody waits for them any more."""
+
+    def __init__(self) -> None:
+        worker = get_worker()
+        self._task = worker.state.tasks.get(worker.get_current_task())
+        super().__init__()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the task was cancelled."""
+        return self._task is not None and self._task.state == "cancelled"
+
+    @interrupted.setter
+    def interrupted(self, value: bool) -> None:
+        """What others say does not count."""
+
+
+def hold(value: Any) -> Any:
+    """A task that has a value, to be handed on from worker to worker."""
+    return value

@@ -1,0 +1,180 @@
+"""Portions of examples on the workers of a Dask cluster.
+
+A call is a task of (the portion, what is kept of it, the arguments), so that it does not matter who computes it, nor
+how often. Arguments, such as weights, go to one worker, and from there to the others; of vectors that come back, only
+the coordinates that the portion has. What is kept is the result of a task that begins with what was kept before: the
+cluster could go back to the beginning, but every so often it is sent here, so that it need not.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from distributed import Future
+
+from maxmargin.execution.clock import Clock
+from maxmargin.execution.dask_tasks import TaskClock, Tasks, hold
+from maxmargin.solvers.parted.portions import Kept, Portion, Portions, Terms, hand_out, in_tuples, own
+
+CHANGES = 50  # of what is kept, until it is sent here
+LARGE = 1000  # numbers: vectors of more are sent by their coordinates where these take less room
+SPARSE = 0.5  # of the coordinates: a number and its place take as much as 1.5 numbers
+
+
+class DaskPortions(Portions):
+    """Portions that workers have.
+
+    Parameters
+    ----------
+    tasks
+        What calls them.
+    portions
+        Futures of `Portion`.
+    sizes, like
+        As of `Portions`.
+    """
+
+    def __init__(self, tasks: Tasks, portions: list[Future], sizes: np.ndarray, like: Any) -> None:
+        self.tasks, self.portions, self.sizes, self.like = tasks, portions, sizes, like
+
+    def each(
+        self,
+        function: Callable[..., Any],
+        terms: Terms,
+        *args: Any,
+        fills: Sequence[Kept] = (),
+        clock: Clock | None = None,
+    ) -> list[Any]:
+        called = self._call(function, terms, args, fills)
+        replies = called
+        if fills:
+            replies = [self.tasks.submit(nth, future, 0) for future in called]
+            for i, kept in enumerate(fills, start=1):
+                kept.values = [self.tasks.submit(nth, future, i) for future in called]
+        found = self._results(function, replies, clock)
+        for kept in fills:
+            self._settle(kept)
+        return [in_tuples(fill_in, value) for value in found]
+
+    def keep(self, function: Callable[..., Any], terms: Terms, *args: Any, clock: Clock | None = None) -> Kept:
+        kept = RemoteKept(self.tasks, self._call(function, terms, args, None))
+        self._results(function, [self.tasks.submit(is_there, future) for future in kept.values], clock)
+        before: list[Kept] = []
+        hand_out(args, before.append)
+        kept.age = max([1 + value.age for value in before if isinstance(value, RemoteKept)], default=0)
+        self._settle(kept)
+        return kept
+
+    def identity(self) -> Any:
+        return self.tasks.results([self.tasks.submit(identity_of, portion) for portion in self.portions])
+
+    def n_threads(self, n_jobs: int | None) -> int:
+        return 1  # passes are timed as they are seen from here
+
+    def _call(
+        self, function: Callable[..., Any], terms: Terms, args: tuple[Any, ...], fills: Sequence[Kept] | None
+    ) -> list[Future]:
+        """Tasks that call the function of every portion; None for `fills` where what it returns is kept."""
+        found: list[Kept] = []
+
+        def place(kept: Kept) -> Slot:
+            found.append(kept)
+            return Slot(len(found) - 1)
+
+        shared = self.tasks.submit(hold, (function, terms, hand_out(args, place)))
+        filled = None if fills is None else [found.index(kept) for kept in fills]
+        return [
+            self.tasks.submit(call, portion, shared, filled, *(kept.values[k] for kept in found))
+            for k, portion in enumerate(self.portions)
+        ]
+
+    def _results(self, function: Callable[..., Any], futures: list[Future], clock: Clock | None) -> list[Any]:
+        if clock is None:
+            return self.tasks.results(futures)
+        with clock.timing(function, int(self.sizes.sum())):
+            return self.tasks.results(futures, clock)
+
+    def _settle(self, kept: Kept) -> None:
+        """Let a new line of tasks begin with what is kept, where the old one is long."""
+        if isinstance(kept, RemoteKept):
+            kept.age += 1
+            if kept.age >= CHANGES:
+                kept.values = [self.tasks.submit(hold, value) for value in self.tasks.results(kept.values)]
+                kept.age = 0
+
+
+class RemoteKept(Kept):
+    """What stays with portions on workers: futures, and how many tasks have changed it since it was here."""
+
+    def __init__(self, tasks: Tasks, values: list[Any]) -> None:
+        super().__init__(values)
+        self.tasks, self.age = tasks, 0
+
+
+class Slot(Kept):
+    """The place of something that is kept, in arguments that are sent to all workers."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__([number])
+
+
+@dataclass(frozen=True)
+class Thin:
+    """A vector by its coordinates that are not zero."""
+
+    size: int
+    places: np.ndarray
+    values: np.ndarray
+
+
+def call(portion: Portion, shared: tuple[Any, ...], filled: list[int] | None, *kept: Any) -> Any:
+    """On a worker: call a function of the objective of a portion, with copies of what is kept, which it may change."""
+    function, terms, args = in_tuples(own, shared)
+    values = [copy.deepcopy(value) for value in kept]
+    with portion.lock:  # a pass that is broken off may not have ended yet
+        objective = portion.objective(terms)
+        objective.runner.clock = TaskClock()
+        found = function(objective, *hand_out(args, lambda slot: values[slot.values[0]]))
+    if filled is None:
+        return found
+    reply = in_tuples(thin_out, found)
+    return (reply, *(values[i] for i in filled)) if filled else reply
+
+
+def nth(values: Sequence[Any], i: int) -> Any:
+    """One of several."""
+    return values[i]
+
+
+def is_there(value: Any) -> bool:
+    """What is told of a result that stays where it is."""
+    return True
+
+
+def identity_of(portion: Portion) -> Any:
+    """What tells a portion from others."""
+    from maxmargin.solvers.frame.checkpoint import digest  # which imports solvers
+
+    return digest((portion.problem, portion.sample_weight))
+
+
+def thin_out(value: Any) -> Any:
+    """A long vector by its coordinates, if these are few."""
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.size > LARGE and value.dtype == np.float64:
+        places = np.flatnonzero(value)
+        if places.size < SPARSE * value.size:
+            return Thin(value.size, places.astype(np.int32), value[places])
+    return value
+
+
+def fill_in(value: Any) -> Any:
+    """What `thin_out` has made less, as it was."""
+    if isinstance(value, Thin):
+        vector = np.zeros(value.size)
+        vector[value.places] = value.values
+        return vector
+    return own(value)
