@@ -38,6 +38,13 @@ def torch(session: nox.Session) -> None:
 
 
 @nox.session
+def dask(session: nox.Session) -> None:
+    """The tests that need Dask."""
+    session.install(".[test,dask]")
+    session.run("pytest", "-n0", *(session.posargs or ["tests/dask"]))
+
+
+@nox.session
 def versions(session: nox.Session) -> None:
     """Runtime, chains and estimators on the oldest and the newest versions that we admit, and by plain njit."""
     session.run(".ci/versions", *session.posargs, external=True)
