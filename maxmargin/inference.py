@@ -20,6 +20,7 @@ from maxmargin.execution.prediction_loops import (
     find_costs,
     find_marginals,
     find_means,
+    find_transitions,
     score_true_outputs,
     tighten_bounds,
 )
@@ -175,6 +176,14 @@ def marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> 
     log_partition = np.zeros(runner.n)
     run(runner, find_marginals, w, means, log_partition)
     return means, log_partition
+
+
+def transitions(problem: AnyProblem, w: np.ndarray, pairs: np.ndarray, n_jobs: int | None = None) -> Blocks:
+    """For every sequence the probabilities of transitions, at each of its places those of the pairs a L + b."""
+    runner = Runner(problem, n_jobs)
+    found = new_blocks(np.maximum(runner.output_sizes - 1, 0) * len(pairs), np.float64)
+    run(runner, find_transitions, w, runner.part_sizes, np.ascontiguousarray(pairs, np.int32), found)
+    return found
 
 
 def known_marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:

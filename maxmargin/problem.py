@@ -254,6 +254,14 @@ def max_marginals(problem, i: int, theta: Reals, out: Sums, work: Work) -> None:
     """
 
 
+@generic(interface=PROBLEM)
+def transition_marginals(problem, i: int, theta: Reals, pairs: Output, out: Sums, work: Work) -> None:
+    """Write into `out` the probabilities of transitions of a sequence under p(y) ~ exp(score(y)), in float64.
+
+    `pairs` are those to look at, a L + b for labels a and b; those of positions 0 and 1 come first, in their order.
+    """
+
+
 METHODS = ("elimination", "cut", "relaxation", "expansion")
 TIGHT = 1e-9  # of a bound: smaller gaps are rounding
 

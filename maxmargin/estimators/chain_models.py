@@ -15,11 +15,12 @@ from maxmargin.encode.inputs.lone import best_labels
 from maxmargin.estimators.foundation.arguments import EndIntercepts, FeatureMaxMargin, Observed, SoftmaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documented_by, documents_fit, estimator
 from maxmargin.estimators.foundation.fitting import as_seed
-from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood, log_likelihoods
+from maxmargin.estimators.foundation.predictions import feature_names, find_encoder, log_likelihood, log_likelihoods
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 from maxmargin.parameters import parameter
 from maxmargin.sklearn_contract import check_is_fitted
+from maxmargin.structures.chains.expected_labels import best_expected
 from maxmargin.supervision.shares import check_label_share
 
 LENGTHS = "the numbers of rows of the sequences in a stacked X or X_dev"
@@ -96,6 +97,72 @@ class SequenceModel(EndIntercepts, StructuredModel):
         self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None
     ) -> list[np.ndarray]:
         return self._predict_marginals(self._problem(X, allowed, lengths=lengths))
+
+    def predict_transitions(
+        self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None
+    ) -> list[np.ndarray]:
+        """The probabilities of the labels of every two neighbours, as `predict_marginals` has those of single ones.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`.
+        allowed
+            What labels must agree with, written as y with less in it.
+
+        Returns
+        -------
+        list of (T_i - 1, L, L) arrays
+            Those of position t in rows, those of position t + 1 in columns, in the order of `classes_`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxmargin import ChainCRF
+        >>> model = ChainCRF().fit([np.eye(2), np.eye(2)[::-1]], [["a", "b"], ["b", "a"]])
+        >>> pairs = model.predict_transitions([np.eye(2)])[0]
+        >>> pairs.shape, np.allclose(pairs[0].sum(axis=1), model.predict_marginals([np.eye(2)])[0][0])
+        ((1, 2, 2), True)
+        """
+        n_labels = len(find_encoder(self).classes)
+        found = self._predict_transitions(self._problem(X, allowed, lengths=lengths), np.arange(n_labels**2))
+        return [table.reshape(-1, n_labels, n_labels) for table in found]
+
+    def _predict_transitions(self, problem: Any, pairs: np.ndarray) -> list[np.ndarray]:
+        """The probabilities of some transitions, a L + b: a row for each place."""
+        found = inference.transitions(problem, self._w, pairs, self.n_jobs)
+        return [table.reshape(-1, len(pairs)) for table in np.split(found.values, found.starts[1:-1])]
+
+    def predict_posterior(
+        self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None
+    ) -> list[np.ndarray]:
+        """The labellings with the most labels that are right, as expected by the model, of those that are possible.
+
+        `predict` returns the most probable labelling as a whole. This one is made of probable labels, and keeps to
+        `constraints` and `allowed_transitions`, as that does.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`.
+        allowed
+            What labels must agree with, written as y with less in it.
+
+        Returns
+        -------
+        list of (T_i,) arrays of labels
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxmargin import ChainCRF
+        >>> model = ChainCRF().fit([np.eye(2), np.eye(2)[::-1]], [["a", "b"], ["b", "a"]])
+        >>> model.predict_posterior([np.eye(2)])
+        [array(['a', 'b'], dtype='<U1')]
+        """
+        encoder, tables = find_encoder(self), self.predict_marginals(X, lengths=lengths, allowed=allowed)
+        is_allowed = encoder.penalty == 0, encoder.end_penalty == 0
+        return [encoder.classes[best_expected(table, *is_allowed)] for table in tables]
 
     def score(
         self, X: object, y: object, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None

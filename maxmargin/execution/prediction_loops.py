@@ -22,6 +22,7 @@ from maxmargin.problem import (
     score_output,
     scores,
     topk_oracle,
+    transition_marginals,
     true_output,
 )
 from maxmargin.runtime.dispatch import helper, loop
@@ -135,6 +136,19 @@ def find_marginals(problem, w, means, log_partition, lo, hi, scratch):
         if not find_scores(problem, w, i, theta):
             return i
         log_partition[i] = exp_oracle(problem, i, theta, mu, scratch.work)
+    return NONE
+
+
+@loop
+def find_transitions(problem, w, n_parts, pairs, found, lo, hi, scratch):
+    """Write probabilities of transitions."""
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        if not find_scores(problem, w, i, theta):
+            return i
+        transition_marginals(
+            problem, i, theta, pairs, found.values[found.starts[i] : found.starts[i + 1]], scratch.work
+        )
     return NONE
 
 

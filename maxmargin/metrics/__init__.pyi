@@ -13,6 +13,8 @@ from maxmargin.metrics.entities import entity_f1 as entity_f1
 from maxmargin.metrics.entities import entity_precision as entity_precision
 from maxmargin.metrics.entities import entity_recall as entity_recall
 from maxmargin.metrics.entities import entity_report as entity_report
+from maxmargin.metrics.entity_curves import EntityCurve as EntityCurve
+from maxmargin.metrics.entity_curves import entity_curve as entity_curve
 from maxmargin.metrics.labels import Confusion as Confusion
 from maxmargin.metrics.labels import confusion as confusion
 from maxmargin.metrics.labels import sequence_accuracy as sequence_accuracy

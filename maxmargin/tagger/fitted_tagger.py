@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 
+from maxmargin.checks import check_share
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.inspection import Explanation, explain
-from maxmargin.metrics import entity_f1, token_accuracy
+from maxmargin.metrics import entity_curve, entity_f1, token_accuracy
 from maxmargin.persist import Location, save
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
 from maxmargin.text.document_tags import with_votes
+from maxmargin.text.entity_chances import Chances, ScoredEntity, continuations
 from maxmargin.text.inner_tags import merge_columns, outer_classes
-from maxmargin.text.schemes import LabelSequences, convert_tags
+from maxmargin.text.schemes import Entity, LabelSequences, check_spans, convert_tags, find_entities, spell_entities
 from maxmargin.text.token_features.named_features import is_named
 from maxmargin.text.token_features.tokens import Token
 from maxmargin.text.token_features.transformers import Transformer
@@ -26,6 +28,7 @@ class FittedTagger(Estimator):
 
     features: Any
     two_stages: bool
+    threshold: float | None
 
     def complete(
         self,
@@ -84,8 +87,98 @@ class FittedTagger(Estimator):
         allowed
             What is known of their tags, as y in `fit` says it: they are the best that agree with it.
         """
-        found = self._fitted().predict(self._rows(X), **self._allowed(allowed))
+        if self.threshold is not None:
+            found = self._found_entities(X, allowed)
+            return [spell_entities(entities, n, self.scheme_ or "") for n, entities in found]
+        labels = self._fitted().predict(self._rows(X), **self._allowed(allowed))
+        return self._shown([tags.tolist() for tags in labels])
+
+    def predict_posterior(self, X: Sentences, *, allowed: object = None) -> list[list[Any]]:
+        """The tags of sentences that have the most right ones, as expected, of those that keep to the scheme.
+
+        Those that the model has `inside`, if there is another scheme; whatever the `threshold`.
+        """
+        found = self._fitted().predict_posterior(self._rows(X), **self._allowed(allowed))
         return self._shown([tags.tolist() for tags in found])
+
+    def predict_entities(self, X: Sentences, *, allowed: object = None) -> list[list[ScoredEntity]]:
+        """The entities of sentences, each with its probability: that its bounds and its type are right.
+
+        It is exact under the model, summed over all tags of the rest of the sentence. Those of a `ChainCRF` are mostly
+        calibrated, those of a `ChainSVM` are not.
+
+        Parameters
+        ----------
+        X, allowed
+            As in `predict`; where the tagger has a threshold, entities below it are left out.
+        """
+        return [found for _, found in self._found_entities(X, allowed)]
+
+    def entity_probabilities(self, X: Sentences, entities: Sequence[Sequence[Entity]]) -> list[list[float]]:
+        """The probabilities of entities of your choice.
+
+        Parameters
+        ----------
+        X
+            As in `predict`.
+        entities
+            Lists of entities, one for each sentence: first token, the one after the last, type.
+        """
+        chances, _ = self._chances(X)
+        if len(entities) != len(chances):
+            raise ValueError(f"entities must hold {len(chances)} lists, one per sentence, but holds {len(entities)}.")
+        return [
+            known.of(check_spans(row, len(known.marginals), i))
+            for i, (known, row) in enumerate(zip(chances, entities, strict=True))
+        ]
+
+    def _found_entities(self, X: Sentences, allowed: object) -> Iterator[tuple[int, list[ScoredEntity]]]:
+        """The lengths of sentences and their entities, those below the threshold left out."""
+        least = 0.0 if self.threshold is None else self.threshold
+        check_share("threshold", least)
+        chances, tags = self._chances(X, allowed)
+        for known, entities in zip(chances, find_entities(tags), strict=True):
+            scored = [ScoredEntity(*e, p) for e, p in zip(entities, known.of(entities), strict=True)]
+            yield len(known.marginals), [entity for entity in scored if entity.probability >= least]
+
+    def _chances(self, X: Sentences, allowed: object = None) -> tuple[list[Chances], list[list[str]]]:
+        """What the model says of tags, and the best ones, in the scheme that it has inside."""
+        model = self._fitted()
+        if self.scheme_ is None:
+            raise ValueError("The tags of this tagger spell no entities: it has no scheme.")
+        problem = model._problem(self._rows(X), **self._allowed(allowed))
+        names = tuple(model.classes_.tolist())
+        marginals = model._predict_marginals(problem)
+        transitions = model._predict_transitions(problem, continuations(names) @ [len(names), 1])
+        chances = [Chances(names, *tables) for tables in zip(marginals, transitions, strict=True)]
+        return chances, [tags.tolist() for tags in model._predict(problem)]
+
+    def find_threshold(self, X: Sentences, y: LabelSequences, *, precision: float) -> float:
+        """The lowest threshold that gives the entities of held-out sentences a precision: for `threshold`.
+
+        Parameters
+        ----------
+        X, y
+            Sentences as in `fit`, which the tagger was not trained on.
+        precision
+            The share of the entities left that are to be right.
+
+        Examples
+        --------
+        >>> from maxmargin import Tagger
+        >>> X = [["Ann", "lives", "in", "Rome"], ["Bob", "ran"], ["Rome", "fell"]]
+        >>> y = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O"], ["B-LOC", "O"]]
+        >>> tagger = Tagger().fit(X, y)
+        >>> least = tagger.find_threshold(X, y, precision=0.9)
+        >>> tagger.set_params(threshold=least).predict(X) == y
+        True
+        """
+        every = self.threshold
+        try:
+            self.threshold = None
+            return entity_curve(y, self.predict_entities(X)).threshold_for(precision)
+        finally:
+            self.threshold = every
 
     def predict_topk(self, X: Sentences, k: int, *, allowed: object = None) -> list[tuple[list[list[Any]], np.ndarray]]:
         """The k best taggings of each sentence, best first, with their scores."""

@@ -57,6 +57,9 @@ class Tagger(FittedTagger):
     entity_share : float, default=None
         The expected share of tokens that are part of entities, from 0 to 1, where many tags are not known: if only some
         of the entities are, nothing else tells a `ChainCRF` that most of the other tokens are outside.
+    threshold : float, default=None
+        The probability that entities must have to be predicted, which may be changed after the fit: see
+        `find_threshold`. `predict_topk`, `predict_marginals` and `predict_posterior` do not ask for it.
 
     Attributes
     ----------
@@ -94,6 +97,7 @@ class Tagger(FittedTagger):
         two_stages: bool = False,
         layout: Layout | None = None,
         entity_share: float | None = None,
+        threshold: float | None = None,
     ) -> None:
         self.features: Any = features
         self.model: Any = model
@@ -102,6 +106,7 @@ class Tagger(FittedTagger):
         self.two_stages = two_stages
         self.layout = layout
         self.entity_share = entity_share
+        self.threshold = threshold
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from maxmargin.text.corpus import Corpus as Corpus
 from maxmargin.text.dictionaries import tag_names as tag_names
+from maxmargin.text.entity_chances import ScoredEntity as ScoredEntity
 from maxmargin.text.mending import Mended as Mended
 from maxmargin.text.mending import mend_tags as mend_tags
 from maxmargin.text.resources.class_files import read_classes as read_classes

@@ -289,14 +289,25 @@ def convert_tags(y: TagSequences, scheme: str) -> list[list[str]]:
     >>> convert_tags([["I-PER", "I-PER", "O", "B-LOC"]], "BILOU")
     [['B-PER', 'L-PER', 'O', 'U-LOC']]
     """
-    spell = SPELLINGS[scheme_named(scheme)]
-    rows, converted = [*sequences_of(y, "y")], []
-    for tags, entities in zip(rows, find_entities(rows), strict=True):
-        row = [OUTSIDE] * len(tags)
-        for before, entity, after in zip([None, *entities], entities, [*entities[1:], None], strict=False):
-            follows = before is not None and (before.end, before.type) == (entity.start, entity.type)
-            is_followed = after is not None and (after.start, after.type) == (entity.end, entity.type)
-            prefixes = spell(entity.end - entity.start, follows, is_followed)
-            row[entity.start : entity.end] = [sys.intern(f"{prefix}-{entity.type}".rstrip("-")) for prefix in prefixes]
-        converted.append(row)
-    return converted
+    target, rows = scheme_named(scheme), [*sequences_of(y, "y")]
+    return [spell_entities(found, len(tags), target) for tags, found in zip(rows, find_entities(rows), strict=True)]
+
+
+def spell_entities(entities: Sequence[Any], length: int, scheme: str) -> list[str]:
+    """The tags of a sequence of that length with these entities, of any class, which are in order and apart."""
+    spell, row = SPELLINGS[scheme], [OUTSIDE] * length
+    for before, entity, after in zip([None, *entities], entities, [*entities[1:], None], strict=False):
+        follows = before is not None and (before.end, before.type) == (entity.start, entity.type)
+        is_followed = after is not None and (after.start, after.type) == (entity.end, entity.type)
+        prefixes = spell(entity.end - entity.start, follows, is_followed)
+        row[entity.start : entity.end] = [sys.intern(f"{prefix}-{entity.type}".rstrip("-")) for prefix in prefixes]
+    return row
+
+
+def check_spans(entities: Iterable[tuple[Any, ...]], length: int, i: int) -> list[Entity]:
+    """Entities of your choice, of sequence i; raises where one is none of so many tokens."""
+    found = [Entity(*entity[:3]) for entity in entities]
+    for start, end, type_ in found:
+        if not 0 <= start < end <= length:
+            raise ValueError(f"entities[{i}] has {type_!r} from {start} to {end}, but X[{i}] has {length} tokens.")
+    return found

@@ -109,18 +109,72 @@ def log_backward(nodes, means, counts, tables):
 
 
 @exact
+def transition_marginals(nodes, pairs, chosen, out, tables):
+    """out[t K + k] = p(y_t = a, y_{t+1} = b), where chosen[k] = a L + b is one of K pairs; tables in float64.
+
+    The labels that follow a label have probabilities that add up to one, so that what is multiplied, forwards, are
+    probabilities all the way.
+    """
+    length, n_labels = nodes.shape
+    backward = tables.backward  # the log of the sum over what comes after a label, up to a constant for each t
+    shares = tables.forward  # of labels
+    follow = tables.factors[0]
+    tables.known[0, 0] = 2 * IMPOSSIBLE  # whose exponentials are no longer there
+    for b in range(n_labels):
+        backward[length - 1, b] = 0
+    for t in range(length - 1, 0, -1):
+        for a in range(n_labels):
+            backward[t - 1, a] = log_sum_after(nodes, pairs, backward, t, a)
+        subtract_highest(backward, t - 1, n_labels)
+    for b in range(n_labels):
+        shares[0, b] = nodes[0, b] + backward[0, b]
+    share_out(shares, 0, n_labels)
+    for t in range(1, length):
+        for b in range(n_labels):
+            shares[t, b] = 0
+        for a in range(n_labels):
+            for b in range(n_labels):
+                follow[a, b] = pairs[a, b] + (nodes[t, b] + backward[t, b])
+            share_out(follow, a, n_labels)
+            for b in range(n_labels):
+                follow[a, b] *= shares[t - 1, a]
+                shares[t, b] += follow[a, b]
+        for k in range(chosen.size):
+            out[(t - 1) * chosen.size + k] = follow[chosen[k] // n_labels, chosen[k] % n_labels]
+
+
+@exact
+def log_sum_after(nodes, pairs, backward, t, a):
+    """The log of the sum over the labels at t, and what comes after them, that follow label a."""
+    n_labels = nodes.shape[1]
+    top = np.float64(pairs[a, 0]) + (nodes[t, 0] + backward[t, 0])
+    for b in range(1, n_labels):
+        top = max(top, pairs[a, b] + (nodes[t, b] + backward[t, b]))
+    total_share = 0.0
+    for b in range(n_labels):
+        total_share += math.exp(pairs[a, b] + (nodes[t, b] + backward[t, b]) - top)
+    return top + math.log(total_share)
+
+
+@exact
+def share_out(rows, t, n_labels):
+    """Put probabilities in the place of their logarithms, which are up to a constant."""
+    subtract_highest(rows, t, n_labels)
+    sum_of_shares = 0.0
+    for b in range(n_labels):
+        rows[t, b] = math.exp(rows[t, b])
+        sum_of_shares += rows[t, b]
+    for b in range(n_labels):
+        rows[t, b] /= sum_of_shares
+
+
+@exact
 def fill_marginals(forward, backward, means, t):
     """Fill means[t] with the probabilities of the labels at t."""
     n_labels = means.shape[1]
     for b in range(n_labels):
         means[t, b] = forward[t, b] + backward[t, b]
-    subtract_highest(means, t, n_labels)
-    sum_of_shares = 0.0
-    for b in range(n_labels):
-        means[t, b] = math.exp(means[t, b])
-        sum_of_shares += means[t, b]
-    for b in range(n_labels):
-        means[t, b] /= sum_of_shares
+    share_out(means, t, n_labels)
 
 
 @exact

@@ -283,3 +283,11 @@ def chain_max_marginals(problem, i, theta, out, work):
     best, _ = nodes_and_pairs(problem, i, out)
     lacking = chain_dp.viterbi(nodes, pairs, work.sums.forward, work.sums.backward, work.table)
     chain_dp.max_marginals(nodes, pairs, work.sums.forward, work.sums.backward, lacking, best)
+
+
+@implements(generics.transition_marginals, ChainProblem)
+def chain_transition_marginals(problem, i, theta, pairs, out, work):
+    precise = work.theta[: theta.size]
+    copy_into(precise, theta)
+    nodes, potentials = nodes_and_pairs(problem, i, precise)
+    chain_logs.transition_marginals(nodes, potentials, pairs, out, work.precise)
