@@ -178,12 +178,13 @@ def marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> 
     return means, log_partition
 
 
-def transitions(problem: AnyProblem, w: np.ndarray, pairs: np.ndarray, n_jobs: int | None = None) -> Blocks:
-    """For every sequence the probabilities of transitions, at each of its places those of the pairs a L + b."""
+def transitions(problem: AnyProblem, w: np.ndarray, pairs: np.ndarray, n_jobs: int | None = None) -> list[np.ndarray]:
+    """For every sequence the probabilities of the transitions a L + b in `pairs`: a row for each of its places."""
     runner = Runner(problem, n_jobs)
-    found = new_blocks(np.maximum(runner.output_sizes - 1, 0) * len(pairs), np.float64)
+    n_places = np.maximum(runner.output_sizes - 1, 0)
+    found = new_blocks(n_places * len(pairs), np.float64)
     run(runner, find_transitions, w, runner.part_sizes, np.ascontiguousarray(pairs, np.int32), found)
-    return found
+    return np.split(found.values.reshape(int(n_places.sum()), len(pairs)), np.cumsum(n_places)[:-1])
 
 
 def known_marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:

@@ -124,14 +124,9 @@ class SequenceModel(EndIntercepts, StructuredModel):
         >>> pairs.shape, np.allclose(pairs[0].sum(axis=1), model.predict_marginals([np.eye(2)])[0][0])
         ((1, 2, 2), True)
         """
-        n_labels = len(find_encoder(self).classes)
-        found = self._predict_transitions(self._problem(X, allowed, lengths=lengths), np.arange(n_labels**2))
+        n_labels, problem = len(find_encoder(self).classes), self._problem(X, allowed, lengths=lengths)
+        found = inference.transitions(problem, self._w, np.arange(n_labels**2), self.n_jobs)
         return [table.reshape(-1, n_labels, n_labels) for table in found]
-
-    def _predict_transitions(self, problem: Any, pairs: np.ndarray) -> list[np.ndarray]:
-        """The probabilities of some transitions, a L + b: a row for each place."""
-        found = inference.transitions(problem, self._w, pairs, self.n_jobs)
-        return [table.reshape(-1, len(pairs)) for table in np.split(found.values, found.starts[1:-1])]
 
     def predict_posterior(
         self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None

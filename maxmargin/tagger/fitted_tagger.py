@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from maxmargin import inference
 from maxmargin.checks import check_share
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.inspection import Explanation, explain
@@ -149,7 +150,8 @@ class FittedTagger(Estimator):
         problem = model._problem(self._rows(X), **self._allowed(allowed))
         names = tuple(model.classes_.tolist())
         marginals = model._predict_marginals(problem)
-        transitions = model._predict_transitions(problem, continuations(names) @ [len(names), 1])
+        pairs = continuations(names) @ [len(names), 1]
+        transitions = inference.transitions(problem, model._w, pairs, model.n_jobs)
         chances = [Chances(names, *tables) for tables in zip(marginals, transitions, strict=True)]
         return chances, [tags.tolist() for tags in model._predict(problem)]
 
