@@ -31,6 +31,11 @@ from maxmargin.text.sentence_files.file_layout import Layout as Layout
 from maxmargin.text.sentence_files.file_layout import find_format as find_format
 from maxmargin.text.sentence_files.json_lines import read_json_lines as read_json_lines
 from maxmargin.text.sentence_files.json_lines import write_json_lines as write_json_lines
+from maxmargin.text.standoff.annotated_texts import AnnotatedText as AnnotatedText
+from maxmargin.text.standoff.annotated_texts import TextEntity as TextEntity
+from maxmargin.text.standoff.text_formats import read_texts as read_texts
+from maxmargin.text.standoff.text_formats import write_texts as write_texts
+from maxmargin.text.standoff.tokenizer import tokenize as tokenize
 from maxmargin.text.syntax_features.arc_features import ArcFeatures as ArcFeatures
 from maxmargin.text.token_features.joined_features import JoinedFeatures as JoinedFeatures
 from maxmargin.text.token_features.named_features import DenseColumns as DenseColumns

@@ -12,9 +12,9 @@ from maxmargin.text.corpus import Corpus
 from maxmargin.text.partial_tags import replace_unknown
 from maxmargin.text.sentence_files.columns import parse_columns
 from maxmargin.text.sentence_files.conllu import Word, parse_conllu
-from maxmargin.text.sentence_files.file_layout import Layout, find_format, several, simplest
+from maxmargin.text.sentence_files.file_layout import TEXT_FORMATS, Layout, find_format, several, simplest
 from maxmargin.text.sentence_files.json_lines import dump_record, parse_json_lines
-from maxmargin.text.sentence_files.line_files import FileToRead, Lines, Parsed, gather
+from maxmargin.text.sentence_files.line_files import FileToRead, Lines, Parsed, gather, name_of
 from maxmargin.wording import count_of, quote
 
 PREDICTED = "predicted"  # the field of predictions in JSON lines that have tags
@@ -154,6 +154,11 @@ def read_document(
     >>> [*document.tagged([["B-NP", "O"]])]
     ['He B-NP B-NP', 'ran B-VP O']
     """
+    layout = Layout(find_format(name_of(source))) if layout is None else layout
+    if layout.format in TEXT_FORMATS:
+        from maxmargin.text.standoff.text_documents import read_text_document  # which is made of this
+
+        return read_text_document(source, layout, needs_tags=needs_tags, name=name)
     reader = _Reader(source, layout, needs_tags, name)
     if not keeps_lines:
         return reader.document([sentence for sentence in reader.parsed() if sentence is not None], [], 1)
@@ -172,7 +177,8 @@ def stream_documents(
     r"""Read a file of sentences, tagged or not, a part at a time: what never ends can be tagged as it comes.
 
     A part has `most` sentences at most, and of a pipe those that are there: none waits for the next one. Each line is
-    in one of the parts, the last of which may have no sentences; numbers of lines are those in the file.
+    in one of the parts, the last of which may have no sentences; numbers of lines are those in the file. A file of
+    texts is one part.
 
     Parameters
     ----------
@@ -196,6 +202,9 @@ def stream_documents(
     >>> [(part.X, part.where(0)) for part in parts]
     [([['He']], 'the stream, line 1'), ([['ran']], 'the stream, line 3')]
     """
+    layout = Layout(find_format(name_of(source))) if layout is None else layout
+    if layout.format in TEXT_FORMATS:
+        return iter([read_document(source, layout, needs_tags=False, name=name)])
     return _Reader(source, layout, False, name).documents(most, are_whole=are_whole)
 
 
@@ -223,8 +232,8 @@ def cut_document(
 class _Reader:
     """Reads the sentences of a file; arguments are those of `read_document`."""
 
-    def __init__(self, source: FileToRead, layout: Layout | None, needs_tags: bool, name: str | None) -> None:
-        self.layout = Layout(find_format(getattr(source, "name", source))) if layout is None else layout
+    def __init__(self, source: FileToRead, layout: Layout, needs_tags: bool, name: str | None) -> None:
+        self.layout = layout
         self.needs_tags = needs_tags
         self.lines = Lines(source, self.layout.encoding, name)
         self.parsed = {"columns": self._columns, "conllu": self._conllu, "json": self._json}[self.layout.format]

@@ -15,7 +15,14 @@ from maxmargin.text.sentence_files.line_files import COMPRESSED, check_encoding
 from maxmargin.wording import quote
 
 SUFFIXES = {".conllu": "conllu", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
-DEFAULTS: dict[str, tuple[Any, Any]] = {"columns": (None, -1), "conllu": ("form", "upos"), "json": ("tokens", "tags")}
+SUFFIXES |= {".ann": "brat", ".spacy": "docbin"}
+TEXT_FORMATS = ("text", "standoff", "brat", "doccano", "labelstudio", "spacy", "docbin")  # of texts that have no tokens
+DEFAULTS: dict[str, tuple[Any, Any]] = {
+    "columns": (None, -1),
+    "conllu": ("form", "upos"),
+    "json": ("tokens", "tags"),
+    **dict.fromkeys(TEXT_FORMATS, (None, None)),
+}
 
 
 @register
@@ -26,7 +33,8 @@ class Layout:
     Parameters
     ----------
     format
-        {"columns", "conllu", "json"}.
+        {"columns", "conllu", "json"}, or that of a file of texts, {"text", "standoff", "brat", "doccano",
+        "labelstudio", "spacy", "docbin"}: see `read_texts`. Those have words only, and tags of IOB2.
     x
         What tokens are made of: numbers of columns, names of columns of CoNLL-U, such as "form", or the field of JSON
         lines. Several make tuples. By default all columns but y, "form", or "tokens".
@@ -42,6 +50,9 @@ class Layout:
         That of its tags, if it is known: predictions are written in it.
     unknown
         The tag, such as "UNK", that stands where the tag is not known: y has None there.
+    tokenizer
+        What makes tokens of texts: {"rules", "lines", "blanks"} or "spacy:LANGUAGE"; by default "rules", those of
+        `tokenize`. With "lines" each line is a sentence, with "blanks" tokens are what is between blanks.
 
     Examples
     --------
@@ -59,6 +70,7 @@ class Layout:
     encoding: str = "utf-8"
     scheme: str | None = None
     unknown: str | None = None
+    tokenizer: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("format", self.format, DEFAULTS)
@@ -68,6 +80,8 @@ class Layout:
         for name, default in zip("xy", DEFAULTS[self.format], strict=True):
             value = simplest(getattr(self, name))
             object.__setattr__(self, name, default if value is None else value)
+        if self.format in TEXT_FORMATS and (self.x is not None or self.y is not None):
+            raise ValueError(f"Files of the format {self.format!r} have no columns: leave them out.")
         allowed = {"columns": "numbers", "conllu": f"of {', '.join(Word._fields)}", "json": "names of fields, one each"}
         for name in [*several(self.x), *several(self.y)]:
             is_known = isinstance(name, int if self.format == "columns" else str)
@@ -94,7 +108,9 @@ def several(value: Any) -> Sequence[Any]:
 
 
 def find_format(name: object) -> str:
-    """The format of a file by the end of its name: "conllu", "json" or, of all others, "columns".
+    """The format of a file by the end of its name: "conllu", "json", "brat", "docbin" or, of all others, "columns".
+
+    A folder is one of brat.
 
     Examples
     --------
@@ -103,4 +119,6 @@ def find_format(name: object) -> str:
     ('json', 'columns')
     """
     path = Path(str(name))
+    if path.is_dir():
+        return "brat"
     return SUFFIXES.get(Path(path.stem if path.suffix.lower() in COMPRESSED else path).suffix.lower(), "columns")

@@ -42,6 +42,12 @@ def check_encoding(name: str) -> None:
         raise ValueError(f"encoding must be the name of an encoding of texts, not {quote(name)}.") from None
 
 
+def name_of(source: FileToRead | FileToWrite) -> str:
+    """What messages call a file."""
+    own = str(source) if isinstance(source, str | PathLike) else getattr(source, "name", None)
+    return own if isinstance(own, str) else "the stream"  # that of a pipe is a number
+
+
 class Lines:
     """The lines of a file and, for messages, its name; of any line ends, without the mark at the beginning of UTF-8.
 
@@ -52,8 +58,7 @@ class Lines:
     def __init__(self, source: FileToRead, encoding: str, name: str | None = None) -> None:
         check_encoding(encoding)
         self.is_open = hasattr(source, "read")
-        own = getattr(source, "name", None) if self.is_open else str(source)
-        self.name = name or (own if isinstance(own, str) else "the stream")  # that of a pipe is a number
+        self.name = name or name_of(source)
         self.source: Any = source
         self.encoding = encoding
         self.number = 0  # of the last line
