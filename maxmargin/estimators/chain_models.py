@@ -20,7 +20,7 @@ from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 from maxmargin.parameters import parameter
 from maxmargin.sklearn_contract import check_is_fitted
-from maxmargin.structures.chains.expected_labels import best_expected
+from maxmargin.structures.chains.numpy_paths import best_expected
 from maxmargin.supervision.shares import check_label_share
 
 LENGTHS = "the numbers of rows of the sequences in a stacked X or X_dev"

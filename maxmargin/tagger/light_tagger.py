@@ -18,6 +18,7 @@ import numpy as np
 from maxmargin.encode.inputs.name_columns import NOWHERE, Columns
 from maxmargin.persist import Location, container, load_open
 from maxmargin.persist.values import Reader
+from maxmargin.structures.chains.numpy_paths import best_path
 from maxmargin.text.schemes import convert_tags
 from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.text.token_features.tokens import Token
@@ -112,20 +113,6 @@ class LightChain(NamedTuple):
         return nodes
 
 
-def best_path(nodes: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """The labels of the best score; of several, those that are lowest when read from the end."""
-    forward, sources = nodes[0], np.zeros(nodes.shape, np.int64)
-    for t in range(1, len(nodes)):
-        scores = forward[:, np.newaxis] + pairs
-        sources[t] = scores.argmax(axis=0)
-        forward = scores.max(axis=0) + (nodes[t] - forward.max())
-    y = np.empty(len(nodes), np.int64)
-    y[-1] = forward.argmax()
-    for t in range(len(nodes) - 1, 0, -1):
-        y[t - 1] = sources[t, y[t]]
-    return y
-
-
 class LightTagger:
     """What `Tagger` predicts, of a model that was read by NumPy alone; raises if it is none that it knows.
 
@@ -144,6 +131,8 @@ class LightTagger:
         model = fitted["model"]["object"]
         learned = dict(model[1]["fitted"]["dict"])
         if model[0] not in ("ChainCRF", "ChainSVM") or fitted.get("first") is not None:
+            raise NotImplementedError
+        if tagger.get("threshold") is not None:
             raise NotImplementedError
         if _parts(fitted["features"], "WindowFeatures").get("vectors") is not None:
             raise NotImplementedError

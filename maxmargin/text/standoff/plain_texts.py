@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import nullcontext
 from typing import Any
 
-from maxmargin.text.sentence_files.line_files import FileToRead, check_encoding, name_of
+from maxmargin.text.sentence_files.line_files import FileToRead, check_encoding, name_of, open_file
 from maxmargin.text.standoff.annotated_texts import AnnotatedText
 
 
@@ -17,7 +17,8 @@ def read_whole(source: FileToRead, encoding: str, name: str | None = None) -> st
     """
     check_encoding(encoding)
     opened: Any = source
-    content = opened.read() if hasattr(source, "read") else Path(source).read_bytes()
+    with nullcontext(opened) if hasattr(source, "read") else open_file(opened) as file:
+        content = file.read()
     if isinstance(content, str):
         return content
     try:
