@@ -213,7 +213,7 @@ class FittedTagger(Estimator):
         >>> X = [["Ann", "lives", "in", "Rome"], ["Bob", "ran"], ["Rome", "fell"]]
         >>> y = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O"], ["B-LOC", "O"]]
         >>> tagger = Tagger().fit(X, y)
-        >>> [found[:4] for found in tagger.tag("Bob  lives\\nin Rome.")]
+        >>> [found[:4] for found in tagger.tag("Bob  lives in Rome.")]
         [(0, 3, 'PER', 'Bob'), (14, 18, 'LOC', 'Rome')]
         """
         (found,) = self.tag_all([text], tokenizer)

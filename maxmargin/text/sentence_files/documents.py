@@ -154,7 +154,7 @@ def read_document(
     >>> [*document.tagged([["B-NP", "O"]])]
     ['He B-NP B-NP', 'ran B-VP O']
     """
-    layout = Layout(find_format(name_of(source))) if layout is None else layout
+    layout = layout or Layout(find_format(name_of(source)))
     if layout.format in TEXT_FORMATS:
         from maxmargin.text.standoff.text_documents import read_text_document  # which is made of this
 
@@ -202,7 +202,7 @@ def stream_documents(
     >>> [(part.X, part.where(0)) for part in parts]
     [([['He']], 'the stream, line 1'), ([['ran']], 'the stream, line 3')]
     """
-    layout = Layout(find_format(name_of(source))) if layout is None else layout
+    layout = layout or Layout(find_format(name_of(source)))
     if layout.format in TEXT_FORMATS:
         return iter([read_document(source, layout, needs_tags=False, name=name)])
     return _Reader(source, layout, False, name).documents(most, are_whole=are_whole)
@@ -215,6 +215,10 @@ def cut_document(
 
     Other than `stream_documents`, it waits until a part is full.
     """
+    layout = layout or Layout(find_format(name_of(source)))
+    if layout.format in TEXT_FORMATS:
+        yield read_document(source, layout, needs_tags=needs_tags, name=name)
+        return
     reader = _Reader(source, layout, needs_tags, name)
     sentences: list[Parsed] = []
     for sentence in reader.parsed():
