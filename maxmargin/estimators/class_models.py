@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from maxmargin.encode.class_encoder import MulticlassEncoder, are_partial, read_classes
 from maxmargin.encode.inputs.example_checks import check_truths
 from maxmargin.estimators.foundation.arguments import MaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, documents_prediction, estimator
 from maxmargin.estimators.foundation.row_classifier import RowClassifier
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
@@ -96,15 +96,9 @@ class MulticlassSVM(MaxMargin, RowClassifier):
         of_examples = by_class[known.labels] if known.allowed is None else known.evenly() @ by_class
         return (1.0 if weights is None else weights) * of_examples
 
+    @documents_prediction
     def decision_function(self, X: object, *, allowed: object = None) -> np.ndarray:
         """The scores of the classes; for two classes, as in scikit-learn, how far the second is above the first.
-
-        Parameters
-        ----------
-        X
-            As in `fit`.
-        allowed
-            What outputs must agree with, written as y with less in it.
 
         Returns
         -------

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from maxmargin import inference
 from maxmargin.encode.graph_encoder import GraphEncoder
 from maxmargin.estimators.foundation.arguments import Precision, RelaxableLikelihood, RelaxableMaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, documents_prediction, estimator
 from maxmargin.estimators.foundation.predictions import check_has, known_marginals, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer
@@ -87,6 +87,7 @@ class GraphModel(Precision, StructuredModel):
         check_has(problem, max_marginals, "decision_function")
         return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs), -np.inf)
 
+    @documents_prediction
     def predict_marginals(self, X: object, *, return_exact: bool = False, allowed: object = None) -> Any:
         """The probabilities of labels of nodes under p(y) ~ exp(score(y)), where the treewidth of a graph allows.
 
@@ -95,12 +96,8 @@ class GraphModel(Precision, StructuredModel):
 
         Parameters
         ----------
-        X
-            As in `fit`.
         return_exact
             Whether to return, too, which of them are exact.
-        allowed
-            What outputs must agree with, written as y with less in it.
 
         Returns
         -------

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from maxmargin.encode.inputs.example_checks import check_array
 from maxmargin.encode.multilabel_encoder import INDICATORS, MultiLabelEncoder, as_floats, find_unknown
 from maxmargin.estimators.foundation.arguments import RelaxableLikelihood, RelaxableMaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, documents_prediction, estimator
 from maxmargin.estimators.foundation.predictions import known_marginals, log_likelihood
 from maxmargin.estimators.foundation.row_classifier import RowClassifier
 from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer
@@ -71,15 +71,9 @@ class MultiLabelModel(RowClassifier):
         y = check_array(y, "y", INDICATORS, (None, None)) if isinstance(y, (list, tuple)) else y
         return super()._learn(X, y, multi_output=True, unknown=unknown, **data)
 
+    @documents_prediction
     def predict(self, X: object, *, allowed: object = None) -> np.ndarray:
         """The best labels of each example, as a whole.
-
-        Parameters
-        ----------
-        X
-            As in `fit`.
-        allowed
-            What outputs must agree with, written as y with less in it.
 
         Returns
         -------
@@ -87,15 +81,9 @@ class MultiLabelModel(RowClassifier):
         """
         return super().predict(X, allowed=allowed)
 
+    @documents_prediction
     def decision_function(self, X: object, *, allowed: object = None) -> np.ndarray:
         """How much higher the best output that has a label scores than the best one that has not.
-
-        Parameters
-        ----------
-        X
-            As in `fit`.
-        allowed
-            What outputs must agree with, written as y with less in it.
 
         Returns
         -------
@@ -104,6 +92,7 @@ class MultiLabelModel(RowClassifier):
         best = super().decision_function(X, allowed=allowed)
         return best[..., 1] - best[..., 0]
 
+    @documents_prediction
     def predict_marginals(self, X: object, *, return_exact: bool = False, allowed: object = None) -> Any:
         """The probability of each label under p(y) ~ exp(score(y)): not calibrated unless the model is a CRF.
 
@@ -111,12 +100,8 @@ class MultiLabelModel(RowClassifier):
 
         Parameters
         ----------
-        X
-            As in `fit`.
         return_exact
             Whether to return, too, which of them are exact.
-        allowed
-            What outputs must agree with, written as y with less in it.
 
         Returns
         -------
@@ -216,15 +201,9 @@ class MultiLabelCRF(RelaxableLikelihood, MultiLabelModel):
 
     log_likelihood = log_likelihood
 
+    @documents_prediction
     def predict_proba(self, X: object, *, allowed: object = None) -> np.ndarray:
         """The probability of each label.
-
-        Parameters
-        ----------
-        X
-            As in `fit`.
-        allowed
-            What outputs must agree with, written as y with less in it.
 
         Returns
         -------

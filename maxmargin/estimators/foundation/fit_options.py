@@ -1,4 +1,6 @@
-"""What estimators have in common for their users: attributes of fits, and arguments of `fit`, documented once."""
+"""What estimators have in common for their users: attributes of fits, arguments of `fit` and of predictions, documented
+once.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Callable
 from textwrap import fill, indent
 from typing import Annotated, TypedDict, TypeVar, dataclass_transform, get_args, get_type_hints
 
-from maxmargin.parameters import has_parameters, parameter
+from maxmargin.parameters import HEADER, has_parameters, parameter
 from maxmargin.trace import Trace
 
 Class = TypeVar("Class", bound=type)
@@ -28,6 +30,15 @@ HELD_OUT = (
     "held-out examples like X and y, on which the weights of each certificate are scored, by `scoring`: those of the "
     "highest score are kept, and the fit stops when `patience` runs out"
 )
+
+EXAMPLES = """\
+X
+    As in `fit`, with lengths where there are any.
+"""
+ALLOWED = """\
+allowed
+    What outputs must agree with, written as y with less in it: see the guide, on predictions.
+"""
 
 
 class FitOptions(TypedDict, total=False):
@@ -71,6 +82,15 @@ def documents_fit(method: Method) -> Method:
     own = [argument for argument in signature.parameters.values() if argument.kind is not argument.VAR_KEYWORD]
     known = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in options]
     method.__signature__ = signature.replace(parameters=[*own, *known])  # type: ignore[attr-defined]
+    return method
+
+
+def documents_prediction(method: Method) -> Method:
+    """Complete the docstring of a prediction, which says what else it takes and what it returns, by X and `allowed`."""
+    start, returns, rest = inspect.cleandoc(method.__doc__ or "").partition("Returns\n")
+    summary, _, own = start.partition(HEADER)
+    entries = EXAMPLES + own.removesuffix("\n") + ALLOWED
+    method.__doc__ = f"{summary}{HEADER}{entries}\n{returns}{rest}"
     return method
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.checks import check_count
+from maxmargin.estimators.foundation.fit_options import documents_prediction
 from maxmargin.estimators.foundation.fitting import as_list
 from maxmargin.estimators.foundation.predictions import agreeing, check_has
 from maxmargin.problem import exp_oracle, max_marginals, topk_oracle
@@ -42,15 +43,9 @@ class Predictor:
             raise TypeError("y must hold the true outputs of X, but it is None.")
         return self._problem(X, y=y, **data)
 
+    @documents_prediction
     def predict(self, X: object, *, allowed: object = None) -> Any:
         """The best output of each example.
-
-        Parameters
-        ----------
-        X
-            As in `fit`, with lengths where there are any.
-        allowed
-            What outputs must agree with, written as y with less in it: see the guide, on predictions.
 
         Returns
         -------
@@ -61,18 +56,12 @@ class Predictor:
     def _predict(self, problem: Any) -> Any:
         return self._encoder.decode_all(problem, inference.best_outputs(problem, self._w, self.n_jobs))
 
+    @documents_prediction
     def predict_certified(self, X: object, *, allowed: object = None) -> list[inference.Prediction]:
         """The output that `predict` finds for each example, its score, and a bound of the score of any other.
 
         Most structures have exact oracles, whose outputs have the highest score. Graphs with cycles may not: then the
         bound is that of a relaxation.
-
-        Parameters
-        ----------
-        X
-            As in `fit`, with lengths where there are any.
-        allowed
-            What outputs must agree with, written as y with less in it: see the guide, on predictions.
 
         Returns
         -------
@@ -85,17 +74,14 @@ class Predictor:
             for i, prediction in enumerate(found)
         ]
 
+    @documents_prediction
     def predict_topk(self, X: object, k: int, *, allowed: object = None) -> list[tuple[Any, np.ndarray]]:
         """The k best outputs of each example, best first, with their scores; all where there are fewer than k.
 
         Parameters
         ----------
-        X
-            As in `fit`, with lengths where there are any.
         k
             The number of outputs.
-        allowed
-            What outputs must agree with, written as y with less in it: see the guide, on predictions.
 
         Returns
         -------
@@ -109,18 +95,12 @@ class Predictor:
         best = inference.best_k_outputs(problem, self._w, int(k), self.n_jobs)
         return [(self._encoder.decode(problem, i, outputs), scores) for i, (outputs, scores) in enumerate(best)]
 
+    @documents_prediction
     def decision_function(self, X: object, *, allowed: object = None) -> Any:
         """Max-marginals: for each part that an output may have, the score of the best output that has it.
 
         The parts of the prediction have the highest ones, up to ties; differences say how much score it takes to change
         it. What no output may have, such as a label that is ruled out, has minus infinity.
-
-        Parameters
-        ----------
-        X
-            As in `fit`, with lengths where there are any.
-        allowed
-            What outputs must agree with, written as y with less in it: see the guide, on predictions.
 
         Returns
         -------
@@ -134,15 +114,9 @@ class Predictor:
         check_has(problem, max_marginals, "decision_function")
         return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs))
 
+    @documents_prediction
     def predict_marginals(self, X: object, *, allowed: object = None) -> Any:
         """The probabilities of parts under p(y) ~ exp(score(y)): not calibrated unless the model was trained as a CRF.
-
-        Parameters
-        ----------
-        X
-            As in `fit`, with lengths where there are any.
-        allowed
-            What outputs must agree with, written as y with less in it: see the guide, on predictions.
 
         Returns
         -------
