@@ -104,7 +104,7 @@ class ChainEncoder(NodeEdgeEncoder):
         if transition_cost is not None:
             costs = read_transition_costs(transition_cost, annotated, rows.starts)
             problem = problem._replace(transition_cost=np.ascontiguousarray(costs, dtype))
-        learned = Learned(encoder, problem, find_weak(encoder, problem, annotated))
+        learned = Learned(encoder, problem, find_weak(encoder, problem, annotated, neighbours(rows.starts)))
         return learned if label_share is None else expect_labels(learned, annotated, label_share)
 
     def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
@@ -165,6 +165,14 @@ class ChainEncoder(NodeEdgeEncoder):
     def names(self, w: np.ndarray) -> Bunch:
         emissions, biases, edges = self.tables(w, 1)
         return Bunch(emissions=emissions, transitions=edges[0], **dict(zip(BIASES, biases, strict=False)))
+
+
+def neighbours(starts: np.ndarray) -> np.ndarray:
+    """(M, 2) positions that follow each other in a sequence."""
+    goes_on = np.ones(starts[-1], bool)
+    goes_on[starts[1:][np.diff(starts) > 0] - 1] = False
+    first = np.flatnonzero(goes_on)
+    return np.column_stack([first, first + 1])
 
 
 def expect_labels(learned: Learned, known: Annotations, label_share: Mapping[Any, float]) -> Learned:

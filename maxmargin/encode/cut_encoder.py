@@ -80,7 +80,7 @@ class GraphCutEncoder(LabellingEncoder):
         encoder = cls.of(nodes, dtype, has_bias=fit_intercept, classes=classes, n_edge_features_in=width)
         problem = encoder.assemble(graphs, supervision, with_grams=True)
         groups = images.groups(costs.max(axis=1), np.tile(np.arange(2), (len(labels), 1)))
-        return learn_covered(encoder, problem, known, groups, loss)
+        return learn_covered(encoder, problem, known, graphs.ends_in_all, groups, loss)
 
     def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:
         graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in)

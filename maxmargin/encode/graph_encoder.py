@@ -189,7 +189,7 @@ class GraphEncoder(LabellingEncoder):
             tables = read_edge_costs(edge_cost, known, typed.graphs.ends_in_all, edges.starts, "graph")
         problem = encoder.assemble(typed, supervision, tables)
         missed = np.ones(len(classes)) if costs is None else costs.max(axis=1)
-        return learn_covered(encoder, problem, known, images.groups(missed, state), loss)
+        return learn_covered(encoder, problem, known, typed.graphs.ends_in_all, images.groups(missed, state), loss)
 
     def problem(
         self,

@@ -125,7 +125,7 @@ class TreeEncoder(NodeEdgeEncoder):
         if edge_cost is not None:
             costs = read_edge_costs(edge_cost, annotated, trees.ends_in_all, trees.edges.starts, "tree")
         problem = encoder.assemble(trees, supervision, excluded, costs, with_grams=with_grams)
-        return Learned(encoder, problem, find_weak(encoder, problem, annotated))
+        return Learned(encoder, problem, find_weak(encoder, problem, annotated, trees.ends_in_all))
 
     def problem(self, X: object, y: object = None) -> TreeProblem:
         X = check_trees(X)

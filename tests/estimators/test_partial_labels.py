@@ -14,10 +14,12 @@ from maxmargin import (
     GraphSVM,
     KernelChainSVM,
     MulticlassSVM,
+    Status,
     Tree,
     TreeCRF,
     TreeSVM,
 )
+from maxmargin.losses import find_loss
 from maxmargin.problem import (
     add_output,
     all_true_outputs,
@@ -28,6 +30,7 @@ from maxmargin.problem import (
     scores,
     true_output,
 )
+from maxmargin.solvers.objective.latent_objective import LatentObjective
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
@@ -235,7 +238,9 @@ def test_bad_input(make):
     mixed = [[*labels] for labels in y]
     long = next(i for i, labels in enumerate(y) if len(labels) > 1)
     mixed[long][0], mixed[long][1] = None, {"a": 0.5, "b": 0.5}
-    with pytest.raises(ValueError, match=rf"y\[{long}\] has probabilities of labels, and others that are not known"):
+    with pytest.raises(
+        ValueError, match=rf"y\[{long}\] has probabilities of the labels at row 1, but the label at row 0"
+    ):
         make().fit(X, mixed)
     model = make(random_state=0, max_passes=1).fit(X, y)
     for allowed, message in (
@@ -327,3 +332,37 @@ def test_observed_weights_are_of_all_that_agrees(make):
     X = rows if make is ChainCRF else [Tree(x, [(0, 1)]) for x in rows]
     known, some, unknown = (make(only_observed=True)._learn(X, [["a", "b"], second]).encoder for second in SECOND)
     assert known.n_weights < some.n_weights < unknown.n_weights == make()._learn(X, [["a", "b"]] * 2).encoder.n_weights
+
+
+def test_soft_labels_and_unknown_ones_of_one_sequence():
+    """The loss is minus the expected logarithm of the probability of what is known, by enumeration."""
+    X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[2, 1]]]
+    y = [[{"a": 0.3, "b": 0.7}, "b", {"a", "c"}], ["c", "a"]]
+    _, problem, weak = ChainCRF(dtype="float64")._learn(X, y)
+    objective = LatentObjective(weak, problem, 1.0, None, None, loss=find_loss("log"))
+    objective.pull_towards(weak.target)
+    w = np.random.default_rng(0).normal(size=objective.n_weights)
+    every = [{}, {}]
+    for i, x in enumerate(X):
+        theta = np.zeros(part_sizes(problem)[i])
+        scores(problem, w, i, theta)
+        for row in itertools.product(range(3), repeat=len(x)):
+            every[i][row] = score_output(problem, i, theta, np.array(row, np.int32))
+    known = sum(p * np.logaddexp(every[0][s, 1, 0], every[0][s, 1, 2]) for s, p in ((0, 0.3), (1, 0.7)))
+    loss = sum(np.logaddexp.reduce([*scored.values()]) for scored in every) - known - every[1][2, 0]
+    assert np.isclose(objective.evaluate(w).value, w @ w / 4 + loss / 2)
+    for model in (ChainCRF(), ChainSVM(random_state=0)):
+        assert model.fit(X, y).status_ is Status.STATIONARY
+
+
+def test_what_pandas_does_not_know():
+    pandas = pytest.importorskip("pandas")
+    X, y = make_data(ChainCRF)
+    some = [[None if (i + t) % 3 == 0 else label for t, label in enumerate(labels)] for i, labels in enumerate(y)]
+    expected = ChainCRF().fit(X, some)
+    as_na = [[pandas.NA if label is None else label for label in labels] for labels in some]
+    for given in (as_na, pandas.Series(as_na), [pandas.Series(labels, dtype="string") for labels in as_na]):
+        assert np.array_equal(ChainCRF().fit(X, given)._w, expected._w)
+    assert np.array_equal(expected.log_likelihood(X, as_na), expected.log_likelihood(X, some))
+    for a, b in zip(expected.predict(X, allowed=as_na), expected.predict(X, allowed=some), strict=True):
+        assert np.array_equal(a, b)

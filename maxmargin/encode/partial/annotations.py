@@ -27,7 +27,12 @@ from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, 
 from maxmargin.supervision.weak import Weak
 from maxmargin.wording import count_of, quote
 
+PARTIAL = set, frozenset, dict, list, tuple, np.ndarray, Mapping  # the frequent ones first, as this one is slow to tell
+UNHASHABLE = set, dict, list, tuple, np.ndarray, Mapping
 SUM_OF_SHARES = 1e-4  # how far from 1 probabilities may add up to
+
+
+NO_EDGES = np.zeros((0, 2), np.int64)
 
 
 class Annotations(NamedTuple):
@@ -106,7 +111,10 @@ def price_annotations(known: Annotations, matrix: np.ndarray) -> tuple[np.ndarra
     rows, annotation = [matrix], known.labels.copy()
     is_open, is_soft = known.open_and_soft()
     if is_open.any() and known.allowed is not None:
-        sets, which = np.unique(known.allowed[is_open], axis=0, return_inverse=True)
+        flags = known.allowed[is_open]
+        packed = np.packbits(flags, axis=1)  # in less memory, and a sort of it in less time
+        _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        sets = flags[first]
         annotation[is_open] = len(matrix) + which.ravel()
         rows.append(np.stack([np.where(members, 0.0, matrix[members].min(axis=0)) for members in sets]))
     if is_soft.any() and known.shares is not None:
@@ -128,23 +136,42 @@ def supervise_annotations(
     return supervise(known.labels, costs, scales, dtype, annotation)
 
 
-def find_weak(encoder: Any, problem: Any, known: Annotations) -> Weak | None:
-    """What is known beyond the labels of a problem; None where all labels are known."""
+def find_weak(encoder: Any, problem: Any, known: Annotations, ends: np.ndarray = NO_EDGES) -> Weak | None:
+    """What is known beyond the labels of a problem; None where all labels are known.
+
+    Edges have these `ends`, of nodes that are counted over all examples.
+    """
     is_open, is_soft = known.open_and_soft()
     if not (is_open | is_soft).any():
         return None
+    starts = all_true_outputs(problem).starts
+    _refuse_neighbours(is_open, is_soft, ends, starts)
     consistent = restrict(problem, encoder.exclude(problem, known.excluded())) if is_open.any() else None
     target = encoder.mean_parts(problem, known.means()) if is_soft.any() else None
-    return Weak(consistent, target, known.is_weak(all_true_outputs(problem).starts))
+    return Weak(consistent, target, known.is_weak(starts))
+
+
+def _refuse_neighbours(is_open: np.ndarray, is_soft: np.ndarray, ends: np.ndarray, starts: np.ndarray) -> None:
+    """Raise where a node with probabilities is joined to one that is not known, or in a set.
+
+    The mean parts of their edge depend on the label of the latter, so that probabilities are no linear term.
+    """
+    for soft, unknown in (ends.T, ends[:, ::-1].T):
+        is_mixed = is_soft[soft] & is_open[unknown]
+        if is_mixed.any():
+            first, second = soft[np.argmax(is_mixed)], unknown[np.argmax(is_mixed)]
+            i, place = locate(int(first), starts)
+            _, other = locate(int(second), starts)
+            raise ValueError(
+                f"y[{i}] has probabilities of the labels at row {place}, but the label at row {other}, which is joined "
+                "to it, is not known or in a set: then what is expected of both is not defined. Give a label, or "
+                "probabilities, there, too."
+            )
 
 
 def is_partial(known: object) -> bool:
     """Whether what is known of a node is less, or other, than one label."""
-    return (
-        known is None
-        or isinstance(known, (set, frozenset, Mapping, list, tuple, np.ndarray))
-        or (isinstance(known, float | np.floating) and np.isnan(known))
-    )
+    return known is None or isinstance(known, PARTIAL) or (isinstance(known, float | np.floating) and np.isnan(known))
 
 
 def have_partial(y: Any) -> bool:
@@ -197,9 +224,7 @@ def learn_annotations(
     if len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == NO_LABEL and classes[1] >= 0:
         is_unknown = [not is_partial(entry) and entry == NO_LABEL for entry in known]
         refuse_unknown(np.where(is_unknown, NO_LABEL, 0), starts)
-    annotations = read_known(known, classes, starts, "y", noun="row")
-    _refuse_mixtures(annotations, starts)
-    return annotations
+    return read_known(known, classes, starts, "y", noun="row")
 
 
 def _named(known: list[Any], starts: np.ndarray, also: Mapping[int, Sequence[Any]]) -> Iterator[Any]:
@@ -207,8 +232,8 @@ def _named(known: list[Any], starts: np.ndarray, also: Mapping[int, Sequence[Any
     first: tuple[int, bool] | None = None
     seen: set[Any] = set()  # labels and sets, which come again and again
     for i, (lo, hi) in enumerate(pairwise(starts.tolist())):
-        for entry in (*known[lo:hi], frozenset(also.get(i, ()))):
-            if isinstance(entry, (str, int, frozenset)):
+        for entry in (*known[lo:hi], *([frozenset(also[i])] if i in also else [])):
+            if not isinstance(entry, UNHASHABLE):
                 if entry in seen:
                     continue
                 seen.add(entry)
@@ -248,34 +273,41 @@ def read_known(known: list[Any], classes: np.ndarray, starts: np.ndarray, name: 
     """What is known of nodes, given the classes; `name` and `noun`, what a node is, are for messages."""
     number = {label: k for k, label in enumerate(classes.tolist())}
     n_labels = len(classes)
-    allowed = np.zeros((len(known), n_labels), bool)
+    rows: list[np.ndarray] = []  # flags of labels that are allowed, once for what comes again and again
+    seen: dict[Any, int] = {}
+    which = np.zeros(len(known), np.int64)
     shares: np.ndarray | None = None
-    seen: dict[frozenset[Any], np.ndarray] = {}  # the same sets come again and again
 
     def fail(t: int, what: str, kind: type[Exception] = ValueError) -> None:
         i, place = locate(t, starts)
         raise kind(f"{name}[{i}] {what} at {noun} {place}.")
 
     for t, entry in enumerate(known):
+        is_listed = not isinstance(entry, UNHASHABLE)
+        if is_listed and entry in seen:
+            which[t] = seen[entry]
+            continue
+        row = np.zeros(n_labels, bool)
         if not is_partial(entry):
-            _allow(entry, number, allowed[t], t, fail)
+            _allow(entry, number, row, t, fail)
         elif entry is None or isinstance(entry, (float, np.floating)):
-            allowed[t] = True
+            row[:] = True
         elif isinstance(entry, (set, frozenset)):
             if not entry:
                 fail(t, "has an empty set of labels")
-            members = frozenset(entry)
-            if members not in seen:
-                for label in members:
-                    _allow(label, number, allowed[t], t, fail)
-                seen[members] = allowed[t].copy()
-            allowed[t] = seen[members]
+            for label in entry:
+                _allow(label, number, row, t, fail)
         else:
-            row = _read_shares(entry, number, n_labels, t, fail)
-            allowed[t] = row > 0 if row.max() < 1 else row == 1
-            if row.max() < 1:
-                shares = np.zeros(allowed.shape) if shares is None else shares
-                shares[t] = row
+            found = _read_shares(entry, number, n_labels, t, fail)
+            row = found > 0 if found.max() < 1 else found == 1
+            if found.max() < 1:
+                shares = np.zeros((len(known), n_labels)) if shares is None else shares
+                shares[t] = found
+        which[t] = len(rows)
+        rows.append(row)
+        if is_listed:
+            seen[entry] = which[t]
+    allowed = np.reshape(rows, (len(rows), n_labels))[which]
     return Annotations(classes, np.argmax(allowed, axis=1), allowed, shares)
 
 
@@ -302,14 +334,3 @@ def _read_shares(entry: Any, number: dict[Any, int], n_labels: int, t: int, fail
     if not ((row >= 0).all() and abs(row.sum() - 1) <= SUM_OF_SHARES):
         fail(t, f"has {quote(entry)}, but probabilities are not negative and add up to 1,")
     return row / row.sum()
-
-
-def _refuse_mixtures(known: Annotations, starts: np.ndarray) -> None:
-    """Raise where labels of an example are known by probabilities, and others in part."""
-    is_open, is_soft = known.open_and_soft()
-    for i, (lo, hi) in enumerate(pairwise(starts.tolist())):
-        if is_soft[lo:hi].any() and is_open[lo:hi].any():
-            raise ValueError(
-                f"y[{i}] has probabilities of labels, and others that are not known or in a set: of one example, "
-                "give the probabilities of all labels that are not certain."
-            )

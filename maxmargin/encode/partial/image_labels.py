@@ -71,9 +71,11 @@ def learn_image_labels(y: Any, lengths: np.ndarray, weights: Blocks) -> ImageLab
     return ImageLabels(known, readings, starts)
 
 
-def learn_covered(encoder: Any, problem: Any, known: Annotations, groups: list[list[Group]], loss: Any) -> Learned:
-    """What training graphs teach; groups matter to losses that are attained at one output."""
-    found = Learned(encoder, problem, find_weak(encoder, problem, known))
+def learn_covered(
+    encoder: Any, problem: Any, known: Annotations, ends: np.ndarray, groups: list[list[Group]], loss: Any
+) -> Learned:
+    """What training graphs, whose edges have these ends, teach; groups matter to losses attained at one output."""
+    found = Learned(encoder, problem, find_weak(encoder, problem, known, ends))
     if found.weak is None or found.weak.consistent is None or not any(groups):
         return found
     if loss is not None and loss.oracle != "max":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -57,7 +59,7 @@ def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | N
     """Check all arguments and training data, of which `data` say more, and put the optimization problem together."""
     model._check_parameters()
     model._trainer.check_data(model, data)
-    y = as_list(y)
+    y = as_known(y)
     encoder, problem, weak = Learned(*model._learn(as_list(X), y, **data))
     if part_sizes(problem).sum() >= MANY_PARTS:
         give_back()
@@ -99,7 +101,7 @@ def read_held_out(model: StructuredModel, encoder: Encoder, X: Any, y: Any, data
         raise ValueError("X_dev and y_dev must be given together.")
     if X is None:
         return None
-    y = [*y] if isinstance(y, Iterator) else as_list(y)
+    y = [*y] if isinstance(y, Iterator) else as_known(y)
     try:
         problem = encoder.problem(as_list(X), y, **data)
         if model.scoring is not None:
@@ -134,3 +136,25 @@ def as_seed(random_state: Any) -> Any:
 def as_list(X: Any) -> Any:
     """Examples, or outputs; those in a pandas Series, a column of a table, as a list."""
     return X.tolist() if hasattr(X, "iloc") and X.ndim == 1 else X
+
+
+def as_known(y: Any) -> Any:
+    """What is known of outputs, as `as_list`, with None in place of the NA of pandas."""
+    missing = getattr(sys.modules.get("pandas"), "NA", None)
+    return as_list(y) if missing is None else _with_none(as_list(y), missing)
+
+
+def _with_none(known: Any, missing: Any) -> Any:
+    if known is missing:
+        return None
+    if hasattr(known, "iloc"):
+        known = known.tolist() if known.ndim == 1 else known.to_numpy(object) if known.isna().any(axis=None) else known
+    is_array = isinstance(known, np.ndarray) and known.dtype == object and known.ndim > 0
+    if not (is_array or isinstance(known, (list, tuple))):
+        return known
+    if not any(
+        entry is missing or isinstance(entry, (list, tuple, np.ndarray)) or hasattr(entry, "iloc") for entry in known
+    ):
+        return known
+    found = [_with_none(entry, missing) for entry in known]
+    return known if all(map(operator.is_, known, found)) else found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from maxmargin import inference
-from maxmargin.estimators.foundation.fitting import as_list
+from maxmargin.estimators.foundation.fitting import as_known
 from maxmargin.problem import IMPOSSIBLE, exp_oracle, restrict, topk_oracle
 from maxmargin.runtime.dispatch import supports
 from maxmargin.runtime.reach import Generic
@@ -76,7 +76,7 @@ def log_likelihood(self: StructuredModel, X: object, y: object) -> np.ndarray:
 
 def log_likelihoods(model: StructuredModel, X: object, y: Any, **data: Any) -> np.ndarray:
     """Log p(y_i | x_i) of outputs, or of all outputs that agree with what is known."""
-    encoder, y = find_encoder(model), as_list(y)
+    encoder, y = find_encoder(model), as_known(y)
     if encoder.is_partial(y):
         problem = model._problem(X, **data)
         check_has(problem, exp_oracle, "log_likelihood")

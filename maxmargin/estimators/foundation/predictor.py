@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from maxmargin import inference
 from maxmargin.checks import check_count
 from maxmargin.estimators.foundation.fit_options import documents_prediction
-from maxmargin.estimators.foundation.fitting import as_list
+from maxmargin.estimators.foundation.fitting import as_known, as_list
 from maxmargin.estimators.foundation.predictions import agreeing, check_has
 from maxmargin.problem import exp_oracle, max_marginals, topk_oracle
 from maxmargin.sklearn_contract import check_is_fitted
@@ -35,7 +35,7 @@ class Predictor:
         """The problem of new examples, with only those outputs that agree with what is allowed."""
         check_is_fitted(self)
         problem = self._read(X, **data)
-        return problem if allowed is None else agreeing(self._encoder, problem, as_list(allowed), "allowed")
+        return problem if allowed is None else agreeing(self._encoder, problem, as_known(allowed), "allowed")
 
     def _problem_with_truth(self, X: object, y: object, **data: Any) -> Any:
         """The problem of new examples whose true outputs are known."""
