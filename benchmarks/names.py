@@ -46,7 +46,7 @@ def measure(reader: str, kind: str) -> dict[str, float]:
     """CPU seconds to read all sentences, and megabytes held then and at the peak, beyond those of before."""
     import pycrfsuite  # type: ignore[import-untyped]
 
-    from maxmargin.encode.inputs.vocabulary import learn_names
+    from maxmargin.encode.names.vocabulary import learn_names
 
     began = time.process_time()
     tokens = sum(len(items) for items in sentences(kind))

@@ -9,7 +9,7 @@ from maxmargin import testing as testing
 from maxmargin import text as text
 from maxmargin import torch as torch
 from maxmargin import vision as vision
-from maxmargin.encode.graph_encoder import Graph as Graph
+from maxmargin.encode.inputs.typed_graphs import Graph as Graph
 from maxmargin.encode.tree_encoder import Tree as Tree
 from maxmargin.estimators.box_models import BoxSVM as BoxSVM
 from maxmargin.estimators.candidate_models import CandidateCRF as CandidateCRF

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -11,15 +11,18 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.encode.inputs.base_encoder import RowEncoder
+from maxmargin.encode.inputs.base_encoder import Encoder, RowEncoder
 from maxmargin.encode.inputs.example_checks import check_truths, flatten_weights, locate
 from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stack_rows
-from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name, learn_names
+from maxmargin.encode.names.vocabulary import Vocabulary, join_vocabularies, known_by_name, learn_names, places_of
+from maxmargin.features.pairs import PairTable, move_weights
 from maxmargin.problem import restrict
 from maxmargin.structures.choices.candidate_problem import CandidateProblem, CandidateSupervision
 from maxmargin.supervision.exclusions import first_left, nothing_excluded
 from maxmargin.supervision.weak import Learned, Weak
 from maxmargin.wording import quote
+
+ONE_COLUMN = np.zeros(1, np.int64)  # where the only one is
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,9 +45,11 @@ class CandidateEncoder(RowEncoder):
         min_count: int = 1,
         n_hashed: int | None = None,
         costs: Any = None,
+        former: CandidateEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""
-        vocabulary, given = learn_names(X, min_count=min_count, n_hashed=n_hashed)
+        names = None if former is None else former.vocabulary
+        vocabulary, given = learn_names(X, min_count=min_count, n_hashed=n_hashed, former=names)
         rows = stack_rows(given, noun="candidate set")
         excluded = excluded_candidates(y, rows.starts, "y")
         if all(known is None for known in y):  # type: ignore[attr-defined]
@@ -59,11 +64,27 @@ class CandidateEncoder(RowEncoder):
             row = int(np.argmax(is_wrong))
             i, candidate = locate(row, rows.starts)
             raise ValueError(f"costs[{i}] must be zero for the true candidate {candidate}, not {flat[row]:g}.")
-        encoder = cls.of(rows, dtype, vocabulary=vocabulary)
+        encoder = cls.of(rows, dtype, former=former, vocabulary=vocabulary)
+        if former is not None:
+            encoder = former.joined(encoder)
         problem = encoder.assemble(rows, labels, flat)
         if not is_weak.any():
             return Learned(encoder, problem)
         return Learned(encoder, problem, Weak(restrict(problem, excluded), is_weak=is_weak))
+
+    @property
+    def pair_table(self) -> PairTable:
+        """The weights of features."""
+        return PairTable(self.n_features_in, 1, None)
+
+    def joined(self, other: CandidateEncoder) -> CandidateEncoder:
+        vocabulary = join_vocabularies(self, other)
+        return self if vocabulary is None else replace(self, vocabulary=vocabulary, n_features_in=vocabulary.size)
+
+    def weights_of(self, other: Encoder, w: np.ndarray) -> np.ndarray | None:
+        if not isinstance(other, CandidateEncoder) or (features := places_of(other, self)) is None:
+            return None
+        return move_weights(w, other.pair_table.numbers_in(self.pair_table, features, ONE_COLUMN), self.pair_table)
 
     def problem(self, X: object, y: object = None) -> CandidateProblem:
         rows = stack_rows(known_by_name(X, self.vocabulary), None, self.n_features_in, noun="candidate set")

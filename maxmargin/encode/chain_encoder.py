@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -14,10 +14,10 @@ from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.encode.inputs.bunch import Bunch
-from maxmargin.encode.inputs.example_checks import check_array, flatten_weights, locate
+from maxmargin.encode.inputs.example_checks import check_array, find_labels, flatten_weights, locate
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, stack_rows
-from maxmargin.encode.inputs.vocabulary import learn_names
+from maxmargin.encode.names.vocabulary import learn_names
 from maxmargin.encode.partial.annotations import (
     Annotations,
     find_weak,
@@ -77,11 +77,14 @@ class ChainEncoder(NodeEdgeEncoder):
         position_weight: Any = None,
         label_share: Any = None,
         transition_cost: Any = None,
+        former: ChainEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
-        vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed)
+        names, labels = (None, None) if former is None else (former.vocabulary, former.classes)
+        vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed, former=names)
         rows = stack_rows(rows, lengths)
-        annotated = learn_annotations(y, rows.lengths, rows.starts, "sequence", is_stacked=lengths is not None)
+        is_stacked = lengths is not None
+        annotated = learn_annotations(y, rows.lengths, rows.starts, "sequence", is_stacked=is_stacked, former=labels)
         classes = annotated.classes
         penalty = transition_penalties(allowed_transitions, classes, dtype)
         if annotated.allowed is None:
@@ -89,17 +92,19 @@ class ChainEncoder(NodeEdgeEncoder):
         scheme_penalty, end_penalty = scheme_penalties(constraints, annotated, rows.starts, dtype)
         penalty = np.minimum(penalty, scheme_penalty)
         if annotated.allowed is not None:
-            labels = complete_paths(annotated.allowed, penalty == 0, end_penalty == 0, rows.starts, "y")
-            annotated = annotated._replace(labels=labels)
+            completed = complete_paths(annotated.allowed, penalty == 0, end_penalty == 0, rows.starts, "y")
+            annotated = annotated._replace(labels=completed)
         weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
         supervision = supervise_annotations(annotated, cost, class_weight, rows.lengths, dtype, weights)
         known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary}
         known |= {"penalty": penalty, "end_penalty": end_penalty}
-        encoder = cls.of(rows, dtype, stores_sparse=bool(only_observed), **known)
+        encoder = cls.of(rows, dtype, stores_sparse=bool(only_observed), former=former, **known)
         rows = encoder.stored(rows, append_biases)
         if only_observed:
             occurring = occurring_labels(annotated, rows.starts)
             encoder = encoder.observe(only_observed, rows.matrix, *occurring, least_observed, rows.dense_columns)
+        if former is not None:
+            encoder = former.joined(encoder)
         problem = encoder.assemble(rows, supervision, with_grams=with_grams, may_split=True)
         if transition_cost is not None:
             costs = read_transition_costs(transition_cost, annotated, rows.starts)
@@ -119,6 +124,14 @@ class ChainEncoder(NodeEdgeEncoder):
         check_feasible(self.penalty == 0, self.end_penalty == 0, rows.lengths)
         labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
         return self.assemble(self.stored(rows, append_biases), self.unsupervised(labels), is_once=y is None)
+
+    def joined(self, other: ChainEncoder) -> ChainEncoder:
+        """As of others; what arguments forbid of labels that only one of them has is not known here."""
+        both = super().joined(other)
+        at = find_labels(other.classes, both.classes)
+        penalty, ends = np.zeros((len(both.classes),) * 2, self.dtype), np.zeros((2, len(both.classes)), self.dtype)
+        penalty[np.ix_(at, at)], ends[:, at] = other.penalty, other.end_penalty
+        return replace(both, penalty=penalty, end_penalty=ends)
 
     @cached_property
     def lone_sequences(self) -> list[Any]:

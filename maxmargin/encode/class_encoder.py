@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.encode.inputs.base_encoder import LabellingEncoder
-from maxmargin.encode.inputs.example_checks import check_truths, find_labels
+from maxmargin.encode.inputs.base_encoder import Encoder, LabellingEncoder
+from maxmargin.encode.inputs.example_checks import check_truths, find_labels, join_classes
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
 from maxmargin.encode.partial.annotations import (
     Annotations,
@@ -19,6 +19,7 @@ from maxmargin.encode.partial.annotations import (
     learn_annotations,
     price_annotations,
 )
+from maxmargin.features.pairs import PairTable, move_weights
 from maxmargin.structures.choices.class_problem import MulticlassProblem
 from maxmargin.supervision.costs import label_costs
 from maxmargin.supervision.exclusions import nothing_excluded
@@ -48,17 +49,36 @@ class MulticlassEncoder(LabellingEncoder):
         fit_intercept: bool,
         cost: Any,
         feature_names: np.ndarray | None,
+        former: MulticlassEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training data that scikit-learn has checked."""
         rows = stack_rows(X, np.ones(X.shape[0], np.int64))
-        known = read_classes(y)
+        known = read_classes(y, None if former is None else former.classes)
         counts = known.counts(np.ones(len(known.labels)))
         costs = label_costs("hamming" if cost is None else cost, known.classes, counts)
         prices, annotation = price_annotations(known, costs)
         supervision = supervise(known.labels, prices, np.ones(len(known.labels)), dtype, annotation)
-        encoder = cls.of(rows, dtype, has_bias=fit_intercept, classes=known.classes, feature_names_in=feature_names)
+        named: dict[str, Any] = {"classes": known.classes, "feature_names_in": feature_names}
+        encoder = cls.of(rows, dtype, former=former, has_bias=fit_intercept, **named)
+        if former is not None:
+            encoder = former.joined(encoder)
         problem = encoder.assemble(rows, supervision)
         return Learned(encoder, problem, find_weak(encoder, problem, known))
+
+    @property
+    def pair_table(self) -> PairTable:
+        """The weights of features, the constant one included, and classes."""
+        return PairTable(self.n_features_in + self.has_bias, len(self.classes), None)
+
+    def joined(self, other: MulticlassEncoder) -> MulticlassEncoder:
+        self.check_width(other)
+        return replace(self, classes=join_classes(self.classes, other.classes))
+
+    def weights_of(self, other: Encoder, w: np.ndarray) -> np.ndarray | None:
+        if not isinstance(other, MulticlassEncoder) or self.pair_table.n_features != other.pair_table.n_features:
+            return None
+        features, labels = np.arange(self.pair_table.n_features), find_labels(other.classes, self.classes)
+        return move_weights(w, other.pair_table.numbers_in(self.pair_table, features, labels), self.pair_table)
 
     def problem(self, X: Any, y: Any = None) -> MulticlassProblem:
         n = np.shape(X)[0]
@@ -128,10 +148,11 @@ def _says_less(entry: Any, are_strings: bool) -> bool:
     return is_partial(entry) and (are_strings or not isinstance(entry, float)) and (not is_row or np.size(entry) > 1)
 
 
-def read_classes(y: Any) -> Annotations:
-    """The classes that are named, and what is known of each example."""
+def read_classes(y: Any, former: np.ndarray | None = None) -> Annotations:
+    """The classes that are named, or that a former model has, and what is known of each example."""
     if are_partial(y):
         lengths = np.ones(len(y), np.int64)
-        return learn_annotations([[entry] for entry in y], lengths, np.arange(len(y) + 1), "example")
+        return learn_annotations([[entry] for entry in y], lengths, np.arange(len(y) + 1), "example", former=former)
     classes, labels = np.unique(y, return_inverse=True)
-    return Annotations(classes, labels)
+    joined = join_classes(former, classes)
+    return Annotations(joined, np.searchsorted(joined, classes)[labels])

@@ -58,6 +58,7 @@ class GraphCutEncoder(LabellingEncoder):
         class_weight: Any,
         loss: Any = None,
         node_weight: Any = None,
+        former: GraphCutEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
         graphs = stack_graphs(X)
@@ -65,7 +66,7 @@ class GraphCutEncoder(LabellingEncoder):
         scales = weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
         if isinstance(cost, str) and cost == "normalized_hamming":
             weights = shares_of_graphs(scales, nodes.lengths)
-        images = learn_image_labels(y, nodes.lengths, Blocks(weights, nodes.starts))
+        images = learn_image_labels(y, nodes.lengths, Blocks(weights, nodes.starts), former)
         known, labels, classes = images.known, images.known.labels, images.known.classes
         if len(classes) != 2:
             raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
@@ -77,7 +78,10 @@ class GraphCutEncoder(LabellingEncoder):
             rows, annotation = price_annotations(known, costs)
             supervision = supervise(labels, rows, weights, dtype, annotation)
         width = graphs.edges.matrix.shape[1]
-        encoder = cls.of(nodes, dtype, has_bias=fit_intercept, classes=classes, n_edge_features_in=width)
+        known_of = {"has_bias": fit_intercept, "classes": classes, "n_edge_features_in": width}
+        encoder = cls.of(nodes, dtype, former=former, **known_of)
+        if former is not None:
+            encoder = former.joined(encoder)
         problem = encoder.assemble(graphs, supervision, with_grams=True)
         groups = images.groups(costs.max(axis=1), np.tile(np.arange(2), (len(labels), 1)))
         return learn_covered(encoder, problem, known, graphs.ends_in_all, groups, loss)

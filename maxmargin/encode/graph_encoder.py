@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -13,23 +13,24 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import check_choice
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.bunch import Bunch
-from maxmargin.encode.inputs.edges import Graphs, check_ends, join_graphs
 from maxmargin.encode.inputs.example_checks import (
-    check_examples,
     find_labels,
-    flatten_labels,
     flatten_weights,
     locate,
 )
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
+from maxmargin.encode.inputs.typed_graphs import Typed, stack_graphs
 from maxmargin.encode.partial.cost_tables import check_one_cost, read_edge_costs, read_node_costs
 from maxmargin.encode.partial.image_labels import learn_covered, learn_image_labels
 from maxmargin.encode.partial.node_states import (
+    StatesOfTypes,
     by_state,
     by_state_of_type,
+    join_types,
     labels_of_types,
     mean_parts_of_states,
+    number_states,
     order_classes,
     pairs_of_states,
     supervise_states,
@@ -46,44 +47,6 @@ from maxmargin.supervision.label_supervision import (
     without_costs,
 )
 from maxmargin.supervision.weak import Learned
-
-
-class Graph(NamedTuple):
-    """A graph with features: one example of `GraphSVM` and `GraphCRF`.
-
-    Nodes of a type share weights and labels. Edges share weights if their own types and those of the nodes that they
-    join are the same.
-
-    Attributes
-    ----------
-    features : (V, F) array or sparse matrix, a row per node
-    edges
-        (E, 2) integers, the two nodes of each edge.
-    edge_features : (E, G) array, a row per edge, or None
-    node_types : (V,) integers or strings, or None if all nodes are of one type
-    edge_types : (E,) integers or strings, or None if all edges are of one type
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from maxmargin import Graph
-    >>> Graph(np.eye(3), edges=[(0, 1), (1, 2), (2, 0)]).edge_features is None
-    True
-    """
-
-    features: Any
-    edges: Any
-    edge_features: Any = None
-    node_types: Any = None
-    edge_types: Any = None
-
-
-class Typed(NamedTuple):
-    """Checked graphs, and the names of the types of all nodes and edges."""
-
-    graphs: Graphs
-    node_types: np.ndarray
-    edge_types: np.ndarray
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -124,8 +87,7 @@ class GraphEncoder(LabellingEncoder):
         yield "node_types", self.node_types.ndim == self.edge_types.ndim == 1 and n_types > 0
         yield "state", self.state.shape == (n_types, len(self.classes)) and self.state.dtype.kind == "i"
         is_seen = self.state >= 0
-        numbered = np.where(is_seen, np.cumsum(is_seen, axis=1) - 1, -1)
-        yield "state", np.array_equal(self.state, numbered) and bool(is_seen.any(axis=1).all())
+        yield "state", np.array_equal(self.state, number_states(is_seen)) and bool(is_seen.any(axis=1).all())
         yield "kinds", self.kinds.ndim == 2 and self.kinds.shape[1] == 3 and self.kinds.dtype.kind == "i"
         limits = [len(self.edge_types), n_types, n_types]
         yield "kinds", bool((self.kinds >= 0).all() and (self.kinds < limits).all())
@@ -146,6 +108,7 @@ class GraphEncoder(LabellingEncoder):
         node_weight: Sequence[ArrayLike] | None = None,
         node_cost: Any = None,
         edge_cost: Any = None,
+        former: GraphEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphSVM`."""
         check_choice("interaction", interaction, TIES)
@@ -154,26 +117,30 @@ class GraphEncoder(LabellingEncoder):
         scales = weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
         if isinstance(cost, str) and cost == "normalized_hamming":
             weights = shares_of_graphs(scales, nodes.lengths)
-        images = learn_image_labels(y, nodes.lengths, Blocks(weights, nodes.starts))
+        images = learn_image_labels(y, nodes.lengths, Blocks(weights, nodes.starts), former)
         classes = images.known.classes
         node_types, node_type = np.unique(typed.node_types, return_inverse=True)
         edge_types, edge_type = np.unique(typed.edge_types, return_inverse=True)
         is_seen = labels_of_types(images, node_type, len(node_types))
-        known = images.known.without(~is_seen[node_type], nodes.starts, "nodes of its type have others")
-        images = images._replace(known=known)
         joined = np.sort(node_type[typed.graphs.ends_in_all], axis=1)
         encoder = cls.of(
             nodes,
             dtype,
+            former=former,
             has_bias=fit_intercept,
             classes=classes,
             n_edge_features_in=edges.matrix.shape[1],
             interaction=interaction,
             node_types=node_types,
             edge_types=edge_types,
-            state=np.where(is_seen, np.cumsum(is_seen, axis=1) - 1, -1),
+            state=number_states(is_seen),
             kinds=np.unique(np.column_stack([edge_type, joined]), axis=0),
         )
+        if former is not None:
+            encoder = former.joined(encoder)
+            node_type = find_labels(typed.node_types, encoder.node_types)
+        known = images.known.without(encoder.state[node_type] < 0, nodes.starts, "nodes of its type have others")
+        images = images._replace(known=known)
         costs = None
         if cost is not None:
             by_class = images.counts(scales, needs_all=isinstance(class_weight, str))
@@ -190,6 +157,12 @@ class GraphEncoder(LabellingEncoder):
         problem = encoder.assemble(typed, supervision, tables)
         missed = np.ones(len(classes)) if costs is None else costs.max(axis=1)
         return learn_covered(encoder, problem, known, typed.graphs.ends_in_all, images.groups(missed, state), loss)
+
+    def joined(self, other: GraphEncoder) -> GraphEncoder:
+        self.check_width(other)
+        known = [StatesOfTypes(*(getattr(e, name) for name in StatesOfTypes._fields)) for e in (self, other)]
+        joined: dict[str, Any] = join_types(*known)._asdict()
+        return replace(self, **joined)
 
     def problem(
         self,
@@ -318,24 +291,3 @@ class GraphEncoder(LabellingEncoder):
         at = nodes.part + np.repeat(parts.starts[:-1], np.diff(nodes.starts))
         table = np.where(state < 0, missing, parts.values[at[:, np.newaxis] + np.maximum(state, 0)])
         return np.split(table, nodes.starts[1:-1])
-
-
-def stack_graphs(
-    X: Sequence[tuple[object, ...]], n_features: int | None = None, n_edge_features: int | None = None
-) -> Typed:
-    """Check graphs, `Graph` or tuples of its first two to five entries, and stack them."""
-    check_examples(X, "graphs", "graph")
-    for i, graph in enumerate(X):
-        if not isinstance(graph, (tuple, list)) or not 2 <= len(graph) <= 5:
-            raise TypeError(f"X[{i}] must be a Graph, or a tuple (features, edges), not a {type(graph).__name__}.")
-    all_graphs = [Graph(*graph) for graph in X]
-    graphs = join_graphs([graph[:3] for graph in all_graphs], "graph", check_ends, n_features, n_edge_features)
-    names = []
-    for noun, rows in (("node", graphs.nodes), ("edge", graphs.edges)):
-        given = [getattr(graph, f"{noun}_types") for graph in all_graphs]
-        filled = [[0] * n if types is None else types for types, n in zip(given, rows.lengths, strict=True)]
-        for i, (types, n) in enumerate(zip(filled, rows.lengths, strict=True)):
-            if np.ndim(types) == 1 and len(types) != n:
-                raise ValueError(f"{noun}_types of X[{i}] must name {n} types, one per {noun}, not {len(types)}.")
-        names.append(flatten_labels(filled, rows.lengths, "graph", f"{noun}_types"))
-    return Typed(graphs, *names)

@@ -79,6 +79,7 @@ class MultiLabelEncoder(RowEncoder):
         class_weight: ClassWeight | Sequence[ClassWeight] = None,
         label_weight: ArrayLike | None = None,
         unknown: np.ndarray | None = None,
+        former: MultiLabelEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training data, whose rows scikit-learn has checked.
 
@@ -94,26 +95,28 @@ class MultiLabelEncoder(RowEncoder):
             annotation = np.where(is_known, labels, UNKNOWN_ROW).ravel()
             supervision = supervise(labels.ravel(), COSTS_OF_SIDES, costs.ravel(), dtype, annotation)
         warn_of_constant(labels, is_known)
-        edges = edges_of(graph, labels[is_known.all(axis=1)] if is_known.all(axis=1).any() else labels)
+        is_whole = is_known.all(axis=1)
+        edges = former.edges if former else edges_of(graph, labels[is_whole] if is_whole.any() else labels)
         price = price_of(edges, labels.shape[1], len(labels), takes_sums=loss.oracle in ("exp", "topk"))
         warn_of_price(price, edges, labels.shape[1])
         encoder = cls.of(
             rows,
             dtype,
+            former=former,
             has_bias=fit_intercept,
             n_labels=labels.shape[1],
             edges=edges,
             is_wide=not len(edges) and loss.name != "relaxed",
             feature_names_in=feature_names,
         )
+        if former is not None:
+            encoder = former.joined(encoder)
         most_entries = price.n_entries if np.isfinite(price.n_entries) else 0
         problem = encoder.assemble(rows, supervision, most_entries)
         if unknown is None:
             return Learned(encoder, problem)
         excluded = encoder.exclude(np.where(is_known, labels, np.nan))
-        return Learned(
-            encoder, problem, Weak(restrict(problem, excluded), is_weak=np.logical_not(is_known.all(axis=1)))
-        )
+        return Learned(encoder, problem, Weak(restrict(problem, excluded), is_weak=np.logical_not(is_whole)))
 
     def problem(self, X: np.ndarray | sp.csr_array, y: ArrayLike | None = None) -> WithOracles | IndependentProblem:
         n = np.shape(X)[0]

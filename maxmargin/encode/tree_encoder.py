@@ -24,7 +24,7 @@ from maxmargin.encode.inputs.example_checks import (
 )
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, append_constant
-from maxmargin.encode.inputs.vocabulary import learn_names
+from maxmargin.encode.names.vocabulary import learn_names
 from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations, supervise_annotations
 from maxmargin.encode.partial.cost_tables import check_one_cost, read_edge_costs, read_node_costs
 from maxmargin.structures.trees.tree_problem import TreeProblem
@@ -89,13 +89,16 @@ class TreeEncoder(NodeEdgeEncoder):
         node_weight: Any = None,
         node_cost: Any = None,
         edge_cost: Any = None,
+        former: TreeEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""
         X = check_trees(X)
-        vocabulary, features = learn_names([tree.features for tree in X], min_count=min_count, n_hashed=n_hashed)
+        names, labels = (None, None) if former is None else (former.vocabulary, former.classes)
+        given = [tree.features for tree in X]
+        vocabulary, features = learn_names(given, min_count=min_count, n_hashed=n_hashed, former=names)
         trees = stack_trees(X, features)
         nodes = trees.nodes
-        annotated = learn_annotations(y, nodes.lengths, nodes.starts, "tree")
+        annotated = learn_annotations(y, nodes.lengths, nodes.starts, "tree", former=labels)
         classes = annotated.classes
         excluded = excluded_labels(X, nodes, classes)
         if len(excluded):
@@ -115,12 +118,14 @@ class TreeEncoder(NodeEdgeEncoder):
             supervision = supervise(labels, table, weights, dtype, np.arange(len(labels)))
         width = trees.edges.matrix.shape[1]
         known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary, "n_edge_features": width}
-        encoder = cls.of(nodes, dtype, stores_sparse=bool(only_observed), **known)
+        encoder = cls.of(nodes, dtype, stores_sparse=bool(only_observed), former=former, **known)
         trees = encoder.stored_trees(trees)
         if only_observed:
             edges = sp.csr_array(append_constant(trees.edges).matrix[:, [width, *range(width)]])
             of_nodes, of_edges = occurring_labels(annotated, trees)
             encoder = encoder.observe(only_observed, trees.nodes.matrix, of_nodes, edges, of_edges)
+        if former is not None:
+            encoder = former.joined(encoder)
         costs = None
         if edge_cost is not None:
             costs = read_edge_costs(edge_cost, annotated, trees.ends_in_all, trees.edges.starts, "tree")

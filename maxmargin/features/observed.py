@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.features.linear_map import (
@@ -20,81 +19,9 @@ from maxmargin.features.linear_map import (
     squared_norm_rows,
     weight_shape,
 )
+from maxmargin.features.pairs import ROWS, Pairs
 from maxmargin.features.sparse import SparseFeatures, SparseRows, entry
-from maxmargin.persist.registry import register
 from maxmargin.runtime.dispatch import implements
-
-ROWS = 20_000  # looked at at once: less memory than all of them
-NONE = slice(0)
-
-
-@register
-class Pairs(NamedTuple):
-    """The pairs that have a weight: feature f and labels[start[f]:start[f + 1]].
-
-    Unsigned: Numba checks signed indices for negative ones, which doubles the time of a pass.
-    """
-
-    start: np.ndarray  # (F + 1,) uint32
-    labels: np.ndarray  # (P,) uint32
-
-
-def are_pairs(pairs: Pairs | None, n_features: int, n_labels: int) -> bool:
-    """Whether pairs are those of so many features and labels, or there are none."""
-    if pairs is None:
-        return True
-    start, labels = pairs
-    return bool(
-        all(isinstance(part, np.ndarray) and part.dtype == np.uint32 and part.ndim == 1 for part in pairs)
-        and len(start) == n_features + 1
-        and start[0] == 0
-        and (start[1:] >= start[:-1]).all()
-        and start[-1] == len(labels)
-        and (labels < n_labels).all()
-    )
-
-
-def pair_numbers(pairs: Pairs, features: np.ndarray, n_labels: int) -> np.ndarray:
-    """A number for each pair, ascending, where pairs are those of these features."""
-    return np.repeat(features, np.diff(pairs.start)) * n_labels + pairs.labels
-
-
-def find_pairs(
-    matrix: sp.csr_array, labels: np.ndarray, n_labels: int, least: float = 0.0, always: slice = NONE
-) -> Pairs:
-    """The pairs of a feature and a label that occur in sparse rows, which have a label each, `least` times or more.
-
-    `labels` may also be a table with how often each row has each label. Some features are in `always` pairs with all
-    labels.
-    """
-    if labels.ndim == 2:
-        entries = matrix.data if least > 0 else np.ones(matrix.nnz)
-        counts = sp.csr_array((entries, matrix.indices, matrix.indptr), matrix.shape).T @ labels.astype(np.float64)
-        is_pair = counts >= least if least > 0 else counts > 0
-        is_pair[always] = True
-        return pairs_of(is_pair)
-    counts = np.zeros((matrix.shape[1], n_labels), np.float64 if least > 0 else bool)
-    for lo in range(0, len(labels), 20_000):  # less memory than all at once
-        starts = matrix.indptr[lo : lo + 20_001]
-        entries = slice(starts[0], starts[-1])
-        where = matrix.indices[entries], np.repeat(labels[lo : lo + 20_000], np.diff(starts))
-        if least > 0:
-            np.add.at(counts, where, matrix.data[entries])
-        else:
-            counts[where] = True
-    is_pair = counts >= least if least > 0 else counts
-    is_pair[always] = True
-    return pairs_of(is_pair)
-
-
-def all_pairs(matrix: sp.csr_array, n_labels: int) -> Pairs:
-    """All pairs of a feature and a label."""
-    return pairs_of(np.ones((matrix.shape[1], n_labels), bool))
-
-
-def pairs_of(is_pair: np.ndarray) -> Pairs:
-    """The pairs of a table of features and labels."""
-    return Pairs(starts_of(is_pair.sum(axis=1)).astype(np.uint32), np.nonzero(is_pair)[1].astype(np.uint32))
 
 
 class ObservedFeatures(NamedTuple):

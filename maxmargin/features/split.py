@@ -31,7 +31,8 @@ from maxmargin.features.linear_map import (
     weight_shape,
     with_gram,
 )
-from maxmargin.features.observed import Pairs, select_entries
+from maxmargin.features.observed import select_entries
+from maxmargin.features.pairs import Pairs
 from maxmargin.features.sparse import SparseRows, entry, meet, spread_block
 from maxmargin.runtime.dispatch import implements
 

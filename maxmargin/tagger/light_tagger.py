@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from maxmargin.encode.inputs.name_columns import NOWHERE, Columns
+from maxmargin.encode.names.name_columns import NOWHERE, Columns
 from maxmargin.persist import Location, container, load_open
 from maxmargin.persist.values import Reader
 from maxmargin.structures.chains.numpy_paths import best_path

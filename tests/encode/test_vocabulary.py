@@ -11,7 +11,7 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.utils import murmurhash3_32
 
 from maxmargin import ChainCRF, ChainSVM, Tree, TreeSVM
-from maxmargin.encode.inputs.vocabulary import learn_names
+from maxmargin.encode.names.vocabulary import learn_names
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
 

@@ -6,7 +6,7 @@ import pytest
 import maxmargin
 from maxmargin import CandidateSVM, ChainCRF, ChainSVM
 from maxmargin.encode.inputs.rows import in_one_matrix
-from maxmargin.encode.inputs.vocabulary import learn_names
+from maxmargin.encode.names.vocabulary import learn_names
 from maxmargin.features import as_matrix, layout_of, split, squared_sums, with_gram
 from maxmargin.features.linear_map import rows_of
 from maxmargin.features.mixed import MixedFeatures

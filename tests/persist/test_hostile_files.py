@@ -18,7 +18,7 @@ import pytest
 import maxmargin
 from maxmargin import ChainCRF, DeformableSVM, GraphSVM, MultiLabelSVM, Tagger, TreeSVM
 from maxmargin.encode.inputs.file_guard import check_encoder
-from maxmargin.encode.inputs.vocabulary import Vocabulary
+from maxmargin.encode.names.vocabulary import Vocabulary
 from maxmargin.persist.container import ALIGNMENT, MAGIC, PREFIX, VERSION
 from maxmargin.runtime import interpreted
 from maxmargin.text import Layout, WindowFeatures

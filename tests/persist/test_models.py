@@ -267,10 +267,10 @@ def test_names_without_weights_take_no_room(path, interpreted_loops):
         assert (again.coef_[name] == model.coef_[name]).all()
     for mine, its in zip(model.predict_marginals(X), again.predict_marginals(X), strict=True):
         assert mine.tobytes() == its.tobytes()
-    start = again._encoder.taken_over(again._encoder, again._w)
+    start = again._encoder.weights_of(again._encoder, again._w)
     assert start is again._w
-    assert model._encoder.taken_over(again._encoder, again._w).tobytes() == model._w.tobytes()
-    assert again._encoder.taken_over(model._encoder, model._w) is None  # of another model
+    assert model._encoder.weights_of(again._encoder, again._w).tobytes() == model._w.tobytes()
+    assert again._encoder.weights_of(model._encoder, model._w).tobytes() == again._w.tobytes()  # of what it knows
     model._w[:] = 0
     assert saved(model, path).n_features_in_ == model.n_features_in_  # there must be one
 

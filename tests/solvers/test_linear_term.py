@@ -85,6 +85,40 @@ def test_a_linear_term_is_that_of_the_solver(toy):
         assert result.status is Status.OPTIMAL
 
 
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_prior_is_what_weights_are_drawn_to(toy, name):
+    """Also where the objective would be negative without its constant."""
+    prior = np.array([1.0, -2.0, 0.5, 3.0])
+    psi = [phi[0] - phi for phi in toy.phi]
+    moved = [(d, costs - d @ prior) for d, costs in zip(psi, toy.costs, strict=True)]  # of w - prior
+    for loss in ("hinge", "log"):
+        if not SOLVERS[name].takes(NAMED[loss]):
+            continue
+        tol = 2e-2 if name in SLOW else 1e-3
+        result = SOLVERS[name].solve(toy, C, loss=loss, prior=prior, tol=tol, max_passes=5000, random_state=0)
+        if loss == "hinge":
+            value, optimum = naive.primal(result.w - prior, moved, C), naive.solve(moved, C)[1]
+        else:
+            at = result.w - prior
+            losses = np.mean([np.logaddexp.reduce(-d @ result.w) for d in psi])
+            value = at @ at / (2 * len(psi) * C) + losses
+            optimum = LBFGS().solve(toy, C, loss="log", prior=prior, tol=1e-10).certificate.dual
+        assert result.status is Status.OPTIMAL
+        assert np.isclose(result.certificate.primal, value, rtol=1e-9)
+        assert optimum * (1 - 1e-9) <= value <= optimum * (1 + 1.01 * tol)
+        assert (result.trace.dual <= optimum * (1 + 1e-8)).all()
+        assert result.certificate.dual >= optimum * (1 - 1.01 * tol)
+
+
+@pytest.mark.parametrize("solver", [LBFGS(), ExponentiatedGradient(), Casimir()], ids=str)
+def test_bounds_are_true_where_a_linear_term_makes_objectives_negative(toy, solver):
+    q = np.array([2.0, -1.0, 0.5, 1.0])
+    best = LBFGS().solve(toy, C, loss="log", linear=q, abs_tol=1e-9, max_passes=3000)
+    assert best.certificate.primal < -1
+    result = solver.solve(toy, C, loss="log", linear=q, max_passes=20, random_state=0)
+    assert (result.trace.dual <= best.certificate.primal + 1e-7).all()
+
+
 @pytest.mark.parametrize("solver", [BCFW(steps="pairwise"), OneSlack(), Casimir(), SGD()], ids=str)
 def test_bounds_hold_with_a_linear_term(toy, solver):
     target, blocks = soft_targets(toy, 1)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from maxmargin.encode.inputs.vocabulary import Columns
+from maxmargin.encode.names.name_columns import Columns
 from maxmargin.text import ArcFeatures
 
 SENTENCES = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxmargin import ChainCRF, ChainSVM
-from maxmargin.encode.inputs.vocabulary import Columns, HashedColumns
+from maxmargin.encode.names.name_columns import Columns, HashedColumns
 from maxmargin.text import NamedFeatures, WindowFeatures
 from tests.sentences import tagged_sentences
 from tests.test_docs import ROOT, python_blocks

@@ -11,7 +11,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from maxmargin import ChainCRF
-from maxmargin.encode.inputs.vocabulary import Columns, learn_names
+from maxmargin.encode.names.name_columns import Columns
+from maxmargin.encode.names.vocabulary import learn_names
 from maxmargin.text import WindowFeatures
 
 SENTENCES = [[("He", "PRP"), ("ran", "VBD"), ("home", "NN")], [("Stop", "VB")]]

@@ -134,8 +134,14 @@ class Encoder:
         """The encoder and the weights that predict the same, and take less room in a file."""
         return self, w
 
-    def taken_over(self, other: Any, w: np.ndarray) -> np.ndarray | None:
-        """The weights of an encoder that is the same, or what `compact` has made of this one; None of another one."""
+    def joined(self, other: Self) -> Self:
+        """The encoder of the data of both: what only the other knows comes after what this one does."""
+        if self != other:
+            raise ValueError("y and X must be of the kinds and sizes that they were before.")
+        return self
+
+    def weights_of(self, other: Encoder, w: np.ndarray) -> np.ndarray | None:
+        """Weights of another encoder where this one has them, zero where the other has none; None if nothing fits."""
         return w if self == other else None
 
     def scored(self, problem: Any, w: np.ndarray) -> Any:
@@ -193,11 +199,20 @@ class RowEncoder(Encoder):
         yield "n_features_in", self.n_features_in > 0
 
     @classmethod
-    def of(cls, rows: Rows, dtype: DTypeLike, *, stores_sparse: bool = False, **fields: Any) -> Self:
-        """The encoder of training rows, which stores others in the same way."""
+    def of(
+        cls, rows: Rows, dtype: DTypeLike, *, stores_sparse: bool = False, former: Self | None = None, **fields: Any
+    ) -> Self:
+        """The encoder of training rows, which stores others in the same way; as a `former` one did, if there is one."""
         matrix = rows.matrix
         is_sparse = stores_sparse or sp.issparse(matrix) or np.count_nonzero(matrix) < SPARSE_BELOW * matrix.size
+        if former is not None:
+            is_sparse = former.stores_sparse
         return cls(n_features_in=matrix.shape[1], dtype=np.dtype(dtype), stores_sparse=is_sparse, **fields)
+
+    def check_width(self, other: RowEncoder) -> None:
+        """Raise unless another encoder has as many features."""
+        if (self.n_features_in, self.has_bias) != (other.n_features_in, other.has_bias):
+            raise ValueError(f"X has {other.n_features_in} features, but {self.n_features_in} before.")
 
     def stored(self, rows: Rows, append_bias: Callable[[Rows], Rows] | None = None) -> Rows:
         """Rows, dense or sparse as those of training, with the features of biases if there are any."""

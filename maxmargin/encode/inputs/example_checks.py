@@ -113,15 +113,28 @@ def check_last_characters(labels: Iterable[object], name: str) -> None:
             raise ValueError(f"{name} has the label {quote(label)}, which ends with a character that cannot be kept.")
 
 
-def learn_classes(labels: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def learn_classes(
+    labels: np.ndarray, starts: np.ndarray, former: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The sorted classes of flat labels, of rows that belong to examples as `starts` say, and the indices of labels.
 
-    One that looks like an unknown label is an error: -1, the only negative one beside at least two others.
+    With those of a `former` model, if there is one. One that looks like an unknown label is an error: -1, the only
+    negative one beside at least two others.
     """
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == NO_LABEL and classes[1] >= 0:
         refuse_unknown(labels, starts)
-    return classes, codes
+    joined = join_classes(former, classes)
+    return joined, np.searchsorted(joined, classes)[codes]
+
+
+def join_classes(former: np.ndarray | None, classes: np.ndarray, name: str = "y") -> np.ndarray:
+    """The labels of a former model, if there is one, and of another, sorted."""
+    if former is None or not len(former):
+        return classes
+    if len(classes) and (former.dtype.kind == "U") != (classes.dtype.kind == "U"):
+        raise TypeError(f"{name} holds labels of another type than before, such as {quote(classes[0].item())}.")
+    return np.union1d(former, classes)
 
 
 def refuse_unknown(labels: np.ndarray, starts: np.ndarray) -> None:

@@ -15,9 +15,10 @@ import scipy.sparse as sp
 from maxmargin import inference
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.encode.chain_encoder import ChainEncoder, check_feasible
-from maxmargin.encode.inputs.name_columns import MOST_KEPT
 from maxmargin.encode.inputs.rows import Rows
-from maxmargin.encode.inputs.vocabulary import Codes, has_names, read_codes
+from maxmargin.encode.names.name_columns import MOST_KEPT
+from maxmargin.encode.names.named_rows import Codes, read_codes
+from maxmargin.encode.names.vocabulary import has_names
 from maxmargin.execution.prediction_loops import decode
 from maxmargin.execution.runner import Runner
 from maxmargin.features.observed import ObservedFeatures

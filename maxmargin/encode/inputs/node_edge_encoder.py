@@ -11,12 +11,14 @@ import scipy.sparse as sp
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import check_choice
-from maxmargin.encode.inputs.base_encoder import LabellingEncoder
+from maxmargin.encode.inputs.base_encoder import Encoder, LabellingEncoder
+from maxmargin.encode.inputs.example_checks import find_labels, join_classes
 from maxmargin.encode.inputs.rows import WRITABLE, DenseBlock, Rows, row_features
-from maxmargin.encode.inputs.vocabulary import Vocabulary, known_by_name
+from maxmargin.encode.names.vocabulary import Vocabulary, join_vocabularies, known_by_name, places_of
 from maxmargin.features import layout_of_rows, with_gram
 from maxmargin.features.mixed import mix_features
-from maxmargin.features.observed import NONE, Pairs, all_pairs, are_pairs, find_pairs, observed_features, pair_numbers
+from maxmargin.features.observed import observed_features
+from maxmargin.features.pairs import NONE, NOWHERE, Pairs, PairTable, all_pairs, are_pairs, find_pairs, move_weights
 from maxmargin.features.split import split_features
 
 N_BIASES = 3
@@ -82,25 +84,49 @@ class NodeEdgeEncoder(LabellingEncoder):
         )
         return kept, np.concatenate([w[: len(labels)][has_weight], w[len(labels) :]])
 
-    def taken_over(self, other: Any, w: np.ndarray) -> np.ndarray | None:
-        whole = super().taken_over(other, w)
-        if whole is not None or self.node_pairs is None or type(other) is not type(self) or other.vocabulary is None:
-            return whole
-        mine = {name: getattr(self, name) for name in ("vocabulary", "n_features_in", "node_pairs")}
-        if other.node_pairs is None or self.vocabulary is None or replace(other, **mine) != self:
+    @property
+    def pair_tables(self) -> tuple[PairTable, PairTable]:
+        """The weights of nodes, and those of edges, whose columns are pairs of labels."""
+        n_labels = len(self.classes)
+        nodes = PairTable(self.n_node_features, n_labels, self.node_pairs)
+        return nodes, PairTable(self.n_all_edge_features, n_labels**2, self.edge_pairs)
+
+    def joined(self, other: Self) -> Self:
+        vocabulary = join_vocabularies(self, other)
+        n_features = self.n_features_in if vocabulary is None else vocabulary.size
+        if self.n_all_edge_features != other.n_all_edge_features or self.has_bias != other.has_bias:
+            raise ValueError("X must have as many features of edges, and intercepts, as before.")
+        classes = join_classes(self.classes, other.classes)
+        both = replace(other, vocabulary=vocabulary, n_features_in=n_features, classes=classes, dtype=self.dtype)
+        if (self.node_pairs is None) != (other.node_pairs is None):
+            raise ValueError("only_observed must be what it was before.")
+        if self.node_pairs is None:
+            return both
+        numbers = [np.union1d(*known) for known in zip(self._numbers_in(both), other._numbers_in(both), strict=True)]
+        nodes, edges = (table.with_numbers(found) for table, found in zip(both.pair_tables, numbers, strict=True))
+        return replace(both, node_pairs=nodes.pairs, edge_pairs=edges.pairs)
+
+    def weights_of(self, other: Encoder, w: np.ndarray) -> np.ndarray | None:
+        same = super().weights_of(other, w)
+        if same is not None or not isinstance(other, NodeEdgeEncoder) or type(other) is not type(self):
+            return same
+        if self.n_all_edge_features != other.n_all_edge_features or places_of(other, self) is None:
             return None
-        names = {*other.vocabulary.names}
-        is_kept = np.array([name in names for name in self.vocabulary.names] + [True] * N_BIASES * self.has_bias)
-        numbers = pair_numbers(self.node_pairs, np.arange(len(is_kept)), len(self.classes))
-        if is_kept.sum() != other.n_node_features:
-            return None
-        kept = pair_numbers(other.node_pairs, np.flatnonzero(is_kept), len(self.classes))
-        if not np.isin(kept, numbers).all():
-            return None
-        whole = np.zeros(self.n_weights, w.dtype)
-        whole[np.searchsorted(numbers, kept)] = w[: len(kept)]
-        whole[len(numbers) :] = w[len(kept) :]
-        return whole
+        numbers = other._numbers_in(self)
+        parts = np.split(w, [len(numbers[0])])
+        return np.concatenate([*map(move_weights, parts, numbers, self.pair_tables)])
+
+    def _numbers_in(self, other: NodeEdgeEncoder) -> list[np.ndarray]:
+        """The numbers of its pairs, of nodes and of edges, in the tables of another encoder."""
+        features = places_of(self, other)
+        assert features is not None
+        biases = other.n_features_in + np.arange(N_BIASES * self.has_bias) if other.has_bias else [NOWHERE] * N_BIASES
+        labels = find_labels(self.classes, other.classes)
+        before, after = np.meshgrid(labels, labels, indexing="ij")
+        pairs = np.where((before < 0) | (after < 0), NOWHERE, before * len(other.classes) + after).ravel()
+        places = (np.append(features, biases).astype(np.int64), labels), (np.arange(self.n_all_edge_features), pairs)
+        tables = zip(self.pair_tables, other.pair_tables, places, strict=True)
+        return [mine.numbers_in(theirs, *where) for mine, theirs, where in tables]
 
     def observe(
         self,

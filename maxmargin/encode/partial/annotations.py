@@ -17,6 +17,7 @@ from maxmargin.encode.inputs.example_checks import (
     as_labels,
     check_truths,
     flatten_labels,
+    join_classes,
     learn_classes,
     locate,
     refuse_unknown,
@@ -199,10 +200,12 @@ def learn_annotations(
     *,
     is_stacked: bool = False,
     also: Mapping[int, Sequence[Any]] | None = None,
+    former: np.ndarray | None = None,
 ) -> Annotations:
     """Read what is known of training examples, whose numbers of rows are given; `noun` is for messages.
 
-    Labels may `also` be named elsewhere, given the examples where they are, if y is known in part.
+    Labels may `also` be named elsewhere, given the examples where they are, if y is known in part; those of a `former`
+    model are labels, too.
     """
     y = [*y] if isinstance(y, Iterator) else y
     try:
@@ -211,11 +214,11 @@ def learn_annotations(
         if not have_partial(y):
             raise
     else:
-        return Annotations(*learn_classes(flat, starts))
+        return Annotations(*learn_classes(flat, starts, former))
     known = flatten_known(y, lengths, noun, "y", is_stacked=is_stacked)
     names = [*dict.fromkeys(_named(known, starts, also or {}))]
-    if names:
-        classes = np.unique(as_labels(names, "y"))
+    if names or former is not None:
+        classes = join_classes(former, np.unique(as_labels(names, "y")))
     else:
         rows = [len(entry) for entry in known if isinstance(entry, (list, tuple, np.ndarray))]
         if not rows:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks, starts_of
+from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations
 from maxmargin.structures.derived.annotated import cover_groups
 from maxmargin.supervision.image_annotations import Group, Reading, is_annotation, labels_in, read_annotations
@@ -52,16 +53,18 @@ class ImageLabels(NamedTuple):
         return found
 
 
-def learn_image_labels(y: Any, lengths: np.ndarray, weights: Blocks) -> ImageLabels:
+def learn_image_labels(
+    y: Any, lengths: np.ndarray, weights: Blocks, former: LabellingEncoder | None = None
+) -> ImageLabels:
     """Read what is known of the nodes of training graphs, whose numbers and weights are given."""
-    starts = weights.starts
+    starts, classes = weights.starts, None if former is None else former.classes
     listed = y if isinstance(y, (list, tuple)) or (isinstance(y, np.ndarray) and y.dtype == object) else []
     annotated = {i: known for i, known in enumerate(listed) if is_annotation(known)}
     if not annotated:
-        return ImageLabels(learn_annotations(y, lengths, starts, "graph"), {}, starts)
+        return ImageLabels(learn_annotations(y, lengths, starts, "graph", former=classes), {}, starts)
     others = [None if i in annotated else known for i, known in enumerate(listed)]
     also = {i: labels_in(known, f"y[{i}]") for i, known in annotated.items()}
-    known = learn_annotations(others, lengths, starts, "graph", also=also)
+    known = learn_annotations(others, lengths, starts, "graph", also=also, former=classes)
     assert known.allowed is not None
     readings = {}
     for i, parts in annotated.items():

@@ -6,11 +6,13 @@ A table `state` (types, L) holds the state of a label, or -1: those of a type ar
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
+from maxmargin.encode.inputs.example_checks import find_labels, join_classes
 from maxmargin.encode.partial.annotations import Annotations, price_annotations
 from maxmargin.encode.partial.image_labels import ImageLabels
 from maxmargin.structures.graphs.cliques import Cliques
@@ -36,6 +38,34 @@ def labels_of_types(images: ImageLabels, node_type: np.ndarray, n_types: int) ->
                 is_seen[node_type[images.starts[i] + group.nodes], group.states] = True
         is_seen |= ~is_seen.any(axis=0) | ~is_seen.any(axis=1, keepdims=True)
     return is_seen
+
+
+def number_states(is_seen: np.ndarray) -> np.ndarray:
+    """(types, L) the state of a node of a type that has a label, or -1 where the type does not have it."""
+    return np.where(is_seen, np.cumsum(is_seen, axis=1) - 1, -1)
+
+
+class StatesOfTypes(NamedTuple):
+    """What an encoder of graphs knows of types of nodes and edges, by the names of its fields."""
+
+    classes: np.ndarray
+    node_types: np.ndarray
+    edge_types: np.ndarray
+    state: np.ndarray
+    kinds: np.ndarray
+
+
+def join_types(former: StatesOfTypes, other: StatesOfTypes) -> StatesOfTypes:
+    """What two encoders know together."""
+    names = StatesOfTypes._fields[:3]
+    classes, nodes, edges = map(join_classes, former[:3], other[:3], names)
+    is_seen, kinds = np.zeros((len(nodes), len(classes)), bool), []
+    for known in (former, other):
+        types = find_labels(known.node_types, nodes)
+        is_seen[np.ix_(types, find_labels(known.classes, classes))] |= known.state >= 0
+        edge_type, first, second = known.kinds.T
+        kinds.append(np.stack([find_labels(known.edge_types, edges)[edge_type], types[first], types[second]], axis=1))
+    return StatesOfTypes(classes, nodes, edges, number_states(is_seen), np.unique(np.concatenate(kinds), axis=0))
 
 
 def order_classes(state: np.ndarray) -> np.ndarray:

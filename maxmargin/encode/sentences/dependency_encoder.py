@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,21 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
-from maxmargin.encode.inputs.base_encoder import RowEncoder
+from maxmargin.encode.inputs.base_encoder import Encoder, RowEncoder
 from maxmargin.encode.inputs.bunch import Bunch
-from maxmargin.encode.inputs.example_checks import check_examples, check_truths, find_labels, flatten_weights, locate
+from maxmargin.encode.inputs.example_checks import (
+    check_examples,
+    check_truths,
+    find_labels,
+    flatten_weights,
+    join_classes,
+    locate,
+)
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
-from maxmargin.encode.inputs.vocabulary import Vocabulary, have_names, learn_names
+from maxmargin.encode.names.vocabulary import Vocabulary, have_names, join_vocabularies, learn_names, places_of
 from maxmargin.encode.sentences.head_trees import find_crossing, is_partial, make_projective, open_arcs, read_trees
-from maxmargin.features.observed import Pairs, are_pairs, observed_features, pairs_of
+from maxmargin.features.observed import observed_features
+from maxmargin.features.pairs import NOWHERE, Pairs, PairTable, are_pairs, move_weights, pairs_of
 from maxmargin.inference import possible_outputs
 from maxmargin.problem import restrict
 from maxmargin.structures.dependencies.arc_tables import DependencySupervision
@@ -69,6 +77,7 @@ class DependencyEncoder(RowEncoder):
         min_count: int = 1,
         n_hashed: int | None = None,
         word_weight: Any = None,
+        former: DependencyEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training sentences; arguments are those of `DependencySVM`."""
         are_named, X = have_names(X)
@@ -79,20 +88,57 @@ class DependencyEncoder(RowEncoder):
             heads = make_projective(heads, lift=lift)
         is_listed = are_named and only_observed and n_hashed is None  # the names are those of true arcs
         vocabulary, given_rows = learn_names(
-            true_items(X, heads) if is_listed else X, min_count=min_count, n_hashed=n_hashed
+            true_items(X, heads) if is_listed else X,
+            min_count=min_count,
+            n_hashed=n_hashed,
+            former=None if former is None else former.vocabulary,
         )
         rows = read_arcs(X, vocabulary) if is_listed or vocabulary is None else given_rows
-        classes, labels = (NO_LABELS, np.int64(0)) if given is None else np.unique(given, return_inverse=True)
-        known = {"classes": classes, "is_projective": bool(projective), "single_root": bool(single_root)}
+        classes, labels = learn_labels(given, None if former is None else former.classes)
+        known: dict[str, Any] = {
+            "classes": classes,
+            "is_projective": bool(projective),
+            "single_root": bool(single_root),
+        }
         encoder = cls.of(rows, dtype, stores_sparse=are_named, vocabulary=vocabulary, **known)
         if are_named and only_observed and len(classes):
             truth = rows.matrix[true_rows(heads, rows.starts)]
             known["pairs"] = observe(truth, np.asarray(labels), len(classes))
             encoder = cls.of(rows, dtype, stores_sparse=True, vocabulary=vocabulary, **known)
+        if former is not None:
+            encoder = former.joined(encoder)
         arcs = np.concatenate(heads) * max(len(classes), 1) + labels
         weights = flatten_weights(word_weight, lengths, "word_weight", "sentence")
         problem = encoder.assemble(rows, lengths, arcs, weights, label_cost, with_grams=with_grams)
         return Learned(encoder, problem)
+
+    @property
+    def pair_table(self) -> PairTable:
+        """The weights of features of arcs, and of each label of arcs."""
+        return PairTable(self.n_features_in, 1 + len(self.classes), self.pairs)
+
+    def joined(self, other: DependencyEncoder) -> DependencyEncoder:
+        if (self.pairs is None) != (other.pairs is None):
+            raise ValueError("only_observed, and whether arcs have labels, must be what they were before.")
+        vocabulary, classes = join_vocabularies(self, other), join_classes(self.classes, other.classes)
+        n_features = self.n_features_in if vocabulary is None else vocabulary.size
+        both = replace(self, vocabulary=vocabulary, n_features_in=n_features, classes=classes, pairs=None)
+        if self.pairs is None:
+            return both
+        numbers = np.union1d(self._numbers_in(both), other._numbers_in(both))
+        return replace(both, pairs=both.pair_table.with_numbers(numbers).pairs)
+
+    def weights_of(self, other: Encoder, w: np.ndarray) -> np.ndarray | None:
+        if not isinstance(other, DependencyEncoder) or places_of(other, self) is None:
+            return None
+        return move_weights(w, other._numbers_in(self), self.pair_table)
+
+    def _numbers_in(self, other: DependencyEncoder) -> np.ndarray:
+        """The numbers of its pairs in the table of another encoder."""
+        features, labels = places_of(self, other), find_labels(self.classes, other.classes)
+        assert features is not None
+        columns = np.append(0, np.where(labels < 0, NOWHERE, labels + 1))
+        return self.pair_table.numbers_in(other.pair_table, features, columns)
 
     def problem(self, X: Any, y: Any = None) -> Any:
         are_named, X = have_names(X)
@@ -183,6 +229,17 @@ class DependencyEncoder(RowEncoder):
         for i, tree in enumerate(heads if self.is_projective else ()):
             if find_crossing(tree):
                 raise ValueError(f"y[{i}] has arcs that cross, which this model gives no probability.")
+
+
+def learn_labels(given: np.ndarray | None, former: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The labels of arcs, with those of a former model, and their numbers; none where arcs have none."""
+    if former is not None and (given is None) != (not len(former)):
+        raise ValueError("y must have labels of arcs if it had them before, and none if not.")
+    if given is None:
+        return NO_LABELS, np.zeros(1, np.int64)
+    classes, labels = np.unique(given, return_inverse=True)
+    joined = join_classes(former, classes)
+    return joined, np.searchsorted(joined, classes)[labels]
 
 
 def check_sentences(X: Any) -> Sequence[Any]:

@@ -24,6 +24,8 @@ status_ : Status
     Why the fit stopped.
 n_iter_ : int
     Passes made.
+n_seen_ : int
+    Examples of this fit and, after `partial_fit`, of those before.
 """
 
 HELD_OUT = (
@@ -46,6 +48,11 @@ class FitOptions(TypedDict, total=False):
 
     X_dev: Annotated[object, HELD_OUT]
     y_dev: Annotated[object, HELD_OUT]
+    prior: Annotated[
+        object,
+        "a fitted model of the same class, of other data: weights are drawn to its weights in place of zero, "
+        "||w - w_prior||^2 being in the place of ||w||^2, and the features and labels that only it knows stay known",
+    ]
     callback: Annotated[
         Callable[[Trace], bool | None] | None,
         "called with the `Trace` after each certificate; the fit stops if it returns True",

@@ -55,11 +55,23 @@ def solver_options(model: StructuredModel) -> dict[str, Any]:
     return {name: getattr(model, name) for name in model._solver_options}
 
 
-def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | None = None, **data: Any) -> Task:
-    """Check all arguments and training data, of which `data` say more, and put the optimization problem together."""
+def prepare(
+    model: StructuredModel,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    former: Encoder | None = None,
+    **data: Any,
+) -> Task:
+    """Check all arguments and training data, of which `data` say more, and put the optimization problem together.
+
+    What a `former` encoder knows stays known.
+    """
     model._check_parameters()
     model._trainer.check_data(model, data)
     y = as_known(y)
+    if former is not None and "former" in model._encoder_type.argument_names():
+        data["former"] = former
     encoder, problem, weak = Learned(*model._learn(as_list(X), y, **data))
     if part_sizes(problem).sum() >= MANY_PARTS:
         give_back()
@@ -80,19 +92,33 @@ def prepare(model: StructuredModel, X: Any, y: Any, sample_weight: ArrayLike | N
 
 
 def find_start(model: StructuredModel, task: Task) -> Any:
-    """Where a warm start begins: at the last solution, if it is one of a problem of the same kind."""
+    """Where a warm start begins: at the last solution, if it is one of a problem of the same kind, or its weights."""
     if not (model.warm_start and hasattr(model, "_w")):
         return None
-    w = task.encoder.taken_over(model._encoder, model._w)
-    has_dual_shape = hasattr(model, "_dual_shape")  # else it was loaded or pickled: weights of equal encoders will do
-    if w is None or (has_dual_shape and not same(model._dual_shape, task.dual_shape)):
-        return None
-    last = model._result if has_dual_shape else None
-    if last is not None:
+    last = getattr(model, "_result", None)  # else it was loaded or pickled
+    if last is not None and task.encoder == model._encoder and same(model._dual_shape, task.dual_shape):
         if not np.array_equal(model._truth, all_true_outputs(task.problem).values):
             last = last._replace(dual=without_means(last.dual))  # which are less those of the true outputs
         return last.with_weights(task.layout.to_solver(last.w))
-    return task.layout.to_solver(w) if w.size == task.layout.n_weights else None
+    w = task.encoder.weights_of(model._encoder, model._w)
+    return None if w is None or w.size != task.layout.n_weights else task.layout.to_solver(w)
+
+
+def find_prior(model: StructuredModel, prior: object) -> StructuredModel | None:
+    """The fitted model whose weights those of another are drawn to, checked to be one of the same kind."""
+    if prior is None:
+        return None
+    if type(prior) is not type(model) or not hasattr(prior, "_w"):
+        raise TypeError(f"prior must be a fitted {type(model).__name__}, not {quote(prior)}.")
+    return prior
+
+
+def prior_weights(prior: StructuredModel, task: Task) -> np.ndarray:
+    """The weights of a model as a solver of other data has them."""
+    w = task.encoder.weights_of(prior._encoder, prior._w)
+    if w is None or not task.layout.is_explicit:
+        raise ValueError(f"The weights of a {type(prior).__name__} of other data cannot be taken over.")
+    return task.layout.to_solver(w)
 
 
 def read_held_out(model: StructuredModel, encoder: Encoder, X: Any, y: Any, data: Mapping[str, Any]) -> HeldOut | None:

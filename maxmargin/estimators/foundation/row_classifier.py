@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import Any, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_unmasked
 from maxmargin.encode.inputs.example_checks import check_last_characters, check_sparse
 from maxmargin.estimators.foundation.arguments import Precision
-from maxmargin.estimators.foundation.fit_options import estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, estimator
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
 from maxmargin.supervision.weak import Learned
@@ -34,6 +35,29 @@ class RowClassifier(Precision, StructuredModel):
         tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         tags.input_tags.two_d_array = True
         return tags
+
+    def partial_fit(  # type: ignore[override]
+        self,
+        X: object,
+        y: object,
+        classes: object = None,
+        sample_weight: ArrayLike | None = None,
+        **options: Unpack[FitOptions],
+    ) -> Self:
+        """Go on from a fitted model with further examples, as `StructuredModel.partial_fit` does.
+
+        Parameters
+        ----------
+        X, y, sample_weight, options
+            As in `fit`.
+        classes
+            As scikit-learn has it, but without a use: later examples may have other classes.
+
+        Returns
+        -------
+        self
+        """
+        return super().partial_fit(X, y, sample_weight, **options)
 
     def _check_rows(self, X: Any, *y: Any, **options: Any) -> Any:
         """The rows, and what goes with them in training, as scikit-learn checks them."""

@@ -19,8 +19,10 @@ from maxmargin.estimators.foundation.fitting import (
     Task,
     as_seed,
     complete,
+    find_prior,
     find_start,
     prepare,
+    prior_weights,
     read_held_out,
     solver_options,
 )
@@ -41,6 +43,7 @@ LEARNED = {  # by a fit, but for training data
     "status_": Status,
     "n_iter_": int,
     "certificate_": Certificate,
+    "n_seen_": int,
 }
 
 
@@ -56,6 +59,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
     __metadata_request__fit: ClassVar = {"sample_weight": True}
     __metadata_request__score: ClassVar = {"sample_weight": True}
 
+    n_seen_: int
     _encoder_type: ClassVar[Any]
     _trainer: ClassVar[Trainer] = Trainer()
     _solver_options: ClassVar[tuple[str, ...]] = ()  # arguments that `solve` of the solver takes by the same names
@@ -84,23 +88,50 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         """
         return self._fit(X, y, sample_weight, options)
 
+    def partial_fit(
+        self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
+    ) -> Self:
+        """Go on from a fitted model with further examples; their features and labels may be new.
+
+        It is a `fit` to these n examples with the model itself as `prior`: what they say nothing of stays as it was. A
+        model that has seen m examples before counts accordingly: C is divided by 1 + m / n. On a model that is not
+        fitted it is `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight, options
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        if hasattr(self, "_w"):
+            options.setdefault("prior", self)
+        return self.fit(X, y, sample_weight, **options)
+
     def _fit(self, X: object, y: object, sample_weight: ArrayLike | None, options: FitOptions) -> Self:
         """Train on examples; a fit that fails leaves the model as it was."""
         self._check_options(options)
         more = {name: value for name, value in options.items() if name not in FitOptions.__annotations__}
         data_dev = {name.removesuffix("_dev"): more.pop(name) for name in [*more] if name.endswith("_dev")}
         checkpoint, X_dev = options.get("checkpoint"), options.get("X_dev")
-        task = prepare(self, X, y, sample_weight, **more)
+        prior = find_prior(self, options.get("prior"))
+        task = prepare(self, X, y, sample_weight, None if prior is None else prior._encoder, **more)
         solver, loss = self._trainer.choose(self, task.problem)
         solver = self._trainer.complete(solver, loss, task.weak, task.problem)
         held_out = read_held_out(self, task.encoder, X_dev, options.get("y_dev"), data_dev)
+        mean = None if prior is None else prior_weights(prior, task)
+        n_seen = self.n_seen_ if prior is self else 0
+        n_examples = len(part_sizes(task.problem))
         result = solver.solve(
             task.problem,
-            self.C,
+            self.C / (1 + n_seen / n_examples),
             task.sample_weight,
             loss=loss,
             weak=task.weak,
-            start=find_start(self, task),
+            start=find_start(self, task) if mean is None else mean,
+            prior=mean,
             lower=task.lower,
             upper=task.upper,
             tol=self.tol,
@@ -116,6 +147,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         )
         result = result.with_weights(task.layout.to_model(result.w))
         complete(self, task.encoder, result.trace, result.status, result.certificate)
+        self.n_seen_ = n_seen + n_examples
         self._result = result if self.warm_start else None
         self._truth: Any = all_true_outputs(task.problem).values if self.warm_start else None
         self._dual_shape: Any = task.dual_shape
@@ -204,6 +236,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         """The model of what was saved, which need not have been one."""
         model = cls(**{RENAMED.get(name, name): value for name, value in arguments.items()})
         if fitted is not None:
+            fitted = {"n_seen_": 0, **fitted}  # files of earlier versions do not tell
             for name, kind in LEARNED.items():
                 if not isinstance(fitted[name], kind):
                     raise TypeError(f"{name} is a {type(fitted[name]).__name__}")

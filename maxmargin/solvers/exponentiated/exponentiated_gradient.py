@@ -210,7 +210,7 @@ class SingleSteps:
         moved, norm = (
             0.5 * objective.regularization * objective.layout.squared_length(u) for u in (v - objective.origin, v)
         )
-        return dual + norm, moved
+        return dual + norm - objective.constant, moved
 
     def make_pass(self, solver: ExponentiatedGradient) -> None:
         """As many steps as there are examples."""

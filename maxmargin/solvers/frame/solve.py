@@ -104,6 +104,7 @@ class Solver:
         loss: Any = None,
         l1_ratio: float = 0.0,
         linear: np.ndarray | None = None,
+        prior: np.ndarray | None = None,
         weak: Weak | None = None,
         start: Any = None,
         lower: Any = None,
@@ -122,7 +123,7 @@ class Solver:
         """Minimise (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), lambda = 1/(n C).
 
         With an L1 term, for solvers that take one, (1/2) ||w||^2 becomes l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
-        With a linear term q it is less by <q, w>: q = lambda m, for example, makes m the mean of a Gaussian prior.
+        With a linear term q it is less by <q, w>; with a prior m, ||w||^2 becomes ||w - m||^2.
 
         Parameters
         ----------
@@ -137,6 +138,8 @@ class Solver:
             The share of the L1 norm in the regularization, from 0 to 1.
         linear
             The linear term q, one number per weight of the solver.
+        prior
+            The weights m that the regularization draws to, one number per weight of the solver.
         weak
             What is known of outputs where that is not one true output each: soft labels, which are a linear term, or
             outputs that are known in part, which `LBFGS` and `maxmargin.CCCP` take.
@@ -174,8 +177,8 @@ class Solver:
         chosen = find_loss(loss or self.default_loss)
         self._check_loss(chosen)
         self._check_oracles(problem.like if isinstance(problem, Portions) else problem, chosen)
-        options = {"lower": lower, "upper": upper, "loss": chosen, "l1_ratio": l1_ratio, "linear": linear}
-        objective = make_objective(problem, C, sample_weight, weak, n_jobs, **options)
+        options = {"lower": lower, "upper": upper, "loss": chosen, "l1_ratio": l1_ratio}
+        objective = make_objective(problem, C, sample_weight, weak, n_jobs, linear=linear, prior=prior, **options)
         self._check_objective(objective)
         run = Run(objective, limits, start, random_state, held_out)
         observer = Observer(run, self.returns_last, verbose, callback)

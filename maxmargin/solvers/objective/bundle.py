@@ -115,7 +115,7 @@ class Bundle:
         if self.bounds.which.size:
             return self.objective.dual_value(gain, self.v) - rounding
         largest = float(np.abs(self.gain) @ self.alpha + (np.sqrt(np.diag(self.H)) @ self.alpha) ** 2)
-        return gain - square / 2 - DOT_ROUNDING * largest - rounding
+        return gain - square / 2 + self.objective.constant - DOT_ROUNDING * largest - rounding
 
     def _excess(self, bounded: np.ndarray) -> np.ndarray:
         return bounded - np.clip(bounded, self.bounds.lower, self.bounds.upper)

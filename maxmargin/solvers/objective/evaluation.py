@@ -20,8 +20,8 @@ Potentials are rounded, and so objectives are rounded up. Where a pass sums up t
 float64, the loss term is <w, g> plus the means of costs and entropies: free of the rounding of float32 potentials, but
 for outputs that are not quite the best because of it.
 
-With bounds w(mu) is projected to the bounds and D gains a term (`bounds`). Without regularization,
-lambda = 0, the only known bound is D = 0, at the true outputs: no loss is negative.
+With a prior m, ||w||^2 becomes ||w - m||^2, by a linear term and a constant. With bounds w(mu) is projected to them and
+D gains a term (`bounds`). With lambda = 0, the only known bound is D = 0, at the true outputs: no loss is negative.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from maxmargin.problem import new_weights, prepare
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.objective.active_sets import ActiveSets, DualPoint, as_point, fill_means, no_blocks, no_sets
 from maxmargin.solvers.objective.bounds import dual_term, make_bounds, project
-from maxmargin.solvers.objective.linear_term import add_pull, as_linear
+from maxmargin.solvers.objective.linear_term import add_pull, as_linear, read_terms
 from maxmargin.solvers.objective.loss_pass import (
     COST,
     ENTROPY,
@@ -85,6 +85,8 @@ class Objective:
         The share of the L1 norm in the regularization.
     linear
         The linear term q, in the layout of solvers; None for none.
+    prior
+        The weights m that the regularization draws to, in the layout of solvers; None for zero.
     """
 
     is_convex = True
@@ -101,13 +103,13 @@ class Objective:
         loss: BaseLoss = NAMED["hinge"],
         l1_ratio: float = 0.0,
         linear: np.ndarray | None = None,
+        prior: np.ndarray | None = None,
     ) -> None:
         check_positive("C", C, allow_infinite=True)
         check_share("l1_ratio", l1_ratio)
-        C, l1_ratio = float(C), float(l1_ratio)
+        self.C, self.l1_ratio = C, l1_ratio = float(C), float(l1_ratio)
         if not (LEAST_C <= C <= LARGEST_C or np.inf == C):
             raise ValueError(f"C must be between {LEAST_C:g} and {LARGEST_C:g}, or infinite, not {C:g}.")
-        self.C, self.l1_ratio = C, l1_ratio
         self.loss, self.attained = loss, loss.attained_on(problem)  # what it is, and as loops take it
         self.n_jobs = n_jobs
         self.runner = Runner(problem, n_jobs, loss.n_best)
@@ -121,7 +123,7 @@ class Objective:
         self.l1 = l1_ratio / (self.n * C)  # a term of its own, in solvers that know of it
         self.bounds = make_bounds(lower, upper, new_weights(problem))
         self.weight = np.ones(self.n) if sample_weight is None else as_sample_weight(sample_weight, self.n)
-        self.linear = None if linear is None else as_linear(linear, self.n_weights, self.regularization)
+        self.linear, self.constant = read_terms(linear, prior, self.regularization, self.layout)
 
     def with_loss(self, loss: BaseLoss) -> Objective:
         """The same objective with another loss."""
@@ -223,12 +225,12 @@ class Objective:
     def primal(self, w: np.ndarray, loss: float) -> float:
         """F(w), given its loss term."""
         pull = 0.0 if self.linear is None else self.layout.inner(self.linear, w)
-        return 0.5 * self.regularization * self.layout.squared_length(w) + float(loss) - pull
+        return 0.5 * self.regularization * self.layout.squared_length(w) + float(loss) - pull + self.constant
 
     def dual_value(self, gain: float, v: np.ndarray) -> float:
         """D(mu), given w(mu) before its projection and the mean of <cost, mu> + entropy(mu)."""
-        w = project(v, self.bounds)
-        return gain - self.regularization * (0.5 * self.layout.squared_length(w) + dual_term(v, self.bounds))
+        square = self.layout.squared_length(project(v, self.bounds))
+        return gain + self.constant - self.regularization * (0.5 * square + dual_term(v, self.bounds))
 
     def evaluate(
         self,

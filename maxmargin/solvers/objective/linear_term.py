@@ -1,4 +1,4 @@
-"""The linear term of an objective: what takes the place of true outputs that are known softly, or in part."""
+"""The linear term of an objective: what takes the place of true outputs known softly or in part, or makes a prior."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from maxmargin.arrays.vectors import copy_into
 from maxmargin.checks import as_numbers
+from maxmargin.features.layout import WeightLayout
 from maxmargin.problem import accumulate, add_output, n_examples, true_output
 from maxmargin.runtime.dispatch import loop
 
@@ -29,3 +30,18 @@ def as_linear(linear: ArrayLike, n_weights: int, regularization: float) -> np.nd
     if regularization == 0:
         raise ValueError("Soft labels, as every linear term, need L2 regularization: a finite C, an l1_ratio below 1.")
     return q
+
+
+def read_terms(
+    linear: ArrayLike | None, prior: ArrayLike | None, regularization: float, layout: WeightLayout
+) -> tuple[np.ndarray | None, float]:
+    """The linear term q of an objective, if it has one, and its constant, with those of a prior m.
+
+    (lambda/2) ||w - m||^2 is (lambda/2) ||w||^2 - <lambda m, w> + (lambda/2) ||m||^2.
+    """
+    q = None if linear is None else as_linear(linear, layout.n_solved, regularization)
+    if prior is None:
+        return q, 0.0
+    m = as_numbers("prior", prior)
+    pull = as_linear(regularization * m, layout.n_solved, regularization)
+    return pull if q is None else q + pull, 0.5 * regularization * layout.squared_length(m)

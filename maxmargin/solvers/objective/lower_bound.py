@@ -90,7 +90,7 @@ class Certifier:
     def certify_start(self, state: State) -> Certificate:
         """The certificate of the weights to start from, which is kept as `first`; it counts as a pass."""
         self.run.n_steps += self.run.objective.n
-        state.first = self.certify(self.run.start_weights(), 0.0)
+        state.first = self.certify(self.run.start_weights(), self.run.objective.least)
         return state.first
 
     def certify(self, w: np.ndarray, dual: float, exponents: float = 0.0) -> Certificate:
@@ -122,7 +122,7 @@ class ElasticBound:
     STEPS = 6  # of the line search: any mixture gives a bound, the best is not needed
 
     def __init__(self, objective: Objective) -> None:
-        self.l1, self.l2 = objective.l1, objective.regularization
+        self.l1, self.l2, self.constant = objective.l1, objective.regularization, objective.constant
         self.gain, self.gradient = 0.0, objective.new_gradient()
         self.value = 0.0 if objective.linear is None else self._value(0.0, self.gradient)
 
@@ -141,7 +141,7 @@ class ElasticBound:
         return self.value
 
     def _value(self, gain: float, gradient: np.ndarray) -> float:
-        return gain - float(np.sum(np.square(shrink(gradient, self.l1)))) / (2 * self.l2)
+        return gain + self.constant - float(np.sum(np.square(shrink(gradient, self.l1)))) / (2 * self.l2)
 
     def _line_search(self, rise: float, direction: np.ndarray) -> float:
         """About the best step in [0, 1]: the slope of the dual falls along the way."""

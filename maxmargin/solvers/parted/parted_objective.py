@@ -15,7 +15,7 @@ from maxmargin.losses import NAMED, BaseLoss
 from maxmargin.solvers.objective.active_sets import DualPoint
 from maxmargin.solvers.objective.bounds import make_bounds
 from maxmargin.solvers.objective.evaluation import Objective
-from maxmargin.solvers.objective.linear_term import as_linear
+from maxmargin.solvers.objective.linear_term import read_terms
 from maxmargin.solvers.objective.loss_pass import LossSums
 from maxmargin.solvers.parted.portions import Kept, Portions, Terms
 
@@ -30,7 +30,7 @@ class PartedObjective(Objective):
     ----------
     portions
         The examples, with their weights.
-    C, n_jobs, lower, upper, loss, l1_ratio, linear
+    C, n_jobs, lower, upper, loss, l1_ratio, linear, prior
         As of `Objective`.
     """
 
@@ -46,6 +46,7 @@ class PartedObjective(Objective):
         loss: BaseLoss = NAMED["hinge"],
         l1_ratio: float = 0.0,
         linear: np.ndarray | None = None,
+        prior: np.ndarray | None = None,
     ) -> None:
         super().__init__(portions.like, C, n_jobs=n_jobs, loss=loss, l1_ratio=l1_ratio)
         if not self.layout.is_explicit:
@@ -56,7 +57,7 @@ class PartedObjective(Objective):
         self.n_weights = self.layout.n_weights
         self.regularization, self.l1 = (1 - l1_ratio) / (self.n * self.C), l1_ratio / (self.n * self.C)
         self.bounds = make_bounds(lower, upper, np.zeros(self.n_weights, self.runner.dtype))
-        self.linear = None if linear is None else as_linear(linear, self.n_weights, self.regularization)
+        self.linear, self.constant = read_terms(linear, prior, self.regularization, self.layout)
 
     def each(self, function: Callable[..., Any], *args: Any, fills: Sequence[Kept] = ()) -> list[Any]:
         """Call ``function(objective, *args)`` of the objective of every portion; the results in their order."""

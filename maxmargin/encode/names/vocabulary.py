@@ -1,31 +1,23 @@
-"""Features by name: dictionaries and lists of strings to sparse rows, and the names that a model knows.
-
-An item, the features of one position, is a list of names or a dictionary. In a dictionary a number or a bool is the
-value of a name, while a string becomes part of it, and so do names in a nested list or dictionary:
-``{"word": "the", "length": 3, "in": ["title"]}`` has the features ``word:the`` = 1, ``length`` = 3, ``in:title`` = 1.
-"""
+"""The names of features that a model knows, and what it learns them from."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, compress, islice, pairwise
-from numbers import Real
-from typing import Any
+from itertools import chain, compress, islice, pairwise
+from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.checks import check_count
 from maxmargin.encode.inputs.example_checks import check_examples
-from maxmargin.encode.inputs.name_columns import NOWHERE, Columns, HashedColumns
 from maxmargin.encode.inputs.rows import DenseBlock, Rows
-from maxmargin.garbage import no_garbage_collection
+from maxmargin.encode.names.name_columns import NOWHERE, Columns, HashedColumns
+from maxmargin.encode.names.named_rows import LISTS, read_rows
 from maxmargin.persist.registry import register
 from maxmargin.text.token_features.named_features import DenseColumns, dense_factor, find_dense, is_named
 from maxmargin.wording import count_of, quote
 
-LISTS = (list, tuple, set, frozenset)
 MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
 
 
@@ -34,8 +26,8 @@ class Vocabulary:
     """The names that a model knows, or the number of columns that it hashes them onto.
 
     The last `n_dense` names, or as many more columns, are those of dense columns, whose numbers are multiplied by
-    `dense_factor`. While names are not
-    looked up, they are one text and the places where each ends: a sixth of the memory of a table.
+    `dense_factor`. While names are not looked up, they are one text and the places where each ends: a sixth of the
+    memory of a table.
     """
 
     def __init__(
@@ -96,6 +88,32 @@ class Vocabulary:
     __hash__ = None  # type: ignore[assignment]
 
     @property
+    def n_named(self) -> int:
+        """The number of columns that are not dense."""
+        return self.size - self.n_dense
+
+    def columns_in(self, other: Vocabulary) -> np.ndarray:
+        """The columns of its names, or that names are hashed onto, in another vocabulary, or NOWHERE."""
+        if self.n_hashed is None:
+            return np.array(other.columns.find(self.names), np.int64)
+        return np.arange(self.size) if self == other else np.full(self.size, NOWHERE)
+
+    def joined(self, other: Vocabulary) -> Vocabulary:
+        """The names of both: its own, those that only the other has, then those of dense columns."""
+        self.check_extended(other)
+        if self.n_hashed is not None:
+            return self
+        names = dict.fromkeys([*self.names[: self.n_named], *other.names[: other.n_named]])
+        return Vocabulary([*names, *self.names[self.n_named :]], n_dense=self.n_dense, dense_factor=self.dense_factor)
+
+    def check_extended(self, other: Vocabulary) -> None:
+        """Raise where the names of another one cannot be added to its own."""
+        if self.n_hashed != other.n_hashed:
+            raise ValueError(f"n_hashed must be {self.n_hashed}, as before, not {other.n_hashed}.")
+        if self.names[self.n_named :] != other.names[other.n_named :]:
+            raise ValueError("X must have the same dense columns as before.")
+
+    @property
     def known(self) -> Columns | HashedColumns:
         """The columns of names, also of those that are hashed."""
         if self.n_hashed is not None and self._hashed is None:
@@ -114,6 +132,34 @@ class Vocabulary:
         return rows if dense is None else with_dense(rows, dense, self.size - n_dense, self.dense_factor)
 
 
+class HasVocabulary(Protocol):
+    """An encoder whose features may have names."""
+
+    @property
+    def vocabulary(self) -> Vocabulary | None: ...
+    @property
+    def n_features_in(self) -> int: ...
+
+
+def join_vocabularies(former: HasVocabulary, other: HasVocabulary) -> Vocabulary | None:
+    """The names of two encoders; None where features have no names, and are as many."""
+    if former.vocabulary is not None and other.vocabulary is not None:
+        return former.vocabulary.joined(other.vocabulary)
+    if former.vocabulary is not None or other.vocabulary is not None:
+        raise TypeError("X must hold features by name, or none of them, as before.")
+    if former.n_features_in != other.n_features_in:
+        raise ValueError(f"X has {other.n_features_in} features, but {former.n_features_in} before.")
+    return None
+
+
+def places_of(other: HasVocabulary, encoder: HasVocabulary) -> np.ndarray | None:
+    """The columns of another's features in an encoder, or NOWHERE; None where they cannot be compared."""
+    if other.vocabulary is not None and encoder.vocabulary is not None:
+        return other.vocabulary.columns_in(encoder.vocabulary)
+    are_alike = other.vocabulary is encoder.vocabulary is None and other.n_features_in == encoder.n_features_in
+    return np.arange(other.n_features_in) if are_alike else None
+
+
 def known_by_name(X: Any, vocabulary: Vocabulary | None, *, may_be_empty: bool = False) -> Any:
     """Sequences, which may be empty if said so, as a model knows their features: `Rows`, if these have names."""
     are_named, X = have_names(X)
@@ -127,10 +173,13 @@ def known_by_name(X: Any, vocabulary: Vocabulary | None, *, may_be_empty: bool =
     return vocabulary.rows(X, may_be_empty=may_be_empty)
 
 
-def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | None, Any]:
+def learn_names(
+    X: Any, *, min_count: Any, n_hashed: Any, former: Vocabulary | None = None
+) -> tuple[Vocabulary | None, Any]:
     """The vocabulary of training sequences and their rows; None and the sequences where features have no names.
 
-    Names that occur in fewer than `min_count` items are left out.
+    Names that occur in fewer than `min_count` items are left out, but for those that a `former` vocabulary has, which
+    come first.
     """
     check_count("min_count", min_count)
     if n_hashed is not None:
@@ -144,13 +193,18 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
         return None, X
     dense = find_dense(X)
     n_dense, factor = (0, 1.0) if dense is None else (len(dense.names), dense_factor(dense))
+    factor = factor if former is None else former.dense_factor
     if n_hashed is not None:
         vocabulary = Vocabulary(n_hashed=n_hashed, n_dense=n_dense, dense_factor=factor)
+        if former is not None:
+            former.check_extended(vocabulary)
         return vocabulary, vocabulary.rows(X)
-    columns = Columns(grows=True)
+    before = [] if former is None else former.names[: former.n_named]
+    columns = Columns(before, grows=True)
     rows = read_rows(X, columns)
     if min_count > 1 and columns:
         is_kept = np.bincount(rows.matrix.indices, minlength=len(columns)) >= min_count
+        is_kept[: len(before)] = True
         columns, rows = Columns(compress(columns, is_kept)), rows._replace(matrix=rows.matrix[:, is_kept])
         if not columns:
             raise ValueError(f"X must have at least one feature, but min_count={min_count} leaves none.")
@@ -159,7 +213,10 @@ def learn_names(X: Any, *, min_count: Any, n_hashed: Any) -> tuple[Vocabulary | 
         columns = Columns([*columns, *dense.names])
     if not columns:
         raise ValueError("X must have at least one feature, but its items are empty.")
-    return Vocabulary.packed(columns, n_dense, factor), rows
+    vocabulary = Vocabulary.packed(columns, n_dense, factor)
+    if former is not None:
+        former.check_extended(vocabulary)
+    return vocabulary, rows
 
 
 def with_dense(rows: Rows, dense: DenseColumns, first: int, factor: float) -> Rows:
@@ -200,138 +257,3 @@ def has_names(sequence: Any) -> bool:
     item = sequence[0]
     are_names = isinstance(item, LISTS) and all(isinstance(name, str) for name in islice(item, 1))
     return are_names or isinstance(item, (str, Mapping))
-
-
-class Codes(dict):
-    """Numbers that stand for pairs of a name and a value: the column, of a feature of 1, or below NOWHERE.
-
-    The latter count down the other features, which have columns and values of their own. Most pairs come again and
-    again: they are looked up as they are, and a name is put together but once.
-    """
-
-    def __init__(self, columns: Any) -> None:
-        self.columns = columns
-        self.other_columns, self.other_values = array("i"), array("d")
-
-    def __missing__(self, feature: tuple[Any, Any]) -> int:
-        name, value = feature
-        if not (isinstance(name, str) and isinstance(value, (str, Real, np.bool_))):
-            raise TypeError
-        number = 1.0 if isinstance(value, str) else float(value)
-        column = NOWHERE
-        if number:
-            column = self.columns[f"{name}:{value}" if isinstance(value, str) else name]
-        if number in (0, 1):
-            self[feature] = column
-            return column
-        self.other_columns.append(column)
-        self.other_values.append(number)
-        return NOWHERE - len(self.other_columns)
-
-    def matrix(self, entries: np.ndarray, ends: np.ndarray, width: int) -> Any:
-        """The sparse matrix whose row t has the codes entries[ends[t] : ends[t + 1]]."""
-        # Ones take a byte each, unless a name occurs more than once in an item: sums of bytes may overflow.
-        data = np.ones(len(entries), np.float64 if self.other_columns else np.int8)
-        if self.other_columns:
-            is_other = entries < NOWHERE
-            which = NOWHERE - 1 - entries[is_other]
-            entries[is_other] = np.asarray(self.other_columns)[which]
-            data[is_other] = np.asarray(self.other_values)[which]
-        is_known = entries != NOWHERE
-        if not is_known.all():
-            entries, data, ends = entries[is_known], data[is_known], np.append(0, np.cumsum(is_known))[ends]
-        ends = ends.astype(np.int32 if len(entries) < 2**31 else np.int64)  # as that of columns, or SciPy copies these
-        matrix = sp.csr_array((data, entries, ends), (len(ends) - 1, width))
-        matrix.sort_indices()
-        if not matrix.has_canonical_format:
-            matrix.data = matrix.data.astype(np.float64)
-            matrix.sum_duplicates()
-        return matrix
-
-
-def read_rows(X: Iterable[Any], columns: Any, width: int | None = None, *, may_be_empty: bool = False) -> Rows:
-    """The rows of sequences of items, whose names `columns` has, or comes to have, the columns of."""
-    codes = Codes(columns)
-    entries, ends, starts = read_codes(X, codes)
-    if len(starts) == 1 and not may_be_empty:
-        raise ValueError("X must hold at least one sequence, but it is empty.")
-    for i, (start, end) in enumerate(pairwise([] if may_be_empty else starts)):
-        if start == end:
-            raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
-    return Rows(codes.matrix(entries, ends, len(columns) if width is None else width), np.array(starts))
-
-
-def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """One pass over sequences of items: codes of their features, where those of each item end, and each sequence."""
-    columns = codes.columns
-    entries, ends, starts = array("i"), array("q", [0]), [0]
-    if is_named(X):
-        with no_garbage_collection:
-            for rows in X.look_up(columns):
-                entries.extend(chain.from_iterable(rows))
-                ends.extend(accumulate(map(len, rows), initial=ends.pop()))
-                starts.append(len(ends) - 1)
-        X = ()
-    for i, sequence in enumerate(X):
-        for t, item in enumerate(_items(sequence, i)):
-            try:
-                if type(item) is dict:
-                    entries.extend(map(codes.__getitem__, item.items()))
-                else:
-                    entries.extend(map(columns.__getitem__, _names(item)))
-            except (TypeError, ValueError, OverflowError):
-                del entries[ends[-1] :]
-                entries.extend(_nested_codes(codes, item, i, t))
-            ends.append(len(entries))
-        starts.append(len(ends) - 1)
-    return np.asarray(entries), np.asarray(ends), starts
-
-
-def _items(sequence: Any, i: int) -> Iterable[Any]:
-    if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "OU":
-        return sequence.tolist()
-    if isinstance(sequence, str) or not isinstance(sequence, (Sequence, Iterator)):
-        raise TypeError(
-            f"X[{i}] must be a list of items, dictionaries or lists of names, not a {type(sequence).__name__}."
-        )
-    return sequence
-
-
-def _names(item: Any) -> Any:
-    if isinstance(item, LISTS):
-        return item
-    raise TypeError
-
-
-def _features(item: Any) -> Iterator[tuple[Any, Any]]:
-    """The pairs of names and values in a dictionary, or in a list of names."""
-    return iter(item.items()) if isinstance(item, Mapping) else ((name, 1) for name in _names(item))
-
-
-def _nested_codes(codes: Codes, item: Any, i: int, t: int) -> Iterator[int]:
-    """The codes of the features of an item, with what is nested in it; raises at the first that is none."""
-    if not isinstance(item, (Mapping, *LISTS)):
-        kind = "an item must be a dictionary or a list of names"
-        raise TypeError(f"X[{i}] has {quote(item)} at position {t}, but {kind}.")
-    for name, value in _features(item):
-        try:
-            yield from [codes[feature] for feature in _flatten(name, value)]
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            feature = quote((name, value) if isinstance(item, Mapping) else name)
-            kinds = "names must be strings, and values numbers, bools or strings"
-            if isinstance(value, np.ndarray):
-                kinds += "; arrays go beside names, by maxmargin.text.JoinedFeatures"
-            raise TypeError(f"X[{i}] has the feature {feature} at position {t}, but {kinds}.") from None
-
-
-def _flatten(name: Any, value: Any) -> Iterator[tuple[Any, Any]]:
-    """The features nested in one: its name begins theirs."""
-    if not isinstance(value, (Mapping, *LISTS)):
-        yield name, value
-        return
-    if not isinstance(name, str):
-        raise TypeError
-    for inner, nested in _features(value):
-        if not isinstance(inner, str):
-            raise TypeError
-        yield from _flatten(f"{name}:{inner}", nested)

@@ -1,0 +1,1 @@
+"""Features by name: the names that models know, their columns, and rows read by them."""

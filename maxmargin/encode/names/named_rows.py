@@ -1,0 +1,160 @@
+"""Rows read from features by name: dictionaries and lists of strings to sparse rows.
+
+An item, the features of one position, is a list of names or a dictionary. In a dictionary a number or a bool is the
+value of a name, while a string becomes part of it, and so do names in a nested list or dictionary:
+``{"word": "the", "length": 3, "in": ["title"]}`` has the features ``word:the`` = 1, ``length`` = 3, ``in:title`` = 1.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, pairwise
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.encode.inputs.rows import Rows
+from maxmargin.encode.names.name_columns import NOWHERE
+from maxmargin.garbage import no_garbage_collection
+from maxmargin.text.token_features.named_features import is_named
+from maxmargin.wording import quote
+
+LISTS = (list, tuple, set, frozenset)
+
+
+class Codes(dict):
+    """Numbers that stand for pairs of a name and a value: the column, of a feature of 1, or below NOWHERE.
+
+    The latter count down the other features, which have columns and values of their own. Most pairs come again and
+    again: they are looked up as they are, and a name is put together but once.
+    """
+
+    def __init__(self, columns: Any) -> None:
+        self.columns = columns
+        self.other_columns, self.other_values = array("i"), array("d")
+
+    def __missing__(self, feature: tuple[Any, Any]) -> int:
+        name, value = feature
+        if not (isinstance(name, str) and isinstance(value, (str, Real, np.bool_))):
+            raise TypeError
+        number = 1.0 if isinstance(value, str) else float(value)
+        column = NOWHERE
+        if number:
+            column = self.columns[f"{name}:{value}" if isinstance(value, str) else name]
+        if number in (0, 1):
+            self[feature] = column
+            return column
+        self.other_columns.append(column)
+        self.other_values.append(number)
+        return NOWHERE - len(self.other_columns)
+
+    def matrix(self, entries: np.ndarray, ends: np.ndarray, width: int) -> Any:
+        """The sparse matrix whose row t has the codes entries[ends[t] : ends[t + 1]]."""
+        # Ones take a byte each, unless a name occurs more than once in an item: sums of bytes may overflow.
+        data = np.ones(len(entries), np.float64 if self.other_columns else np.int8)
+        if self.other_columns:
+            is_other = entries < NOWHERE
+            which = NOWHERE - 1 - entries[is_other]
+            entries[is_other] = np.asarray(self.other_columns)[which]
+            data[is_other] = np.asarray(self.other_values)[which]
+        is_known = entries != NOWHERE
+        if not is_known.all():
+            entries, data, ends = entries[is_known], data[is_known], np.append(0, np.cumsum(is_known))[ends]
+        ends = ends.astype(np.int32 if len(entries) < 2**31 else np.int64)  # as that of columns, or SciPy copies these
+        matrix = sp.csr_array((data, entries, ends), (len(ends) - 1, width))
+        matrix.sort_indices()
+        if not matrix.has_canonical_format:
+            matrix.data = matrix.data.astype(np.float64)
+            matrix.sum_duplicates()
+        return matrix
+
+
+def read_rows(X: Iterable[Any], columns: Any, width: int | None = None, *, may_be_empty: bool = False) -> Rows:
+    """The rows of sequences of items, whose names `columns` has, or comes to have, the columns of."""
+    codes = Codes(columns)
+    entries, ends, starts = read_codes(X, codes)
+    if len(starts) == 1 and not may_be_empty:
+        raise ValueError("X must hold at least one sequence, but it is empty.")
+    for i, (start, end) in enumerate(pairwise([] if may_be_empty else starts)):
+        if start == end:
+            raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
+    return Rows(codes.matrix(entries, ends, len(columns) if width is None else width), np.array(starts))
+
+
+def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """One pass over sequences of items: codes of their features, where those of each item end, and each sequence."""
+    columns = codes.columns
+    entries, ends, starts = array("i"), array("q", [0]), [0]
+    if is_named(X):
+        with no_garbage_collection:
+            for rows in X.look_up(columns):
+                entries.extend(chain.from_iterable(rows))
+                ends.extend(accumulate(map(len, rows), initial=ends.pop()))
+                starts.append(len(ends) - 1)
+        X = ()
+    for i, sequence in enumerate(X):
+        for t, item in enumerate(_items(sequence, i)):
+            try:
+                if type(item) is dict:
+                    entries.extend(map(codes.__getitem__, item.items()))
+                else:
+                    entries.extend(map(columns.__getitem__, _names(item)))
+            except (TypeError, ValueError, OverflowError):
+                del entries[ends[-1] :]
+                entries.extend(_nested_codes(codes, item, i, t))
+            ends.append(len(entries))
+        starts.append(len(ends) - 1)
+    return np.asarray(entries), np.asarray(ends), starts
+
+
+def _items(sequence: Any, i: int) -> Iterable[Any]:
+    if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "OU":
+        return sequence.tolist()
+    if isinstance(sequence, str) or not isinstance(sequence, (Sequence, Iterator)):
+        raise TypeError(
+            f"X[{i}] must be a list of items, dictionaries or lists of names, not a {type(sequence).__name__}."
+        )
+    return sequence
+
+
+def _names(item: Any) -> Any:
+    if isinstance(item, LISTS):
+        return item
+    raise TypeError
+
+
+def _features(item: Any) -> Iterator[tuple[Any, Any]]:
+    """The pairs of names and values in a dictionary, or in a list of names."""
+    return iter(item.items()) if isinstance(item, Mapping) else ((name, 1) for name in _names(item))
+
+
+def _nested_codes(codes: Codes, item: Any, i: int, t: int) -> Iterator[int]:
+    """The codes of the features of an item, with what is nested in it; raises at the first that is none."""
+    if not isinstance(item, (Mapping, *LISTS)):
+        kind = "an item must be a dictionary or a list of names"
+        raise TypeError(f"X[{i}] has {quote(item)} at position {t}, but {kind}.")
+    for name, value in _features(item):
+        try:
+            yield from [codes[feature] for feature in _flatten(name, value)]
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            feature = quote((name, value) if isinstance(item, Mapping) else name)
+            kinds = "names must be strings, and values numbers, bools or strings"
+            if isinstance(value, np.ndarray):
+                kinds += "; arrays go beside names, by maxmargin.text.JoinedFeatures"
+            raise TypeError(f"X[{i}] has the feature {feature} at position {t}, but {kinds}.") from None
+
+
+def _flatten(name: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    """The features nested in one: its name begins theirs."""
+    if not isinstance(value, (Mapping, *LISTS)):
+        yield name, value
+        return
+    if not isinstance(name, str):
+        raise TypeError
+    for inner, nested in _features(value):
+        if not isinstance(inner, str):
+            raise TypeError
+        yield from _flatten(f"{name}:{inner}", nested)
