@@ -59,7 +59,6 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
     __metadata_request__fit: ClassVar = {"sample_weight": True}
     __metadata_request__score: ClassVar = {"sample_weight": True}
 
-    n_seen_: int
     _encoder_type: ClassVar[Any]
     _trainer: ClassVar[Trainer] = Trainer()
     _solver_options: ClassVar[tuple[str, ...]] = ()  # arguments that `solve` of the solver takes by the same names
@@ -122,7 +121,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         solver = self._trainer.complete(solver, loss, task.weak, task.problem)
         held_out = read_held_out(self, task.encoder, X_dev, options.get("y_dev"), data_dev)
         mean = None if prior is None else prior_weights(prior, task)
-        n_seen = self.n_seen_ if prior is self else 0
+        n_seen: int = self.n_seen_ if prior is self else 0
         n_examples = len(part_sizes(task.problem))
         result = solver.solve(
             task.problem,
@@ -147,7 +146,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         )
         result = result.with_weights(task.layout.to_model(result.w))
         complete(self, task.encoder, result.trace, result.status, result.certificate)
-        self.n_seen_ = n_seen + n_examples
+        self.n_seen_: int = n_seen + n_examples
         self._result = result if self.warm_start else None
         self._truth: Any = all_true_outputs(task.problem).values if self.warm_start else None
         self._dual_shape: Any = task.dual_shape

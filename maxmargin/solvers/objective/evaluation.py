@@ -9,7 +9,6 @@ term, mostly zero. For any mean parts mu_i in the marginal polytopes,
 where entropy_i(mu_i) = h_i - <theta_i, mu_i> is what smoothing adds: zero for the hinge loss. At the mean parts where
 the loss is attained at w, the gradient of all but the regularization is -lambda w(mu), and for smooth losses
 F(w) - D(mu) is ||grad F(w)||^2 / (2 lambda).
-
 The linear term takes the place of true outputs that are not known, or known softly: with q = (1/n) sum_i weight_i B_i
 (mean_i - s_i(y_i)), scores of true outputs become those of other mean parts, and dual points stay what they are.
 
