@@ -23,4 +23,11 @@ from maxmargin.metrics.overlap import average_precision as average_precision
 from maxmargin.metrics.overlap import corloc as corloc
 from maxmargin.metrics.overlap import iou as iou
 from maxmargin.metrics.overlap import mean_iou as mean_iou
+from maxmargin.metrics.partial_matches import MatchReport as MatchReport
+from maxmargin.metrics.partial_matches import MatchScore as MatchScore
+from maxmargin.metrics.partial_matches import match_report as match_report
+from maxmargin.metrics.resampling import Comparison as Comparison
+from maxmargin.metrics.resampling import Interval as Interval
+from maxmargin.metrics.resampling import bootstrap as bootstrap
+from maxmargin.metrics.resampling import compare_taggings as compare_taggings
 from maxmargin.metrics.scoring import get_scorer as get_scorer
