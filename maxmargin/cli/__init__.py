@@ -11,6 +11,7 @@ import typer
 from maxmargin.cli import options
 from maxmargin.cli.common import STDIN, reports_errors
 from maxmargin.cli.options import Choices, with_choices
+from maxmargin.cli.text_commands.format_options import Format, Tokenizer
 from maxmargin.version import __version__
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, rich_markup_mode="markdown")
@@ -117,10 +118,7 @@ def path(
 def predict(
     model: options.Model,
     file: options.Inputs = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Where to write.", show_default="standard output", metavar="FILE"),
-    ] = None,
+    output: options.Output = None,
     format: options.FileFormat = None,
     encoding: options.SameEncoding = None,
     probabilities: Annotated[bool, typer.Option("--probabilities", "-p", help="Write those of the tags, too.")] = False,
@@ -132,6 +130,59 @@ def predict(
     from maxmargin.cli.predicting import run_predict
 
     run_predict(model, file or [STDIN], output, format, encoding, probabilities)
+
+
+@app.command()
+@reports_errors
+def tag(
+    model: options.Model,
+    file: Annotated[list[Path] | None, options.inputs("text", metavar="[FILE...]", show_default="-")] = None,
+    output: options.Output = None,
+    format: Annotated[
+        Format | None,
+        typer.Option("--format", "-f", help="Format to write.", show_default="standoff, or by the end of the name"),
+    ] = None,
+    read: Annotated[
+        Format | None,
+        typer.Option("--read", help="Format of the files.", show_default="text, or by the end of the name"),
+    ] = None,
+    encoding: options.SameEncoding = None,
+    tokenizer: Tokenizer = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Probability that entities must have.", show_default="that of the model"),
+    ] = None,
+) -> None:
+    """Find the entities of texts as they are: a line of JSON for each file, with characters and probabilities.
+
+    Other formats are those of brat, Doccano, Label Studio and spaCy.
+    """
+    from maxmargin.cli.text_commands.raw_text import run_tag
+
+    how = {"source_format": read, "format": format, "encoding": encoding, "tokenizer": tokenizer}
+    run_tag(model, file or [STDIN], output, **how, threshold=threshold)
+
+
+@app.command()
+@reports_errors
+def convert(
+    file: Annotated[list[Path], options.inputs("tagged sentences or texts", metavar="FILE...")],
+    output: options.Output = None,
+    format: options.FileFormat = None,
+    to: Annotated[
+        Format | None,
+        typer.Option("--to", "-t", help="Format to write.", show_default="columns, or by the end of the name"),
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Encoding of the files.", callback=options.check_encoding)] = "utf-8",
+    tokenizer: Tokenizer = None,
+) -> None:
+    """Write files of tagged sentences, or of texts with entities, in another format.
+
+    Texts that are made of sentences have a sentence per line, with blanks between words.
+    """
+    from maxmargin.cli.text_commands.raw_text import run_convert
+
+    run_convert(file, output, source=format, target=to, encoding=encoding, tokenizer=tokenizer)
 
 
 @app.command()

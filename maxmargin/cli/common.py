@@ -144,7 +144,7 @@ def find_files(given: list[Path]) -> list[Path]:
     """The files that are meant: those of a folder, in the order of their names, in place of it, and so of a pattern."""
     found: list[Path] = []
     for path in given:
-        if path == STDIN or path.is_file():
+        if path == STDIN or path.is_file() or (path.is_dir() and any(path.glob("**/*.ann"))):
             found.append(path)
         elif path.is_dir():
             files = [file for file in sorted(path.iterdir()) if file.is_file() and not file.name.startswith(".")]
@@ -198,9 +198,13 @@ def _input(
 ) -> tuple[Path | BinaryIO, Layout, str | None]:
     """What to read from, where its sentences are, and what it is called."""
     from maxmargin.text import Layout, find_format
+    from maxmargin.text.sentence_files.file_layout import TEXT_FORMATS
 
+    by_name = None if path == STDIN else find_format(path)
+    if format is None and (layout is None or by_name in TEXT_FORMATS):
+        format = by_name or "columns"
     if layout is None or (format is not None and format != layout.format):
-        layout = Layout(format or find_format(path))
+        layout = Layout(format or "columns", tokenizer=None if layout is None else layout.tokenizer)
     if encoding is not None:
         layout = replace(layout, encoding=encoding)
     return (sys.stdin.buffer, layout, "standard input") if path == STDIN else (path, layout, None)

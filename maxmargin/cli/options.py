@@ -15,18 +15,11 @@ from typing import Annotated, Any, get_origin, get_type_hints
 import typer
 
 from maxmargin.cli.common import say
+from maxmargin.cli.text_commands.format_options import FILES, Format, Tokenizer
 from maxmargin.text.token_features.window_options import WindowOptions
 
-FILES, FEATURES = "Files", "Features"  # parts of what --help prints
+FEATURES = "Features"  # a part of what --help prints
 LISTED = "TITLE=FILE"
-
-
-class Format(StrEnum):
-    """Formats of files."""
-
-    columns = "columns"
-    conllu = "conllu"
-    json = "json"
 
 
 class Inside(StrEnum):
@@ -139,6 +132,9 @@ SameEncoding = Annotated[
         show_default="that of the file it was trained on",
     ),
 ]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Where to write.", show_default="standard output", metavar="FILE")
+]
 Plot = Annotated[
     Path | None,
     typer.Option(help="PNG file to draw to.", callback=check_plot, metavar="FILE", dir_okay=False, writable=True),
@@ -194,6 +190,7 @@ class Choices:
         str | None,
         of_files(help="Tag that stands where the tag is not known, such as UNK.", show_default="there is none"),
     ] = None
+    tokenizer: Tokenizer = None
     type: Annotated[ModelType, typer.Option(help="Conditional random field, or structural SVM.")] = ModelType.crf
     scheme: Annotated[
         str, typer.Option(help="Scheme to convert tags to, such as bilou; auto finds theirs, none has no rules.")

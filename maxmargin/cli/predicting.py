@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxmargin.cli.common import check_tagger, find_files, keep_apart, load_tagger, same_tokens, stream, writing
+from maxmargin.cli.common import STDIN, check_tagger, find_files, keep_apart, load_tagger, same_tokens, stream, writing
 from maxmargin.tagger.light_tagger import LightTagger, open_tagger
 from maxmargin.text.mending import mend_tags
 from maxmargin.text.schemes import convert_tags
+from maxmargin.text.sentence_files.file_layout import TEXT_FORMATS, Layout, find_format
 
 if TYPE_CHECKING:
     from maxmargin.tagger.word_tagger import Tagger
@@ -31,6 +32,12 @@ def run_predict(
     if output is not None and output.is_file():
         keep_apart(output, "output", [model, *sources])
     tagger = load_tagger(model) if probabilities else load_quickly(model)
+    texts = format_of_texts(sources, tagger.layout, format)
+    if texts is not None:
+        from maxmargin.cli.text_commands.raw_text import run_tag
+
+        run_tag(model, given, output, source_format=texts, format=texts, encoding=encoding)
+        return
     scheme: str | None = None
     with writing(output) as write:
         how = tagger.layout, format, encoding
@@ -45,6 +52,13 @@ def run_predict(
             shares = None if isinstance(tagger, LightTagger) or not probabilities else _shares(tagger, document.X, tags)
             scheme = scheme or _own_scheme(tagger, document)
             write(document.tagged(convert_tags(tags, scheme) if scheme else tags, shares))
+
+
+def format_of_texts(sources: list[Path], layout: Layout | None, format: str | None) -> str | None:
+    """The format of files of texts; None if they are files of sentences."""
+    named = {find_format(path) for path in sources if path != STDIN} & {*TEXT_FORMATS}
+    usual = format or next(iter(named), None) or (layout and layout.format)
+    return usual if usual in TEXT_FORMATS else None
 
 
 def load_quickly(path: Path) -> Tagger | LightTagger:

@@ -81,6 +81,7 @@ def read_documents(choices: Choices) -> tuple[Document, Document | None]:
         comments=choices.comments,
         encoding=choices.encoding,
         unknown=choices.unknown,
+        tokenizer=choices.tokenizer,
     )
     train = read_files(choices.file, layout)
     dev = None if choices.dev is None else read(choices.dev, train.layout, format=choices.format)

@@ -80,8 +80,8 @@ class MatchReport(NamedTuple):
 def match_report(y_true: object, y_pred: object) -> MatchReport:
     """Compare entities in four ways, three of which count those that are right in part.
 
-    A predicted entity is compared with the first true one that it overlaps and that none before was compared with; where
-    types are counted, rather with one of its type, the nearest. So each true entity is counted once.
+    A predicted entity is compared with the first true one that it overlaps and that none before was compared with;
+    where types are counted, rather with one of its type, the nearest. So each true entity is counted once.
 
     Parameters
     ----------

@@ -65,8 +65,9 @@ def bootstrap(
     >>> from maxmargin.metrics import bootstrap
     >>> true = [["B-PER", "O"], ["O", "B-LOC"]] * 20
     >>> predicted = [["B-PER", "O"], ["O", "O"]] + true[2:]
-    >>> print(bootstrap(true, predicted))
-    98.73 (96.07 to 100.00)
+    >>> interval = bootstrap(true, predicted)
+    >>> round(interval.value, 4), interval.low < interval.value < interval.high
+    (0.9873, True)
     """
     counts = _counts(y_true, y_pred, entities)
     return _interval(_score(counts.sum(axis=0)), _score(_draws(counts, n_draws, random_state)))

@@ -96,13 +96,14 @@ def test_what_is_written_is_read_again(format, tmp_path):
     path = tmp_path / "texts"
     write_texts(path, texts, format)
     found = read_texts(path, format)
-    if format == "labelstudio":  # what a model predicts is no annotation
-        assert [text.entities for text in found] == [None, None]
-        task = json.loads(path.read_text())
-        for one in task:
-            one["annotations"] = one.pop("predictions")
-        found = read_texts(io.StringIO(json.dumps(task)), format)
     assert [(text.text, text.entities) for text in found] == [(text.text, text.entities) for text in texts]
+
+
+def test_what_a_model_finds_is_no_annotation(tmp_path):
+    write_texts(tmp_path / "tasks", [AnnotatedText("Ann", [TextEntity(0, 3, "PER", "Ann", 0.9)])], "labelstudio")
+    (task,) = json.loads((tmp_path / "tasks").read_text())
+    assert task["predictions"][0]["result"][0]["score"] == 0.9
+    assert read_texts(tmp_path / "tasks", "labelstudio")[0].entities is None
 
 
 def test_brat(tmp_path):

@@ -142,7 +142,7 @@ def _of_value(text: str, value: dict[str, Any], place: str) -> TextEntity:
 
 
 def label_studio_lines(texts: Iterable[AnnotatedText]) -> Iterator[str]:
-    """Tasks with predictions, as Label Studio imports them."""
+    """Tasks, as Label Studio imports them: entities that have a probability are predictions, others annotations."""
     tasks = []
     for annotated in texts:
         result = [
@@ -156,10 +156,11 @@ def label_studio_lines(texts: Iterable[AnnotatedText]) -> Iterator[str]:
             }
             for k, e in enumerate(annotated.entities or (), start=1)
         ]
-        kept = _without(dict(annotated.record), "predictions", "label", "text")
-        data = kept.pop("data", {})
-        prediction = {"model_version": "maxmargin", "result": result}
-        tasks.append({**kept, "data": {**data, "text": annotated.text}, "predictions": [prediction]})
+        kept = _without(dict(annotated.record), "annotations", "predictions", "label", "text")
+        data = {**kept.pop("data", {}), "text": annotated.text}
+        is_found = any(entity.probability is not None for entity in annotated.entities or ())
+        field, by = ("predictions", {"model_version": "maxmargin"}) if is_found else ("annotations", {})
+        tasks.append({**kept, "data": data, field: [{**by, "result": result}]})
     yield dump_record(tasks)
 
 

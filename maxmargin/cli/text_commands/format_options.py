@@ -1,0 +1,48 @@
+"""The formats of files, and what makes tokens of texts, as options."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+FILES = "Files"  # a part of what --help prints
+
+
+class Format(StrEnum):
+    """Formats of files: of sentences, and of texts."""
+
+    columns = "columns"
+    conllu = "conllu"
+    json = "json"
+    text = "text"
+    standoff = "standoff"
+    brat = "brat"
+    doccano = "doccano"
+    labelstudio = "labelstudio"
+    spacy = "spacy"
+    docbin = "docbin"
+
+
+def check_tokenizer(name: str | None) -> str | None:
+    """Check that there is a tokenizer of a name."""
+    from maxmargin.text.standoff.tokenizer import find_tokenizer
+
+    try:
+        find_tokenizer(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return name
+
+
+Tokenizer = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        rich_help_panel=FILES,
+        callback=check_tokenizer,
+        help="What makes tokens of texts: rules, lines (each a sentence), blanks, or spacy:LANGUAGE.",
+        show_default="rules, or as in training",
+    ),
+]

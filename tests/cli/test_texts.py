@@ -1,0 +1,65 @@
+"""Texts on the command line: tagging, training, converting."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import input_error, run, usage_error
+
+TEXT = "Ann lives in Rome. Bob Dole lives in Lima.\n\nYesterday Ann left La Caixa."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a text in brat's format, and the model of it."""
+    folder = tmp_path_factory.mktemp("texts")
+    (folder / "a.txt").write_text(TEXT)
+    spans = [("PER", "Ann"), ("LOC", "Rome"), ("PER", "Bob Dole"), ("LOC", "Lima"), ("ORG", "La Caixa")]
+    lines = [f"T{k}\t{t} {TEXT.index(w)} {TEXT.index(w) + len(w)}\t{w}\n" for k, (t, w) in enumerate(spans)]
+    (folder / "a.ann").write_text("".join(lines) + f"T9\tPER {TEXT.rindex('Ann')} {TEXT.rindex('Ann') + 3}\tAnn\n")
+    outcome = run("train", folder / "a.ann", "--model", folder / "model", "--tokenizer", "rules")
+    assert outcome.code == 0, outcome
+    return folder
+
+
+def test_a_text_is_tagged_as_it_is(folder):
+    code, out, _ = run("tag", folder / "model", text=TEXT + "\n")
+    found = json.loads(out)
+    assert (code, found["text"]) == (0, TEXT + "\n")
+    assert [entity["text"] for entity in found["entities"]] == ["Ann", "Rome", "Bob Dole", "Lima", "Ann", "La Caixa"]
+    assert all(0 < entity["probability"] < 1 for entity in found["entities"])
+    assert json.loads(run("tag", folder / "model", "--threshold", 1, text=TEXT).out)["entities"] == []
+
+
+def test_files_of_texts_are_predicted_and_scored(folder, tmp_path):
+    (tmp_path / "b.txt").write_text("Bob Dole left Rome.")
+    assert "PER 0 8\tBob Dole" in run("predict", folder / "model", tmp_path / "b.txt", "--format", "brat").out
+    run("convert", folder / "a.ann", "--to", "doccano", "-o", tmp_path / "a.jsonl")
+    assert "FB1: 100.00" in run("evaluate", folder / "model", tmp_path / "a.jsonl", "-f", "doccano").out
+    assert (
+        run("tag", folder / "model", folder / "a.txt", tmp_path / "b.txt", "-f", "brat", "-o", tmp_path / "new").code
+        == 0
+    )
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["a.ann", "a.txt", "b.ann", "b.txt"]
+
+
+def test_columns_become_texts_and_texts_columns(files, tmp_path):
+    assert run("convert", files / "dev.txt", "-t", "standoff", "-o", tmp_path / "dev.jsonl").code == 0
+    code, out, _ = run("convert", tmp_path / "dev.jsonl", "-f", "standoff", "--tokenizer", "blanks")
+    wanted = ["\t".join(line.split()[::2]) for line in (files / "dev.txt").read_text().splitlines()]
+    assert (code, out.splitlines()) == (0, wanted)
+
+
+def test_bad_texts(folder, files, tmp_path):
+    assert "trained on tokens of 2 columns, but texts have words only" in input_error(
+        "tag", files / "tagger.model", text="Ann"
+    )
+    assert input_error("tag", folder / "model", text="") == "standard input holds no text."
+    (tmp_path / "odd.txt").write_bytes(b"caf\xe9")
+    assert "it is not utf-8: pass the encoding" in input_error("tag", folder / "model", tmp_path / "odd.txt")
+    (tmp_path / "odd.jsonl").write_text('{"text": "Ann", "label": [[0, 9, "PER"]]}')
+    message = input_error("train", tmp_path / "odd.jsonl", "-f", "doccano", "-m", tmp_path / "m")
+    assert message.endswith("'PER' is from 0 to 9, but the text has 3 characters.")
+    assert "texts with entities are other formats" in input_error("train", tmp_path / "odd.jsonl", "-m", tmp_path / "m")
+    assert "tokenizer must be rules, lines" in usage_error("tag", folder / "model", "--tokenizer", "odd", text="Ann")
+    assert "need a path to write to" in input_error("tag", folder / "model", "-f", "docbin", text="Ann")
