@@ -60,6 +60,7 @@ class SpillFile:
             for array, place in arrays:
                 self.file.seek(at + place.at)
                 self.file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+                self.file.write(bytes(-array.nbytes % ALIGNMENT))
             self.file.flush()
         except OSError as error:
             message = f"Portions of the data cannot be kept in {self.folder!r}: {error.strerror or error}."
@@ -96,11 +97,17 @@ class Spilled:
         self.size = end
         self.home.write(arrays.values(), self.at)
 
-    def load(self) -> Any:
-        """The value, whose arrays are mapped for as long as anything refers to them; changes of them are not kept."""
-        if not self.size:
-            return replace_arrays(self.skeleton, FilePlace, lambda place: place)
-        mapped = mmap.mmap(self.home.file.fileno(), self.size, access=mmap.ACCESS_COPY, offset=self.at)
+    def load(self, *, maps: bool = False) -> Any:
+        """The value; its arrays can be changed, of which `store` makes something that lasts.
+
+        They are read or, if said so, mapped, for as long as anything refers to them; then they cannot be stored again.
+        """
+        if not maps or not self.size:
+            mapped: Any = bytearray(self.size)
+            self.home.file.seek(self.at)
+            self.home.file.readinto(mapped)
+        else:
+            mapped = mmap.mmap(self.home.file.fileno(), self.size, access=mmap.ACCESS_COPY, offset=self.at)
         made: dict[int, np.ndarray] = {}
 
         def read(place: FilePlace) -> np.ndarray:

@@ -29,7 +29,8 @@ def test_values_come_back_and_changes_are_kept_where_they_are_stored():
     assert first.load()["a"].values[0, 0] == 7
     first.store(np.arange(9000))  # which has grown beyond its place
     np.testing.assert_array_equal(first.load(), np.arange(9000))
-    np.testing.assert_array_equal(second.load(), large + 1)
+    for maps in (False, True):
+        np.testing.assert_array_equal(second.load(maps=maps), large + 1)
 
 
 def test_a_full_disk_is_told(monkeypatch, tmp_path):

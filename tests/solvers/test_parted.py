@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from maxmargin.solvers import (
-    BCFW,
     LBFGS,
+    SGD,
     ExcessiveGap,
     ExponentiatedGradient,
     Extragradient,
@@ -104,8 +104,8 @@ def test_auto_takes_solvers_of_batches():
 
 
 def test_solvers_of_single_examples_are_refused():
-    with pytest.raises(ValueError, match="BCFW steps from example to example"):
-        BCFW().solve(in_portions(CUTS), 0.5)
+    with pytest.raises(ValueError, match="SGD steps from example to example"):
+        SGD().solve(in_portions(CUTS), 0.5)
     with pytest.raises(ValueError, match="portions of examples have weights of their own"):
         LBFGS().solve(in_portions(CUTS), 0.5, WEIGHT)
 

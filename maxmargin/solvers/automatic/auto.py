@@ -19,7 +19,7 @@ from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient
 from maxmargin.solvers.frame.run import Result, Run
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.parted.portions import Portions
+from maxmargin.solvers.parted.portions import LocalPortions, Portions
 from maxmargin.trace import Certificate, Status
 
 USUAL = 10.0  # operations per part, of compiled oracles that do not tell theirs
@@ -56,12 +56,13 @@ class Auto(Solver):
     resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
     takes_kernels: ClassVar[bool] = True
+    takes_portions: ClassVar[bool] = True
 
     def needs_norms(self, loss: BaseLoss) -> bool:
         return not loss.is_smooth
 
     def chosen_for(self, problem: Any, loss: BaseLoss) -> Solver:
-        if isinstance(problem, Portions):
+        if isinstance(problem, Portions) and (loss.is_smooth or not isinstance(problem, LocalPortions)):
             return LBFGS() if loss.is_smooth else OneSlack()
         if loss.is_smooth:
             return SmoothAuto() if layout_of(problem).is_explicit else ExponentiatedGradient()
@@ -88,10 +89,14 @@ class Auto(Solver):
                 f"from {EXPENSIVE:g} on."
             )
         solver = BCFW(steps="pairwise", sampling=sampling, cache=cache)
-        state = run.take_up(lambda: BlockState(solver, run))
+        state = run.take_up(lambda: solver.begin(run))
         certificates = solver.improve(state)
         while not state.lag.size:
-            if run.objective.is_bounded and run.n_inexact > FEW_INEXACT * run.objective.n:
+            if (
+                run.objective.is_bounded
+                and not run.objective.is_parted
+                and run.n_inexact > FEW_INEXACT * run.objective.n
+            ):
                 run.notes.append(
                     f"Began again with averaged steps, as the oracle was not exact on {run.n_inexact} examples: "
                     f"{AVERAGED_PASSES} passes; solver=BCFW(averaging=True) makes more."

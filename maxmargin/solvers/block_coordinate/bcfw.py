@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from maxmargin.solvers.block_coordinate.block_steps import (
     block_steps,
 )
 from maxmargin.solvers.block_coordinate.exact_steps import exact_steps
+from maxmargin.solvers.block_coordinate.parted_blocks import PartedBlocks
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, OfStored, enlarge, no_sets, rescale, sets_of
@@ -96,6 +97,7 @@ class BCFW(Solver):
     resumes: ClassVar[bool] = True
     keeps_dual: ClassVar[bool] = True
     takes_kernels: ClassVar[bool] = True
+    takes_portions: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice("steps", self.steps, STEPS)
@@ -114,9 +116,13 @@ class BCFW(Solver):
         return super().oracles(loss) | ({"block"} if self.steps == "exact" else set())
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
-        yield from self.improve(run.take_up(lambda: BlockState(self, run)))
+        yield from self.improve(run.take_up(lambda: self.begin(run)))
 
-    def improve(self, state: BlockState) -> Iterator[Certificate]:
+    def begin(self, run: Run) -> Any:
+        """The state to go on from, a `BlockState` or, of examples in portions, `PartedBlocks`."""
+        return PartedBlocks(self, run, BlockState) if run.objective.is_parted else BlockState(self, run)
+
+    def improve(self, state: Any) -> Iterator[Certificate]:
         """Go on from a state."""
         run = state.run
         run.is_estimated = not self.exact_gaps
@@ -138,7 +144,7 @@ class BCFW(Solver):
             state.primal, state.n_passes = certificate.primal, run.passes_to_go(self.gap_every)
             yield certificate
 
-    def seems_solved(self, state: BlockState, target: float, n_passes: int) -> bool:
+    def seems_solved(self, state: Any, target: float, n_passes: int) -> bool:
         """Whether the known gaps, so many passes after a certificate, call for the next one."""
         known = state.gaps.sum()
         return bool(known <= STALE_SHARE * target and n_passes >= LEAST_PASSES if self.exact_gaps else known <= target)
@@ -192,22 +198,22 @@ class BlockState:
 
     def make_pass(self, sampling: str) -> None:
         """As many steps as there are examples."""
-        n, rng = self.run.objective.n, self.run.rng
         if self.rule.kind == EXACT and sampling == "gap":
             self.make_sweeps()
-            return
-        if self.rounds is not None:
+        elif self.rounds is not None:
             self.step_in_rounds(self.rounds.draw_orders(sampling, self.uniform_share))
-            return
-        if sampling == "permutation":
-            order = rng.permutation(n)
         else:
-            order = rng.integers(n, size=n)
+            self.make_steps(sampling, self.run.objective.n)
+
+    def make_steps(self, sampling: str, n_steps: int) -> None:
+        """At most as many steps as there are examples, one after the other."""
+        n, rng = self.run.objective.n, self.run.rng
+        order = rng.permutation(n)[:n_steps] if sampling == "permutation" else rng.integers(n, size=n_steps)
         draws = NO_DRAWS
         if sampling == "gap":
-            order[rng.random(n) >= self.uniform_share] = -1
-            draws = rng.random(n)
-        for lo, hi in self.run.slices(n):
+            order[rng.random(n_steps) >= self.uniform_share] = -1
+            draws = rng.random(n_steps)
+        for lo, hi in self.run.slices(n_steps):
             self.step(order[lo:hi], draws[lo:hi])
 
     def make_sweeps(self) -> None:

@@ -213,7 +213,7 @@ class Run:
         objective = self.objective
         if isinstance(self.start, Carried):
             self.dual = self._as_kept(self.start.dual, needs_sets)
-            self._place(self.start.v)
+            self.place(self.start.v)
             return True
         sets = sets_of(objective.problem.truth) if needs_sets else no_sets()
         self.dual = DualPoint(self._no_means() if needs_sets else objective.true_means(), sets)
@@ -231,7 +231,7 @@ class Run:
             self.dual, v = point, start
         elif self.start is not None:
             self.notes.append("Started afresh: the start holds no dual point that helps this solver.")
-        self._place(v)
+        self.place(v)
         return is_usable
 
     def _no_means(self) -> Blocks:
@@ -265,10 +265,11 @@ class Run:
     def rebuild(self) -> float:
         """Recompute w from the mean parts in float64, against drift, and return the dual value there."""
         v, value = self.objective.at(self.dual)
-        self._place(v)
+        self.place(v)
         return value
 
-    def _place(self, v: np.ndarray) -> None:
+    def place(self, v: np.ndarray) -> None:
+        """Go on from the weights of v, which they are before their projection to the bounds."""
         bounds = self.objective.bounds
         self.w[:] = self.objective.in_dtype(project(v, bounds))
         bounds.free[:] = v[bounds.which]
@@ -279,8 +280,12 @@ class Run:
         evaluation = objective.evaluate(w, **kept)
         self.count(calls=(2 - objective.is_convex) * objective.n, wrong=evaluation.n_wrong)
         self.rounding = evaluation.rounding
-        if objective is self.objective:
-            self.slack, self.n_inexact = evaluation.slack, evaluation.n_inexact
+        return self.take_note(evaluation) if objective is self.objective else evaluation
+
+    def take_note(self, evaluation: Evaluation) -> Evaluation:
+        """What an evaluation of the objective of the run says of its precision."""
+        self.rounding = evaluation.rounding
+        self.slack, self.n_inexact = evaluation.slack, evaluation.n_inexact
         return evaluation
 
     def confirm(self, w: np.ndarray, primal: float) -> float:

@@ -89,6 +89,7 @@ class Objective:
     """
 
     is_convex = True
+    is_parted = False  # whether its examples are in portions
     tilt = 0.0  # of outputs that are known in part, where a share of labels is expected
 
     def __init__(
@@ -263,7 +264,7 @@ class Objective:
         """
         w = self.in_dtype(w)
         kept = {"means": means, "outputs": outputs, "point": point, "sets": sets}
-        return self._conclude(w, self.sum_losses(w, loss=loss, with_gradient=with_gradient, **kept))
+        return self.conclude(w, self.sum_losses(w, loss=loss, with_gradient=with_gradient, **kept))
 
     def sum_losses(
         self,
@@ -294,7 +295,7 @@ class Objective:
             self.layout.complete(gradient)
         return sum_up(values, self.weight, rounding.unit, gradient)
 
-    def _conclude(self, w: np.ndarray, sums: LossSums) -> Evaluation:
+    def conclude(self, w: np.ndarray, sums: LossSums) -> Evaluation:
         """The objective at weights, by what all examples tell."""
         averages, gradient, has_gradient = sums.averages, sums.gradient, sums.gradient.size > 0
         shift = error = float(np.finfo(self.runner.dtype).eps) * sums.norm_of_rounding / self.n

@@ -35,6 +35,7 @@ class PartedObjective(Objective):
     """
 
     can_prepare = False
+    is_parted = True
 
     def __init__(
         self,
@@ -63,6 +64,10 @@ class PartedObjective(Objective):
         """Call ``function(objective, *args)`` of the objective of every portion; the results in their order."""
         return self.portions.each(function, self._terms, *args, fills=fills, clock=self.runner.clock)
 
+    def open(self, k: int) -> Objective:
+        """That of portion k, if it is at hand."""
+        return self.portions.open(k).objective(self._terms)  # type: ignore[attr-defined]
+
     def keep(self, function: Callable[..., Any], *args: Any) -> Kept:
         return self.portions.keep(function, self._terms, *args, clock=self.runner.clock)
 
@@ -82,7 +87,10 @@ class PartedObjective(Objective):
         names = [name for name, value in kept.items() if value is not None]
         fills = [kept[name] for name in names if name in ("means", "outputs")]
         args = w, with_gradient, tuple(names), tuple(kept[name] for name in names)
-        found = self.each(sum_losses_of, *args, fills=fills)
+        return self.add_up(self.each(sum_losses_of, *args, fills=fills))
+
+    def add_up(self, found: Sequence[LossSums]) -> LossSums:
+        """What all examples tell, of what those of each portion do."""
         return LossSums(
             averages=self._average([sums.averages for sums in found]),
             gradient=self._average([sums.gradient for sums in found]),

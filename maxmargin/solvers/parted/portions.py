@@ -138,6 +138,8 @@ class LocalPortions(Portions):
     'OPTIMAL'
     """
 
+    folder: str | None = None  # where there is room for what steps keep of portions; that of temporary files
+
     def __init__(self, portions: Sequence[Portion]) -> None:
         self.portions = portions
         self.sizes = np.array([len(part_sizes(portion.problem)) for portion in portions])
@@ -160,6 +162,7 @@ class LocalPortions(Portions):
             objective = self.open(k).objective(terms)
             objective.runner.clock = clock
             found.append(function(objective, *hand_out(args, partial(own_of, k))))
+            del objective  # so that no two portions are open at once
         return found
 
     def keep(self, function: Callable[..., Any], terms: Terms, *args: Any, clock: Clock | None = None) -> Kept:
