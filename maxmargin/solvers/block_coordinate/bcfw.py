@@ -32,6 +32,7 @@ from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, OfStored, enlarge, no_sets, rescale, sets_of
 from maxmargin.solvers.objective.bounds import project
+from maxmargin.solvers.parted.parted_objective import PartedObjective
 from maxmargin.trace import Certificate
 
 STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "best": BEST, "exact": EXACT}
@@ -120,7 +121,9 @@ class BCFW(Solver):
 
     def begin(self, run: Run) -> Any:
         """The state to go on from, a `BlockState` or, of examples in portions, `PartedBlocks`."""
-        return PartedBlocks(self, run, BlockState) if run.objective.is_parted else BlockState(self, run)
+        return (
+            PartedBlocks(self, run, BlockState) if isinstance(run.objective, PartedObjective) else BlockState(self, run)
+        )
 
     def improve(self, state: Any) -> Iterator[Certificate]:
         """Go on from a state."""

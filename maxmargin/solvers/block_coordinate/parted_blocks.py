@@ -13,7 +13,7 @@ import numpy as np
 from maxmargin.solvers.block_coordinate import sum_tree
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.active_sets import DualPoint, no_sets, rescale
-from maxmargin.solvers.parted.portion_run import PortionRun, Visits
+from maxmargin.solvers.parted.portion_run import PortionRun, PortionVisits
 from maxmargin.trace import Certificate
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class PartedBlocks:
         if run.start is not None:
             run.notes.append("Started afresh: dual points of examples in portions are not kept.")
         self.solver, self.run, self.state_type = solver, run, state_type
-        self.visits = Visits(run, self._make, self._resume, self._save)
+        self.visits = PortionVisits(run, self._make, self._resume, self._save)
         self.gaps = np.zeros(len(self.visits.shares))  # of the portions, as last known
         self.primal: float | None = None
         self.n_passes, self.age, self.n_steps = 1, 0, 0

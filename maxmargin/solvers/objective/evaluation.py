@@ -89,7 +89,6 @@ class Objective:
     """
 
     is_convex = True
-    is_parted = False  # whether its examples are in portions
     tilt = 0.0  # of outputs that are known in part, where a share of labels is expected
 
     def __init__(

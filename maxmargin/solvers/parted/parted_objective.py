@@ -35,7 +35,6 @@ class PartedObjective(Objective):
     """
 
     can_prepare = False
-    is_parted = True
 
     def __init__(
         self,

@@ -62,8 +62,8 @@ def free_weights(run: Run) -> np.ndarray:
     return v
 
 
-class Visits:
-    """Visits of portions, by steps that each have a state there.
+class PortionVisits:
+    """PortionVisits of portions, by steps that each have a state there.
 
     Parameters
     ----------
