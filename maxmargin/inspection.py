@@ -13,12 +13,13 @@ from maxmargin.arrays.blocks import Blocks, in_precision
 from maxmargin.checks import check_count
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder, append_biases
 from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stack_rows
+from maxmargin.encode.sentences.transition_rows import read_transitions, with_constant
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.estimators.foundation.predictions import find_encoder
-from maxmargin.features import ConstantFeatures
 from maxmargin.runtime import interpreted
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.structures.chains.edge_chain_problem import EdgeChainProblem
 from maxmargin.text.token_features.named_features import is_named
 from maxmargin.wording import quote
 
@@ -149,7 +150,9 @@ def strongest_transitions(model: Estimator, k: int | None = None) -> list[tuple[
     ]
 
 
-def explain(model: Estimator, x: object, position: int, rival: object = None) -> Explanation:
+def explain(
+    model: Estimator, x: object, position: int, rival: object = None, *, edge_features: object = None
+) -> Explanation:
     """Why a position has its label: what speaks for it, and against it, in comparison with another one.
 
     The predicted labelling is compared with the best one that has the rival at this position. They may differ
@@ -165,6 +168,8 @@ def explain(model: Estimator, x: object, position: int, rival: object = None) ->
         Which position, from 0.
     rival
         The label to compare with; by default the runner-up.
+    edge_features
+        Of the transitions of the sequence, where the model has weights for such.
 
     Returns
     -------
@@ -188,11 +193,12 @@ def explain(model: Estimator, x: object, position: int, rival: object = None) ->
     length, classes = rows.matrix.shape[0], encoder.classes
     if not (isinstance(position, (int, np.integer)) and 0 <= position < length):
         raise ValueError(f"position must be one from 0 to {length - 1}, not {quote(position)}.")
-    weights, edges = _node_weights(model), model.coef_.transitions.astype(np.float64)
-    nodes = rows.matrix @ weights
-    nodes = np.asarray(nodes.toarray() if sp.issparse(nodes) else nodes, np.float64)
-    problem = _with_potentials(encoder.problem(X), length)
-    best = np.searchsorted(classes, model.predict(X)[0])
+    given: Any = {"edge_features": None if edge_features is None else [edge_features]}
+    weights, nodes = _node_weights(model), _as_dense(rows.matrix @ _node_weights(model))
+    edge_rows, edge_weights = _edges(model, encoder, X, given["edge_features"], length)
+    edges = _as_dense(edge_rows @ edge_weights).reshape(length - 1, len(classes), len(classes))
+    problem = _with_potentials(encoder.problem(X, **given), length)
+    best = np.searchsorted(classes, model.predict(X, **given)[0])
     if rival is None:
         through = _infer(inference.best_through_parts, problem, nodes, edges)[: nodes.size].reshape(nodes.shape)[
             position
@@ -204,12 +210,13 @@ def explain(model: Estimator, x: object, position: int, rival: object = None) ->
         if other == best[position]:
             raise ValueError(f"rival must be another label than {quote(rival)}, which position {position} has.")
     held = nodes.copy()
-    held[position, np.arange(len(classes)) != other] -= 2 * (np.abs(nodes).sum() + length * np.abs(edges).max()) + 1
+    held[position, np.arange(len(classes)) != other] -= 2 * (np.abs(nodes).sum() + np.abs(edges).sum()) + 1
     second = _infer(inference.best_outputs, problem, held, edges)
     labelling = classes[best].tolist()
     if other == best[position] or second[position] != other:  # there is no other that is allowed
         return Explanation(int(position), labelling[position], None, np.inf, labelling, [], [])
-    found = [*_of_features(encoder, rows.matrix, weights, best, second), *_of_transitions(classes, edges, best, second)]
+    found = _of_features(encoder, rows.matrix, weights, best, second)
+    found += _of_transitions(encoder, edge_rows, edge_weights, best, second)
     return Explanation(
         int(position),
         labelling[position],
@@ -230,14 +237,42 @@ def _find_chain(model: Estimator) -> tuple[ChainSVM | ChainCRF, ChainEncoder]:
     return chain, find_encoder(chain)
 
 
-def _with_potentials(problem: ChainProblem, length: int) -> ChainProblem:
+def _with_potentials(problem: ChainProblem | EdgeChainProblem, length: int) -> EdgeChainProblem:
     """A problem of one sequence whose weights are its potentials: those of positions, and those of transitions."""
-    each = row_features(Rows(np.eye(length), problem.starts), np.float64)
-    return in_precision(problem._replace(features=each, transitions=ConstantFeatures(), n_features=length), np.float64)
+    edge_starts = np.array([0, length - 1])
+    shared = {name: getattr(problem, name) for name in EdgeChainProblem._fields if name in problem._fields}
+    own = {
+        "features": row_features(Rows(np.eye(length), problem.starts), np.float64),
+        "edge_features": row_features(Rows(np.eye(length - 1), edge_starts), np.float64),
+        "edge_starts": edge_starts,
+        "n_features": length,
+        "n_edge_features": length - 1,
+    }
+    return in_precision(EdgeChainProblem(**{**shared, **own}), np.float64)
+
+
+def _edges(
+    model: ChainSVM | ChainCRF, encoder: ChainEncoder, X: Any, edge_features: Any, length: int
+) -> tuple[sp.csr_array, Any]:
+    """(T - 1, 1 + F_edge) the features of transitions, the constant one first, and their weights, of as many rows."""
+    rows = read_transitions(X, edge_features, np.array([length]), encoder.edge_vocabulary, encoder.n_edge_features)
+    constant = model.coef_.transitions.reshape(1, -1)
+    if rows is None:
+        return sp.csr_array(np.ones((length - 1, 1))), constant
+    table = model.coef_.edges.reshape(encoder.n_edge_features, -1)
+    both = sp.vstack([sp.csr_array(constant), table], format="csr") if sp.issparse(table) else [constant, table]
+    return sp.csr_array(with_constant(rows).matrix), both if sp.issparse(table) else np.vstack(both)
+
+
+def _as_dense(table: Any) -> np.ndarray:
+    return np.asarray(table.toarray() if sp.issparse(table) else table, np.float64)
 
 
 def _infer(
-    function: Callable[[ChainProblem, np.ndarray], Blocks], problem: ChainProblem, nodes: np.ndarray, edges: np.ndarray
+    function: Callable[[EdgeChainProblem, np.ndarray], Blocks],
+    problem: EdgeChainProblem,
+    nodes: np.ndarray,
+    edges: np.ndarray,
 ) -> np.ndarray:
     """What inference finds for potentials; nothing is compiled for a single sequence."""
     with interpreted():
@@ -283,15 +318,27 @@ def _of_features(
     return found
 
 
-def _of_transitions(classes: np.ndarray, edges: np.ndarray, best: np.ndarray, second: np.ndarray) -> list[Contribution]:
-    found = []
+def _of_transitions(
+    encoder: ChainEncoder, rows: sp.csr_array, weights: Any, best: np.ndarray, second: np.ndarray
+) -> list[Contribution]:
+    found, classes = [], encoder.classes
+    named = (
+        None if encoder.edge_vocabulary is None or encoder.edge_vocabulary.n_hashed else encoder.edge_vocabulary.names
+    )
     for t in range(1, len(best)):
         pairs = (best[t - 1], best[t]), (second[t - 1], second[t])
-        if pairs[0] != pairs[1]:
-            ours, theirs = (" -> ".join(str(classes[k]) for k in pair) for pair in pairs)
-            found.append(Contribution(t, f"{ours}, not {theirs}", float(edges[pairs[0]] - edges[pairs[1]])))
+        if pairs[0] == pairs[1]:
+            continue
+        ours, theirs = (" -> ".join(str(classes[k]) for k in pair) for pair in pairs)
+        columns = [a * len(classes) + b for a, b in pairs]
+        row = rows[[t - 1]]
+        for f, x in zip(row.indices.tolist(), row.data.tolist(), strict=True):
+            values = _as_dense(weights[[f]])[0, columns]
+            of = "" if f == 0 else f"{named[f - 1] if named else f'edge feature {f - 1}'}, "
+            found.append(Contribution(t, f"{of}{ours}, not {theirs}", x * float(values[0] - values[1])))
     return found
 
 
 def _score(nodes: np.ndarray, edges: np.ndarray, labels: np.ndarray) -> float:
-    return float(nodes[np.arange(len(labels)), labels].sum() + edges[labels[:-1], labels[1:]].sum())
+    between = edges[np.arange(len(labels) - 1), labels[:-1], labels[1:]]
+    return float(nodes[np.arange(len(labels)), labels].sum() + between.sum())

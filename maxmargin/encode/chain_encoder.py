@@ -17,7 +17,7 @@ from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import check_array, find_labels, flatten_weights, locate
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, stack_rows
-from maxmargin.encode.names.vocabulary import learn_names
+from maxmargin.encode.names.vocabulary import Vocabulary, learn_names
 from maxmargin.encode.partial.annotations import (
     Annotations,
     find_weak,
@@ -26,9 +26,11 @@ from maxmargin.encode.partial.annotations import (
 )
 from maxmargin.encode.partial.completions import complete_paths
 from maxmargin.encode.partial.cost_tables import read_transition_costs
+from maxmargin.encode.sentences.transition_rows import learn_transitions, read_transitions, with_constant
 from maxmargin.features import ConstantFeatures
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.structures.chains.edge_chain_problem import EdgeChainProblem
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import LabelSupervision
 from maxmargin.supervision.shares import expect_share
@@ -47,10 +49,17 @@ class ChainEncoder(NodeEdgeEncoder):
 
     penalty: np.ndarray  # (L, L) potentials of transitions before any weight
     end_penalty: np.ndarray  # (2, L) those of the first and of the last label
+    n_edge_features: int = 0  # of transitions, besides the constant one
+    edge_vocabulary: Vocabulary | None = None  # of those, if they have names
+
+    @property
+    def n_all_edge_features(self) -> int:
+        return 1 + self.n_edge_features
 
     def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
         yield from super().claims(w)
-        n_labels = len(self.classes)
+        n_labels, named = len(self.classes), self.edge_vocabulary
+        yield "edge_vocabulary", named is None or named.size == self.n_edge_features
         for name, n_rows in (("penalty", n_labels), ("end_penalty", 2)):
             table = getattr(self, name)
             yield name, table.shape == (n_rows, n_labels) and table.dtype == self.dtype
@@ -77,12 +86,20 @@ class ChainEncoder(NodeEdgeEncoder):
         position_weight: Any = None,
         label_share: Any = None,
         transition_cost: Any = None,
+        edge_features: Any = None,
         former: ChainEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
         names, labels = (None, None) if former is None else (former.vocabulary, former.classes)
         vocabulary, rows = learn_names(X, min_count=min_count, n_hashed=n_hashed, former=names)
         rows = stack_rows(rows, lengths)
+        edge_vocabulary, edges = learn_transitions(
+            X, edge_features, rows.lengths, min_count=min_count, n_hashed=n_hashed
+        )
+        if edges is not None and cls is not ChainEncoder:
+            raise TypeError("edge_features must be None: only ChainSVM and ChainCRF have features of transitions.")
+        if former is not None and edge_vocabulary != former.edge_vocabulary:
+            raise ValueError("edge_features must have the names that they had before.")
         is_stacked = lengths is not None
         annotated = learn_annotations(y, rows.lengths, rows.starts, "sequence", is_stacked=is_stacked, former=labels)
         classes = annotated.classes
@@ -97,22 +114,25 @@ class ChainEncoder(NodeEdgeEncoder):
         weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
         supervision = supervise_annotations(annotated, cost, class_weight, rows.lengths, dtype, weights)
         known = {"has_bias": fit_intercept, "classes": classes, "vocabulary": vocabulary}
-        known |= {"penalty": penalty, "end_penalty": end_penalty}
+        known |= {"penalty": penalty, "end_penalty": end_penalty, "edge_vocabulary": edge_vocabulary}
+        known["n_edge_features"] = 0 if edges is None else edges.matrix.shape[1]
         encoder = cls.of(rows, dtype, stores_sparse=bool(only_observed), former=former, **known)
         rows = encoder.stored(rows, append_biases)
         if only_observed:
-            occurring = occurring_labels(annotated, rows.starts)
+            occurring = occurring_labels(annotated, rows.starts, edges)
             encoder = encoder.observe(only_observed, rows.matrix, *occurring, least_observed, rows.dense_columns)
         if former is not None:
             encoder = former.joined(encoder)
-        problem = encoder.assemble(rows, supervision, with_grams=with_grams, may_split=True)
+        problem = encoder.assemble(rows, supervision, edges, with_grams=with_grams, may_split=True)
         if transition_cost is not None:
             costs = read_transition_costs(transition_cost, annotated, rows.starts)
             problem = problem._replace(transition_cost=np.ascontiguousarray(costs, dtype))
         learned = Learned(encoder, problem, find_weak(encoder, problem, annotated, neighbours(rows.starts)))
         return learned if label_share is None else expect_labels(learned, annotated, label_share)
 
-    def problem(self, X: Any, y: Any = None, *, lengths: Any = None) -> ChainProblem:
+    def problem(
+        self, X: Any, y: Any = None, *, lengths: Any = None, edge_features: Any = None
+    ) -> ChainProblem | EdgeChainProblem:
         is_list = isinstance(X, Sequence) or (isinstance(X, np.ndarray) and X.ndim)
         if lengths is None and is_list and not isinstance(X, str) and not len(X):
             named: Any = Rows(np.zeros((0, self.n_features_in)), np.zeros(1, np.int64))
@@ -123,7 +143,8 @@ class ChainEncoder(NodeEdgeEncoder):
             raise ValueError("X must hold at least one sequence, but it is empty.")
         check_feasible(self.penalty == 0, self.end_penalty == 0, rows.lengths)
         labels = self.truth(y, rows, "sequence", is_stacked=lengths is not None)
-        return self.assemble(self.stored(rows, append_biases), self.unsupervised(labels), is_once=y is None)
+        edges = read_transitions(X, edge_features, rows.lengths, self.edge_vocabulary, self.n_edge_features)
+        return self.assemble(self.stored(rows, append_biases), self.unsupervised(labels), edges, is_once=y is None)
 
     def joined(self, other: ChainEncoder) -> ChainEncoder:
         """As of others; what arguments forbid of labels that only one of them has is not known here."""
@@ -147,28 +168,43 @@ class ChainEncoder(NodeEdgeEncoder):
         self,
         rows: Rows,
         supervision: LabelSupervision,
+        edges: Rows | None = None,
+        *,
+        with_grams: bool = False,
+        is_once: bool = False,
         **options: Any,
-    ) -> ChainProblem:
-        """Put stored rows and what is known of their labels together; see `features`."""
-        return ChainProblem(
-            features=self.features(rows, self.node_pairs, **options),
-            transitions=self.transitions,
-            starts=rows.starts.astype(np.int64),
-            supervision=supervision,
-            transition_cost=np.zeros((0, len(self.classes) ** 2), self.dtype),
-            excluded=nothing_excluded(len(rows.lengths)),
-            penalty=np.ascontiguousarray(self.penalty),
-            end_penalty=np.ascontiguousarray(self.end_penalty),
-            n_features=rows.matrix.shape[1],
+    ) -> ChainProblem | EdgeChainProblem:
+        """Put stored rows, what is known of their labels, and rows of transitions together; see `features`."""
+        options |= {"with_grams": with_grams, "is_once": is_once}
+        shared: dict[str, Any] = {
+            "features": self.features(rows, self.node_pairs, **options),
+            "starts": rows.starts.astype(np.int64),
+            "supervision": supervision,
+            "transition_cost": np.zeros((0, len(self.classes) ** 2), self.dtype),
+            "excluded": nothing_excluded(len(rows.lengths)),
+            "penalty": np.ascontiguousarray(self.penalty),
+            "end_penalty": np.ascontiguousarray(self.end_penalty),
+            "n_features": rows.matrix.shape[1],
+        }
+        if edges is None:
+            return ChainProblem(transitions=self.transitions, **shared)
+        whole = with_constant(edges)
+        return EdgeChainProblem(
+            edge_features=self.features(whole, self.edge_pairs, with_grams=with_grams, is_once=is_once),
+            edge_starts=whole.starts.astype(np.int64),
+            n_edge_features=self.n_all_edge_features,
+            **shared,
         )
 
     def check_left(self, problem: ChainProblem, allowed: np.ndarray, name: str) -> None:
         complete_paths(allowed, self.penalty == 0, self.end_penalty == 0, problem.starts, name)
 
-    def mean_parts(self, problem: ChainProblem, means: np.ndarray) -> Blocks:
+    def mean_parts(self, problem: ChainProblem | EdgeChainProblem, means: np.ndarray) -> Blocks:
         blocks = []
         for lo, hi in pairwise(problem.starts.tolist()):
-            transitions = means[lo : max(hi - 1, lo)].T @ means[lo + 1 : hi]
+            before, after = means[lo : max(hi - 1, lo)], means[lo + 1 : hi]
+            each = before[:, :, np.newaxis] * after[:, np.newaxis] if self.n_edge_features else None
+            transitions = before.T @ after if each is None else each
             blocks.append(np.append(means[lo:hi], transitions))
         return as_blocks(blocks, self.dtype)
 
@@ -177,7 +213,10 @@ class ChainEncoder(NodeEdgeEncoder):
 
     def names(self, w: np.ndarray) -> Bunch:
         emissions, biases, edges = self.tables(w, 1)
-        return Bunch(emissions=emissions, transitions=edges[0], **dict(zip(BIASES, biases, strict=False)))
+        named = Bunch(emissions=emissions, transitions=edges[0], **dict(zip(BIASES, biases, strict=False)))
+        if self.n_edge_features:
+            named.edges = edges[1:] if self.edge_pairs is None else self.edge_table(w)[1:]
+        return named
 
 
 def neighbours(starts: np.ndarray) -> np.ndarray:
@@ -215,14 +254,20 @@ def append_biases(rows: Rows) -> Rows:
     return append_columns(rows, columns)
 
 
-def occurring_labels(known: Annotations, starts: np.ndarray) -> tuple[np.ndarray, sp.csr_array, np.ndarray]:
-    """What observed weights are of: labels, the one feature of transitions and these; all that agree, if in part."""
+def occurring_labels(
+    known: Annotations, starts: np.ndarray, edges: Rows | None
+) -> tuple[np.ndarray, sp.csr_array, np.ndarray]:
+    """What observed weights are of: labels, features of transitions and these; all that agree, if in part."""
     follows = np.ones(len(known.labels), bool)
     follows[starts[:-1]] = False
     after = np.flatnonzero(follows)
     if known.allowed is None:
         transitions = known.labels[after - 1] * len(known.classes) + known.labels[after]
-        return known.labels, sp.csr_array(np.ones((len(after), 1))), transitions
+        rows = sp.csr_array(np.ones((len(after), 1)) if edges is None else with_constant(edges).matrix)
+        return known.labels, rows, transitions
+    if edges is not None:
+        pairs = known.allowed[after - 1][:, :, np.newaxis] & known.allowed[after][:, np.newaxis]
+        return known.allowed, sp.csr_array(with_constant(edges).matrix), pairs.reshape(len(after), -1)
     allowed = known.allowed.astype(np.float64)
     return known.allowed, sp.csr_array(np.ones((1, 1))), (allowed[after - 1].T @ allowed[after]).reshape(1, -1)
 

@@ -15,7 +15,13 @@ from maxmargin.encode.inputs.lone import best_labels
 from maxmargin.estimators.foundation.arguments import EndIntercepts, FeatureMaxMargin, Observed, SoftmaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documented_by, documents_fit, estimator
 from maxmargin.estimators.foundation.fitting import as_seed
-from maxmargin.estimators.foundation.predictions import feature_names, find_encoder, log_likelihood, log_likelihoods
+from maxmargin.estimators.foundation.predictions import (
+    edge_feature_names,
+    feature_names,
+    find_encoder,
+    log_likelihood,
+    log_likelihoods,
+)
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 from maxmargin.parameters import parameter
@@ -24,6 +30,11 @@ from maxmargin.structures.chains.numpy_paths import best_expected
 from maxmargin.supervision.shares import check_label_share
 
 LENGTHS = "the numbers of rows of the sequences in a stacked X or X_dev"
+EDGES = (
+    "features of transitions, beside those of positions: list with a (T_i - 1, F_edge) matrix per sequence, or a list "
+    "of T_i - 1 items by name, of what is between each position and the next; of `ChainSVM` and `ChainCRF`. "
+    "Predictions then need them, too"
+)
 
 
 class SequenceData(FitOptions, total=False):
@@ -37,6 +48,8 @@ class SequenceData(FitOptions, total=False):
         "(L, L) what each transition costs, besides labels, from the first label (row) to the second, in the order of "
         "`classes_`, wherever it is predicted in a sequence that has it nowhere by what is known",
     ]
+    edge_features: Annotated[object, EDGES]
+    edge_features_dev: Annotated[object, EDGES]
 
 
 @estimator
@@ -78,34 +91,44 @@ class SequenceModel(EndIntercepts, StructuredModel):
         is_flat = data.get("lengths") is not None and np.ndim(y[0]) == 0
         return np.split(np.asarray(y), np.cumsum(data["lengths"])[:-1]) if is_flat else y
 
-    def predict(self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None) -> list[np.ndarray]:
+    def predict(
+        self, X: object, *, lengths: ArrayLike | None = None, edge_features: object = None, allowed: object = None
+    ) -> list[np.ndarray]:
         check_is_fitted(self)
-        labels = best_labels(self._encoder, X, self._w) if lengths is None and allowed is None else None
-        return self._predict(self._problem(X, allowed, lengths=lengths)) if labels is None else [labels]
+        labels = best_labels(self._encoder, X, self._w) if lengths is edge_features is allowed is None else None
+        if labels is not None:
+            return [labels]
+        return self._predict(self._problem(X, allowed, lengths=lengths, edge_features=edge_features))
 
     def predict_topk(
-        self, X: object, k: int, *, lengths: ArrayLike | None = None, allowed: object = None
+        self,
+        X: object,
+        k: int,
+        *,
+        lengths: ArrayLike | None = None,
+        edge_features: object = None,
+        allowed: object = None,
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        return self._predict_topk(self._problem(X, allowed, lengths=lengths), k)
+        return self._predict_topk(self._problem(X, allowed, lengths=lengths, edge_features=edge_features), k)
 
     def decision_function(
-        self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None
+        self, X: object, *, lengths: ArrayLike | None = None, edge_features: object = None, allowed: object = None
     ) -> list[np.ndarray]:
-        return self._decision_function(self._problem(X, allowed, lengths=lengths))
+        return self._decision_function(self._problem(X, allowed, lengths=lengths, edge_features=edge_features))
 
     def predict_marginals(
-        self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None
+        self, X: object, *, lengths: ArrayLike | None = None, edge_features: object = None, allowed: object = None
     ) -> list[np.ndarray]:
-        return self._predict_marginals(self._problem(X, allowed, lengths=lengths))
+        return self._predict_marginals(self._problem(X, allowed, lengths=lengths, edge_features=edge_features))
 
     def predict_transitions(
-        self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None
+        self, X: object, *, lengths: ArrayLike | None = None, edge_features: object = None, allowed: object = None
     ) -> list[np.ndarray]:
         """The probabilities of the labels of every two neighbours, as `predict_marginals` has those of single ones.
 
         Parameters
         ----------
-        X, lengths
+        X, lengths, edge_features
             As in `fit`.
         allowed
             What labels must agree with, written as y with less in it.
@@ -124,12 +147,13 @@ class SequenceModel(EndIntercepts, StructuredModel):
         >>> pairs.shape, np.allclose(pairs[0].sum(axis=1), model.predict_marginals([np.eye(2)])[0][0])
         ((1, 2, 2), True)
         """
-        n_labels, problem = len(find_encoder(self).classes), self._problem(X, allowed, lengths=lengths)
+        n_labels = len(find_encoder(self).classes)
+        problem = self._problem(X, allowed, lengths=lengths, edge_features=edge_features)
         found = inference.transitions(problem, self._w, np.arange(n_labels**2), self.n_jobs)
         return [table.reshape(-1, n_labels, n_labels) for table in found]
 
     def predict_posterior(
-        self, X: object, *, lengths: ArrayLike | None = None, allowed: object = None
+        self, X: object, *, lengths: ArrayLike | None = None, edge_features: object = None, allowed: object = None
     ) -> list[np.ndarray]:
         """The labellings with the most labels that are right, as expected by the model, of those that are possible.
 
@@ -138,7 +162,7 @@ class SequenceModel(EndIntercepts, StructuredModel):
 
         Parameters
         ----------
-        X, lengths
+        X, lengths, edge_features
             As in `fit`.
         allowed
             What labels must agree with, written as y with less in it.
@@ -155,14 +179,21 @@ class SequenceModel(EndIntercepts, StructuredModel):
         >>> model.predict_posterior([np.eye(2)])
         [array(['a', 'b'], dtype='<U1')]
         """
-        encoder, tables = find_encoder(self), self.predict_marginals(X, lengths=lengths, allowed=allowed)
+        encoder, given = find_encoder(self), {"lengths": lengths, "edge_features": edge_features, "allowed": allowed}
+        tables = self.predict_marginals(X, **given)
         is_allowed = encoder.penalty == 0, encoder.end_penalty == 0
         return [encoder.classes[best_expected(table, *is_allowed)] for table in tables]
 
     def score(
-        self, X: object, y: object, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None
+        self,
+        X: object,
+        y: object,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        edge_features: object = None,
     ) -> float:
-        return self._score(self._problem_with_truth(X, y, lengths=lengths), sample_weight)
+        return self._score(self._problem_with_truth(X, y, lengths=lengths, edge_features=edge_features), sample_weight)
 
 
 @estimator
@@ -172,10 +203,12 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
     _trainer = LikelihoodTrainer()
 
     @documented_by(log_likelihood)
-    def log_likelihood(self, X: object, y: object, *, lengths: ArrayLike | None = None) -> np.ndarray:
-        return log_likelihoods(self, X, y, lengths=lengths)
+    def log_likelihood(
+        self, X: object, y: object, *, lengths: ArrayLike | None = None, edge_features: object = None
+    ) -> np.ndarray:
+        return log_likelihoods(self, X, y, lengths=lengths, edge_features=edge_features)
 
-    def confidence(self, X: object, *, lengths: ArrayLike | None = None) -> np.ndarray:
+    def confidence(self, X: object, *, lengths: ArrayLike | None = None, edge_features: object = None) -> np.ndarray:
         """The probability p(y_i | x_i) of the predicted labelling of each sequence as a whole.
 
         That of another labelling is exp of its `log_likelihood`; those of single labels are the `predict_marginals`.
@@ -183,7 +216,7 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
 
         Parameters
         ----------
-        X, lengths
+        X, lengths, edge_features
             As in `fit`.
 
         Returns
@@ -200,7 +233,7 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
         >>> bool(sure > 0.9 > unsure)
         True
         """
-        problem = self._problem(X, lengths=lengths)
+        problem = self._problem(X, lengths=lengths, edge_features=edge_features)
         predicted = inference.best_outputs(problem, self._w, self.n_jobs)
         return np.exp(inference.log_likelihoods(problem, self._w, self.n_jobs, predicted))
 
@@ -211,13 +244,14 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
         random_state: Any = None,
         *,
         lengths: ArrayLike | None = None,
+        edge_features: object = None,
         allowed: object = None,
     ) -> list[np.ndarray]:
         """Independent labellings of each sequence, drawn from p(y_i | x_i).
 
         Parameters
         ----------
-        X, lengths
+        X, lengths, edge_features
             As in `fit`.
         n_samples
             The number of labellings of each sequence.
@@ -239,7 +273,7 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
         (5, 2)
         """
         check_count("n_samples", n_samples)
-        problem = self._problem(X, allowed, lengths=lengths)
+        problem = self._problem(X, allowed, lengths=lengths, edge_features=edge_features)
         rng = np.random.default_rng(as_seed(random_state))
         samples = inference.samples(problem, self._w, n_samples, rng, self.n_jobs)
         return [self.classes_[outputs] for outputs in samples]
@@ -258,13 +292,16 @@ class ChainSVM(FeatureMaxMargin, Observed, SequenceModel):
         The labels, sorted.
     coef_ : Bunch
         The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_intercept`, ``bias``, ``first`` and
-        ``last`` (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies.
+        ``last`` (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies. With `edge_features` in
+        `fit`, ``edges`` (F_edge, L, L) are those of transitions, sparse and (F_edge, L^2) with `only_observed`.
     n_features_in_ : int
         The number of features F.
     feature_names_in_ : (F,) array
         Their names, if they were given by name and are not hashed: those in lists of names, and those in dictionaries,
         whose numbers and bools are values of features, while their strings become part of the name: ``{"word": "the",
         "length": 3, "in": ["title"]}`` has ``word:the``, ``length`` and ``in:title``. Predictions ignore other names.
+    edge_feature_names_in_ : (F_edge,) array
+        The same of `edge_features`.
 
     Examples
     --------
@@ -285,6 +322,7 @@ class ChainSVM(FeatureMaxMargin, Observed, SequenceModel):
     _encoder_type = ChainEncoder
 
     feature_names_in_ = property(feature_names)
+    edge_feature_names_in_ = property(edge_feature_names)
 
 
 @estimator
@@ -297,7 +335,7 @@ class ChainCRF(Observed, SequenceCRF):
 
     Attributes
     ----------
-    classes_, coef_, n_features_in_, feature_names_in_
+    classes_, coef_, n_features_in_, feature_names_in_, edge_feature_names_in_
         As those of `ChainSVM`.
 
     Examples
@@ -342,3 +380,4 @@ class ChainCRF(Observed, SequenceCRF):
     _solver_options = ("l1_ratio",)
 
     feature_names_in_ = property(feature_names)
+    edge_feature_names_in_ = property(edge_feature_names)

@@ -74,6 +74,17 @@ def find_pairs(
     return pairs_of(is_pair)
 
 
+def find_rare_pairs(matrix: sp.csr_array, labels: np.ndarray, n_labels: int, least: float = 0.0) -> Pairs:
+    """As `find_pairs`, for so many labels that a table of all pairs would be large."""
+    numbers = matrix.indices.astype(np.int64) * n_labels + np.repeat(labels, np.diff(matrix.indptr))
+    numbers, which = np.unique(numbers, return_inverse=True)
+    if least > 0:
+        numbers = numbers[np.bincount(which, matrix.data, len(numbers)) >= least]
+    features, found = np.divmod(numbers, n_labels)
+    start = np.searchsorted(features, np.arange(matrix.shape[1] + 1))
+    return Pairs(start.astype(np.uint32), found.astype(np.uint32))
+
+
 def all_pairs(matrix: sp.csr_array, n_labels: int) -> Pairs:
     """All pairs of a feature and a label."""
     return pairs_of(np.ones((matrix.shape[1], n_labels), bool))

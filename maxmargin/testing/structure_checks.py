@@ -47,7 +47,10 @@ def toy_chains(
         penalty=np.zeros((n_labels, n_labels), dtype),
         end_penalty=np.zeros((2, n_labels), dtype),
     )
-    return encoder.assemble(rows, supervise(labels, 1.0 - np.eye(n_labels), np.ones(n_tokens), dtype), with_grams=True)
+    supervision = supervise(labels, 1.0 - np.eye(n_labels), np.ones(n_tokens), dtype)
+    problem = encoder.assemble(rows, supervision, with_grams=True)
+    assert isinstance(problem, ChainProblem)
+    return problem
 
 
 def check_structure(

@@ -35,6 +35,8 @@ def best_labels(encoder: Any, X: Any, w: np.ndarray) -> np.ndarray | None:
     """The best labels of X, if it is one sequence with features by name that are all 1; None of anything else."""
     if type(encoder) is not ChainEncoder or not isinstance(X, Sequence) or len(X) != 1 or is_interpreted.get():
         return None
+    if encoder.n_edge_features:
+        return None
     has_name = is_named(X) or (isinstance(X[0], list | tuple) and has_names(X[0]))
     if encoder.vocabulary is None or encoder.vocabulary.n_dense or not encoder.stores_sparse or not has_name:
         return None

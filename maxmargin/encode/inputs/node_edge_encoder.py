@@ -18,7 +18,7 @@ from maxmargin.encode.names.vocabulary import Vocabulary, join_vocabularies, kno
 from maxmargin.features import layout_of_rows, with_gram
 from maxmargin.features.mixed import mix_features
 from maxmargin.features.observed import observed_features
-from maxmargin.features.pairs import NONE, NOWHERE, Pairs, PairTable, all_pairs, are_pairs, find_pairs, move_weights
+from maxmargin.features.pairs import NONE, NOWHERE, Pairs, PairTable, all_pairs, are_pairs, find_pairs, find_rare_pairs, move_weights
 from maxmargin.features.split import split_features
 
 N_BIASES = 3
@@ -144,14 +144,13 @@ class NodeEdgeEncoder(LabellingEncoder):
         there. What occurs less often than `least` in sum is left out, but for `dense` columns of nodes, which have all.
         """
         check_choice("only_observed", which, (True, "features", "transitions"))
-        n_labels = len(self.classes)
-        node_pairs, edge_pairs = (
-            find_pairs(rows, given, n, least, always) if which in (True, name) else all_pairs(rows, n)
-            for name, rows, given, n, always in (
-                ("features", nodes, labels, n_labels, dense),
-                ("transitions", edges, edge_labels, n_labels**2, NONE),
-            )
-        )
+        n_labels, n_pairs = len(self.classes), len(self.classes) ** 2
+        has_nodes, has_edges = which in (True, "features"), which in (True, "transitions")
+        node_pairs = find_pairs(nodes, labels, n_labels, least, dense) if has_nodes else all_pairs(nodes, n_labels)
+        if has_edges and edge_labels.ndim == 1:
+            edge_pairs = find_rare_pairs(edges, edge_labels, n_pairs, least)
+        else:
+            edge_pairs = find_pairs(edges, edge_labels, n_pairs, least) if has_edges else all_pairs(edges, n_pairs)
         if not node_pairs.labels.size + edge_pairs.labels.size:
             raise ValueError(f"No pair of a feature and a label, or of two labels, occurs {least:g} times or more.")
         return replace(self, node_pairs=node_pairs, edge_pairs=edge_pairs)
@@ -188,14 +187,14 @@ class NodeEdgeEncoder(LabellingEncoder):
         return with_gram(mixed, rows.starts, width) if with_grams and pairs is None else mixed
 
     def tables(self, w: np.ndarray, n_edge_features: int) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The weights of features (F, L), of biases, and of edges (F_edge, L, L).
+        """The weights of features (F, L), of biases, and of the first features of edges (F_edge, L, L).
 
         They are views. Of observed pairs those of features are a sparse matrix, whose data are a view, and the others
         have zeros for what was not observed: they are copies, which cannot be changed.
         """
         n_labels, width = len(self.classes), self.n_features_in
         if self.node_pairs is None or self.edge_pairs is None:
-            cut = w.size - n_edge_features * n_labels**2
+            cut = w.size - self.n_all_edge_features * n_labels**2
             nodes = w[:cut].reshape(-1, n_labels)
             return nodes[:width], nodes[width:], w[cut:].reshape(-1, n_labels, n_labels)
         start, labels = self.node_pairs
@@ -204,6 +203,14 @@ class NodeEdgeEncoder(LabellingEncoder):
         emissions.data = w[:cut]  # of which SciPy may have made a copy
         parts = (w[cut : labels.size], labels[cut:], start[width:] - start[width])
         biases = sp.csr_array(parts, (len(start) - 1 - width, n_labels)).toarray()
-        edges = sp.csr_array((w[labels.size :], *self.edge_pairs[::-1]), (n_edge_features, n_labels**2)).toarray()
+        edges = self.edge_table(w)[:n_edge_features].toarray()
         biases.flags.writeable = edges.flags.writeable = False
         return emissions, biases, edges.reshape(-1, n_labels, n_labels)
+
+    def edge_table(self, w: np.ndarray) -> sp.csr_array:
+        """The weights of all features of edges, (F_edge, L^2), where only observed pairs have one."""
+        assert self.node_pairs is not None
+        assert self.edge_pairs is not None
+        start, labels = self.edge_pairs
+        weights = w[self.node_pairs.labels.size :]
+        return sp.csr_array((weights, labels, start), (self.n_all_edge_features, len(self.classes) ** 2))

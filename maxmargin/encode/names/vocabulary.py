@@ -174,12 +174,12 @@ def known_by_name(X: Any, vocabulary: Vocabulary | None, *, may_be_empty: bool =
 
 
 def learn_names(
-    X: Any, *, min_count: Any, n_hashed: Any, former: Vocabulary | None = None
+    X: Any, *, min_count: Any, n_hashed: Any, former: Vocabulary | None = None, may_be_empty: bool = False
 ) -> tuple[Vocabulary | None, Any]:
     """The vocabulary of training sequences and their rows; None and the sequences where features have no names.
 
     Names that occur in fewer than `min_count` items are left out, but for those that a `former` vocabulary has, which
-    come first.
+    come first. Sequences may be empty, if said so.
     """
     check_count("min_count", min_count)
     if n_hashed is not None:
@@ -198,10 +198,10 @@ def learn_names(
         vocabulary = Vocabulary(n_hashed=n_hashed, n_dense=n_dense, dense_factor=factor)
         if former is not None:
             former.check_extended(vocabulary)
-        return vocabulary, vocabulary.rows(X)
+        return vocabulary, vocabulary.rows(X, may_be_empty=may_be_empty)
     before = [] if former is None else former.names[: former.n_named]
     columns = Columns(before, grows=True)
-    rows = read_rows(X, columns)
+    rows = read_rows(X, columns, may_be_empty=may_be_empty)
     if min_count > 1 and columns:
         is_kept = np.bincount(rows.matrix.indices, minlength=len(columns)) >= min_count
         is_kept[: len(before)] = True

@@ -98,7 +98,15 @@ def known_marginals(model: StructuredModel, X: object, allowed: object = None) -
 
 def feature_names(self: StructuredModel) -> np.ndarray:
     """The names of the features, if they have any and are not hashed."""
-    vocabulary = getattr(find_encoder(self), "vocabulary", None)
+    return _names_in(getattr(find_encoder(self), "vocabulary", None), "feature_names_in_")
+
+
+def edge_feature_names(self: StructuredModel) -> np.ndarray:
+    """The names of the features of transitions, if they have any and are not hashed."""
+    return _names_in(getattr(find_encoder(self), "edge_vocabulary", None), "edge_feature_names_in_")
+
+
+def _names_in(vocabulary: Any, name: str) -> np.ndarray:
     if vocabulary is None or vocabulary.n_hashed is not None:
-        raise AttributeError("feature_names_in_ is only there for features that were given by name, not hashed.")
+        raise AttributeError(f"{name} is only there for features that were given by name, not hashed.")
     return np.array(vocabulary.names, object)

@@ -36,32 +36,51 @@ def log_forward(nodes, pairs, tables):
     The largest of each t is zero, so that rounding is that of the potentials, not of their sums. Return the
     log-partition function.
     """
-    length, n_labels = nodes.shape
+    pad_pairs(pairs, tables)
+    log_z = log_start(nodes, tables)
+    for t in range(1, nodes.shape[0]):
+        log_z += log_step(nodes, t, tables)
+    return log_z + log_of_last(nodes.shape, tables)
+
+
+@exact
+def log_start(nodes, tables):
+    """The first position of `log_forward`: return what its row lacks."""
+    copy_row(nodes, 0, tables.forward, 0, nodes.shape[1])
+    return np.float64(subtract_highest(tables.forward, 0, nodes.shape[1]))
+
+
+@exact
+def log_step(nodes, t, tables):
+    """Position t of `log_forward`, by the pairs that `pad_pairs` has put there: return what its row lacks more."""
+    n_labels = nodes.shape[1]
     forward = tables.forward
     tops = tables.gains
-    pad_pairs(pairs, tables)
     table = tables.factors[1]
     number = nodes.dtype.type
-    copy_row(nodes, 0, forward, 0, n_labels)
-    log_z = np.float64(subtract_highest(forward, 0, n_labels))
-    for t in range(1, length):
-        for c in range(0, table.shape[1], LANES):
-            top = plus(at(forward, t - 1, 0), fetch(table, 0, c))
-            for a in range(1, n_labels):
-                top = upper(top, plus(at(forward, t - 1, a), fetch(table, a, c)))
-            low = times(number(-1), top)
-            sums = splat(number(0))
-            for a in range(n_labels):
-                sums = plus(sums, exp(plus(low, plus(at(forward, t - 1, a), fetch(table, a, c)))))
-            store(tops, 0, c, top)
-            store(forward, t, c, sums)
-        for b in range(n_labels):
-            forward[t, b] = nodes[t, b] + (tops[0, b] + math.log(forward[t, b]))
-        log_z += subtract_highest(forward, t, n_labels)
+    for c in range(0, table.shape[1], LANES):
+        top = plus(at(forward, t - 1, 0), fetch(table, 0, c))
+        for a in range(1, n_labels):
+            top = upper(top, plus(at(forward, t - 1, a), fetch(table, a, c)))
+        low = times(number(-1), top)
+        sums = splat(number(0))
+        for a in range(n_labels):
+            sums = plus(sums, exp(plus(low, plus(at(forward, t - 1, a), fetch(table, a, c)))))
+        store(tops, 0, c, top)
+        store(forward, t, c, sums)
+    for b in range(n_labels):
+        forward[t, b] = nodes[t, b] + (tops[0, b] + math.log(forward[t, b]))
+    return subtract_highest(forward, t, n_labels)
+
+
+@exact
+def log_of_last(shape, tables):
+    """The log of the sum of the shares at the last of the positions."""
+    length, n_labels = shape
     sum_of_shares = 0.0
     for b in range(n_labels):
-        sum_of_shares += math.exp(forward[length - 1, b])
-    return log_z + math.log(sum_of_shares)
+        sum_of_shares += math.exp(tables.forward[length - 1, b])
+    return math.log(sum_of_shares)
 
 
 @exact
@@ -71,41 +90,56 @@ def log_backward(nodes, means, counts, tables):
     The marginals of each position, and the labels that follow a label, are divided by their sum.
     """
     length, n_labels = nodes.shape
+    for b in range(n_labels):
+        for a in range(n_labels):
+            counts[a, b] = 0
+    log_end(means, tables)
+    for t in range(length - 1, 0, -1):
+        log_step_back(nodes, t, means, counts, tables)
+
+
+@exact
+def log_end(means, tables):
+    """The last position of `log_backward`."""
+    length, n_labels = means.shape
+    for b in range(n_labels):
+        tables.backward[length - 1, b] = 0
+    fill_marginals(tables.forward, tables.backward, means, length - 1)
+
+
+@exact
+def log_step_back(nodes, t, means, counts, tables):
+    """From position t of `log_backward` to the one before; the transitions between them are added to `counts`."""
+    n_labels = nodes.shape[1]
     backward = tables.backward
     table = tables.factors[1]
     follow = tables.factors[0]
     rows = tables.gains  # of the scores from a label on, and of the inverse sums of their exponentials
     number = nodes.dtype.type
     width = table.shape[1]
+    store(rows, 0, width - LANES, splat(number(IMPOSSIBLE)))
     for b in range(n_labels):
-        backward[length - 1, b] = 0
-        for a in range(n_labels):
-            counts[a, b] = 0
-    fill_marginals(tables.forward, backward, means, length - 1)
-    for t in range(length - 1, 0, -1):
-        store(rows, 0, width - LANES, splat(number(IMPOSSIBLE)))
-        for b in range(n_labels):
-            rows[0, b] = nodes[t, b] + backward[t, b]
-        for a in range(n_labels):
-            tops = plus(fetch(table, a, 0), fetch(rows, 0, 0))
-            for c in range(LANES, width, LANES):
-                tops = upper(tops, plus(fetch(table, a, c), fetch(rows, 0, c)))
-            top = highest(tops)
-            sums = splat(number(0))
-            for c in range(0, width, LANES):
-                share = exp(plus(-top, plus(fetch(table, a, c), fetch(rows, 0, c))))
-                store(follow, a, c, share)
-                sums = plus(sums, share)
-            sum_of_shares = total(sums)
-            rows[1, a] = number(1) / sum_of_shares
-            backward[t - 1, a] = top + math.log(sum_of_shares)
-        subtract_highest(backward, t - 1, n_labels)
-        fill_marginals(tables.forward, backward, means, t - 1)
-        for a in range(n_labels):
-            share = means[t - 1, a] * rows[1, a]
-            if share > 0:
-                for b in range(n_labels):
-                    counts[a, b] += share * follow[a, b]
+        rows[0, b] = nodes[t, b] + backward[t, b]
+    for a in range(n_labels):
+        tops = plus(fetch(table, a, 0), fetch(rows, 0, 0))
+        for c in range(LANES, width, LANES):
+            tops = upper(tops, plus(fetch(table, a, c), fetch(rows, 0, c)))
+        top = highest(tops)
+        sums = splat(number(0))
+        for c in range(0, width, LANES):
+            share = exp(plus(-top, plus(fetch(table, a, c), fetch(rows, 0, c))))
+            store(follow, a, c, share)
+            sums = plus(sums, share)
+        sum_of_shares = total(sums)
+        rows[1, a] = number(1) / sum_of_shares
+        backward[t - 1, a] = top + math.log(sum_of_shares)
+    subtract_highest(backward, t - 1, n_labels)
+    fill_marginals(tables.forward, backward, means, t - 1)
+    for a in range(n_labels):
+        share = means[t - 1, a] * rows[1, a]
+        if share > 0:
+            for b in range(n_labels):
+                counts[a, b] += share * follow[a, b]
 
 
 @exact

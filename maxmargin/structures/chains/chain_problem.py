@@ -161,20 +161,25 @@ def chain_scores(problem, w, i, theta):
     nodes, row = nodes_and_row(problem, i, theta)
     score_rows(problem.features, emissions, problem.starts[i], problem.starts[i + 1], nodes)
     score_rows(problem.transitions, transitions, 0, 1, row)
-    n_labels = problem.penalty.shape[0]
     penalty = matrix(problem.penalty, 0, 1, row.size)
     for p in range(row.size):
         row[0, p] += penalty[0, p]
+    add_end_penalties(problem.end_penalty, nodes)
+    rule_out(problem.excluded, i, theta)
+
+
+@helper
+def add_end_penalties(end_penalty, nodes):
+    """Add the potentials that the first and the last label have before any weight."""
     last = nodes.shape[0] - 1
-    for label in range(n_labels):
-        first_penalty = problem.end_penalty[0, label]
-        last_penalty = problem.end_penalty[1, label]
+    for label in range(nodes.shape[1]):
+        first_penalty = end_penalty[0, label]
+        last_penalty = end_penalty[1, label]
         if last == 0:  # twice impossible would be out of reach
             nodes[0, label] += min(first_penalty, last_penalty)
         else:
             nodes[0, label] += first_penalty
             nodes[last, label] += last_penalty
-    rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, ChainProblem)

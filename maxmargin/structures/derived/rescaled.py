@@ -34,6 +34,7 @@ from maxmargin.problem import (
 )
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.structures.chains.edge_chain_problem import EdgeChainProblem
 from maxmargin.structures.derived.counted_dp import CountTables, best_product, count_scores, decode_count
 from maxmargin.structures.trees.tree_dp import Forest
 from maxmargin.structures.trees.tree_problem import TreeProblem
@@ -62,7 +63,7 @@ class RescaledWork(NamedTuple):
     tables: CountTables
 
 
-def rescaled(problem: ChainProblem | TreeProblem) -> RescaledProblem:
+def rescaled(problem: ChainProblem | EdgeChainProblem | TreeProblem) -> RescaledProblem:
     """The problem with slack rescaling in place of margin rescaling.
 
     Examples
@@ -75,8 +76,11 @@ def rescaled(problem: ChainProblem | TreeProblem) -> RescaledProblem:
     """
     if isinstance(problem, TreeProblem):
         edges = problem.parent, problem.kind, problem.order
-    elif isinstance(problem, ChainProblem):
-        edges = _edges_of_chains(problem.starts)
+    elif isinstance(problem, ChainProblem | EdgeChainProblem):
+        parent, kind, order = _edges_of_chains(problem.starts)
+        if isinstance(problem, EdgeChainProblem):  # each transition has potentials of its own
+            kind = np.where(parent < 0, -1, order).astype(np.int32)
+        edges = parent, kind, order
     else:
         raise TypeError(f"Slack rescaling needs a problem of chains or trees, not a {type(problem).__name__}.")
     if len(problem.kind_cost if isinstance(problem, TreeProblem) else problem.transition_cost):

@@ -30,6 +30,8 @@ class NamedFeatures(Protocol):
 
     Besides, they are what they would be without: a sequence with the lists of names of each item, all of value 1. Where
     items have dense columns beside their names, there is a method `dense_columns`, too, which returns `DenseColumns`.
+    Where transitions have features, a method `edge_features` returns sequences like these of one item less: what is
+    between an item and the next one.
     """
 
     def look_up(self, columns: FeatureColumns) -> Iterator[Sequence[Sequence[int]]]:
@@ -65,6 +67,11 @@ def dense_factor(dense: DenseColumns) -> float:
     squares = np.append(np.square(dense.table, dtype=np.float64).sum(axis=1), 0.0)  # the last: what -1 has
     mean = squares[dense.which].sum() / max(len(dense.which), 1)
     return dense.length / float(np.sqrt(mean)) if 0 < mean < np.inf else 1.0
+
+
+def find_edges(X: object) -> object:
+    """The features of transitions of sequences, as sequences of one item less, if they have any."""
+    return X.edge_features() if hasattr(X, "edge_features") else None
 
 
 def find_dense(X: object) -> DenseColumns | None:
