@@ -45,7 +45,7 @@ def test_what_a_sentence_needs_not_is_not_loaded(files):
     [
         Tagger(),
         Tagger(inside="IOBES"),
-        Tagger(scheme=None, model=ChainCRF(dtype="float32", fit_intercept=False, max_passes=3)),
+        Tagger(scheme=None, model=ChainCRF(fit_intercept=False, max_passes=3)),
         Tagger(features=WindowFeatures(gazetteers={"person": ["Ann", "Bob Smith"]}, elsewhere=True)),
     ],
     ids=["default", "inside", "all weights", "lists"],
