@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from maxmargin.encode.kernel_encoder import KernelChainEncoder
-from maxmargin.estimators.chain_models import SequenceCRF, SequenceModel
 from maxmargin.estimators.foundation.arguments import LabelMaxMargin
 from maxmargin.estimators.foundation.fit_options import estimator
+from maxmargin.estimators.foundation.sequence_base import SequenceCRF, SequenceModel
 from maxmargin.parameters import arguments, parameter
 
 
