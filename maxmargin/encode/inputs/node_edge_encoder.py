@@ -18,7 +18,17 @@ from maxmargin.encode.names.vocabulary import Vocabulary, join_vocabularies, kno
 from maxmargin.features import layout_of_rows, with_gram
 from maxmargin.features.mixed import mix_features
 from maxmargin.features.observed import observed_features
-from maxmargin.features.pairs import NONE, NOWHERE, Pairs, PairTable, all_pairs, are_pairs, find_pairs, find_rare_pairs, move_weights
+from maxmargin.features.pairs import (
+    NONE,
+    NOWHERE,
+    Pairs,
+    PairTable,
+    all_pairs,
+    are_pairs,
+    find_pairs,
+    find_rare_pairs,
+    move_weights,
+)
 from maxmargin.features.split import split_features
 
 N_BIASES = 3
