@@ -38,6 +38,13 @@ def torch(session: nox.Session) -> None:
 
 
 @nox.session
+def spacy(session: nox.Session) -> None:
+    """The tests that need spaCy."""
+    session.install(".[test,spacy]")
+    session.run("pytest", *(session.posargs or ["tests/spacy"]))
+
+
+@nox.session
 def dask(session: nox.Session) -> None:
     """The tests that need Dask."""
     session.install(".[test,dask]")

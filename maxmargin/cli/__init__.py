@@ -196,14 +196,28 @@ def evaluate(
     calibration: Annotated[
         bool, typer.Option("--calibration", help="Show how far probabilities are from how often tags are right.")
     ] = False,
+    matches: Annotated[
+        bool,
+        typer.Option("--matches", help="Count entities that are right in part, too: strict, exact, partial, type."),
+    ] = False,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Show where 95 % of scores are, where sentences are drawn at random.")
+    ] = False,
+    precision: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Find the threshold of probabilities that gives entities this precision."),
+    ] = None,
     json: options.Json = False,
 ) -> None:
-    """Score a tagger on a file of tagged sentences: entities as conlleval counts them, tags and sentences."""
+    """Score a tagger on a file of tagged sentences: entities as conlleval counts them, tags and sentences.
+
+    maxmargin evaluate MODEL OTHER FILE compares two taggers: scores with intervals, and how likely a difference like
+    theirs is by chance.
+    """
     from maxmargin.cli.tagging import run_evaluate
 
-    run_evaluate(
-        model, file or [STDIN], format, encoding, with_confusion=confusion, calibration=calibration, as_json=json
-    )
+    shown = {"with_confusion": confusion, "calibration": calibration, "matches": matches, "intervals": intervals}
+    run_evaluate(model, file or [STDIN], format, encoding, **shown, precision=precision, as_json=json)
 
 
 @app.command()

@@ -1,19 +1,29 @@
-"""`maxmargin evaluate`: how good what a tagger makes of a file is."""
+"""`maxmargin evaluate`: how good what a tagger makes of a file is, and whether another one is better."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from maxmargin.cli.common import in_batches, load_tagger, print_json, read_files, same_tokens, say, show
+from maxmargin.cli.common import STDIN, in_batches, load_tagger, print_json, read_files, same_tokens, say, show
 from maxmargin.cli.tags import check_tags_known, in_scheme
 from maxmargin.metrics import (
+    Comparison,
+    Interval,
+    MatchScore,
+    bootstrap,
+    compare_taggings,
     confusion,
+    entity_curve,
     entity_report,
     expected_calibration_error,
+    match_report,
     sequence_accuracy,
     token_accuracy,
 )
+from maxmargin.persist.container import MAGIC
+from maxmargin.tagger.word_tagger import Tagger
+from maxmargin.text import Document
 
 
 def run_evaluate(
@@ -24,47 +34,109 @@ def run_evaluate(
     *,
     with_confusion: bool,
     calibration: bool,
+    matches: bool,
+    intervals: bool,
+    precision: float | None,
     as_json: bool,
 ) -> None:
     """Compare the tags that a tagger gives the sentences of a file with those in it."""
     tagger = load_tagger(model)
-    document = read_files(given, tagger.layout, format=format, encoding=encoding)
-    same_tokens(document, tagger)
+    others = [path for path in given[:1] if is_model(path)]
+    document = read_files(given[len(others) :] or [STDIN], tagger.layout, format=format, encoding=encoding)
     check_tags_known(document)
-    true, predicted = document.y, [*in_batches(document.X, tagger.predict)]
-    if tagger.scheme_ is not None:
-        mended = in_scheme(document, tagger.scheme_)
-        true = mended.y
-        if mended.source != mended.scheme:
-            say(f"Tags of {document.name} are {mended.source}: they are compared as {mended.scheme}.")
+    true = true_tags(document, tagger)
+    predicted = predict_all(tagger, document)
+    has_entities = tagger.scheme_ is not None
+    if (matches or precision is not None) and not has_entities:
+        raise ValueError("--matches and --precision need tags that spell entities, which those of the tagger do not.")
     found: dict[str, Any] = {
         "token_accuracy": token_accuracy(true, predicted),
         "sentence_accuracy": sequence_accuracy(true, predicted),
     }
-    report = None
-    if tagger.scheme_ is not None:
+    lines = [
+        f"tags: {found['token_accuracy']:.2%} right; sentences: {found['sentence_accuracy']:.2%} without a mistake"
+    ]
+    if has_entities:
         report = entity_report(true, predicted)
         scores = {"overall": report.overall, **report.types}
         found["entities"] = {
             name: {"precision": score.precision, "recall": score.recall, "f1": score.f1, **score._asdict()}
             for name, score in scores.items()
         }
+        lines.insert(0, str(report))
+    if intervals and not others:
+        interval = bootstrap(true, predicted, entities=has_entities)
+        found["interval"] = interval._asdict()
+        lines.append(f"{'F1' if has_entities else 'right tags'}, with an interval of 95 %: {interval}")
+    if matches:
+        match = match_report(true, predicted)
+        found["matches"] = {way: score._asdict() | _shares(score) for way, score in match._asdict().items()}
+        lines.append(f"\nEntities that are right in part:\n{match}")
+    if others:
+        second = load_tagger(others[0])
+        comparison = compare_taggings(true, predicted, predict_all(second, document, tagger), entities=has_entities)
+        found["comparison"] = {
+            name: value._asdict() if isinstance(value, Interval) else value
+            for name, value in comparison._asdict().items()
+        }
+        lines.append(_tell_comparison(comparison, model, others[0]))
+    if precision is not None:
+        entities = [*in_batches(document.X, tagger.set_params(threshold=None).predict_entities)]
+        found["threshold"] = entity_curve(true, entities).threshold_for(precision)
+        lines.append(
+            f"entities of a probability of {found['threshold']:.4f} have a precision of {precision:.2%} at least"
+        )
     if calibration:
         marginals = [*in_batches(document.X, tagger.predict_marginals)]
         found["calibration_error"] = expected_calibration_error(true, marginals, tagger.classes_)
+        lines.append(f"expected calibration error of probabilities: {found['calibration_error']:.4f}")
     if with_confusion:
         counts = confusion(true, predicted)
         found["confusion"] = {"tags": counts.labels, "counts": counts.counts.tolist()}
+        lines.append(f"\nTrue tags in rows, predicted ones in columns:\n{counts}")
     if as_json:
         print_json(found)
         return
-    if report is not None:
-        show(report)
-    show(f"tags: {found['token_accuracy']:.2%} right; sentences: {found['sentence_accuracy']:.2%} without a mistake")
-    if calibration:
-        show(f"expected calibration error of probabilities: {found['calibration_error']:.4f}")
-    if with_confusion:
-        show(f"\nTrue tags in rows, predicted ones in columns:\n{counts}")
-    unknown = sorted({tag for tags in true or [] for tag in tags} - {*tagger.classes_.tolist()})
+    for line in lines:
+        show(line)
+    unknown = sorted({tag for tags in true for tag in tags} - {*tagger.classes_.tolist()})
     if unknown:
         say(f"Warning: the tagger does not know {', '.join(map(str, unknown))}.")
+
+
+def is_model(path: Path) -> bool:
+    """Whether a file is a model, not one of sentences."""
+    if path == STDIN or not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def true_tags(document: Document, tagger: Tagger) -> list[list[Any]]:
+    """The tags of a document, in the scheme of a tagger."""
+    if tagger.scheme_ is None:
+        return document.y or []
+    mended = in_scheme(document, tagger.scheme_)
+    if mended.source != mended.scheme:
+        say(f"Tags of {document.name} are {mended.source}: they are compared as {mended.scheme}.")
+    return mended.y
+
+
+def predict_all(tagger: Tagger, document: Document, like: Tagger | None = None) -> list[list[Any]]:
+    """The tags that a tagger gives a document; raises where they are not like those of another tagger."""
+    same_tokens(document, tagger)
+    if like is not None and (tagger.scheme_ is None) != (like.scheme_ is None):
+        raise ValueError("Both taggers must have tags that spell entities, or neither.")
+    return [*in_batches(document.X, tagger.predict)]
+
+
+def _shares(score: MatchScore) -> dict[str, float]:
+    return {"precision": score.precision, "recall": score.recall, "f1": score.f1}
+
+
+def _tell_comparison(comparison: Comparison, first: Path, second: Path) -> str:
+    width = max(len(str(first)), len(str(second)), len("difference"))
+    rows = [(str(first), comparison.first), (str(second), comparison.second), ("difference", comparison.difference)]
+    table = "\n".join(f"  {name:{width}}  {interval}" for name, interval in rows)
+    chance = f"{comparison.p_value:.2%} of cases where the tags of sentences are swapped at random"
+    return f"\nScores, with intervals of 95 %:\n{table}\n  A difference as large is seen in {chance}."

@@ -63,3 +63,24 @@ def test_bad_texts(folder, files, tmp_path):
     assert "texts with entities are other formats" in input_error("train", tmp_path / "odd.jsonl", "-m", tmp_path / "m")
     assert "tokenizer must be rules, lines" in usage_error("tag", folder / "model", "--tokenizer", "odd", text="Ann")
     assert "need a path to write to" in input_error("tag", folder / "model", "-f", "docbin", text="Ann")
+
+
+def test_two_taggers_are_compared(files, folder, tmp_path):
+    outcome = run("train", files / "train.txt", "--model", tmp_path / "other", "--C", "1e-6", "-q")
+    assert outcome.code == 0, outcome
+    names = files / "tagger.model", tmp_path / "other", files / "dev.txt"
+    found = json.loads(run("evaluate", *names, "--json", "--matches").out)
+    comparison = found["comparison"]
+    assert comparison["first"]["value"] == found["entities"]["overall"]["f1"] == 1
+    assert comparison["difference"]["value"] == comparison["second"]["value"] - 1 < 0
+    assert comparison["p_value"] < 0.2
+    assert found["matches"]["type"]["f1"] == 1
+    out = run("evaluate", *names).out
+    assert "Scores, with intervals of 95 %:" in out
+    assert "swapped at random" in out
+    alone = run("evaluate", names[0], names[2], "--intervals", "--matches", "--precision", 0.9).out
+    assert "F1, with an interval of 95 %: 100.00 (100.00 to 100.00)" in alone
+    assert "strict       100.00   100.00   100.00" in alone
+    assert "have a precision of 90.00% at least" in alone
+    message = input_error("evaluate", names[0], folder / "model", names[2])
+    assert "tokens have 2 columns, but the tagger was trained on 1" in message
