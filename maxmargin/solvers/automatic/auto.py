@@ -94,7 +94,7 @@ class Auto(Solver):
         while not state.lag.size:
             if (
                 run.objective.is_bounded
-                and not run.objective.is_parted
+                and isinstance(state, BlockState)
                 and run.n_inexact > FEW_INEXACT * run.objective.n
             ):
                 run.notes.append(
