@@ -53,6 +53,13 @@ class FitOptions(TypedDict, total=False):
         "a fitted model of the same class, of other data: weights are drawn to its weights in place of zero, "
         "||w - w_prior||^2 being in the place of ||w||^2, and the features and labels that only it knows stay known",
     ]
+    client: Annotated[
+        object,
+        "a ``distributed.Client``: the fit runs on the workers of its Dask cluster. X may then be a list of paths of "
+        "files of tagged sentences, a list of ``dask.delayed`` objects or futures that are pairs (X, y), or a "
+        "``dask.bag`` of such pairs of single examples, with y None, or y the same of its own; or `Shards` in a folder "
+        "that all workers see; or a list as usual, which is sent to them",
+    ]
     callback: Annotated[
         Callable[[Trace], bool | None] | None,
         "called with the `Trace` after each certificate; the fit stops if it returns True",

@@ -20,6 +20,7 @@ from maxmargin.metrics.scoring import find_metric
 from maxmargin.problem import all_true_outputs, n_examples, part_sizes
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.objective.active_sets import without_means
+from maxmargin.solvers.parted.portions import Portions
 from maxmargin.supervision.weak import Learned, Weak
 from maxmargin.trace import NO_WEIGHTS, Certificate, Status, Trace
 from maxmargin.wording import quote
@@ -43,6 +44,21 @@ class Task(NamedTuple):
     sample_weight: np.ndarray | None
     dual_shape: tuple[Any, ...]  # what a dual point depends on besides the encoder
     weak: Weak | None = None  # what is known where that is not one true output each
+
+    @property
+    def is_parted(self) -> bool:
+        """Whether the examples are in portions."""
+        return isinstance(self.problem, Portions)
+
+    @property
+    def like(self) -> Any:
+        """A problem at hand that tells what the one of all examples is like."""
+        return self.problem.like if self.is_parted else self.problem
+
+    @property
+    def n_examples(self) -> int:
+        """How many there are."""
+        return int(self.problem.sizes.sum()) if self.is_parted else len(part_sizes(self.problem))
 
 
 def find_loss(model: StructuredModel) -> BaseLoss:

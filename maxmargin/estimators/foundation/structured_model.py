@@ -116,16 +116,21 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         data_dev = {name.removesuffix("_dev"): more.pop(name) for name in [*more] if name.endswith("_dev")}
         checkpoint, X_dev = options.get("checkpoint"), options.get("X_dev")
         prior = find_prior(self, options.get("prior"))
-        task = prepare(self, X, y, sample_weight, None if prior is None else prior._encoder, **more)
-        solver, loss = self._trainer.choose(self, task.problem)
-        solver = self._trainer.complete(solver, loss, task.weak, task.problem)
+        former, client = None if prior is None else prior._encoder, options.get("client")
+        if client is None:
+            task = prepare(self, X, y, sample_weight, former, **more)
+        else:
+            from maxmargin.estimators.foundation.clustered import prepare_on  # which needs Dask
+
+            task = prepare_on(client, self, X, y, sample_weight, former, more)
+        solver, loss = self._trainer.choose(self, task.like)
+        solver = self._trainer.complete(solver, loss, task.weak, task.like)
         held_out = read_held_out(self, task.encoder, X_dev, options.get("y_dev"), data_dev)
         mean = None if prior is None else prior_weights(prior, task)
         n_seen: int = self.n_seen_ if prior is self else 0
-        n_examples = len(part_sizes(task.problem))
         result = solver.solve(
             task.problem,
-            self.C / (1 + n_seen / n_examples),
+            self.C / (1 + n_seen / task.n_examples),
             task.sample_weight,
             loss=loss,
             weak=task.weak,
@@ -146,9 +151,10 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         )
         result = result.with_weights(task.layout.to_model(result.w))
         complete(self, task.encoder, result.trace, result.status, result.certificate)
-        self.n_seen_: int = n_seen + n_examples
-        self._result = result if self.warm_start else None
-        self._truth: Any = all_true_outputs(task.problem).values if self.warm_start else None
+        self.n_seen_: int = n_seen + task.n_examples
+        keeps = self.warm_start and not task.is_parted
+        self._result = result if keeps else None
+        self._truth: Any = all_true_outputs(task.problem).values if keeps else None
         self._dual_shape: Any = task.dual_shape
         if X_dev is None and not solver.returns_last:
             warn_unless_solved(self, result, stacklevel=3)

@@ -1,0 +1,87 @@
+"""Every `fit` on a cluster: data of all kinds, the same models as in one process, and what is refused."""
+
+import numpy as np
+import pytest
+
+from maxmargin import LBFGS, ChainCRF, ChainSVM, MulticlassSVM, OneSlack
+
+distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+dask = pytest.importorskip("dask")
+
+WORDS = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["dogs", "bark"], ["the", "cat"], ["cats", "sleep", "here"]]
+TAGS = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N"], ["N", "V", "A"]]  # A is in the last portion alone
+X = [[{"word": word, "last": word[-1]} for word in words] for words in WORDS]
+MODEL = {"C": 1.0, "solver": LBFGS(), "tol": 1e-6}
+
+
+def pair(lo, hi):
+    return X[lo:hi], TAGS[lo:hi]
+
+
+def test_the_same_model_whatever_the_data_come_in(client, tmp_path):
+    import dask.bag
+
+    from maxmargin.data.sharding import Shards
+
+    alone = ChainCRF(**MODEL).fit(X, TAGS)
+    shards = Shards.write([pair(0, 2), pair(2, 5)], tmp_path / "shards")
+    given = {
+        "lists": (X, TAGS),
+        "delayed": ([dask.delayed(pair)(0, 2), dask.delayed(pair)(2, 5)], None),
+        "bag": (dask.bag.from_sequence([*zip(X, TAGS, strict=True)], npartitions=3), None),
+        "shards": (shards, None),
+    }
+    for name, (data, labels) in given.items():
+        model = ChainCRF(**MODEL).fit(data, labels, client=client)
+        assert model.feature_names_in_.tolist() == alone.feature_names_in_.tolist(), name
+        assert model.classes_.tolist() == ["A", "D", "N", "V"], name
+        np.testing.assert_allclose(model._w, alone._w, atol=1e-5, err_msg=name)
+        assert model.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=1e-9), name
+        assert model.predict(X[:1])[0].tolist() == TAGS[0]
+
+
+def test_observed_pairs_bounds_and_weights(client):
+    weight = np.array([1.0, 2.0, 0.5, 1.0, 1.0])
+    options = {"only_observed": True, "solver": OneSlack(), "tol": 0.02, "bounds": {"transitions": (0.0, None)}}
+    alone, there = (ChainSVM(**options).fit(X, TAGS, weight, client=each) for each in (None, client))
+    assert there.certificate_.dual <= alone.certificate_.primal + 1e-9
+    assert alone.certificate_.dual <= there.certificate_.primal + 1e-9
+    assert there.coef_.transitions.min() >= 0
+    assert there._w.shape == alone._w.shape
+
+
+def test_rows_of_numbers_and_held_out_data(client):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 3))
+    labels = rows.argmax(axis=1)
+    options = {"solver": "one-slack", "max_passes": 4}
+    held_out = {"X_dev": rows[:10], "y_dev": labels[:10]}
+    alone, there = (MulticlassSVM(**options).fit(rows, labels, client=each, **held_out) for each in (None, client))
+    assert there.status_ is alone.status_
+    np.testing.assert_allclose(there.trace_.dev_score[:2], alone.trace_.dev_score[:2])
+
+
+def test_what_is_refused_in_one_sentence(client):
+    with pytest.raises(TypeError, match=r"client must be a distributed\.Client"):
+        ChainCRF().fit(X, TAGS, client="tcp://nowhere")
+    with pytest.raises(ValueError, match="min_count must be 1 with client"):
+        ChainCRF(min_count=2).fit(X, TAGS, client=client)
+    with pytest.raises(ValueError, match="lengths must be None with client"):
+        ChainCRF().fit(np.eye(2), [0, 1], lengths=[1, 1], client=client)
+    with pytest.raises(ValueError, match=r"portion 1 .*no examples"):
+        ChainCRF().fit([dask.delayed(pair)(0, 2), dask.delayed(pair)(2, 2)], None, client=client)
+    parts = [dask.delayed(([np.eye(2)], [[0, 1]])), dask.delayed(([np.eye(3)], [[0, 1, 0]]))]
+    with pytest.raises(ValueError, match="features"):
+        ChainCRF().fit(parts, None, client=client)
+    with pytest.raises((TypeError, ValueError), match="name"):
+        ChainCRF().fit([dask.delayed(pair)(0, 2), dask.delayed(([np.eye(3)], [[0, 1, 0]]))], None, client=client)
+    with pytest.raises(ValueError, match="known in part"):
+        ChainCRF().fit(X, [[None, "N", "V"], *TAGS[1:]], client=client)
+
+
+def test_workers_of_another_version(client, monkeypatch):
+    from maxmargin.estimators.foundation import clustered
+
+    monkeypatch.setattr(clustered, "__version__", "0.0.1")
+    with pytest.raises(ValueError, match=r"needs maxmargin 0\.0\.1, as this process has"):
+        ChainCRF().fit(X, TAGS, client=client)
