@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 
@@ -103,7 +102,7 @@ def check_flag(name: str, value: object) -> None:
         raise ValueError(f"{name} must be True or False, not {quote(value)}.")
 
 
-def check_choice(name: str, value: object, choices: Iterable[Any]) -> None:
+def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
     """Raise unless `value` is one of `choices`."""
     choices = [*choices]
     if value not in choices:

@@ -252,8 +252,8 @@ def _with_potentials(problem: ChainProblem | EdgeChainProblem, length: int) -> E
 
 
 def _edges(
-    model: ChainSVM | ChainCRF, encoder: ChainEncoder, X: Any, edge_features: Any, length: int
-) -> tuple[sp.csr_array, Any]:
+    model: ChainSVM | ChainCRF, encoder: ChainEncoder, X: object, edge_features: object, length: int
+) -> tuple[sp.csr_array, object]:
     """(T - 1, 1 + F_edge) the features of transitions, the constant one first, and their weights, of as many rows."""
     rows = read_transitions(X, edge_features, np.array([length]), encoder.edge_vocabulary, encoder.n_edge_features)
     constant = model.coef_.transitions.reshape(1, -1)

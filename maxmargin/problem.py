@@ -302,12 +302,12 @@ def all_true_outputs(problem: Any) -> Blocks:
     return as_blocks(given, np.int32)
 
 
-def n_examples(problem: Any) -> int:
+def n_examples(problem: object) -> int:
     """The number of examples, n."""
     return len(all_true_outputs(problem).starts) - 1
 
 
-def true_output(problem: Any, i: int) -> np.ndarray:
+def true_output(problem: object, i: int) -> np.ndarray:
     """The true output of example i."""
     truth = all_true_outputs(problem)
     return truth.values[truth.starts[i] : truth.starts[i + 1]]

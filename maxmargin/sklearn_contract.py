@@ -118,7 +118,7 @@ def descendants(cls: type) -> Iterator[type]:
         yield from descendants(child)
 
 
-def parameters_of(value: Any) -> dict[str, Any]:
+def parameters_of(value: object) -> dict[str, object]:
     """The parameters of an estimator, or of a solver or loss, whose fields they are; of others none."""
     if isinstance(value, type):
         return {}
@@ -163,7 +163,7 @@ class SentenceTransformer(Estimator):
         return self
 
 
-def unfitted(estimator: Any) -> Any:
+def unfitted(estimator: object) -> Any:
     """An estimator with the same parameters that was not fitted, as ``sklearn.base.clone`` makes it."""
     if isinstance(estimator, Estimator):
         params = estimator.get_params(deep=False)
@@ -175,7 +175,7 @@ def unfitted(estimator: Any) -> Any:
     return copy.deepcopy(estimator)
 
 
-def check_is_fitted(estimator: Any, attribute: str = "_w") -> None:
+def check_is_fitted(estimator: object, attribute: str = "_w") -> None:
     """Raise scikit-learn's error if an estimator has not got what a fit learns."""
     if not hasattr(estimator, attribute):
         from sklearn.exceptions import NotFittedError

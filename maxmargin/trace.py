@@ -241,7 +241,7 @@ class Trace:
         names = COLUMNS if self.has_dev_scores else COLUMNS[:-1]
         return pd.DataFrame({**{name: getattr(self, name) for name in names}, **self.extras})
 
-    def plot(self, ax: Any = None, x: str = "passes") -> Any:
+    def plot(self, ax: object = None, x: str = "passes") -> Any:
         """Plot the duality gap on a logarithmic axis; below it the objective and its lower bound, and held-out scores.
 
         Parameters

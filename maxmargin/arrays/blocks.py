@@ -46,7 +46,7 @@ def as_blocks(arrays: Blocks | Sequence[Any], dtype: DTypeLike) -> Blocks:
     return Blocks(np.concatenate([*arrays, np.zeros(0, dtype)]).astype(dtype), starts)
 
 
-def in_precision(value: Any, dtype: DTypeLike) -> Any:
+def in_precision(value: object, dtype: DTypeLike) -> Any:
     """A NamedTuple with its numbers, those of the tuples inside it included, in another precision."""
     if isinstance(value, np.ndarray):
         return value.astype(dtype, copy=False) if value.dtype.kind == "f" else value

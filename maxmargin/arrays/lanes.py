@@ -150,7 +150,7 @@ def _pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
     return builder.gep(table.data, [builder.add(builder.mul(t, width), c)])
 
 
-def _lowers(function: Any, result: Any) -> Any:
+def _lowers(function: object, result: Any) -> Any:
     """Let compiled code call the decorated generator of code in place of a function whose result has this type."""
 
     class _Typed(AbstractTemplate):
@@ -163,11 +163,11 @@ def _lowers(function: Any, result: Any) -> Any:
     return lower_builtin(function, types.VarArg(types.Any))
 
 
-def _vector_of(*kinds: Any) -> Any:
+def _vector_of(*kinds: object) -> Any:
     return next(kind for kind in reversed(kinds) if isinstance(kind, Vector))
 
 
-def _splat(builder: ir.IRBuilder, number: Any, kind: Any) -> Any:
+def _splat(builder: ir.IRBuilder, number: object, kind: object) -> Any:
     undefined, first = ir.Constant(kind, ir.Undefined), ir.IntType(32)(0)
     places = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     return builder.shuffle_vector(builder.insert_element(undefined, number, first), undefined, places)
@@ -307,7 +307,7 @@ def _exp(context, builder, sig, args):
     vector, bits = args[0].type, _bits(sig.return_type.dtype)
     how, whole = _EXP[bits], ir.VectorType(ir.IntType(bits), LANES)
 
-    def constant(value: Any, kind: Any = vector) -> Any:
+    def constant(value: object, kind: object = vector) -> Any:
         return ir.Constant(kind, [value] * LANES)
 
     is_zero = builder.fcmp_ordered("<", args[0], constant(how.limit))

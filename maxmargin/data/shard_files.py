@@ -58,7 +58,7 @@ class ShardFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         self.shards: list[dict[str, Any]] = []
 
-    def add(self, X: Any, y: Any, n_examples: int) -> None:
+    def add(self, X: object, y: object, n_examples: int) -> None:
         """Write a shard."""
         writer, path = Writer(), self.path / f"shard-{len(self.shards):05d}.data"
         content = writer({"X": X, "y": y}, f"Shard {len(self.shards)}")
@@ -66,7 +66,7 @@ class ShardFolder:
             container.write(path, content, writer.arrays)
             self.shards.append({"file": path.name, "examples": n_examples, "begins": beginning_of(path)})
 
-    def end(self, more: Any = None) -> None:
+    def end(self, more: object = None) -> None:
         """Write the manifest: the folder holds shards from now on."""
         manifest = {"maxmargin shards": VERSION, "written by": __version__, "shards": self.shards, "more": more}
         with self._tells(), replacing(self.path / MANIFEST) as file:
@@ -113,7 +113,7 @@ def read_manifest(folder: Location) -> tuple[list[dict[str, Any]], Any]:
     return shards, manifest.get("more")
 
 
-def read_shard(folder: Location, shard: dict[str, Any]) -> tuple[Any, Any]:
+def read_shard(folder: Location, shard: dict[str, Any]) -> tuple[object, object]:
     """X and y of a shard."""
     path = Path(folder) / shard["file"]
     try:

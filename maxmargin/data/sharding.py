@@ -78,7 +78,7 @@ class Shards(Sequence[Shard]):
         return shards
 
     @classmethod
-    def write(cls, chunks: Iterable[tuple[Any, Any]], folder: Location | None = None) -> Self:
+    def write(cls, chunks: Iterable[tuple[object, object]], folder: Location | None = None) -> Self:
         """Write each chunk, a pair (X, y), to a shard of its own, so that no more than one need be in memory.
 
         Parameters
@@ -92,7 +92,10 @@ class Shards(Sequence[Shard]):
 
     @classmethod
     def _write(
-        cls, chunks: Iterable[tuple[Any, Any]], folder: Location | None, find_layout: Callable[[], Layout] | None = None
+        cls,
+        chunks: Iterable[tuple[object, object]],
+        folder: Location | None,
+        find_layout: Callable[[], Layout] | None = None,
     ) -> Self:
         if isinstance(chunks, (str, bytes)) or not isinstance(chunks, Iterable):
             raise TypeError(f"chunks must be pairs of X and y, not {quote(chunks)}.")
@@ -119,7 +122,7 @@ class Shards(Sequence[Shard]):
         return shards
 
     @classmethod
-    def cut(cls, X: Sequence[Any], y: Sequence[Any] | None = None, *, n_shards: int) -> Self:
+    def cut(cls, X: Sequence[object], y: Sequence[object] | None = None, *, n_shards: int) -> Self:
         """Cut lists, or arrays, that are in memory into shards of about the same number of examples.
 
         Parameters
@@ -169,7 +172,7 @@ class Shards(Sequence[Shard]):
             raise ValueError("Shards need at least one file, but there is none.")
         seen: list[Layout] = []
 
-        def chunks() -> Iterator[tuple[Any, Any]]:
+        def chunks() -> Iterator[tuple[object, object]]:
             for path in paths:
                 for document in cut_document(path, seen[0] if seen else layout, size, needs_tags=needs_tags):
                     seen[:] = seen or [document.layout]
@@ -180,7 +183,7 @@ class Shards(Sequence[Shard]):
     @classmethod
     def from_arrow(
         cls,
-        source: Any,
+        source: object,
         x: str | Sequence[str],
         y: str | None = None,
         *,
@@ -245,11 +248,11 @@ class Shards(Sequence[Shard]):
         return self._made_of(read, self._sizes, like=self)
 
 
-def _stored(folder: Location, shard: dict[str, Any]) -> Shard:
+def _stored(folder: Location, shard: dict[str, object]) -> Shard:
     return Shard(*read_shard(folder, shard))
 
 
-def check_chunk(chunk: Any, k: int) -> tuple[Any, Any]:
+def check_chunk(chunk: object, k: int) -> tuple[object, object]:
     """X and y of a chunk."""
     if not (isinstance(chunk, (tuple, list)) and len(chunk) == 2):
         raise TypeError(f"Shard {k} must be a pair of X and y, not {quote(chunk)}.")

@@ -45,7 +45,7 @@ class BoxEncoder(RowEncoder):
         return super().n_weights + self.has_none
 
     @classmethod
-    def learn(cls, X: object, y: object, *, dtype: DTypeLike, fit_intercept: bool, min_size: Any) -> Learned:
+    def learn(cls, X: object, y: object, *, dtype: DTypeLike, fit_intercept: bool, min_size: object) -> Learned:
         """The encoder and the problem of training images; arguments are those of `BoxSVM`."""
         rows, shapes = stack_cells(X)
         smallest = check_min_size(min_size, shapes)
@@ -70,7 +70,7 @@ class BoxEncoder(RowEncoder):
         known = BoxSupervision(boxes, np.ones(len(shapes), bool), whole_images(shapes, self.has_none))
         return self.assemble(rows, shapes, known, with_grams=False)
 
-    def is_partial(self, y: Any) -> bool:
+    def is_partial(self, y: object) -> bool:
         return hasattr(y, "__iter__") and any(isinstance(box, (str, KnownBox)) for box in y)
 
     def exclusions(self, problem: BoxProblem, known: Any, name: str) -> BoxLimits:
@@ -182,7 +182,7 @@ def check_boxes(y: Any, shapes: np.ndarray, smallest: np.ndarray) -> np.ndarray:
     return boxes
 
 
-def check_box(box: Any, i: int, shape: np.ndarray, smallest: Any, name: str, *, or_none: bool = False) -> np.ndarray:
+def check_box(box: object, i: int, shape: np.ndarray, smallest: Any, name: str, *, or_none: bool = False) -> np.ndarray:
     """Check a box in image i, `name` in messages; zeros may be one that is not there."""
     sides = check_array(box, name, "a box of four integers, (top, left, bottom, right)", (4,), dtypes="iu")
     if or_none and not sides.any():

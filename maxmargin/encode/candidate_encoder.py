@@ -44,7 +44,7 @@ class CandidateEncoder(RowEncoder):
         dtype: DTypeLike,
         min_count: int = 1,
         n_hashed: int | None = None,
-        costs: Any = None,
+        costs: object = None,
         former: CandidateEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""
@@ -100,7 +100,7 @@ class CandidateEncoder(RowEncoder):
             n_features=self.n_features_in,
         )
 
-    def is_partial(self, y: Any) -> bool:
+    def is_partial(self, y: object) -> bool:
         return hasattr(y, "__iter__") and any(known is None or isinstance(known, (set, frozenset)) for known in y)
 
     def exclusions(self, problem: CandidateProblem, known: Any, name: str) -> Blocks:
@@ -141,7 +141,7 @@ def excluded_candidates(known: Any, starts: np.ndarray, name: str) -> Blocks:
     return Blocks(excluded, starts)
 
 
-def check_candidate(index: Any, size: int, i: int, name: str) -> None:
+def check_candidate(index: object, size: int, i: int, name: str) -> None:
     """Raise unless there is a candidate of this index in set i, of so many."""
     if not isinstance(index, Integral) or isinstance(index, (bool, np.bool_)):
         raise TypeError(f"{name}[{i}] must be the index of a candidate, an integer, not {quote(index)}.")

@@ -68,25 +68,25 @@ class ChainEncoder(NodeEdgeEncoder):
     @classmethod
     def learn(
         cls,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         *,
         dtype: DTypeLike,
         fit_intercept: bool,
-        allowed_transitions: Any,
-        constraints: Any = None,
+        allowed_transitions: object,
+        constraints: object = None,
         with_grams: bool,
-        cost: Any = None,
-        class_weight: Any = None,
+        cost: object = None,
+        class_weight: object = None,
         only_observed: bool | str,
         least_observed: float = 0.0,
         min_count: int = 1,
         n_hashed: int | None = None,
-        lengths: Any = None,
-        position_weight: Any = None,
+        lengths: object = None,
+        position_weight: object = None,
         label_share: Any = None,
-        transition_cost: Any = None,
-        edge_features: Any = None,
+        transition_cost: object = None,
+        edge_features: object = None,
         former: ChainEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""
@@ -227,7 +227,7 @@ def neighbours(starts: np.ndarray) -> np.ndarray:
     return np.column_stack([first, first + 1])
 
 
-def expect_labels(learned: Learned, known: Annotations, label_share: Mapping[Any, float]) -> Learned:
+def expect_labels(learned: Learned, known: Annotations, label_share: Mapping[object, float]) -> Learned:
     """What training sequences teach if a share of all positions is expected to have a label."""
     _, problem, weak = learned
     ((label, share),) = label_share.items()
@@ -272,7 +272,7 @@ def occurring_labels(
     return known.allowed, sp.csr_array(np.ones((1, 1))), (allowed[after - 1].T @ allowed[after]).reshape(1, -1)
 
 
-def transition_penalties(allowed: Any, classes: np.ndarray, dtype: DTypeLike) -> np.ndarray:
+def transition_penalties(allowed: object, classes: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     """The potentials of transitions before any weight: zero, or IMPOSSIBLE for those that are not allowed."""
     n_labels = len(classes)
     if allowed is None:
@@ -305,7 +305,7 @@ def check_transitions(penalty: np.ndarray, labels: np.ndarray, starts: np.ndarra
 
 
 def scheme_penalties(
-    constraints: Any, known: Annotations, starts: np.ndarray, dtype: DTypeLike
+    constraints: object, known: Annotations, starts: np.ndarray, dtype: DTypeLike
 ) -> tuple[np.ndarray, np.ndarray]:
     """The potentials of transitions, (L, L), and of the first and last label, (2, L), that a scheme of tags leaves."""
     classes = known.classes

@@ -47,7 +47,7 @@ class MulticlassEncoder(LabellingEncoder):
         *,
         dtype: DTypeLike,
         fit_intercept: bool,
-        cost: Any,
+        cost: object,
         feature_names: np.ndarray | None,
         former: MulticlassEncoder | None = None,
     ) -> Learned:
@@ -91,7 +91,7 @@ class MulticlassEncoder(LabellingEncoder):
             labels = find_labels(np.asarray(y), self.classes)
         return self.assemble(rows, self.unsupervised(labels))
 
-    def is_partial(self, y: Any) -> bool:
+    def is_partial(self, y: object) -> bool:
         return are_partial(y)
 
     def exclusions(self, problem: MulticlassProblem, known: Any, name: str) -> Blocks:
@@ -116,7 +116,7 @@ class MulticlassEncoder(LabellingEncoder):
     def dual_shape(self, problem: MulticlassProblem) -> tuple[Any, ...]:
         return (len(problem.squared_norms),)
 
-    def attributes(self, w: np.ndarray) -> dict[str, Any]:
+    def attributes(self, w: np.ndarray) -> dict[str, object]:
         table = w.reshape(-1, len(self.classes))
         intercept = table[-1] if self.has_bias else np.zeros(len(self.classes), w.dtype)
         names = {} if self.feature_names_in is None else {"feature_names_in_": self.feature_names_in}
@@ -132,7 +132,7 @@ class MulticlassEncoder(LabellingEncoder):
         return parts.values.reshape(-1, len(self.classes))
 
 
-def are_partial(y: Any) -> bool:
+def are_partial(y: object) -> bool:
     """Whether less, or other, than one class is known of some example: floats in two dimensions are probabilities."""
     if isinstance(y, np.ndarray) and y.dtype != object:
         return y.ndim == 2 and y.shape[1] > 1 and y.dtype.kind == "f"

@@ -14,6 +14,7 @@ from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.example_checks import check_truths
 from maxmargin.encode.inputs.merits import Merits
+from maxmargin.problem import AnyProblem
 from maxmargin.runtime.dispatch import supports
 from maxmargin.structures.derived.custom_problem import CustomProblem
 from maxmargin.supervision.weak import Learned, Weak
@@ -22,7 +23,7 @@ from maxmargin.supervision.weak import Learned, Weak
 class OwnEncoder(Encoder):
     """What encoders of users' own structures share."""
 
-    def is_of(self, **arguments: Any) -> bool:
+    def is_of(self, **arguments: object) -> bool:
         """Whether it was learned with these very objects."""
         raise NotImplementedError
 
@@ -45,11 +46,11 @@ class CustomEncoder(OwnEncoder):
     def n_weights(self) -> int:
         return self.n_features
 
-    def is_of(self, *, model: Any) -> bool:  # type: ignore[override]
+    def is_of(self, *, model: object) -> bool:  # type: ignore[override]
         return self.model is model
 
     @classmethod
-    def learn(cls, X: Iterable[Any], y: Iterable[Any] | None, *, model: Any) -> Learned:
+    def learn(cls, X: Iterable[object], y: Iterable[object] | None, *, model: object) -> Learned:
         """The encoder and the problem of training data."""
         if y is None:
             raise TypeError("y must be a list with one output per example.")
@@ -110,7 +111,7 @@ class ProblemEncoder(OwnEncoder):
     def n_weights(self) -> int:
         return self.size
 
-    def is_of(self, *, make_problem: Any, decode: Any) -> bool:  # type: ignore[override]
+    def is_of(self, *, make_problem: object, decode: object) -> bool:  # type: ignore[override]
         return self.make_problem is make_problem and self.decode_row is decode
 
     @classmethod
@@ -146,7 +147,7 @@ class ProblemEncoder(OwnEncoder):
         return Merits(-inference.costs_of(problem, outputs))
 
 
-def _checked(problem: Any) -> Any:
+def _checked(problem: AnyProblem) -> Any:
     """What `make_problem` returned, which must have all functions that solvers call."""
     missing = [function.__name__ for function in NEEDED if not supports(function, problem)]
     if missing:

@@ -49,15 +49,15 @@ class GraphCutEncoder(LabellingEncoder):
     @classmethod
     def learn(
         cls,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         *,
         dtype: Any,
         fit_intercept: bool,
-        cost: Any,
-        class_weight: Any,
-        loss: Any = None,
-        node_weight: Any = None,
+        cost: object,
+        class_weight: object,
+        loss: object = None,
+        node_weight: object = None,
         former: GraphCutEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""

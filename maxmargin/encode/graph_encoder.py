@@ -104,10 +104,10 @@ class GraphEncoder(LabellingEncoder):
         interaction: str,
         cost: str | None = None,
         class_weight: str | Mapping[object, float] | None = None,
-        loss: Any = None,
+        loss: object = None,
         node_weight: Sequence[ArrayLike] | None = None,
-        node_cost: Any = None,
-        edge_cost: Any = None,
+        node_cost: object = None,
+        edge_cost: object = None,
         former: GraphEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphSVM`."""

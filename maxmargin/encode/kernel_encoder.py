@@ -165,14 +165,14 @@ class KernelChainEncoder(ChainEncoder):
         dual = w[: n_labels * n].reshape(n_labels, n).T
         return Bunch(dual=dual, transitions=w[-(n_labels**2) :].reshape(n_labels, n_labels))
 
-    def attributes(self, w: np.ndarray) -> dict[str, Any]:
+    def attributes(self, w: np.ndarray) -> dict[str, object]:
         found = super().attributes(w)
         if self.basis is not None:
             found["support_vectors_"] = self.basis + self.center if self.center.size else self.basis
         return found
 
 
-def is_shape(shape: Any) -> bool:
+def is_shape(shape: object) -> bool:
     """Whether these can be the kind and the parameters of a kernel."""
     return (
         isinstance(shape, Shape)
@@ -205,7 +205,7 @@ def make_kernel(kernel: Any, rows: Any, gamma: Any, degree: int, coef0: float) -
     return Kernel(Shape(SHAPES[kernel], float(gamma), float(coef0), int(degree)))
 
 
-def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, cache_size: Any) -> None:
+def check_kernel(kernel: object, gamma: object, degree: Any, coef0: object, cache_size: object) -> None:
     """Raise unless these are a kernel and its parameters."""
     if not (callable(kernel) or (isinstance(kernel, str) and kernel in KERNELS)):
         raise ValueError(f"kernel must be a function or one of {', '.join(KERNELS)}, not {quote(kernel)}.")
@@ -240,7 +240,7 @@ def check_square(matrix: np.ndarray) -> None:
         )
 
 
-def check_values(values: Any, shape: tuple[int, int], dtype: DTypeLike) -> np.ndarray:
+def check_values(values: object, shape: tuple[int, int], dtype: DTypeLike) -> np.ndarray:
     """What a function returned as the values of a kernel, as an array of that shape."""
     try:
         found = np.asarray(as_dense(values), dtype)

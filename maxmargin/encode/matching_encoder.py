@@ -39,7 +39,14 @@ class MatchingEncoder(RowEncoder):
 
     @classmethod
     def learn(
-        cls, X: object, y: object, *, dtype: DTypeLike, wrong_cost: float, missed_cost: float, link_weight: Any = None
+        cls,
+        X: object,
+        y: object,
+        *,
+        dtype: DTypeLike,
+        wrong_cost: float,
+        missed_cost: float,
+        link_weight: object = None,
     ) -> Learned:
         """The encoder and the problem of training data; arguments are those of `MatchingSVM`."""
         rows, sides = stack_pairs(X)
@@ -88,7 +95,7 @@ class MatchingEncoder(RowEncoder):
             n_features=self.n_features_in,
         )
 
-    def is_partial(self, y: Any) -> bool:
+    def is_partial(self, y: object) -> bool:
         return hasattr(y, "__iter__") and any(is_partial(links) for links in y)
 
     def exclusions(self, problem: MatchingProblem, known: Any, name: str) -> Blocks:
@@ -113,7 +120,7 @@ def stack_pairs(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarray
     return rows, np.array(sides, np.int64)
 
 
-def _as_pairs(x: Any, name: str) -> tuple[Any, tuple[int, int]]:
+def _as_pairs(x: object, name: str) -> tuple[object, tuple[int, int]]:
     if isinstance(x, tuple) and len(x) == 2 and np.shape(x[1]) == (2,):
         check_unmasked(name, x[0])
         matrix, shape = x[0] if sp.issparse(x[0]) else np.asarray(x[0]), np.asarray(x[1])
@@ -180,7 +187,7 @@ def as_exclusions(tables: list[np.ndarray]) -> Blocks:
     return as_blocks(flags, bool)
 
 
-def _as_match(links: Any, sides: np.ndarray, name: str) -> np.ndarray:
+def _as_match(links: object, sides: np.ndarray, name: str) -> np.ndarray:
     """The right node of each left node, from the same or from pairs (left, right)."""
     array = np.array(sorted(links) if isinstance(links, (set, frozenset)) else links)
     if array.size == 0:

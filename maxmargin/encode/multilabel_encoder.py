@@ -162,7 +162,7 @@ class MultiLabelEncoder(RowEncoder):
             n_labels=self.n_labels,
         )
 
-    def is_partial(self, y: Any) -> bool:
+    def is_partial(self, y: object) -> bool:
         return find_unknown(y) is not None
 
     def exclusions(self, problem: object, known: Any, name: str) -> Blocks:
@@ -181,7 +181,7 @@ class MultiLabelEncoder(RowEncoder):
     def dual_shape(self, problem: object) -> tuple[int, ...]:
         return (len(true_outputs(problem).values),)
 
-    def attributes(self, w: np.ndarray) -> dict[str, Any]:
+    def attributes(self, w: np.ndarray) -> dict[str, object]:
         of_nodes, of_edges = np.split(w, [w.size - 4 * len(self.edges)])
         table = of_nodes.reshape(-1, self.n_labels).T if self.is_wide else of_nodes.reshape(self.n_labels, -1)
         names = {} if self.feature_names_in is None else {"feature_names_in_": self.feature_names_in}
@@ -232,12 +232,12 @@ def check_indicators(y: Any, n: int, n_labels: int | None = None) -> np.ndarray:
     return labels.astype(np.int32)
 
 
-def as_floats(y: Any) -> np.ndarray:
+def as_floats(y: object) -> np.ndarray:
     """A matrix of numbers, with NaN for None."""
     return np.array(y, dtype=float)
 
 
-def find_unknown(y: Any) -> np.ndarray | None:
+def find_unknown(y: object) -> np.ndarray | None:
     """(n, L) flags of labels that are None or NaN, if there are any among rows of numbers."""
     if sp.issparse(y) or (isinstance(y, np.ndarray) and y.dtype.kind in "biu"):
         return None

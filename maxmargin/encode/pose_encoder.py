@@ -73,8 +73,8 @@ class DeformableEncoder(Encoder):
         dtype: DTypeLike,
         edges: Any,
         n_types: int,
-        reference: Any,
-        joint_weight: Any = None,
+        reference: object,
+        joint_weight: object = None,
     ) -> Learned:
         """The encoder and the problem of training images; arguments are those of `DeformableSVM`."""
         rows, shapes = stack_images(X)
@@ -114,7 +114,7 @@ class DeformableEncoder(Encoder):
         types = np.full((n, len(self.edges)), NO_LABEL)
         return self.assemble(rows, shapes, cells, types, np.zeros((0, self.n_joints)), np.zeros(0))
 
-    def is_partial(self, y: Any) -> bool:
+    def is_partial(self, y: object) -> bool:
         return hasattr(y, "__iter__") and any(
             pose is None or any(place is None or not np.isfinite(np.asarray(place, float)).all() for place in pose)
             for pose in y
@@ -238,7 +238,7 @@ def stack_poses(y: Any, shapes: np.ndarray, n_joints: int | None = None, name: s
     return cells
 
 
-def _with_gaps(pose: Any) -> Any:
+def _with_gaps(pose: object) -> Any:
     """A pose with NaN in place of joints that are None."""
     if isinstance(pose, (list, tuple)) and any(place is None for place in pose):
         return [(np.nan, np.nan) if place is None else place for place in pose]
@@ -274,7 +274,7 @@ def typical_ways(cells: np.ndarray, edges: np.ndarray, n_types: int) -> tuple[np
     return anchor, scale, types
 
 
-def cost_radius(cells: np.ndarray, reference: Any) -> np.ndarray:
+def cost_radius(cells: np.ndarray, reference: object) -> np.ndarray:
     """The distance from the true position at which the cost of a joint is full, in each image, at least one cell."""
     if reference is None:
         is_known = cells >= 0

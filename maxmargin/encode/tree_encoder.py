@@ -82,13 +82,13 @@ class TreeEncoder(NodeEdgeEncoder):
         fit_intercept: bool,
         with_grams: bool,
         only_observed: bool | str,
-        cost: Any = None,
-        class_weight: Any = None,
+        cost: object = None,
+        class_weight: object = None,
         min_count: int = 1,
         n_hashed: int | None = None,
-        node_weight: Any = None,
-        node_cost: Any = None,
-        edge_cost: Any = None,
+        node_weight: object = None,
+        node_cost: object = None,
+        edge_cost: object = None,
         former: TreeEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""

@@ -15,6 +15,7 @@ from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fi
 from maxmargin.estimators.foundation.row_classifier import RowClassifier
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
+from maxmargin.problem import AnyProblem
 from maxmargin.supervision.costs import class_weights
 from maxmargin.supervision.weak import Learned
 
@@ -86,7 +87,7 @@ class MulticlassSVM(MaxMargin, RowClassifier):
 
         check_classification_targets(y)
 
-    def _sample_weight(self, sample_weight: ArrayLike | None, problem: Any, y: Any) -> np.ndarray | None:
+    def _sample_weight(self, sample_weight: ArrayLike | None, problem: AnyProblem, y: Any) -> np.ndarray | None:
         weights = super()._sample_weight(sample_weight, problem, y)
         if self.class_weight is None or y is None:
             return weights

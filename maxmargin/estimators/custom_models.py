@@ -139,7 +139,9 @@ class ProblemModel(MaxMargin, OwnStructure):
 
     log_likelihood = log_likelihood
 
-    def sample(self, X: object, n_samples: int = 1, random_state: Any = None, *, allowed: object = None) -> list[Any]:
+    def sample(
+        self, X: object, n_samples: int = 1, random_state: object = None, *, allowed: object = None
+    ) -> list[Any]:
         """Independent outputs of each example, drawn from p(y) ~ exp(score(y)).
 
         Parameters

@@ -15,7 +15,7 @@ from maxmargin.estimators.foundation.predictions import check_has, known_margina
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer
 from maxmargin.parameters import parameter
-from maxmargin.problem import max_marginals
+from maxmargin.problem import AnyProblem, max_marginals
 
 
 class GraphData(FitOptions, total=False):
@@ -83,7 +83,7 @@ class GraphModel(Precision, StructuredModel):
         """
         return self._fit(X, y, sample_weight, options)
 
-    def _decision_function(self, problem: Any) -> Any:
+    def _decision_function(self, problem: AnyProblem) -> Any:
         check_has(problem, max_marginals, "decision_function")
         return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs), -np.inf)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any, Self, Unpack
+from typing import Annotated, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from maxmargin.estimators.foundation.fitting import as_list
 from maxmargin.estimators.foundation.predictions import Unavailable
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
+from maxmargin.problem import AnyProblem
 
 FEW = 0.5  # of the true links, that predictions have: fewer are worth a warning
 N_THRESHOLDS = 100  # that are tried, at most
@@ -112,10 +113,10 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
                 stacklevel=3,
             )
 
-    def _matches(self, problem: Any) -> np.ndarray:
+    def _matches(self, problem: AnyProblem) -> np.ndarray:
         return inference.best_outputs(problem, self._w, self.n_jobs).values
 
-    def choose_threshold(self, X: Any, y: Any, scoring: Callable[[Any, Any], float] | None = None) -> Self:
+    def choose_threshold(self, X: object, y: object, scoring: Callable[[object, object], float] | None = None) -> Self:
         """Choose `threshold_`, the score that a link must beat, by how good predictions are: on held-out data, if any.
 
         The hinge loss counts the best wrong link of a node against its true one. Where that wins for most nodes,

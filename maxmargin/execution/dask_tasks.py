@@ -35,11 +35,11 @@ class Tasks:
     def __init__(self, client: Client) -> None:
         self.client = client
 
-    def submit(self, function: Callable[..., Any], *args: Any) -> Future:
+    def submit(self, function: Callable[..., object], *args: object) -> Future:
         """Call a function on some worker: a module-level one, of arguments that can be pickled, or futures."""
         return self.client.submit(function, *args, pure=False)
 
-    def results(self, futures: list[Future], clock: Clock | None = None) -> list[Any]:
+    def results(self, futures: list[Future], clock: Clock | None = None) -> list[object]:
         """What tasks return, in their order; none is left running where one fails or the clock breaks them off."""
         try:
             for attempt in range(ATTEMPTS + 1):
@@ -104,6 +104,6 @@ class TaskClock(Clock):
         """What others say does not count."""
 
 
-def hold(value: Any) -> Any:
+def hold(value: object) -> Any:
     """A task that has a value, to be handed on from worker to worker."""
     return value

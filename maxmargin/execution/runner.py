@@ -11,7 +11,7 @@ from numba import types
 
 from maxmargin.execution.clock import Clock
 from maxmargin.execution.threads import Ranges, aligned, count_threads
-from maxmargin.problem import all_true_outputs, new_weights, part_sizes, workspace
+from maxmargin.problem import AnyProblem, all_true_outputs, new_weights, part_sizes, workspace
 from maxmargin.runtime.abi import OPAQUE, Stored
 from maxmargin.runtime.dispatch import Bound
 from maxmargin.runtime.tables import SCRATCH
@@ -34,7 +34,7 @@ for _dtype in (types.float32, types.float64):
     SCRATCH[_dtype] = Stored(Scratch, Scratch._fields, (_reals, _reals, _integers, _integers, _sums, _sums, OPAQUE))
 
 
-def bind(problem: Any) -> Bound:
+def bind(problem: AnyProblem) -> Bound:
     """A problem made ready for loops."""
     return (
         problem if isinstance(problem, Bound) else Bound(problem, all_true_outputs(problem), new_weights(problem).dtype)
@@ -84,7 +84,7 @@ class Runner:
         """Call the loop ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""
         return [result for results in self.ranges.run(partial(self._call, function, args)) for result in results]
 
-    def _call(self, function: Callable[..., Any], args: tuple[Any, ...], k: int, lo: int, hi: int) -> list[Any]:
+    def _call(self, function: Callable[..., object], args: tuple[object, ...], k: int, lo: int, hi: int) -> list[Any]:
         """Call a loop on range k, lo:hi, in slices if there is a clock to look at."""
         kind = function, *map(type, args)  # which tells losses by their oracle apart
         slices = [(lo, hi)] if self.clock is None else self.clock.slices_of_pass(kind, lo, hi)

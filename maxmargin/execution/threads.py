@@ -71,7 +71,7 @@ class OneBlasThread:
                 self._limited = libraries
             self._n_users += 1
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._n_users -= 1
             if self._n_users == 0:
@@ -106,7 +106,7 @@ class Ranges:
     def __len__(self) -> int:
         return len(self.bounds)
 
-    def run(self, function: Callable[[int, int, int], Any]) -> list[Any]:
+    def run(self, function: Callable[[int, int, int], object]) -> list[Any]:
         """Call ``function(k, lo, hi)`` for each range k, on its thread; return the results in order."""
         if self._pool is None:
             return [function(0, *self.bounds[0])]

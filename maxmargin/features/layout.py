@@ -116,7 +116,7 @@ def keep_complete(features):
     """The features with which steps on single examples leave weights complete, where that is not always so."""
 
 
-def layout_of_rows(features: Any, n_features: int, n_labels: int) -> WeightLayout:
+def layout_of_rows(features: object, n_features: int, n_labels: int) -> WeightLayout:
     """How the weights of features lie."""
     if supports(lay_out, features):
         return lay_out(features, n_features, n_labels)

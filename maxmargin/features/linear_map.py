@@ -8,7 +8,7 @@ cheaper way.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -153,7 +153,7 @@ def bound_sums(features, counts):
     """As `squared_sums`, of features that cannot be had as a matrix; called from Python only."""
 
 
-def squared_sums(features: Any, counts: sp.csr_array) -> np.ndarray:
+def squared_sums(features: object, counts: sp.csr_array) -> np.ndarray:
     """||sum_t counts[i, t] |x_t| ||^2 of each example i, or a bound of that.
 
     Where an output chooses a column of weights for each row, no two outputs of an example are further apart than by
@@ -165,7 +165,7 @@ def squared_sums(features: Any, counts: sp.csr_array) -> np.ndarray:
     return np.asarray((sums * sums).sum(axis=1), np.float64).ravel()
 
 
-def norm_buffer(features: Any, n_features: int, n_labels: int, dtype: DTypeLike) -> np.ndarray:
+def norm_buffer(features: object, n_features: int, n_labels: int, dtype: DTypeLike) -> np.ndarray:
     """The buffer of `squared_norm_rows`, of the shape of the weights; empty where every example has its Gram matrix."""
     rows, columns = weight_shape(features, n_features, n_labels)
     has_grams = hasattr(features, "gram") and bool(np.all(features.gram.at >= 0))
@@ -177,7 +177,7 @@ def needs_gram(lengths: np.ndarray, n_entries: np.ndarray) -> np.ndarray:
     return lengths**2 <= 1.5 * n_entries
 
 
-def gram_blocks(features: Any, starts: np.ndarray, n_entries: np.ndarray, width: int) -> Gram:
+def gram_blocks(features: object, starts: np.ndarray, n_entries: np.ndarray, width: int) -> Gram:
     """Compute the Gram matrices of the examples that are to have one, in float64.
 
     Parameters

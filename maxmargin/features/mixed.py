@@ -44,7 +44,7 @@ class MixedFeatures(NamedTuple):
     dense_gram: Gram
 
 
-def mix_features(sparse: Any, table: np.ndarray, which: np.ndarray, begin: int, n_examples: int) -> MixedFeatures:
+def mix_features(sparse: object, table: np.ndarray, which: np.ndarray, begin: int, n_examples: int) -> MixedFeatures:
     """Sparse features with a table of dense ones beside them."""
     return MixedFeatures(sparse, table, which, begin, Gram(np.empty(0), np.full(n_examples, -1, np.int64)))
 

@@ -13,6 +13,7 @@ from maxmargin.checks import check_positive
 from maxmargin.persist.registry import register, renaming
 from maxmargin.problem import (
     IMPOSSIBLE,
+    AnyProblem,
     augment,
     bound_oracle,
     max_oracle,
@@ -106,7 +107,7 @@ class BaseLoss:
         """What `attain_at` takes, or None where one output does not tell all."""
         return self if supports(attain_at, self) else None
 
-    def attained_on(self, problem: Any) -> Any:
+    def attained_on(self, problem: AnyProblem) -> Any:
         """What loops take in its place, for the oracles of a problem."""
         loss = self.at_output()
         if loss is None:
@@ -142,7 +143,7 @@ class OfBound(NamedTuple):
         return attain_at(self.loss, problem, i, theta, y, score, max(bound, score), means)
 
 
-def check_margin(margin: Any) -> None:
+def check_margin(margin: object) -> None:
     """Raise unless it is True or False."""
     if not isinstance(margin, (bool, np.bool_)):
         raise ValueError(f"margin must be True or False, not {margin!r}.")

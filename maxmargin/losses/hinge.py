@@ -12,7 +12,7 @@ from maxmargin.checks import check_choice, check_count
 from maxmargin.losses.base_loss import LEAST_LEVEL, BaseLoss, attains, check_level, check_margin, combine
 from maxmargin.losses.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted
 from maxmargin.persist.registry import register, renaming
-from maxmargin.problem import add_output, exp_oracle, topk_oracle, true_output
+from maxmargin.problem import AnyProblem, add_output, exp_oracle, topk_oracle, true_output
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Loss(BaseLoss):
         """One more than are to have a weight."""
         return self.max_k + 1 if self.smoothing == "l2" else 1
 
-    def attained_on(self, problem: Any) -> Any:
+    def attained_on(self, problem: AnyProblem) -> Any:
         if self.smoothing == "l2":
             return TopK(self.margin, self.level, self.max_k)
         return Marginals(self.margin, self.level) if self.smoothing else super().attained_on(problem)

@@ -12,8 +12,6 @@ scores alone as soon as the smallest of these has no weight (Proposition 4), wha
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from maxmargin.checks import check_choice, check_positive
@@ -25,7 +23,7 @@ SMOOTHINGS = ("l2", "entropy")
 EVERY = 1e30  # a level of l2 at which every output has a weight, and a number in float32, too
 
 
-def project_to_simplex(v: Any) -> np.ndarray:
+def project_to_simplex(v: object) -> np.ndarray:
     """The point of the probability simplex nearest to v.
 
     Examples
@@ -44,7 +42,7 @@ def project_to_simplex(v: Any) -> np.ndarray:
     return projected
 
 
-def smooth_max(z: Any, level: float, smoothing: str = "l2") -> tuple[float, np.ndarray]:
+def smooth_max(z: object, level: float, smoothing: str = "l2") -> tuple[float, np.ndarray]:
     """The smoothed maximum of scores and its gradient.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import Any
 from maxmargin.metrics.labels import check_pairs
 
 
-def uas(y_true: object, y_pred: object, words: Iterable[Sequence[Any]] | None = None) -> float:
+def uas(y_true: object, y_pred: object, words: Iterable[Sequence[object]] | None = None) -> float:
     """The unlabelled attachment score: the share of words with the right head.
 
     Parameters
@@ -51,7 +51,7 @@ def is_punctuation(word: str) -> bool:
     return all(unicodedata.category(character).startswith("P") for character in word)
 
 
-def _head(arc: Any) -> Any:
+def _head(arc: object) -> Any:
     return arc[0] if isinstance(arc, (tuple, list)) else arc
 
 

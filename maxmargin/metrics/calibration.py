@@ -33,7 +33,7 @@ class Reliability(NamedTuple):
         is_used = self.counts > 0
         return float(np.average(np.abs(self.confidence - self.accuracy)[is_used], weights=self.counts[is_used]))
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: object = None) -> Any:
         """Plot the share of right labels against their probability, equal where labels are calibrated; below, counts.
 
         They are drawn in the place of the Matplotlib axes `ax`, or on new ones; returns the axes of the shares.
@@ -50,7 +50,7 @@ class Reliability(NamedTuple):
         return shares
 
 
-def reliability(y_true: Any, marginals: Tables, classes: ArrayLike, n_bins: int = 10) -> Reliability:
+def reliability(y_true: object, marginals: Tables, classes: ArrayLike, n_bins: int = 10) -> Reliability:
     """How often the most probable label is right, by its probability.
 
     Parameters
@@ -85,7 +85,7 @@ def reliability(y_true: Any, marginals: Tables, classes: ArrayLike, n_bins: int 
     return Reliability(np.linspace(0, 1, n_bins + 1), means[0], means[1], counts)
 
 
-def expected_calibration_error(y_true: Any, marginals: Tables, classes: ArrayLike, n_bins: int = 10) -> float:
+def expected_calibration_error(y_true: object, marginals: Tables, classes: ArrayLike, n_bins: int = 10) -> float:
     """The mean distance between how probable labels are and how often they are right.
 
     Parameters
@@ -133,7 +133,7 @@ def _tempered(p: np.ndarray, temperature: float) -> np.ndarray:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def find_temperature(y_true: Any, marginals: Tables, classes: ArrayLike) -> float:
+def find_temperature(y_true: object, marginals: Tables, classes: ArrayLike) -> float:
     """The temperature at which the labels are most likely, from 0.01 to 100: find it on held-out data.
 
     Parameters

@@ -25,7 +25,7 @@ def check_pairs(y_true: object, y_pred: object) -> tuple[list[Any], list[Any]]:
     return true, predicted
 
 
-def _as_list(values: object, name: str) -> list[Any]:
+def _as_list(values: object, name: str) -> list[object]:
     if isinstance(values, np.ndarray) and values.ndim:
         return values.tolist() if values.dtype != object else [*values]
     if isinstance(values, str) or not hasattr(values, "__iter__"):

@@ -42,17 +42,17 @@ def regularization_path(
     lambdas: ArrayLike | None = None,
     solver: str | Solver | None = None,
     sample_weight: ArrayLike | None = None,
-    lower: Any = None,
-    upper: Any = None,
+    lower: object = None,
+    upper: object = None,
     X_dev: object = None,
     y_dev: object = None,
     max_passes: float = 1000,
     time_limit: float | None = None,
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: object = None,
     verbose: int = 0,
     callback: Callable[[Path], bool | None] | None = None,
-    **data: Any,
+    **data: object,
 ) -> Path:
     """Train for every strength of the regularization.
 

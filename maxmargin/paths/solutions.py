@@ -176,7 +176,7 @@ class Path:
         columns["status"] = [point.status.name for point in self._points]
         return pd.DataFrame(columns | ({"score": np.array(self.scores)} if len(self.scores) else {}))
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: object = None) -> Any:
         """Plot the bounds of the objective and, if there are any, below them the scores against C.
 
         They are drawn in the place of the Matplotlib axes `ax`, or on new ones; returns the axes of the objective.

@@ -88,7 +88,7 @@ def _bytes(flat: np.ndarray) -> memoryview:
     return flat.view(np.uint8).data if flat.size else memoryview(b"")
 
 
-def read(file: BinaryIO, *, maps: bool = False) -> tuple[Any, Arrays]:
+def read(file: BinaryIO, *, maps: bool = False) -> tuple[object, Arrays]:
     """The content and the arrays of an open file that was written by `write`; raises `Broken`.
 
     The file must stay open until all arrays are made. `maps` says whether weights are mapped into memory.

@@ -48,7 +48,7 @@ class SpillFile:
         self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         self.end = 0
 
-    def put(self, value: Any) -> Spilled:
+    def put(self, value: object) -> Spilled:
         """Write a value."""
         spilled = Spilled(self)
         spilled.store(value)

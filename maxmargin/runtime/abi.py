@@ -136,7 +136,7 @@ def array_type(array: np.ndarray, name: str) -> types.Type:
     return found
 
 
-def _write(value: Any, words: list[int], name: str, known: Known, met: Known) -> types.Type:
+def _write(value: object, words: list[int], name: str, known: Known, met: Known) -> types.Type:
     """Append the words of a value; return its type."""
     if isinstance(value, np.ndarray):
         words.append(value.__array_interface__["data"][0])
@@ -165,7 +165,7 @@ def _write(value: Any, words: list[int], name: str, known: Known, met: Known) ->
     raise TypeError(f"{name} is a {type(value).__name__}: compiled code takes arrays, numbers and NamedTuples of them.")
 
 
-def _write_fields(value: Any, name: str, known: Known, met: Known) -> tuple[object, list[int], types.Type]:
+def _write_fields(value: object, name: str, known: Known, met: Known) -> tuple[object, list[int], types.Type]:
     words: list[int] = []
     names = field_names(value)
     members = tuple([_write(getattr(value, field), words, f"{name}.{field}", known, met) for field in names])

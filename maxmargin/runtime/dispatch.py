@@ -92,7 +92,7 @@ def _declare(declaration: Function, interface: Interface | None, like: Generic |
     table: dict[type, Function] = {} if like is None else like.implementations
 
     @functools.wraps(declaration)
-    def resolve(target: Any, *args: Any) -> Any:
+    def resolve(target: object, *args: object) -> Any:
         target = target.problem if type(target) is Bound else target
         implementation = table.get(type(target))
         if implementation is not None:
@@ -228,7 +228,7 @@ class Bound:
             numbers = len(truth.starts) - 1, truth.values.ctypes.data, truth.starts.ctypes.data
             self.table = FunctionTable(problem, PROBLEM, dtype, numbers, self.options, truth)
 
-    def sibling(self, problem: Any) -> Bound:
+    def sibling(self, problem: object) -> Bound:
         """A problem of the same type, examples and workspace, made ready in its turn."""
         other = Bound(problem, self.truth, self.dtype)
         if self.table is not None and other.table is not None:
@@ -263,7 +263,7 @@ def loop(function: Function) -> Function:
     """
 
     @functools.wraps(function)
-    def call(target: Any, *args: Any) -> Any:
+    def call(target: object, *args: object) -> Any:
         table = target.table if type(target) is Bound else None
         if table is None:
             is_compiled = target.is_compiled if type(target) is Bound else runs_compiled(target)
@@ -298,7 +298,7 @@ def _call_plain(function: Function, target: Any, args: tuple[Any, ...]) -> Any:
     return plain.call(function, (opened, *args), target.options if is_bound else {})
 
 
-def _as_argument(value: Any, table: FunctionTable | None, met: Known) -> Any:
+def _as_argument(value: object, table: FunctionTable | None, met: Known) -> Any:
     """What compiled code takes in the place of a value; a loss is linked, and the problem to what the loss calls."""
     if not (isinstance(value, tuple) or type(value) in _compiled_types):
         return value

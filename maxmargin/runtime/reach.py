@@ -47,7 +47,7 @@ class Generic(Protocol):
     signature: str
     slot: int
 
-    def __call__(self, target: Any, /, *args: Any) -> Any: ...
+    def __call__(self, target: object, /, *args: object) -> Any: ...
 
 
 class Reach:

@@ -7,7 +7,6 @@ the scales those of positions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from maxmargin.wording import quote
 COSTS = ("hamming", "normalized_hamming")
 
 
-def label_costs(cost: Any, classes: np.ndarray, label_counts: np.ndarray, class_weight: Any = None) -> np.ndarray:
+def label_costs(cost: object, classes: np.ndarray, label_counts: np.ndarray, class_weight: object = None) -> np.ndarray:
     """The matrix of costs, rows for the true label, columns for the predicted one.
 
     Parameters
@@ -55,7 +54,7 @@ def label_costs(cost: Any, classes: np.ndarray, label_counts: np.ndarray, class_
     return matrix * class_weights(class_weight, classes, label_counts)[:, np.newaxis]
 
 
-def class_weights(class_weight: Any, classes: np.ndarray, label_counts: np.ndarray) -> np.ndarray:
+def class_weights(class_weight: object, classes: np.ndarray, label_counts: np.ndarray) -> np.ndarray:
     """The weights of classes: None, a dict, or "balanced" (inversely to their counts)."""
     if class_weight is None:
         return np.ones(len(classes))
@@ -84,8 +83,8 @@ def shares_of_graphs(weights: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def labelling_costs(
-    cost: Any,
-    class_weight: Any,
+    cost: object,
+    class_weight: object,
     classes: np.ndarray,
     label_counts: np.ndarray,
     lengths: np.ndarray,

@@ -122,7 +122,7 @@ def is_annotation(known: object) -> bool:
     return all(isinstance(part, ANNOTATIONS) for part in parts)
 
 
-def labels_in(known: Any, name: str) -> list[Any]:
+def labels_in(known: object, name: str) -> list[object]:
     """The labels that annotations name; raises for what cannot be one, `name` in messages."""
     labels = [label for part in _parts(known) for label in _labels(part)]
     for label in labels:
@@ -143,7 +143,7 @@ def _labels(part: Any) -> list[Any]:
     return [*given] if are_many else [given]
 
 
-def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: str) -> Reading:
+def read_annotations(known: object, classes: np.ndarray, weight: np.ndarray, name: str) -> Reading:
     """What the annotations `known` say of an image whose nodes have these weights in the cost; `name` is for messages.
 
     A tag that does not occur costs the weight of all nodes, divided by the number of tags; a line without the label of
@@ -180,7 +180,7 @@ def read_annotations(known: Any, classes: np.ndarray, weight: np.ndarray, name: 
     return _complete(allowed, [*tags.values()], lines, classes, name)
 
 
-def _as_nodes(given: Any, n_nodes: int, what: str) -> np.ndarray:
+def _as_nodes(given: object, n_nodes: int, what: str) -> np.ndarray:
     nodes = np.asarray(given)
     if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
         raise TypeError(f"{what} must be nodes, in a list of integers, not {quote(given)}.")

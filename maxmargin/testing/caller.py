@@ -40,7 +40,7 @@ class Caller:
         self._dtype = generics.new_weights(problem).dtype
         self._packed: tuple[object, object] = None, None  # a workspace and the scratch space that it is in
 
-    def __call__(self, generic: Callable[..., object], *args: Any) -> Any:
+    def __call__(self, generic: Callable[..., object], *args: object) -> Any:
         if not self.problem.is_compiled:
             return generic(self.problem, *args)
         if list(inspect.signature(generic).parameters)[-1] == "work":

@@ -22,7 +22,7 @@ PREDICTIONS = ("predict", "decision_function", "predict_marginals", "confidence"
 JUDGEMENTS = ("score", "log_likelihood")
 
 
-def check_estimator(model: Any, X: Any, y: Any, other: Any = None) -> None:
+def check_estimator(model: object, X: object, y: object, other: object = None) -> None:
     """Check that a model treats its arguments, data and limits as all models do.
 
     Parameters

@@ -47,7 +47,7 @@ class Corpus(list[Any]):
         return Corpus(super().__getitem__(i), self.documents[i]) if isinstance(i, slice) else super().__getitem__(i)
 
 
-def choose(sentences: Sequence[Any], which: Iterable[int]) -> list[Any]:
+def choose(sentences: Sequence[object], which: Iterable[int]) -> list[Any]:
     """Some of the sentences, which stay in their documents."""
     if not isinstance(sentences, Corpus):
         return [sentences[i] for i in which]
@@ -55,7 +55,7 @@ def choose(sentences: Sequence[Any], which: Iterable[int]) -> list[Any]:
     return Corpus([sentences[i] for i in which], [sentences.documents[i] for i in which])
 
 
-def document_sizes(sentences: Sequence[Any]) -> list[int]:
+def document_sizes(sentences: Sequence[object]) -> list[int]:
     """The number of sentences of each document, one after the other; each is one of its own, where none is known."""
     if not isinstance(sentences, Corpus):
         return [1] * len(sentences)

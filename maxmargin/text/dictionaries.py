@@ -46,7 +46,7 @@ def tag_names(X: Sentences, lists: Mapping[str, Iterable[str]], *, outside: floa
     tags = [f"{prefix}-{title}" for title in lists for prefix in "BI"]
     rest = None if outside is None else {OUTSIDE: outside, **dict.fromkeys(tags, (1 - outside) / len(tags))}
 
-    def tag(words: Sequence[str]) -> list[Any]:
+    def tag(words: Sequence[str]) -> list[object]:
         found: list[Any] = [rest] * len(words)
         for start, end, titles in names.find(words):
             types = [title for title in titles if (title, *words[start:end]) in spelled]

@@ -43,7 +43,7 @@ def type_of(tag: str) -> str:
     return type_ if dash and is_tag(prefix) and prefix else tag
 
 
-def folds_of(X: Sequence[Any]) -> list[tuple[list[int], list[int]]]:
+def folds_of(X: Sequence[object]) -> list[tuple[list[int], list[int]]]:
     """Sentences to train on and those to tag, a few times, so that each is tagged once; documents are whole."""
     sizes = document_sizes(X)
     if len(sizes) < 2:

@@ -37,7 +37,7 @@ def tags_in(y: LabelSequences) -> set[Any]:
     return found
 
 
-def outside_where_partial(y: LabelSequences) -> list[list[Any]]:
+def outside_where_partial(y: LabelSequences) -> list[list[object]]:
     """The tags that are known, and O in place of others."""
     return [[OUTSIDE if is_partial(tag) else tag for tag in tags] for tags in sequences_of(y, "y")]
 
@@ -75,7 +75,7 @@ def scheme_of_partial(y: Sequence[Sequence[Any]], target: str | None, prefer: st
     return source
 
 
-def check_entity_share(share: float, y: Sequence[Sequence[Any]]) -> None:
+def check_entity_share(share: float, y: Sequence[Sequence[object]]) -> None:
     """Raise unless a share of tokens may be part of entities, by the tags that are known."""
     check_share("entity_share", share)
     tags = [tag for row in y for tag in row]
@@ -87,7 +87,7 @@ def check_entity_share(share: float, y: Sequence[Sequence[Any]]) -> None:
         )
 
 
-def replace_unknown(y: Iterable[list[Any]], unknown: str | None) -> list[list[Any]]:
+def replace_unknown(y: Iterable[list[object]], unknown: str | None) -> list[list[object]]:
     """The tags with None in place of the one that means that a tag is not known."""
     if unknown is None:
         return [*y]

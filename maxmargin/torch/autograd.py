@@ -9,7 +9,7 @@ a direction, taken by central differences of fourth order in float64: exact to a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -85,7 +85,7 @@ class Batch:
         """Flat numbers as loops take them; minus infinity is an impossible part."""
         return np.maximum(flat.detach().cpu().numpy().astype(self.dtype, copy=False), self.dtype.type(IMPOSSIBLE))
 
-    def infer(self, function: Callable[..., Found], *args: Any) -> Found:
+    def infer(self, function: Callable[..., Found], *args: object) -> Found:
         """What a function of `maxmargin.inference` finds out about all examples."""
         w = self.array(self.flat)
         try:

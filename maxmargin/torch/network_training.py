@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -79,8 +79,8 @@ class StochasticSubgradient:
     def solve(
         self,
         module: nn.Module,
-        inputs: Sequence[Any],
-        y: Sequence[Any],
+        inputs: Sequence[object],
+        y: Sequence[object],
         C: float = 1.0,
         *,
         loss: BaseLoss | str = "hinge",

@@ -110,8 +110,8 @@ class ProxLinear:
     def solve(
         self,
         module: nn.Module,
-        inputs: Sequence[Any],
-        y: Sequence[Any],
+        inputs: Sequence[object],
+        y: Sequence[object],
         C: float = 1.0,
         *,
         loss: BaseLoss | str = "hinge",

@@ -73,7 +73,7 @@ class ScoreMap:
         self.starts = starts_of(part_sizes(self.problem))
         self.n_weights = sum(parameter.numel() for parameter in self.parameters.values())
 
-    def _example(self, i: int, parameters: Any = None) -> Potentials:
+    def _example(self, i: int, parameters: object = None) -> Potentials:
         """The potentials of example i."""
         known: Any = self.parameters if parameters is None else parameters
         found = functional_call(self.module, known, self.inputs[i])
@@ -122,7 +122,7 @@ class ScoreMap:
         if self.is_rowwise:
             (x,) = self.inputs[i]  # (1, rows, ...)
 
-            def of_row(known: Any, row: Tensor) -> Tensor:
+            def of_row(known: object, row: Tensor) -> Tensor:
                 return functional_call(self.module, known, (row[None, None],)).flat
 
             tables = vmap(jacrev(of_row), in_dims=(None, 0))(parameters, x[0])
@@ -171,7 +171,7 @@ def _counted(example: Any) -> tuple[int, int]:
     return int(example.sizes.sum()), int(example.sides[0, 0])
 
 
-def join(examples: list[Any], y: Sequence[Any], cost: Costs | None) -> tuple[Any, Any, Any]:
+def join(examples: list[Any], y: Sequence[object], cost: Costs | None) -> tuple[Any, Any, Any]:
     """Batches of one as one batch: potentials, true outputs and costs."""
     outputs = [torch.as_tensor(np.asarray(output)) for output in y]
     first = examples[0]

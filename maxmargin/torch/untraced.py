@@ -25,7 +25,7 @@ def untraced(function: Some) -> Some:
     """
 
     @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         if torch.compiler.is_compiling() or is_tracing():
             raise RuntimeError(WHY)
         return function(*args, **kwargs)

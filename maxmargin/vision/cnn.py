@@ -19,7 +19,7 @@ __all__ = ["cnn_features"]
 def cnn_features(
     images: Sequence[ArrayLike],
     boxes: Sequence[ArrayLike],
-    backbone: Any,
+    backbone: object,
     size: int = 64,
     batch_size: int = 256,
     cache: str | Path | None = None,

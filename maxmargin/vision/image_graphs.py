@@ -31,7 +31,7 @@ def grid_edges(height: int, width: int) -> np.ndarray:
 
 
 def superpixel_graph(
-    image: Any, n_segments: int = 150, compactness: float = 10.0, features: Any = None
+    image: Any, n_segments: int = 150, compactness: float = 10.0, features: object = None
 ) -> SuperpixelGraph:
     """Cut an image into superpixels (SLIC) and describe them and their borders.
 
@@ -114,7 +114,7 @@ def superpixel_graph(
     return SuperpixelGraph(segments, np.hstack([*blocks, *means]), edges, edge_features, sizes)
 
 
-def _layers(features: Any, height: int, width: int) -> np.ndarray:
+def _layers(features: object, height: int, width: int) -> np.ndarray:
     """The (K + 1, h, w) features of the pixels that users have, and ones, whose sums are areas."""
     ones = np.ones((1, height, width))
     if features is None:

@@ -17,7 +17,7 @@ from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, as_stored
 from maxmargin.encode.partial.annotations import flatten_known, have_partial, read_known
 from maxmargin.persist.registry import register
-from maxmargin.problem import all_true_outputs, true_outputs
+from maxmargin.problem import AnyProblem, all_true_outputs, true_outputs
 from maxmargin.supervision.exclusions import exclude_labels
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, without_costs
 from maxmargin.wording import quote
@@ -50,7 +50,7 @@ class Encoder:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """What is pickled and copied: the fields, and nothing that was made of them."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
@@ -89,7 +89,7 @@ class Encoder:
         """
         raise NotImplementedError
 
-    def is_partial(self, y: Any) -> bool:
+    def is_partial(self, y: object) -> bool:
         """Whether outputs, as users give them, are such that less than one output is known of some example."""
         return False
 
@@ -101,7 +101,7 @@ class Encoder:
         """The parts of the weights by their names, as views."""
         return w
 
-    def limits(self, bounds: Any, n_weights: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    def limits(self, bounds: object, n_weights: int) -> tuple[np.ndarray | None, np.ndarray | None]:
         """The lower and upper bounds of all weights, from those of parts of them by their names; or None and None."""
         if bounds is None:
             return None, None
@@ -130,7 +130,7 @@ class Encoder:
         """The encoder and the weights of a model, from the weights of a solver: less, where predictions need less."""
         return self, w
 
-    def compact(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
+    def compact(self, w: np.ndarray) -> tuple[object, np.ndarray]:
         """The encoder and the weights that predict the same, and take less room in a file."""
         return self, w
 
@@ -148,7 +148,7 @@ class Encoder:
         """A problem of other examples, ready for predictions with these weights."""
         return problem
 
-    def attributes(self, w: np.ndarray) -> dict[str, Any]:
+    def attributes(self, w: np.ndarray) -> dict[str, object]:
         """The attributes of a model with these weights."""
         return {"coef_": self.names(w), **{f"{name}_": getattr(self, name) for name in self.published}}
 
@@ -169,7 +169,7 @@ class Encoder:
         """Numbers of all parts, such as marginals, in the shapes that users know."""
         return np.split(parts.values, parts.starts[1:-1])
 
-    def check_seen(self, problem: Any) -> None:
+    def check_seen(self, problem: AnyProblem) -> None:
         """Raise where a true output has something that was not there in training."""
 
     def judge(self, problem: Any, outputs: Blocks) -> Merits:
@@ -249,7 +249,7 @@ class LabellingEncoder(RowEncoder):
         """True labels to compare predictions with, and no costs."""
         return without_costs(labels, len(self.classes), self.dtype, weight)
 
-    def is_partial(self, y: Any) -> bool:
+    def is_partial(self, y: object) -> bool:
         return have_partial(y)
 
     def exclusions(self, problem: Any, known: Any, name: str) -> Blocks:
@@ -276,7 +276,7 @@ class LabellingEncoder(RowEncoder):
         """Those of labels that are independent of each other, with probabilities (N, L)."""
         raise NotImplementedError
 
-    def check_seen(self, problem: Any) -> None:
+    def check_seen(self, problem: AnyProblem) -> None:
         labels, starts = true_outputs(problem)
         if (labels < 0).any():
             example, place = locate(np.flatnonzero(labels < 0)[0], starts)

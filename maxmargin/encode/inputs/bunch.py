@@ -14,7 +14,7 @@ class Bunch(dict):
         except KeyError:
             raise AttributeError(name) from None
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self[name] = value
 
     def __dir__(self) -> list[str]:

@@ -68,7 +68,7 @@ class NodeEdgeEncoder(LabellingEncoder):
         yield "node_pairs", are_pairs(self.node_pairs, self.n_node_features, n_labels)
         yield "edge_pairs", are_pairs(self.edge_pairs, self.n_all_edge_features, n_labels**2)
 
-    def by_name(self, X: Any, *, may_be_empty: bool = False) -> Any:
+    def by_name(self, X: object, *, may_be_empty: bool = False) -> Any:
         """Sequences, which may be empty if said so, as the model knows their features: `Rows`, if these have names."""
         return known_by_name(X, self.vocabulary, may_be_empty=may_be_empty)
 
@@ -186,7 +186,7 @@ class NodeEdgeEncoder(LabellingEncoder):
             found = split or observed_features(sparse, pairs, is_once=is_once)
         return found if rows.dense is None else self._mix(found, rows, rows.dense, pairs, with_grams)
 
-    def _mix(self, sparse: Any, rows: Rows, dense: DenseBlock, pairs: Pairs | None, with_grams: bool) -> Any:
+    def _mix(self, sparse: object, rows: Rows, dense: DenseBlock, pairs: Pairs | None, with_grams: bool) -> Any:
         """Features with dense columns beside them: their weights stand together, however the others lie."""
         n_labels, width = len(self.classes), rows.matrix.shape[1]
         begin = dense.first * n_labels if pairs is None else int(pairs.start[dense.first])
@@ -196,7 +196,7 @@ class NodeEdgeEncoder(LabellingEncoder):
         mixed = mix_features(sparse, table, which, begin, len(rows.lengths))
         return with_gram(mixed, rows.starts, width) if with_grams and pairs is None else mixed
 
-    def tables(self, w: np.ndarray, n_edge_features: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    def tables(self, w: np.ndarray, n_edge_features: int) -> tuple[object, np.ndarray, np.ndarray]:
         """The weights of features (F, L), of biases, and of the first features of edges (F_edge, L, L).
 
         They are views. Of observed pairs those of features are a sparse matrix, whose data are a view, and the others

@@ -60,8 +60,8 @@ class Rows(NamedTuple):
 
 
 def stack_rows(
-    X: Any,
-    lengths: Any = None,
+    X: object,
+    lengths: object = None,
     n_features: int | None = None,
     *,
     noun: str = "sequence",
@@ -104,7 +104,7 @@ def _stack_list(X: Any, noun: str, may_be_empty: bool, n_features: int | None) -
     return Rows(np.concatenate(matrices), starts)
 
 
-def _cut_matrix(X: Any, lengths: Any) -> Rows:
+def _cut_matrix(X: object, lengths: object) -> Rows:
     if isinstance(X, Sequence) and any(getattr(x, "ndim", 0) == 2 for x in X):
         raise ValueError("X is a list of matrices: leave out lengths, which cut one matrix.")
     matrix = _as_matrix(X, "X")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import count, repeat
-from typing import Any
 
 MOST_KEPT = 100_000  # names and features whose columns are remembered
 NOWHERE = -1  # the column of names that a model does not know, and of zeros
@@ -20,7 +19,7 @@ class Columns(dict):
             raise ValueError("names must differ from each other.")
         self.grows = grows
 
-    def __missing__(self, name: Any) -> int:
+    def __missing__(self, name: object) -> int:
         if not isinstance(name, str):
             raise TypeError
         return self.setdefault(name, len(self)) if self.grows else NOWHERE
@@ -40,7 +39,7 @@ class HashedColumns(dict):
 
         self.n_columns, self.hash = n_columns, murmurhash3_32
 
-    def __missing__(self, name: Any) -> int:
+    def __missing__(self, name: object) -> int:
         if not isinstance(name, str):
             raise TypeError
         if len(self) >= MOST_KEPT:

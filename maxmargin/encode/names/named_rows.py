@@ -72,7 +72,7 @@ class Codes(dict):
         return matrix
 
 
-def read_rows(X: Iterable[Any], columns: Any, width: int | None = None, *, may_be_empty: bool = False) -> Rows:
+def read_rows(X: Iterable[object], columns: Any, width: int | None = None, *, may_be_empty: bool = False) -> Rows:
     """The rows of sequences of items, whose names `columns` has, or comes to have, the columns of."""
     codes = Codes(columns)
     entries, ends, starts = read_codes(X, codes)
@@ -110,7 +110,7 @@ def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, 
     return np.asarray(entries), np.asarray(ends), starts
 
 
-def _items(sequence: Any, i: int) -> Iterable[Any]:
+def _items(sequence: object, i: int) -> Iterable[object]:
     if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "OU":
         return sequence.tolist()
     if isinstance(sequence, str) or not isinstance(sequence, (Sequence, Iterator)):
@@ -120,18 +120,18 @@ def _items(sequence: Any, i: int) -> Iterable[Any]:
     return sequence
 
 
-def _names(item: Any) -> Any:
+def _names(item: object) -> Any:
     if isinstance(item, LISTS):
         return item
     raise TypeError
 
 
-def _features(item: Any) -> Iterator[tuple[Any, Any]]:
+def _features(item: object) -> Iterator[tuple[object, object]]:
     """The pairs of names and values in a dictionary, or in a list of names."""
     return iter(item.items()) if isinstance(item, Mapping) else ((name, 1) for name in _names(item))
 
 
-def _nested_codes(codes: Codes, item: Any, i: int, t: int) -> Iterator[int]:
+def _nested_codes(codes: Codes, item: object, i: int, t: int) -> Iterator[int]:
     """The codes of the features of an item, with what is nested in it; raises at the first that is none."""
     if not isinstance(item, (Mapping, *LISTS)):
         kind = "an item must be a dictionary or a list of names"
@@ -147,7 +147,7 @@ def _nested_codes(codes: Codes, item: Any, i: int, t: int) -> Iterator[int]:
             raise TypeError(f"X[{i}] has the feature {feature} at position {t}, but {kinds}.") from None
 
 
-def _flatten(name: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+def _flatten(name: object, value: object) -> Iterator[tuple[object, object]]:
     """The features nested in one: its name begins theirs."""
     if not isinstance(value, (Mapping, *LISTS)):
         yield name, value

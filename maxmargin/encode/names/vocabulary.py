@@ -120,7 +120,7 @@ class Vocabulary:
             self._hashed = HashedColumns(self.n_hashed)
         return self.columns if self._hashed is None else self._hashed
 
-    def rows(self, X: Iterable[Any], *, may_be_empty: bool = False) -> Rows:
+    def rows(self, X: Iterable[object], *, may_be_empty: bool = False) -> Rows:
         """The rows of sequences, which may be empty if said so, without the features that it does not know."""
         dense = find_dense(X)
         n_dense = 0 if dense is None else len(dense.names)
@@ -239,12 +239,12 @@ def have_names(X: Any) -> tuple[bool, Any]:
     return is_list and has_names(next((sequence for sequence in X if not is_empty(sequence)), [])), X
 
 
-def is_empty(sequence: Any) -> bool:
+def is_empty(sequence: object) -> bool:
     """Whether a sequence is an empty list."""
     return isinstance(sequence, (list, tuple)) and not sequence
 
 
-def has_names(sequence: Any) -> bool:
+def has_names(sequence: object) -> bool:
     """Whether a sequence is one of items, not a matrix of numbers; judged by its first item, if it has any."""
     if isinstance(sequence, Iterator):
         return True

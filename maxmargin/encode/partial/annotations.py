@@ -126,7 +126,7 @@ def price_annotations(known: Annotations, matrix: np.ndarray) -> tuple[np.ndarra
 
 
 def supervise_annotations(
-    known: Annotations, cost: Any, class_weight: Any, lengths: np.ndarray, dtype: DTypeLike, weight: np.ndarray
+    known: Annotations, cost: object, class_weight: object, lengths: np.ndarray, dtype: DTypeLike, weight: np.ndarray
 ) -> LabelSupervision:
     """What is known of labels, with the costs of others and the weights of nodes, as users give them."""
     if cost is None:
@@ -175,7 +175,7 @@ def is_partial(known: object) -> bool:
     return known is None or isinstance(known, PARTIAL) or (isinstance(known, float | np.floating) and np.isnan(known))
 
 
-def have_partial(y: Any) -> bool:
+def have_partial(y: object) -> bool:
     """Whether something is known in part only, among the labels of examples or of nodes."""
     if not isinstance(y, (Sequence, np.ndarray)) or isinstance(y, str):
         return False
@@ -193,13 +193,13 @@ def have_partial(y: Any) -> bool:
 
 
 def learn_annotations(
-    y: Any,
+    y: object,
     lengths: np.ndarray,
     starts: np.ndarray,
     noun: str,
     *,
     is_stacked: bool = False,
-    also: Mapping[int, Sequence[Any]] | None = None,
+    also: Mapping[int, Sequence[object]] | None = None,
     former: np.ndarray | None = None,
 ) -> Annotations:
     """Read what is known of training examples, whose numbers of rows are given; `noun` is for messages.
@@ -250,7 +250,7 @@ def _named(known: list[Any], starts: np.ndarray, also: Mapping[int, Sequence[Any
                 yield label
 
 
-def flatten_known(known: Any, lengths: np.ndarray, noun: str, name: str, *, is_stacked: bool) -> list[Any]:
+def flatten_known(known: Any, lengths: np.ndarray, noun: str, name: str, *, is_stacked: bool) -> list[object]:
     """What is known of all nodes, in one list; `known` has an entry per example or, if stacked, may be such a list."""
     known = [*known] if isinstance(known, Iterator) else known
     is_long = is_stacked and hasattr(known, "__len__") and len(known) == lengths.sum() and not isinstance(known, str)
@@ -272,7 +272,7 @@ def flatten_known(known: Any, lengths: np.ndarray, noun: str, name: str, *, is_s
     return flat
 
 
-def read_known(known: list[Any], classes: np.ndarray, starts: np.ndarray, name: str, *, noun: str) -> Annotations:
+def read_known(known: list[object], classes: np.ndarray, starts: np.ndarray, name: str, *, noun: str) -> Annotations:
     """What is known of nodes, given the classes; `name` and `noun`, what a node is, are for messages."""
     number = {label: k for k, label in enumerate(classes.tolist())}
     n_labels = len(classes)
@@ -314,14 +314,14 @@ def read_known(known: list[Any], classes: np.ndarray, starts: np.ndarray, name: 
     return Annotations(classes, np.argmax(allowed, axis=1), allowed, shares)
 
 
-def _allow(label: Any, number: dict[Any, int], row: np.ndarray, t: int, fail: Any) -> None:
+def _allow(label: Any, number: dict[object, int], row: np.ndarray, t: int, fail: Any) -> None:
     code = number.get(label, -1) if isinstance(label, (str, int, np.integer, np.bool_)) else -1
     if code < 0:
         fail(t, f"names {quote(label)}, which is not one of the labels that were seen in fit,")
     row[code] = True
 
 
-def _read_shares(entry: Any, number: dict[Any, int], n_labels: int, t: int, fail: Any) -> np.ndarray:
+def _read_shares(entry: Any, number: dict[object, int], n_labels: int, t: int, fail: Any) -> np.ndarray:
     """The probabilities of all labels."""
     row = np.zeros(n_labels)
     if isinstance(entry, Mapping):

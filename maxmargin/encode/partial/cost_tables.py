@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -17,13 +16,13 @@ def labels_that_agree(known: Annotations) -> np.ndarray:
     return np.eye(len(known.classes), dtype=bool)[known.labels] if known.allowed is None else known.allowed
 
 
-def check_one_cost(class_weight: Any) -> None:
+def check_one_cost(class_weight: object) -> None:
     """Raise where costs of nodes are given, and weights of the costs of labels, too."""
     if class_weight is not None:
         raise ValueError("class_weight weighs the costs of labels, which node_cost replaces: give only one of them.")
 
 
-def read_node_costs(tables: Any, known: Annotations, starts: np.ndarray, noun: str) -> np.ndarray:
+def read_node_costs(tables: object, known: Annotations, starts: np.ndarray, noun: str) -> np.ndarray:
     """(N, L) costs of the labels of nodes, from a table for each example, `noun` in messages."""
     shapes = np.column_stack([np.diff(starts), np.full(len(starts) - 1, len(known.classes))])
     costs = flatten_weights(tables, shapes, "node_cost", noun).reshape(-1, len(known.classes))
@@ -38,7 +37,7 @@ def read_node_costs(tables: Any, known: Annotations, starts: np.ndarray, noun: s
     return costs
 
 
-def read_edge_costs(tables: Any, known: Annotations, ends: np.ndarray, starts: np.ndarray, noun: str) -> np.ndarray:
+def read_edge_costs(tables: object, known: Annotations, ends: np.ndarray, starts: np.ndarray, noun: str) -> np.ndarray:
     """(M, L, L) costs of the labels of the ends of edges, whose nodes are counted over all examples."""
     n_labels, n_edges = len(known.classes), np.diff(starts)
     shapes = np.column_stack([n_edges, *np.full((2, len(n_edges)), n_labels)])
@@ -56,7 +55,7 @@ def read_edge_costs(tables: Any, known: Annotations, ends: np.ndarray, starts: n
     return costs
 
 
-def read_transition_costs(costs: Any, known: Annotations, starts: np.ndarray) -> np.ndarray:
+def read_transition_costs(costs: object, known: Annotations, starts: np.ndarray) -> np.ndarray:
     """(n, L^2) costs of transitions that a sequence cannot have, by what is known of it; none of its others."""
     n_labels = len(known.classes)
     matrix = as_numbers("transition_cost", costs)

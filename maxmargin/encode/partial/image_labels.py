@@ -9,6 +9,7 @@ import numpy as np
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations
+from maxmargin.problem import AnyProblem
 from maxmargin.structures.derived.annotated import cover_groups
 from maxmargin.supervision.image_annotations import Group, Reading, is_annotation, labels_in, read_annotations
 from maxmargin.supervision.weak import Learned
@@ -54,7 +55,7 @@ class ImageLabels(NamedTuple):
 
 
 def learn_image_labels(
-    y: Any, lengths: np.ndarray, weights: Blocks, former: LabellingEncoder | None = None
+    y: object, lengths: np.ndarray, weights: Blocks, former: LabellingEncoder | None = None
 ) -> ImageLabels:
     """Read what is known of the nodes of training graphs, whose numbers and weights are given."""
     starts, classes = weights.starts, None if former is None else former.classes
@@ -75,7 +76,7 @@ def learn_image_labels(
 
 
 def learn_covered(
-    encoder: Any, problem: Any, known: Annotations, ends: np.ndarray, groups: list[list[Group]], loss: Any
+    encoder: object, problem: AnyProblem, known: Annotations, ends: np.ndarray, groups: list[list[Group]], loss: Any
 ) -> Learned:
     """What training graphs, whose edges have these ends, teach; groups matter to losses attained at one output."""
     found = Learned(encoder, problem, find_weak(encoder, problem, known, ends))

@@ -64,8 +64,8 @@ class DependencyEncoder(RowEncoder):
     @classmethod
     def learn(
         cls,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         *,
         dtype: DTypeLike,
         projective: bool,
@@ -76,7 +76,7 @@ class DependencyEncoder(RowEncoder):
         label_cost: float = 1.0,
         min_count: int = 1,
         n_hashed: int | None = None,
-        word_weight: Any = None,
+        word_weight: object = None,
         former: DependencyEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training sentences; arguments are those of `DependencySVM`."""
@@ -183,7 +183,7 @@ class DependencyEncoder(RowEncoder):
             single_root=self.single_root,
         )
 
-    def is_partial(self, y: Any) -> bool:
+    def is_partial(self, y: object) -> bool:
         return hasattr(y, "__iter__") and any(map(is_partial, y))
 
     def exclusions(self, problem: Any, known: Any, name: str) -> Blocks:
@@ -242,7 +242,7 @@ def learn_labels(given: np.ndarray | None, former: np.ndarray | None) -> tuple[n
     return joined, np.searchsorted(joined, classes)[labels]
 
 
-def check_sentences(X: Any) -> Sequence[Any]:
+def check_sentences(X: Any) -> Sequence[object]:
     """Sentences as a list, checked to be one."""
     X = [*X] if isinstance(X, Iterable) and not (isinstance(X, (Sequence, np.ndarray)) or sp.issparse(X)) else X
     check_examples(X, "(n, n + 1, F) arrays, or of lists with the features of n (n + 1) arcs", "sentence")

@@ -47,7 +47,7 @@ def is_partial(tree: Any) -> bool:
     return tree is None or (is_list and any(arc is None or isinstance(arc, (set, frozenset)) for arc in tree))
 
 
-def open_arcs(tree: Any, n_words: int, classes: list[Any], name: str) -> np.ndarray:
+def open_arcs(tree: object, n_words: int, classes: list[object], name: str) -> np.ndarray:
     """(n, n + 1, 1 + L) flags of the parts that agree with what is known of the head of each word, and its label.
 
     Of each word it is the head, a pair of a head and a label, a set of these, or None; None for all words.
@@ -94,7 +94,7 @@ def make_projective(heads: Sequence[np.ndarray], *, lift: bool) -> list[np.ndarr
     return [*heads]
 
 
-def check_heads(heads: Sequence[Any], n_words: int, name: str, *, single_root: bool = True) -> np.ndarray:
+def check_heads(heads: Sequence[object], n_words: int, name: str, *, single_root: bool = True) -> np.ndarray:
     """Raise unless these are the heads of a tree of n words, from 1, with 0 for the root; `name` is in messages."""
     if len(heads) != n_words:
         raise ValueError(f"{name} has {len(heads)} heads, but there are {n_words} words.")

@@ -85,7 +85,7 @@ def _find(X: object, edge_features: object) -> Any:
     return carried if edge_features is None else edge_features
 
 
-def _stack(edges: Any, width: int | None) -> Rows:
+def _stack(edges: object, width: int | None) -> Rows:
     """The rows of matrices, of which those of sequences of one position may be anything that is empty."""
     if not isinstance(edges, Sequence):
         raise TypeError(f"X must hold a matrix per sequence, not be a {type(edges).__name__}.")

@@ -23,19 +23,19 @@ def check_precision(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be float32 or float64, not {value!r}.")
 
 
-def check_limit(name: str, value: Any) -> None:
+def check_limit(name: str, value: object) -> None:
     """Raise unless it is a positive number, or there is none."""
     if value is not None:
         check_positive(name, value)
 
 
-def check_scoring(name: str, value: Any) -> None:
+def check_scoring(name: str, value: object) -> None:
     """Raise unless it is a metric, or there is none."""
     if value is not None:
         find_metric(value)
 
 
-def check_seed(name: str, value: Any) -> None:
+def check_seed(name: str, value: object) -> None:
     """Raise where a seed is a string."""
     if isinstance(value, str):
         raise ValueError(f"{name} must be a seed or a generator, not {value!r}.")

@@ -102,7 +102,7 @@ def check_client(client: object) -> Client:
     return client
 
 
-def check_portionable(model: StructuredModel, data: Mapping[str, Any]) -> None:
+def check_portionable(model: StructuredModel, data: Mapping[str, object]) -> None:
     """Raise where something is asked for that only all examples together can tell."""
     given = [name for name, value in data.items() if value is not None]
     if given:
@@ -157,7 +157,7 @@ def join_in_order(tasks: Tasks, encoders: list[Future]) -> Future:
 # --- on workers -------------------------------------------------------------------------------------------------------
 
 
-def pair_up(X: Any, y: Any, is_bag: bool) -> tuple[Any, Any]:
+def pair_up(X: Any, y: Any, is_bag: bool) -> tuple[object, object]:
     """X and y of a portion, of one object that has both or of two; partitions of bags hold pairs of single ones."""
     if y is not None:
         return ([*X], [*y]) if is_bag else (X, y)
@@ -167,20 +167,20 @@ def pair_up(X: Any, y: Any, is_bag: bool) -> tuple[Any, Any]:
     return X
 
 
-def read_file(path: str) -> tuple[Any, Any]:
+def read_file(path: str) -> tuple[object, object]:
     """X and y of a file of tagged sentences."""
     document = read_document(path)
     return document.X, document.y
 
 
-def learn_alone(model: StructuredModel, source: Any, k: int) -> tuple[Encoder, int]:
+def learn_alone(model: StructuredModel, source: object, k: int) -> tuple[Encoder, int]:
     """What the encoder of a portion knows, and how many examples there are."""
     task = prepare_portion(model, source, k)
     return task.encoder, len(part_sizes(task.problem))
 
 
 def make_portion(
-    model: StructuredModel, source: Any, k: int, union: Encoder, sample_weight: np.ndarray | None
+    model: StructuredModel, source: object, k: int, union: Encoder, sample_weight: np.ndarray | None
 ) -> tuple[Portion, Encoder]:
     """A portion, and its encoder, which knows what the union knows."""
     task = prepare_portion(model, source, k, sample_weight, union)
@@ -190,7 +190,11 @@ def make_portion(
 
 
 def prepare_portion(
-    model: StructuredModel, source: Any, k: int, sample_weight: np.ndarray | None = None, union: Encoder | None = None
+    model: StructuredModel,
+    source: object,
+    k: int,
+    sample_weight: np.ndarray | None = None,
+    union: Encoder | None = None,
 ) -> Task:
     """The task of a portion; what is wrong with it is told with its number."""
     try:

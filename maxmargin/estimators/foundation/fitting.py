@@ -73,11 +73,11 @@ def solver_options(model: StructuredModel) -> dict[str, Any]:
 
 def prepare(
     model: StructuredModel,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     sample_weight: ArrayLike | None = None,
     former: Encoder | None = None,
-    **data: Any,
+    **data: object,
 ) -> Task:
     """Check all arguments and training data, of which `data` say more, and put the optimization problem together.
 
@@ -137,7 +137,9 @@ def prior_weights(prior: StructuredModel, task: Task) -> np.ndarray:
     return task.layout.to_solver(w)
 
 
-def read_held_out(model: StructuredModel, encoder: Encoder, X: Any, y: Any, data: Mapping[str, Any]) -> HeldOut | None:
+def read_held_out(
+    model: StructuredModel, encoder: Encoder, X: object, y: object, data: Mapping[str, object]
+) -> HeldOut | None:
     """Held-out data, which are scored as the model says; None if there are none."""
     if (X is None) != (y is None):
         raise ValueError("X_dev and y_dev must be given together.")
@@ -170,7 +172,7 @@ def complete(model: Model, encoder: Encoder, trace: Trace, status: Status, certi
     return model
 
 
-def as_seed(random_state: Any) -> Any:
+def as_seed(random_state: object) -> Any:
     """What NumPy's generators take, from what scikit-learn takes."""
     return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state
 
@@ -180,7 +182,7 @@ def as_list(X: Any) -> Any:
     return X.tolist() if hasattr(X, "iloc") and X.ndim == 1 else X
 
 
-def as_known(y: Any) -> Any:
+def as_known(y: object) -> Any:
     """What is known of outputs, as `as_list`, with None in place of the NA of pandas."""
     missing = getattr(sys.modules.get("pandas"), "NA", None)
     return as_list(y) if missing is None else _with_none(as_list(y), missing)

@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin import inference
 from maxmargin.estimators.foundation.fitting import as_known
-from maxmargin.problem import IMPOSSIBLE, exp_oracle, restrict, topk_oracle
+from maxmargin.problem import IMPOSSIBLE, AnyProblem, exp_oracle, restrict, topk_oracle
 from maxmargin.runtime.dispatch import supports
 from maxmargin.runtime.reach import Generic
 from maxmargin.sklearn_contract import check_is_fitted
@@ -38,7 +38,7 @@ def find_encoder(model: StructuredModel) -> Any:
     return model._encoder
 
 
-def check_has(problem: Any, function: Generic, method: str) -> None:
+def check_has(problem: AnyProblem, function: Generic, method: str) -> None:
     """Raise unless a problem implements what a method needs."""
     if supports(function, problem):
         return
@@ -51,7 +51,7 @@ def check_has(problem: Any, function: Generic, method: str) -> None:
     raise TypeError(f"{method} needs {function.__name__} of the problem, which {type(problem).__name__} lacks.")
 
 
-def agreeing(encoder: Encoder, problem: Any, known: object, name: str) -> Any:
+def agreeing(encoder: Encoder, problem: AnyProblem, known: object, name: str) -> Any:
     """A problem with only those outputs that agree with what is known of them, `name` in messages."""
     if not supports(restrict, problem):
         raise TypeError(f"{name} must be None: outputs of a {type(problem).__name__} cannot be ruled out.")
@@ -74,7 +74,7 @@ def log_likelihood(self: StructuredModel, X: object, y: object) -> np.ndarray:
     return log_likelihoods(self, X, y)
 
 
-def log_likelihoods(model: StructuredModel, X: object, y: Any, **data: Any) -> np.ndarray:
+def log_likelihoods(model: StructuredModel, X: object, y: object, **data: object) -> np.ndarray:
     """Log p(y_i | x_i) of outputs, or of all outputs that agree with what is known."""
     encoder, y = find_encoder(model), as_known(y)
     if encoder.is_partial(y):

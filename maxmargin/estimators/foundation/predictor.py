@@ -12,7 +12,7 @@ from maxmargin.checks import check_count
 from maxmargin.estimators.foundation.fit_options import documents_prediction
 from maxmargin.estimators.foundation.fitting import as_known, as_list
 from maxmargin.estimators.foundation.predictions import agreeing, check_has
-from maxmargin.problem import exp_oracle, max_marginals, topk_oracle
+from maxmargin.problem import AnyProblem, exp_oracle, max_marginals, topk_oracle
 from maxmargin.sklearn_contract import check_is_fitted
 
 
@@ -23,21 +23,21 @@ class Predictor:
     _w: np.ndarray
     n_jobs: int | None
 
-    def _sample_weight(self, sample_weight: ArrayLike | None, problem: Any, y: Any) -> np.ndarray | None:
+    def _sample_weight(self, sample_weight: ArrayLike | None, problem: AnyProblem, y: object) -> np.ndarray | None:
         """The weights of examples, checked."""
         raise NotImplementedError
 
-    def _read(self, X: object, **data: Any) -> Any:
+    def _read(self, X: object, **data: object) -> Any:
         """The problem of new examples."""
         return self._encoder.scored(self._encoder.problem(as_list(X), **data), self._w)
 
-    def _problem(self, X: object, allowed: object = None, **data: Any) -> Any:
+    def _problem(self, X: object, allowed: object = None, **data: object) -> Any:
         """The problem of new examples, with only those outputs that agree with what is allowed."""
         check_is_fitted(self)
         problem = self._read(X, **data)
         return problem if allowed is None else agreeing(self._encoder, problem, as_known(allowed), "allowed")
 
-    def _problem_with_truth(self, X: object, y: object, **data: Any) -> Any:
+    def _problem_with_truth(self, X: object, y: object, **data: object) -> Any:
         """The problem of new examples whose true outputs are known."""
         if y is None:
             raise TypeError("y must hold the true outputs of X, but it is None.")
@@ -53,7 +53,7 @@ class Predictor:
         """
         return self._predict(self._problem(X, allowed))
 
-    def _predict(self, problem: Any) -> Any:
+    def _predict(self, problem: AnyProblem) -> Any:
         return self._encoder.decode_all(problem, inference.best_outputs(problem, self._w, self.n_jobs))
 
     @documents_prediction
@@ -89,7 +89,7 @@ class Predictor:
         """
         return self._predict_topk(self._problem(X, allowed), k)
 
-    def _predict_topk(self, problem: Any, k: int) -> list[tuple[Any, np.ndarray]]:
+    def _predict_topk(self, problem: AnyProblem, k: int) -> list[tuple[Any, np.ndarray]]:
         check_has(problem, topk_oracle, "predict_topk")
         check_count("k", k)
         best = inference.best_k_outputs(problem, self._w, int(k), self.n_jobs)
@@ -110,7 +110,7 @@ class Predictor:
         """
         return self._decision_function(self._problem(X, allowed))
 
-    def _decision_function(self, problem: Any) -> Any:
+    def _decision_function(self, problem: AnyProblem) -> Any:
         check_has(problem, max_marginals, "decision_function")
         return self._encoder.arrange(problem, inference.best_through_parts(problem, self._w, self.n_jobs))
 
@@ -125,7 +125,7 @@ class Predictor:
         """
         return self._predict_marginals(self._problem(X, allowed))
 
-    def _predict_marginals(self, problem: Any) -> Any:
+    def _predict_marginals(self, problem: AnyProblem) -> Any:
         check_has(problem, exp_oracle, "predict_marginals")
         return self._encoder.arrange(problem, inference.marginals(problem, self._w, self.n_jobs)[0])
 
@@ -142,6 +142,6 @@ class Predictor:
         """
         return self._score(self._problem_with_truth(X, y), sample_weight)
 
-    def _score(self, problem: Any, sample_weight: ArrayLike | None) -> float:
+    def _score(self, problem: AnyProblem, sample_weight: ArrayLike | None) -> float:
         weights = self._sample_weight(sample_weight, problem, None)
         return self._encoder.judge(problem, inference.best_outputs(problem, self._w, self.n_jobs)).mean(weights)

@@ -59,7 +59,7 @@ class RowClassifier(Precision, StructuredModel):
         """
         return super().partial_fit(X, y, sample_weight, **options)
 
-    def _check_rows(self, X: Any, *y: Any, **options: Any) -> Any:
+    def _check_rows(self, X: object, *y: object, **options: object) -> Any:
         """The rows, and what goes with them in training, as scikit-learn checks them."""
         from sklearn.utils.validation import validate_data  # slow to import
 
@@ -80,9 +80,9 @@ class RowClassifier(Precision, StructuredModel):
         self._check_targets(y)
         return super()._learn(X, y, feature_names=vars(model).get("feature_names_in_"), **data)
 
-    def _set_weights(self, encoder: Any, w: np.ndarray) -> None:
+    def _set_weights(self, encoder: object, w: np.ndarray) -> None:
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         super()._set_weights(encoder, w)
 
-    def _read(self, X: object, **data: Any) -> Any:
+    def _read(self, X: object, **data: object) -> Any:
         return self._encoder.problem(self._check_rows(X, reset=False), **data)

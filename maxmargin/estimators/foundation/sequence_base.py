@@ -238,7 +238,7 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
         self,
         X: object,
         n_samples: int = 1,
-        random_state: Any = None,
+        random_state: object = None,
         *,
         lengths: ArrayLike | None = None,
         edge_features: object = None,

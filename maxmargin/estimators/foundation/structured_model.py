@@ -30,7 +30,7 @@ from maxmargin.estimators.foundation.predictor import Predictor
 from maxmargin.estimators.foundation.trainers import Trainer
 from maxmargin.execution.threads import count_threads
 from maxmargin.persist import Location, register, save
-from maxmargin.problem import all_true_outputs, part_sizes
+from maxmargin.problem import AnyProblem, all_true_outputs, part_sizes
 from maxmargin.sklearn_contract import Estimator
 from maxmargin.supervision.weak import Learned
 from maxmargin.trace import Certificate, Status, Trace
@@ -176,7 +176,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
                 check(argument.name, getattr(self, argument.name))
         self._trainer.find_solver(self, self._trainer.find_loss(self))
 
-    def _arguments(self) -> dict[str, Any]:
+    def _arguments(self) -> dict[str, object]:
         """What `learn` of the encoder takes: constructor arguments, by the same names, and what training asks for."""
         names, loss = self._encoder_type.argument_names(), self._trainer.find_loss(self)
         known = self.get_params(deep=False)
@@ -195,7 +195,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         """The optimization problem of training data."""
         return prepare(self, X, y, **data)
 
-    def _sample_weight(self, sample_weight: ArrayLike | None, problem: Any, y: Any) -> np.ndarray | None:
+    def _sample_weight(self, sample_weight: ArrayLike | None, problem: AnyProblem, y: object) -> np.ndarray | None:
         return None if sample_weight is None else as_sample_weight(sample_weight, len(part_sizes(problem)))
 
     def _as_predicted(self, y: Any, data: Any) -> Any:
@@ -211,7 +211,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         for name, value in self._encoder.attributes(w).items():
             setattr(self, name, value)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """What is pickled and copied: the weights once, without the views of them that have names; no training data."""
         state = dict(vars(self))
         views = self._encoder.attributes(self._w) if hasattr(self, "_w") else ()
@@ -219,7 +219,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
             state.pop(name, None)
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         if "_w" in state:
             self._set_weights(self._encoder, self._w)
@@ -228,7 +228,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         """Write the model to a file, in place of what is there, from which `maxmargin.load` makes it again."""
         save(self, path)
 
-    def _saved(self) -> dict[str, Any]:
+    def _saved(self) -> dict[str, object]:
         """What is saved: constructor arguments and, of a fitted model, what it has learned."""
         fitted = None
         if hasattr(self, "_w"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -82,11 +82,11 @@ class BlockRounds:
         self.free = [self.run.objective.bounds.free.copy() for _ in self.trees]
         self.counts = np.zeros((len(self.trees), LINE), np.int64)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """What does not follow from the run."""
         return {name: getattr(self, name) for name in ("run", "pace", "rooms")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._prepare()
 

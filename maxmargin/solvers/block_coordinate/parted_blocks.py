@@ -45,7 +45,7 @@ class PartedBlocks:
         inner.take_over()  # as it began with its own
         return state
 
-    def _resume(self, inner: PortionRun, kept: dict[str, Any]) -> BlockState:
+    def _resume(self, inner: PortionRun, kept: dict[str, object]) -> BlockState:
         means = kept.pop("means")
         state = self.state_type.__new__(self.state_type)
         vars(state).update(kept, run=inner, outputs=inner.objective.new_outputs())
@@ -54,7 +54,7 @@ class PartedBlocks:
         state.share_sets()
         return state
 
-    def _save(self, state: BlockState) -> dict[str, Any]:
+    def _save(self, state: BlockState) -> dict[str, object]:
         kept = {name: value for name, value in vars(state).items() if name not in ("run", "outputs", "gaps")}
         return {**kept, "means": state.run.dual.means}
 

@@ -28,6 +28,7 @@ from maxmargin.persist import container
 from maxmargin.persist.container import Broken
 from maxmargin.persist.files import check_writable
 from maxmargin.persist.values import Reader, Writer
+from maxmargin.problem import AnyProblem
 from maxmargin.solvers.frame.run import Result
 from maxmargin.solvers.objective.tilted_objective import TiltedObjective
 from maxmargin.trace import Certificate, Status
@@ -127,7 +128,7 @@ class Checkpoint:
             self.path.unlink(missing_ok=True)
 
 
-def check_checkpoint(given: Any) -> tuple[Path, float]:
+def check_checkpoint(given: object) -> tuple[Path, float]:
     """The path and the seconds that an argument `checkpoint` stands for; raises if the file cannot be written."""
     path, every = given if isinstance(given, tuple) and len(given) == 2 else (given, EVERY)
     if not isinstance(path, str | os.PathLike):
@@ -137,7 +138,7 @@ def check_checkpoint(given: Any) -> tuple[Path, float]:
     return check_writable(path), float(every)
 
 
-def fingerprint(solver: Any, run: Any, problem: Any) -> dict[str, str]:
+def fingerprint(solver: object, run: Any, problem: AnyProblem) -> dict[str, str]:
     """Digests of all that a run depends on, but for its limits, by what messages say where they differ."""
     objective, held_out = run.objective, run.held_out
     judged = None if held_out is None else (held_out.data, held_out.patience, held_out.n_examples)

@@ -101,7 +101,7 @@ class Run:
         self.state: Any = None  # with what else a solver goes on from one certificate to the next
         self.is_estimated = False  # whether primal values are estimates, not bounds
 
-    def take_up(self, begin: Callable[[], Any]) -> Any:
+    def take_up(self, begin: Callable[[], object]) -> Any:
         """The state with which a solver goes on: the one it began with or, in a run that is resumed, a later one.
 
         All that it needs after a certificate must then be there, in `w`, in `dual` or in `rng`.

@@ -15,7 +15,7 @@ from maxmargin.execution.threads import one_blas_thread
 from maxmargin.losses import NAMED, BaseLoss, RelaxedLoss, find_loss
 from maxmargin.parameters import inherit_documentation
 from maxmargin.persist.registry import register, renaming
-from maxmargin.problem import ORACLES
+from maxmargin.problem import ORACLES, AnyProblem
 from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.frame.checkpoint import Checkpoint
@@ -97,28 +97,28 @@ class Solver:
 
     def solve(
         self,
-        problem: Any,
+        problem: AnyProblem,
         C: float = 1.0,
         sample_weight: np.ndarray | None = None,
         *,
-        loss: Any = None,
+        loss: object = None,
         l1_ratio: float = 0.0,
         linear: np.ndarray | None = None,
         prior: np.ndarray | None = None,
         weak: Weak | None = None,
-        start: Any = None,
-        lower: Any = None,
-        upper: Any = None,
+        start: object = None,
+        lower: object = None,
+        upper: object = None,
         tol: float = 1e-3,
         abs_tol: float = 0.0,
         max_passes: float | None = None,
         time_limit: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
         verbose: int = 0,
         callback: Callable[[Trace], bool | None] | None = None,
         held_out: HeldOut | None = None,
-        checkpoint: Any = None,
+        checkpoint: object = None,
     ) -> Result:
         """Minimise (lambda/2) ||w||^2 + (1/n) sum_i weight_i loss_i(w), lambda = 1/(n C).
 
@@ -227,7 +227,7 @@ class Solver:
             kind = loss.name if loss.margin or loss.is_smooth else f"{loss.name} (without margin)"
             raise ValueError(f"{self.known_as} minimises the {' or '.join(known)} loss, not the {kind} loss.")
 
-    def _check_oracles(self, problem: Any, loss: BaseLoss) -> None:
+    def _check_oracles(self, problem: AnyProblem, loss: BaseLoss) -> None:
         missing = sorted(name for name in self.oracles(loss) if not supports(ORACLES[name], problem))
         if missing:
             has = sorted(name for name, oracle in ORACLES.items() if supports(oracle, problem))

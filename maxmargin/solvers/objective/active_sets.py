@@ -78,7 +78,7 @@ def copy_point(point: DualPoint, dtype: DTypeLike) -> DualPoint:
     return DualPoint(Blocks(point.means.values.astype(dtype), point.means.starts), sets)
 
 
-def without_means(point: Any) -> DualPoint | None:
+def without_means(point: object) -> DualPoint | None:
     """What is left of a dual point for other true outputs, from which mean parts are counted: its active sets."""
     if not (isinstance(point, DualPoint) and point.sets.sizes.size):
         return None

@@ -239,7 +239,7 @@ class Objective:
         outputs: Blocks | None = None,
         point: DualPoint | Blocks | None = None,
         sets: ActiveSets | None = None,
-        loss: Any = None,
+        loss: object = None,
         with_gradient: bool = True,
     ) -> Evaluation:
         """F(w) with its gradient and a dual point, by one pass of the oracle.
@@ -273,7 +273,7 @@ class Objective:
         outputs: Any = None,
         point: Any = None,
         sets: Any = None,
-        loss: Any = None,
+        loss: object = None,
         with_gradient: bool = True,
     ) -> LossSums:
         """What the examples tell `evaluate`, whose arguments these are, at weights in the dtype of the problem."""
@@ -317,11 +317,11 @@ class Objective:
             n_inexact=sums.n_inexact,
         )
 
-    def keep(self, function: Callable[..., Any], *args: Any) -> Any:
+    def keep(self, function: Callable[..., object], *args: object) -> Any:
         """What a function of the objective says, which stays with the examples; it may change `args` that do."""
         return function(self, *args)
 
-    def mean_of(self, numbers: Callable[[Any], np.ndarray]) -> float:
+    def mean_of(self, numbers: Callable[[object], np.ndarray]) -> float:
         """The mean of what a function tells of the examples of a problem, by their weights."""
         return float(self.weight @ numbers(self.problem)) / self.n
 

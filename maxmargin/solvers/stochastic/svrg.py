@@ -143,7 +143,7 @@ class Epochs:
         self.has_snapshot = False
         self.set_level(self.first_level)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """All but the smoothed objective, which its level tells."""
         return {name: value for name, value in vars(self).items() if name != "objective"}
 
@@ -239,7 +239,7 @@ class Epochs:
         self.primal = min(self.primal, primal) if self.n_epochs else primal
         return Certificate(self.point.astype(self.run.w.dtype), primal, self.bound.add(gain, found.gradient))
 
-    def gradient(self, kappa: float = 0.0, center: Any = 0.0) -> np.ndarray:
+    def gradient(self, kappa: float = 0.0, center: object = 0.0) -> np.ndarray:
         """The gradient of the smooth objective + (kappa/2) ||w - center||^2 at the snapshot."""
         regularization = self.objective.regularization
         return self.evaluation.gradient + regularization * self.point + kappa * (self.point - center)

@@ -9,7 +9,7 @@ multiplied by zeros.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class SumTables(NamedTuple):
     extent: np.ndarray  # (2,) the maximum and the spread of possible pairs
 
 
-def new_tables(length: int, n_labels: int, dtype: Any) -> SumTables:
+def new_tables(length: int, n_labels: int, dtype: object) -> SumTables:
     """Tables for labellings of that length."""
     rows, width = max(length, 2), padded(n_labels)
     known = aligned((1, n_labels**2), dtype)

@@ -142,7 +142,7 @@ class CustomProblem:
             return np.arange(len(seen.outputs)) == number
         return np.array([bool(self.model.agrees(known, y)) for y in seen.outputs])
 
-    def restrict(self, known: list[Any]) -> CustomProblem:
+    def restrict(self, known: list[object]) -> CustomProblem:
         """With only those outputs that agree with what is known of each example; None where nothing is."""
         method = "agrees" if self._can_enumerate else "complete"
         if isinstance(known, Blocks):
@@ -172,7 +172,7 @@ class CustomProblem:
 
     # --- checkpoints ------------------------------------------------------------------------------------------------
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         """What tells it from other problems: the model, by its class and attributes, and the examples."""
         kind = type(self.model)
         return f"{kind.__module__}.{kind.__qualname__}", getattr(self.model, "__dict__", {}), self.X, self.Y
@@ -189,7 +189,7 @@ class CustomProblem:
 
     # --- outputs as numbers -----------------------------------------------------------------------------------------
 
-    def number(self, i: int, y: Any) -> int:
+    def number(self, i: int, y: object) -> int:
         """The number of an output of example i, a new one if it was not seen before."""
         seen, key = self._seen[i], key_of(y)
         if key not in seen.numbers:
@@ -262,7 +262,7 @@ class CustomProblem:
     def spread(self, w: np.ndarray, i: int, delta: np.ndarray, scale: float) -> None:
         add_scaled(w, delta[:-1], scale)
 
-    def squared_norm(self, i: int, delta: np.ndarray, work: Any) -> float:
+    def squared_norm(self, i: int, delta: np.ndarray, work: object) -> float:
         return inner(delta[:-1], delta[:-1])
 
     # --- outputs and costs ------------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ class CustomProblem:
 
     # --- oracles ----------------------------------------------------------------------------------------------------
 
-    def _question(self, i: int, theta: np.ndarray) -> tuple[Any, ...]:
+    def _question(self, i: int, theta: np.ndarray) -> tuple[object, ...]:
         """What to ask the model: potentials (w, c) rank outputs as the weights w/c with costs, or w without."""
         w, weight = theta[:-1].copy(), theta[-1]
         if weight > 0:
@@ -298,7 +298,7 @@ class CustomProblem:
         return self.score_output(i, theta, y)
 
     def _topk_oracle(
-        self, i: int, theta: np.ndarray, outputs: np.ndarray, values: np.ndarray, level: float, work: Any
+        self, i: int, theta: np.ndarray, outputs: np.ndarray, values: np.ndarray, level: float, work: object
     ) -> int:
         """Asks a model for a few outputs first, and for twice as many while all of them have a weight."""
         k = len(values) if level == EVERY or self._can_enumerate else min(FIRST_K, len(values))
@@ -318,14 +318,14 @@ class CustomProblem:
         w, truth = self._question(i, theta)
         return [self.number(i, y) for y in self.model.k_best(self.X[i], w, k, truth)][:k]
 
-    def _exp_oracle(self, i: int, theta: np.ndarray, mu: np.ndarray, work: Any) -> float:
+    def _exp_oracle(self, i: int, theta: np.ndarray, mu: np.ndarray, work: object) -> float:
         values = self._values(i, theta)
         shares = np.exp(values - values.max())
         mu[:] = self._tables[i].T @ (shares / shares.sum())
         return float(values.max() + np.log(shares.sum()))
 
 
-def _as_list(values: Any, message: str) -> list[Any]:
+def _as_list(values: Any, message: str) -> list[object]:
     try:
         return list(values)
     except (TypeError, ValueError):

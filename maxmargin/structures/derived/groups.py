@@ -24,6 +24,7 @@ from maxmargin.execution.threads import aligned
 from maxmargin.features import layout_of
 from maxmargin.problem import (
     IMPOSSIBLE,
+    AnyProblem,
     add_output,
     augment,
     bound_oracle,
@@ -101,7 +102,7 @@ class CoverWork(NamedTuple):
     is_forced: np.ndarray  # int8, of nodes
 
 
-def make_groups(base: Any, groups: Sequence[Sequence[Group]]) -> Groups:
+def make_groups(base: AnyProblem, groups: Sequence[Sequence[Group]]) -> Groups:
     """The groups of each example of a problem of graphs or of cuts."""
     of_example = [[_members(group) for group in some] for some in groups]
     members = [member for some in of_example for member in some]

@@ -16,7 +16,7 @@ from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.execution.threads import aligned
 from maxmargin.features import DenseFeatures, Gram
-from maxmargin.problem import augment, part_sizes
+from maxmargin.problem import AnyProblem, augment, part_sizes
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.choices.candidate_problem import (
     candidate_scores,
@@ -38,7 +38,7 @@ class LinearizedProblem(NamedTuple):
     excluded: Blocks
 
 
-def linearized(base: Any, derivatives: np.ndarray, offset: np.ndarray) -> Any:
+def linearized(base: AnyProblem, derivatives: np.ndarray, offset: np.ndarray) -> Any:
     """A problem of the parts of `base`, given the derivatives of their potentials, (sum of parts, d), and offsets."""
     starts = starts_of(part_sizes(base))
     no_grams = Gram(np.empty(0), np.zeros(len(starts) - 1, np.int64))

@@ -16,7 +16,7 @@ class SeenOutputs:
         self.outputs: list[Any] = []
         self.parts: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def add(self, key: Any, y: Any, parts: tuple[np.ndarray, np.ndarray]) -> None:
+    def add(self, key: object, y: object, parts: tuple[np.ndarray, np.ndarray]) -> None:
         self.numbers[key] = len(self.outputs)
         self.outputs.append(y)
         self.parts.append(parts)
@@ -51,7 +51,7 @@ def squared_distances(table: sp.csr_array) -> np.ndarray:
     return np.maximum(table.power(2).sum(axis=1) - 2 * (table @ mean) + mean @ mean, 0)
 
 
-def key_of(y: Any) -> Any:
+def key_of(y: object) -> Any:
     """Something hashable that equal outputs share: themselves, if they are."""
     try:
         hash(y)
@@ -60,7 +60,7 @@ def key_of(y: Any) -> Any:
     return y
 
 
-def _key_of_unhashable(y: Any) -> Any:
+def _key_of_unhashable(y: object) -> Any:
     if isinstance(y, np.ndarray):
         return (y.shape, *y.ravel().tolist())
     if isinstance(y, (list, tuple)):

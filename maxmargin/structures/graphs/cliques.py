@@ -42,7 +42,7 @@ class EdgeType(NamedTuple):
 
 
 def make_cliques(
-    features: Any,
+    features: object,
     width: int,
     starts: np.ndarray,
     clique_type: np.ndarray,

@@ -13,7 +13,7 @@ treewidths allow, with all exact oracles; `with_oracles` gives any graphs a max 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -95,8 +95,8 @@ class GraphWork(NamedTuple):
 
 
 def make_graph_problem(
-    features: Any,
-    edge_features: Any,
+    features: object,
+    edge_features: object,
     widths: tuple[int, int],
     starts: np.ndarray,
     edge_starts: np.ndarray,

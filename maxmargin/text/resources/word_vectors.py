@@ -98,7 +98,7 @@ class VectorFile:
         self.hashes, self.places = hashes, places
         self._open: Any = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return VectorFile, (self.path, self.size, self.format, self.width, self.hashes, self.places)
 
     def find(self, words: Sequence[str]) -> tuple[np.ndarray, list[int]]:

@@ -73,7 +73,7 @@ class Document:
         for number, line in enumerate(self.lines, start=self.first):
             yield self._with(line, *new[number]) if number in new else line
 
-    def _with(self, line: str, tags: Any, shares: Any) -> str:
+    def _with(self, line: str, tags: Any, shares: object) -> str:
         if self.layout.format == "columns":
             start, separator = line, self.layout.separator
             if separator is None:

@@ -95,14 +95,14 @@ class Layout:
             raise ValueError(f"The tags, {quote(self.y)}, cannot be part of the tokens: leave them out of the columns.")
 
 
-def simplest(value: Any) -> Any:
+def simplest(value: object) -> Any:
     """Lists as tuples, and a list of one as what it holds."""
     if isinstance(value, (list, tuple)):
         return value[0] if len(value) == 1 else tuple(value)
     return value
 
 
-def several(value: Any) -> Sequence[Any]:
+def several(value: object) -> Sequence[Any]:
     """The columns of a layout, one or several, as a sequence."""
     return value if isinstance(value, tuple) else () if value is None else (value,)
 

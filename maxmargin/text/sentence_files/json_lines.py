@@ -91,7 +91,7 @@ def dump_record(record: object) -> str:
     return text if text.isascii() or not SURROGATES.search(text) else json.dumps(record)
 
 
-def write_json_lines(target: FileToWrite, **fields: Sequence[Any]) -> None:
+def write_json_lines(target: FileToWrite, **fields: Sequence[object]) -> None:
     r"""Write sequences to JSON lines, an object with these fields for each of them.
 
     Parameters

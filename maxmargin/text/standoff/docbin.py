@@ -48,7 +48,7 @@ def write_docbin(path: Path, texts: Iterable[AnnotatedText]) -> None:
     path.write_bytes(spacy.tokens.DocBin(docs=docs).to_bytes())
 
 
-def _doc(vocab: Any, annotated: AnnotatedText) -> Any:
+def _doc(vocab: object, annotated: AnnotatedText) -> Any:
     """A document of the tokens of a text; what is between them, but for single blanks, is a token of its own."""
     words, spaces, starts, last = list[str](), list[bool](), list[bool](), 0
     text = annotated.text

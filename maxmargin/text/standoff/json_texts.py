@@ -35,11 +35,11 @@ def records_of(source: FileToRead, encoding: str, name: str | None) -> Iterator[
         yield record, f"{name}, record {number}"
 
 
-def _is_pair(record: Any) -> bool:
+def _is_pair(record: object) -> bool:
     return isinstance(record, list) and len(record) == 2 and isinstance(record[0], str)
 
 
-def text_in(record: Any, place: str, field: str = "text") -> str:
+def text_in(record: object, place: str, field: str = "text") -> str:
     """The text of a record."""
     if not isinstance(record, dict) or not isinstance(record.get(field), str):
         raise ValueError(f"{place}: an object must hold a string {field!r}, but there is {quote(record)}.")
@@ -82,7 +82,7 @@ def own_lines(texts: Iterable[AnnotatedText]) -> Iterator[str]:
         yield dump_record({**annotated.record, "text": annotated.text, "entities": entities})
 
 
-def _own(entity: TextEntity) -> dict[str, Any]:
+def _own(entity: TextEntity) -> dict[str, object]:
     found = entity._asdict()
     return found if entity.probability is not None else _without(found, "probability")
 
@@ -193,7 +193,7 @@ def _tokens(record: dict[str, Any], text: str, place: str) -> Sentences | None:
     return [sentence for sentence in sentences if sentence]
 
 
-def _bounds(item: Any, place: str) -> tuple[int, int]:
+def _bounds(item: object, place: str) -> tuple[int, int]:
     if isinstance(item, dict) and isinstance(item.get("start"), int) and isinstance(item.get("end"), int):
         return item["start"], item["end"]
     raise ValueError(f"{place}: tokens and sentences must have a start and an end, not {quote(item)}.")
@@ -204,7 +204,7 @@ def spacy_lines(texts: Iterable[AnnotatedText]) -> Iterator[str]:
     yield dump_record([_spacy_record(annotated) for annotated in texts])
 
 
-def _spacy_record(annotated: AnnotatedText) -> dict[str, Any]:
+def _spacy_record(annotated: AnnotatedText) -> dict[str, object]:
     ents = [{"start": e.start, "end": e.end, "label": e.type} for e in annotated.entities or ()]
     record: dict[str, Any] = {"text": annotated.text, "ents": ents}
     if annotated.sentences is not None:

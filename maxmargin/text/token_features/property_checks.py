@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from maxmargin.wording import quote
 
 MOST_PREFIX = 1_000  # characters of the path of a class
 
 
-def check_patterns(name: str, patterns: Any) -> None:
+def check_patterns(name: str, patterns: object) -> None:
     """Raise unless patterns are regular expressions by title."""
     if not isinstance(patterns, Mapping | None):
         raise TypeError(f"{name} must be a dict of regular expressions by title, not {quote(patterns)}.")
@@ -22,7 +21,7 @@ def check_patterns(name: str, patterns: Any) -> None:
             raise ValueError(f"{name}[{title!r}] must be a regular expression, not {quote(text)}: {error}.") from None
 
 
-def check_classes(name: str, tables: Any) -> None:
+def check_classes(name: str, tables: object) -> None:
     """Raise unless these are classes of words by title."""
     if not isinstance(tables, Mapping | None):
         raise TypeError(f"{name} must be a dict of classes of words by title, not {quote(tables)}.")
@@ -35,14 +34,14 @@ def check_classes(name: str, tables: Any) -> None:
             )
 
 
-def check_prefixes(name: str, lengths: Any) -> None:
+def check_prefixes(name: str, lengths: object) -> None:
     """Raise unless these are lengths of prefixes of classes."""
     are_lengths = isinstance(lengths, tuple | list) and all(type(n) is int and 1 <= n <= MOST_PREFIX for n in lengths)
     if not are_lengths:
         raise ValueError(f"{name} must be a tuple of integers from 1 to {MOST_PREFIX}, not {quote(lengths)}.")
 
 
-def check_vectors(name: str, vectors: Any) -> None:
+def check_vectors(name: str, vectors: object) -> None:
     """Raise unless these are vectors of words."""
     if vectors is not None and not (hasattr(vectors, "find") and hasattr(vectors, "width")):
         raise TypeError(
@@ -50,7 +49,7 @@ def check_vectors(name: str, vectors: Any) -> None:
         )
 
 
-def check_length(name: str, length: Any) -> None:
+def check_length(name: str, length: object) -> None:
     """Raise unless this is a length, or none."""
     from maxmargin.checks import check_positive  # which loads NumPy
 
