@@ -22,70 +22,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.arrays.atomics import address_to_give_way, give_way, observe, publish
+from maxmargin.arrays.atomics import address_to_give_way
+from maxmargin.execution.meeting import ABANDONED, IS_NOTED, LINE, SIGMA, Log, Meeting, Seat, adapt, gain_of
 from maxmargin.execution.runner import Runner
 from maxmargin.execution.threads import CACHE_LINE, Ranges, aligned
-from maxmargin.runtime.dispatch import helper
 
-LOW, HIGH = 0.6, 1.0  # of what was gained, relative to what was predicted: below and above them sigma changes
-RAISED, LOWERED = 1.3, 0.97  # times sigma
-MARGIN, FORGOTTEN = 1.2, 0.998  # times a sigma that was too low: what it does not fall below, and how that fades
-LOOK = 16  # rounds between two looks at what was gained
 STEPS_OF_ROUND = 32  # of all ranges: few, so that sigma can be small
 LEAST_WORK = 2**16  # parts of all examples of a range: with fewer, threads take longer to begin than to end
-SPINS = 2000  # looks at a word, about a microsecond, before a thread gives way to others
-LINE = CACHE_LINE // 8  # words of a cache line
 ALL = 2**60  # rounds
-
-GOING, THROUGH, FULL, ABANDONED = range(4)  # how a range stands at the end of a round
-SIGMA, LEAST, GAINED, PREDICTED, ROUNDS = range(5)  # what is in `Meeting.pace`
-
-
-def new_pace() -> np.ndarray:
-    """The sigma that rounds begin with, its least value, and what was gained, and predicted, in some last rounds."""
-    return np.array([1.0, 1.0, 0.0, 0.0, 0.0])
-
-
-@helper
-def adapt(pace, gained, predicted, n_ranges):
-    """Take note, in a pace, of what a round has gained and what was predicted; sigma follows, now and then.
-
-    Sigma rises where much less is gained than was predicted, at most to the number of ranges. Where more is, it falls,
-    but at first not to where it was too low: there the dual may fall, and all that ranges do is undone by the others.
-
-    Examples
-    --------
-    >>> from maxmargin.execution.step_rounds import LOOK, SIGMA, adapt, new_pace
-    >>> pace = new_pace()
-    >>> for _ in range(LOOK):
-    ...     adapt(pace, 0.5, 1.0, 4)
-    >>> float(pace[SIGMA])
-    1.3
-    """
-    pace[GAINED] += gained
-    pace[PREDICTED] += predicted
-    pace[ROUNDS] += 1
-    if pace[ROUNDS] < LOOK:
-        return
-    if pace[GAINED] < LOW * pace[PREDICTED]:
-        pace[LEAST] = min(MARGIN * pace[SIGMA], n_ranges)
-        pace[SIGMA] = min(RAISED * pace[SIGMA], n_ranges)
-    elif pace[GAINED] > HIGH * pace[PREDICTED]:
-        pace[LEAST] = max(FORGOTTEN * pace[LEAST], 1.0)
-        pace[SIGMA] = max(LOWERED * pace[SIGMA], pace[LEAST])
-    pace[GAINED] = 0.0
-    pace[PREDICTED] = 0.0
-    pace[ROUNDS] = 0.0
-
-
-@helper
-def gain_of(predicted, sigma, regularization, squares, square):
-    """What the dual gains: `squares` are sum_k <d_k, d_k>, `square` is <sum_k d_k, sum_k d_k>."""
-    return predicted + 0.5 * regularization * (sigma * squares - square)
 
 
 def add_changes(
@@ -111,7 +58,7 @@ def add_changes(
         total += change
     foreseen, squares = float(sum(predicted)), sum(float(change @ change) for change in changes)
     gained = gain_of(foreseen, pace[SIGMA], regularization, squares, float(total @ total))
-    adapt(pace, gained, foreseen, len(changes))
+    adapt(pace, gained, foreseen, len(changes), 1)
     return w + total
 
 
@@ -127,30 +74,8 @@ def count_ranges(runner: Runner) -> int:
     return max(1, min(len(runner.ranges), count_cores(), int(runner.part_sizes.sum()) // LEAST_WORK))
 
 
-class Meeting(NamedTuple):
-    """What all ranges see."""
-
-    u: np.ndarray  # (ranges, weights) the weights of each range
-    w: np.ndarray  # (ranges, weights) those that it started the round from, before they are projected to bounds
-    changes: np.ndarray  # (2, ranges, weights) u - w, of rounds of even and of odd numbers
-    gains: np.ndarray  # (2, ranges, LINE) what each predicts, first in its line
-    pace: np.ndarray  # (ranges, LINE) see `new_pace`: that of each range, all the same
-    words: np.ndarray  # of each range a line: the number of rounds it has finished, and how it stood after the last two
-    way: int  # see `give_way`
-
-
-class Seat(NamedTuple):
-    """The place of a range at the meeting."""
-
-    meeting: Meeting
-    k: int  # its number
-    n_weights: int
-    budget: int  # parts that it is to look at in a round
-    most: int  # rounds
-    gain: np.ndarray  # (1,) what its steps have gained in this round
-    regularization: float
-
-
+NO_DRAWS = np.zeros(0)
+Order = tuple[np.ndarray, np.ndarray]  # examples, and numbers to draw those by that are negative
 RangeSteps = Callable[[Seat, int], tuple[int, bool]]
 
 
@@ -172,6 +97,7 @@ class StepRounds:
         self.n_weights = n_weights
         self.budget = int(np.ceil(STEPS_OF_ROUND / n * runner.part_sizes.mean()))
         self.per_pass = int(np.ceil(runner.part_sizes.sum() / (n * self.budget)))
+        self.every = -(-n_weights // self.budget)
         per_line = CACHE_LINE // runner.dtype.itemsize
         width = -(-n_weights // per_line) * per_line
         self.gains = [aligned((1,), np.float64) for _ in range(n)]
@@ -180,13 +106,42 @@ class StepRounds:
             w=aligned((n, width), runner.dtype),
             changes=aligned((2, n, width), runner.dtype),
             gains=aligned((2, n, LINE), np.float64),
+            logs=self._new_logs(runner, n),
+            counts=aligned((2, n, LINE), np.int64),
             pace=aligned((n, LINE), np.float64),
             words=aligned((n * LINE,), np.int64),
             way=address_to_give_way(),
         )
 
+    def _new_logs(self, runner: Runner, n: int) -> Log:
+        """Room for the steps of a round, if they are to be noted."""
+        sizes, is_used = runner.part_sizes, self.every > 1
+        n_steps = is_used * (self.budget // max(int(sizes.min()), 1) + 1)
+        return Log(
+            aligned((n, 2, n_steps), np.int64),
+            aligned((n, 2, n_steps), np.float64),
+            aligned((n, 2, n_steps + 1), np.int64),
+            aligned((n, 2, is_used * (self.budget + int(sizes.max()))), runner.dtype),
+            aligned((n, LINE), np.int64),
+        )
+
+    def log_of(self, k: int) -> Log:
+        """The steps of range k."""
+        return Log(*(array[k] for array in self.meeting.logs))
+
     def __len__(self) -> int:
         return len(self.ranges)
+
+    def draw_orders(self, rng: np.random.Generator, sampling: str, uniform_share: float) -> list[Order]:
+        """The examples of a pass over each range: "permutation", "uniform", or by their "gap" but for a share."""
+        orders = []
+        for lo, hi in self.ranges.bounds:
+            n = hi - lo
+            order = lo + (rng.permutation(n) if sampling == "permutation" else rng.integers(n, size=n))
+            if sampling == "gap":
+                order[rng.random(n) >= uniform_share] = -1
+            orders.append((order, rng.random(n) if sampling == "gap" else NO_DRAWS))
+        return orders
 
     def weights_of(self, k: int) -> np.ndarray:
         """The weights of range k."""
@@ -230,6 +185,8 @@ class StepRounds:
         meeting.u[:, : self.n_weights] = w
         meeting.pace[:, : len(pace)] = pace
         meeting.words[:] = 0
+        meeting.logs.state[:] = 0
+        meeting.logs.state[:, IS_NOTED] = self.every > 1
         places, done = [0] * len(self), 0
         for _, hi in slices:
             until = ALL if hi == n_steps else -(-hi * self.per_pass // n_steps)
@@ -246,71 +203,13 @@ class StepRounds:
     ) -> tuple[int, bool]:
         """The steps of range k, at most so many rounds."""
         try:
-            seat = Seat(self.meeting, k, self.n_weights, self.budget, most, self.gains[k], regularization)
+            log = self.log_of(k)
+            seat = Seat(
+                self.meeting, k, self.n_weights, self.budget, most, self.every, log, self.gains[k], regularization
+            )
             return step(seat, places[k])
         except BaseException:
             words = self.meeting.words[LINE * k : LINE * (k + 1)]
             words[1:] = ABANDONED
             words[0] = ALL  # nobody is to wait
             raise
-
-
-@helper
-def meet(meeting, k, standing):
-    """Wait for all ranges; return the highest and the lowest of how they stand."""
-    n = meeting.u.shape[0]
-    finished = meeting.words[LINE * k] + 1
-    meeting.words[LINE * k + 1 + finished % 2] = standing
-    publish(meeting.words, LINE * k, finished)
-    highest = standing
-    lowest = standing
-    for other in range(n):
-        spins = 0
-        while observe(meeting.words, LINE * other) < finished:
-            spins += 1
-            if spins > SPINS:
-                give_way(meeting.way)
-        stands = meeting.words[LINE * other + 1 + finished % 2]
-        highest = max(highest, stands)
-        lowest = min(lowest, stands)
-    return highest, lowest
-
-
-@helper
-def end_round(seat, standing):
-    """Add the changes of all ranges to the weights that this one starts the next round from; return whether it does.
-
-    Every range does so for itself, in the same order, so that all have the same weights and the same sigma. What was
-    written in one round is written over in the next but one, when all have read it.
-    """
-    meeting, k, n_weights = seat.meeting, seat.k, seat.n_weights
-    changes = meeting.changes[meeting.words[LINE * k] % 2]
-    gains = meeting.gains[meeting.words[LINE * k] % 2]
-    pace = meeting.pace[k]
-    u = meeting.u[k]
-    w = meeting.w[k]
-    gains[k, 0] = seat.gain[0]
-    seat.gain[0] = 0.0
-    for p in range(n_weights):
-        changes[k, p] = u[p] - w[p]
-        u[p] = w[p]
-    highest, lowest = meet(meeting, k, standing)
-    if highest == ABANDONED:
-        return False
-    sigma = pace[SIGMA]
-    share = w.dtype.type(1 / sigma)
-    predicted = 0.0
-    squares = 0.0
-    square = 0.0
-    for other in range(changes.shape[0]):
-        predicted += gains[other, 0]
-        for p in range(n_weights):
-            squares += changes[other, p] * changes[other, p]
-            w[p] += share * changes[other, p]
-    for p in range(n_weights):
-        change = w[p] - u[p]
-        square += change * change
-        u[p] = w[p]
-    gained = gain_of(predicted, sigma, seat.regularization, squares / sigma**2, square)
-    adapt(pace, gained, predicted, changes.shape[0])
-    return highest != FULL and lowest != THROUGH

@@ -6,18 +6,9 @@ import numpy as np
 import pytest
 
 from maxmargin.execution import step_rounds
+from maxmargin.execution.meeting import GOING, LOOK, SIGMA, adapt, end_round, new_pace
 from maxmargin.execution.runner import Runner
-from maxmargin.execution.step_rounds import (
-    GOING,
-    LOOK,
-    SIGMA,
-    StepRounds,
-    adapt,
-    add_changes,
-    count_ranges,
-    end_round,
-    new_pace,
-)
+from maxmargin.execution.step_rounds import StepRounds, add_changes, count_ranges
 from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers import BCFW
 from maxmargin.solvers.objective.evaluation import Objective
@@ -39,7 +30,7 @@ VARIANTS = [
 
 @loop
 def wait_for_others(problem, seat):
-    return end_round(seat, GOING)
+    return end_round(problem, seat, GOING)
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +70,9 @@ def test_ranges_reach_the_optimum_of_one(solver, n_jobs, problem, optimum):
     assert result.trace.oracle_calls[-1] > 0
 
 
-def test_bounds_and_weights_of_examples(problem):
+@pytest.mark.parametrize("steps_of_round", [1, 32])  # of which ranges take each other's, or tell all changes
+def test_bounds_and_weights_of_examples(problem, monkeypatch, steps_of_round):
+    monkeypatch.setattr(step_rounds, "STEPS_OF_ROUND", steps_of_round)
     weight, lower, upper = np.array([0.0, 2.0, 1.0, 0.0, 0.5, 1.0]), np.full(21, -np.inf), np.full(21, 0.4)
     lower[12:] = 0.0
     optimum = naive.solve(blocks_of(problem), 1.0, weight, lower=lower, upper=upper)[1]
@@ -162,5 +155,5 @@ def test_sigma_rises_where_ranges_undo_each_other_and_falls_where_they_do_not():
     assert pace[SIGMA] < 1.7
     before = pace[SIGMA]
     for _ in range(LOOK):
-        adapt(pace, 0.8, 1.0, 2)
+        adapt(pace, 0.8, 1.0, 2, 1)
     assert pace[SIGMA] == before

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
-from maxmargin.execution.step_rounds import count_ranges
+from maxmargin.execution.meeting import NO_LOG
+from maxmargin.execution.step_rounds import NO_DRAWS, Order, count_ranges
 from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.block_coordinate import sum_tree
-from maxmargin.solvers.block_coordinate.block_rounds import NO_DRAWS, BlockRounds, Order
+from maxmargin.solvers.block_coordinate.block_rounds import BlockRounds
 from maxmargin.solvers.block_coordinate.block_steps import (
     ALL,
     AWAY,
@@ -204,7 +205,8 @@ class BlockState:
         if self.rule.kind == EXACT and sampling == "gap":
             self.make_sweeps()
         elif self.rounds is not None:
-            self.step_in_rounds(self.rounds.draw_orders(sampling, self.uniform_share))
+            orders = self.rounds.rounds.draw_orders(self.run.rng, sampling, self.uniform_share)
+            self.step_in_rounds(orders)
         else:
             self.make_steps(sampling, self.run.objective.n)
 
@@ -247,7 +249,16 @@ class BlockState:
         take_steps = exact_steps if self.rule.kind == EXACT else block_steps
         while True:
             point = BlockPoint(
-                run.w, objective.bounds, run.dual.means, self.sets, self.tree, 0, self.lag, self.counts, self.gain
+                run.w,
+                objective.bounds,
+                run.dual.means,
+                self.sets,
+                self.tree,
+                0,
+                self.lag,
+                self.counts,
+                self.gain,
+                NO_LOG,
             )
             visits = Visits(order, draws, objective.n, self.n_steps, self.global_gap)
             done, has_room = take_steps(

@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxmargin.execution.step_rounds import FULL, GOING, LINE, SIGMA, THROUGH, Seat, StepRounds, end_round, new_pace
+from maxmargin.execution.meeting import FULL, GOING, LINE, SIGMA, THROUGH, Seat, end_round, new_pace
+from maxmargin.execution.step_rounds import NO_DRAWS, Order, StepRounds
 from maxmargin.persist.registry import register_state
 from maxmargin.runtime.dispatch import loop
-from maxmargin.solvers.block_coordinate import sum_tree
 from maxmargin.solvers.block_coordinate.block_steps import EXACT, WRONG, BlockPoint, Visits, take_steps
 from maxmargin.solvers.block_coordinate.exact_steps import take_exact_steps
+from maxmargin.solvers.block_coordinate.sum_tree import RangeTrees
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.active_sets import ActiveSets, enlarge
 from maxmargin.solvers.objective.bounds import confine, release
 
 if TYPE_CHECKING:
     from maxmargin.solvers.block_coordinate.bcfw import BlockState
-
-
-NO_DRAWS = np.zeros(0)
-Order = tuple[np.ndarray, np.ndarray]  # examples, and numbers to draw those by that are negative
 
 
 @loop
@@ -36,7 +33,7 @@ def block_rounds(problem, point, rule, visits, seat, place, scratch):
         place, has_room = take_steps(problem, point, rule, visits, place, seat.budget, sigma, scratch)
         standing = GOING if place < visits.order.size else THROUGH
         release(point.w, point.bounds)
-        goes_on = end_round(seat, standing if has_room else FULL)
+        goes_on = end_round(problem, seat, standing if has_room else FULL)
         confine(point.w, point.bounds)
         if not goes_on:
             break
@@ -50,7 +47,7 @@ def exact_rounds(problem, point, rule, visits, seat, place, scratch):
         sigma = seat.meeting.pace[seat.k, SIGMA]
         place, _ = take_exact_steps(problem, point, rule, visits, place, seat.budget, sigma, scratch)
         release(point.w, point.bounds)
-        goes_on = end_round(seat, GOING if place < visits.order.size else THROUGH)
+        goes_on = end_round(problem, seat, GOING if place < visits.order.size else THROUGH)
         confine(point.w, point.bounds)
         if not goes_on:
             break
@@ -78,9 +75,9 @@ class BlockRounds:
 
     def _prepare(self) -> None:
         self.rounds = StepRounds(self.run.objective.runner, self.run.w.size)
-        self.trees = [sum_tree.new_tree(hi - lo) for lo, hi in self.rounds.ranges.bounds]
-        self.free = [self.run.objective.bounds.free.copy() for _ in self.trees]
-        self.counts = np.zeros((len(self.trees), LINE), np.int64)
+        self.gaps = RangeTrees(self.rounds.ranges.bounds)
+        self.free = [self.run.objective.bounds.free.copy() for _ in self.rounds.ranges.bounds]
+        self.counts = np.zeros((len(self.rounds), LINE), np.int64)
 
     def __getstate__(self) -> dict[str, object]:
         """What does not follow from the run."""
@@ -89,17 +86,6 @@ class BlockRounds:
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._prepare()
-
-    def draw_orders(self, sampling: str, uniform_share: float) -> list[Order]:
-        """The examples of a pass."""
-        rng, orders = self.run.rng, []
-        for lo, hi in self.rounds.ranges.bounds:
-            n = hi - lo
-            order = lo + (rng.permutation(n) if sampling == "permutation" else rng.integers(n, size=n))
-            if sampling == "gap":
-                order[rng.random(n) >= uniform_share] = -1
-            orders.append((order, rng.random(n) if sampling == "gap" else NO_DRAWS))
-        return orders
 
     def split(self, order: np.ndarray) -> list[Order]:
         """An order of examples as one of each range."""
@@ -110,10 +96,9 @@ class BlockRounds:
         run, objective, rounds = self.run, self.run.objective, self.rounds
         bounds, ranges = objective.bounds, rounds.ranges.bounds
         take = exact_rounds if state.rule.kind == EXACT else block_rounds
-        for k, (lo, hi) in enumerate(ranges):
-            sum_tree.leaves(self.trees[k], hi - lo)[:] = state.gaps[lo:hi]
-            sum_tree.sum_up(self.trees[k])
-            self.free[k][:] = bounds.free
+        for free in self.free:
+            free[:] = bounds.free
+        self.gaps.read(state.gaps)
         self.counts[:] = 0
 
         def step(seat: Seat, place: int) -> tuple[int, bool]:
@@ -124,11 +109,12 @@ class BlockRounds:
                 bounds._replace(free=self.free[k]),
                 run.dual.means,
                 self._sets_of(state.sets, k),
-                self.trees[k],
+                self.gaps.trees[k],
                 lo,
                 state.lag,
                 self.counts[k],
                 seat.gain,
+                seat.log,
             )
             visits = Visits(order, draws, hi - lo, 0, state.global_gap)
             return take(objective.problem, point, state.rule, visits, seat, place, rounds.scratches[k])
@@ -144,8 +130,7 @@ class BlockRounds:
         slices = run.slices(sum(sizes))
         rounds.make_pass(slices, sizes, step, run.w, v, objective.regularization, self.pace, make_room)
         bounds.free[:] = self.free[0]
-        for tree, (lo, hi) in zip(self.trees, ranges, strict=True):
-            state.gaps[lo:hi] = sum_tree.leaves(tree, hi - lo)
+        self.gaps.write(state.gaps)
         return self.counts[:, : WRONG + 1].sum(axis=0)
 
     def _share_out(self, sets: ActiveSets, n_outputs: int, n_slots: int) -> None:

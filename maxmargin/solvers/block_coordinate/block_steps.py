@@ -24,6 +24,7 @@ import numpy as np
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner, move_by
 from maxmargin.arrays.views import matrix
+from maxmargin.execution.meeting import Log, note_step
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import (
     accumulate,
@@ -62,6 +63,7 @@ class BlockPoint(NamedTuple):
     lag: np.ndarray  # of the average of the iterates; empty if none is wanted
     counts: np.ndarray  # of calls of the oracle, cache hits and wrong outputs
     gain: np.ndarray  # (1,) of the dual, by all steps
+    log: Log  # of the steps
 
 
 class Visits(NamedTuple):
@@ -173,6 +175,7 @@ def take_steps(problem, point, rule, visits, begin, budget, sigma, scratch):
         point.gain[0] += rule.weight[i] / n * gamma * (slope - gamma * curvature / 2)
         release(w, bounds)
         spread(problem, w, i, delta, -gamma * rule.weight[i] * scale)
+        note_step(point.log, i, delta, -gamma * rule.weight[i] * scale)
         confine(w, bounds)
         if lag.size > 0:
             j = visits.n_before + k + 1.0

@@ -7,6 +7,7 @@ One look at the features then does what many steps of Frank-Wolfe would.
 from __future__ import annotations
 
 from maxmargin.arrays.vectors import inner, move_by
+from maxmargin.execution.meeting import note_step
 from maxmargin.problem import accumulate, augment, block_oracle, n_examples, score_output, scores, spread, true_output
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.block_coordinate.block_steps import CALLS
@@ -43,6 +44,7 @@ def take_exact_steps(problem, point, rule, visits, begin, budget, sigma, scratch
         point.gain[0] += rule.weight[i] / n * inner(theta, delta) / 2  # or more: it is the best that delta can do
         release(w, bounds)
         spread(problem, w, i, delta, -rule.weight[i] * scale)
+        note_step(point.log, i, delta, -rule.weight[i] * scale)
         confine(w, bounds)
         if lag.size > 0:
             j = visits.n_before + k + 1.0

@@ -6,6 +6,8 @@ every inner entry the sum of its two children, 2 p and 2 p + 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from maxmargin.runtime.dispatch import helper
@@ -27,6 +29,31 @@ def sum_up(tree: np.ndarray) -> None:
     while size > 1:
         size //= 2
         tree[size : 2 * size] = tree[2 * size : 4 * size : 2] + tree[2 * size + 1 : 4 * size : 2]
+
+
+class RangeTrees:
+    """A tree for the values of each of several ranges of indices.
+
+    Parameters
+    ----------
+    ranges
+        Where they begin and end.
+    """
+
+    def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
+        self.ranges = ranges
+        self.trees = [new_tree(hi - lo) for lo, hi in ranges]
+
+    def read(self, values: np.ndarray) -> None:
+        """Take the values of all indices."""
+        for tree, (lo, hi) in zip(self.trees, self.ranges, strict=True):
+            leaves(tree, hi - lo)[:] = values[lo:hi]
+            sum_up(tree)
+
+    def write(self, values: np.ndarray) -> None:
+        """Fill in the values of all indices."""
+        for tree, (lo, hi) in zip(self.trees, self.ranges, strict=True):
+            values[lo:hi] = leaves(tree, hi - lo)
 
 
 @helper

@@ -21,14 +21,21 @@ import numpy as np
 
 from maxmargin.arrays.blocks import new_blocks
 from maxmargin.checks import check_choice, check_count, check_share
+from maxmargin.execution.meeting import NO_LOG, Seat, new_pace
+from maxmargin.execution.step_rounds import Order, StepRounds, count_ranges
+from maxmargin.execution.threads import aligned
 from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.solvers.block_coordinate import sum_tree
+from maxmargin.solvers.block_coordinate.block_steps import ALL
+from maxmargin.solvers.block_coordinate.sum_tree import RangeTrees
 from maxmargin.solvers.exponentiated.exponentiated_steps import (
     GibbsPoint,
     GibbsRule,
+    GibbsVisits,
     assemble_gibbs,
+    exponentiated_rounds,
     exponentiated_steps,
     place,
 )
@@ -180,8 +187,9 @@ class SingleSteps:
             tree=sum_tree.new_tree(objective.n),
         )
         self.rule = GibbsRule(self.level, objective.weight, objective.regularization)
-        self.room = np.zeros((3, int(sizes.max())), dtype)
         self.is_first = True
+        self.pace = new_pace()
+        self._prepare()
         if run.start is not None:
             self._place(first, 0.0)
         else:
@@ -189,14 +197,24 @@ class SingleSteps:
             if self.level > 0 and value > 0 and norm > 0:
                 self._place(0.0, float(np.clip(PULL - np.log(value / (2 * norm)), *PULLS)))
 
+    def _prepare(self) -> None:
+        """What follows from the objective, and is no part of the state: how many ranges step at once, and their room."""
+        objective, runner = self.objective, self.objective.runner
+        n_ranges = count_ranges(runner) if objective.layout.is_explicit else 1
+        self.rounds = StepRounds(runner, objective.n_weights) if n_ranges > 1 else None
+        self.gaps = RangeTrees([] if self.rounds is None else self.rounds.ranges.bounds)
+        self.rooms = [aligned((3, int(runner.part_sizes.max())), runner.dtype) for _ in range(n_ranges)]
+
     def __getstate__(self) -> dict[str, Any]:
         """All but the objective, if it is not that of the run, but in which precision it is."""
         dtype = None if self.objective is self.run.objective else self.objective.runner.dtype
-        return {**vars(self), "objective": dtype}
+        kept = {name: value for name, value in vars(self).items() if name not in ("rounds", "gaps", "rooms")}
+        return {**kept, "objective": dtype}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         exact, dtype = state["run"].objective, state["objective"]
         vars(self).update(state, objective=exact if dtype is None else exact.prepare(dtype))
+        self._prepare()
 
     def _place(self, scale: float, pull: float) -> tuple[float, float]:
         """Begin at theta_i = scale (B_i'w + cost_i) + pull s_i(y_i); return both terms of D there, the second less q.
@@ -215,23 +233,43 @@ class SingleSteps:
     def make_pass(self, solver: ExponentiatedGradient) -> None:
         """As many steps as there are examples."""
         run, objective, n = self.run, self.objective, self.objective.n
+        sampling = "permutation" if self.is_first else solver.sampling
+        self.is_first = False
+        if self.rounds is not None:
+            self._make_rounds(self.rounds, self.rounds.draw_orders(run.rng, sampling, solver.uniform_share))
+            return
         order, draws = run.rng.permutation(n), run.rng.random(n)
-        if solver.sampling == "gap" and not self.is_first:
+        if sampling == "gap":
             order = run.rng.integers(n, size=n)
             order[run.rng.random(n) >= solver.uniform_share] = -1
-        self.is_first = False
+        problem, scratch = objective.problem, objective.runner.scratches[0]
         for lo, hi in run.slices(n):
-            calls = exponentiated_steps(
-                objective.problem,
-                objective.attained,
-                self.point,
-                self.rule,
-                order[lo:hi],
-                draws[lo:hi],
-                self.room,
-                objective.runner.scratches[0],
+            visits = GibbsVisits(order[lo:hi], draws[lo:hi], 0, n, self.rooms[0], np.zeros(1), NO_LOG)
+            _, calls = exponentiated_steps(
+                problem, objective.attained, self.point, self.rule, visits, 0, ALL, 1.0, scratch
             )
             run.count(calls=calls)
+
+    def _make_rounds(self, rounds: StepRounds, orders: list[Order]) -> None:
+        """A step on each of the examples, by all ranges at once."""
+        run, objective, point = self.run, self.objective, self.point
+        gaps, counts = sum_tree.leaves(point.tree, objective.n), [0] * len(rounds)
+        self.gaps.read(gaps)
+
+        def step(seat: Seat, begin: int) -> tuple[int, bool]:
+            k, (lo, hi) = seat.k, rounds.ranges.bounds[seat.k]
+            visits = GibbsVisits(*orders[k], lo, hi - lo, self.rooms[k], seat.gain, seat.log)
+            own = point._replace(w=rounds.weights_of(k), tree=self.gaps.trees[k])
+            problem, loss, scratch = objective.problem, objective.attained, rounds.scratches[k]
+            place, calls = exponentiated_rounds(problem, loss, own, self.rule, visits, seat, begin, scratch)
+            counts[k] += calls
+            return place, True
+
+        sizes = [len(order) for order, _ in orders]
+        slices = run.slices(sum(sizes))
+        rounds.make_pass(slices, sizes, step, point.w, point.w.copy(), objective.regularization, self.pace)
+        self.gaps.write(gaps)
+        run.count(calls=sum(counts))
 
     def rebuild(self) -> tuple[np.ndarray, float, float]:
         """w(alpha), recomputed in float64 against drift, D(alpha), and the size of its exponents.

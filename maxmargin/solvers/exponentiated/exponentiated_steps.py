@@ -25,6 +25,7 @@ import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner
+from maxmargin.execution.meeting import GOING, SIGMA, THROUGH, Log, end_round, note_step
 from maxmargin.losses import combine, potentials
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import accumulate, add_output, augment, exp_oracle, n_examples, spread, squared_norm, true_output
@@ -55,6 +56,18 @@ class GibbsRule(NamedTuple):
     level: float  # the level of entropy
     weight: np.ndarray  # (n,) sample weights
     regularization: float
+
+
+class GibbsVisits(NamedTuple):
+    """The examples to take steps on, and what is known of the steps."""
+
+    order: np.ndarray  # or negative, where one is to be drawn by what is known of its gap
+    draws: np.ndarray  # numbers from 0 to 1, for these
+    first: int  # the example of the tree's first leaf
+    n_drawn: int  # examples to draw from
+    room: np.ndarray  # three rows for the parts of an example
+    gain: np.ndarray  # (1,) of the dual
+    log: Log
 
 
 @loop
@@ -103,26 +116,32 @@ def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, 
         accumulate(problem, w, i, mu, -weight[i] * scale)
 
 
-@loop
-def exponentiated_steps(problem, loss, point, rule, order, draws, room, scratch):
-    """A step on each example of `order`, or one drawn by the tree where it is negative; return the calls of the oracle.
+@helper
+def take_gibbs_steps(problem, loss, point, rule, visits, begin, budget, sigma, scratch):
+    """A step on each example of `visits` from the place `begin` on, until `budget` parts were looked at.
 
-    `room` holds three rows for the parts of an example.
+    The change of w counts sigma times (`maxmargin.execution.step_rounds`). Returns the place after the last step, and
+    the number of calls of the oracle.
     """
     n = n_examples(problem)
     level = rule.level
     w = point.w
+    order, room = visits.order, visits.room
     calls = 0
-    for k in range(order.size):
-        i = order[k] if order[k] >= 0 else draw(point.tree, n, draws[k])
+    n_parts = 0
+    for k in range(begin, order.size):
+        if n_parts >= budget:
+            return k, calls
+        i = order[k] if order[k] >= 0 else visits.first + draw(point.tree, visits.n_drawn, visits.draws[k])
         at = point.potentials.values[point.potentials.starts[i] : point.potentials.starts[i + 1]]
         means = point.means.values[point.means.starts[i] : point.means.starts[i + 1]]
+        n_parts += at.size
         theta = scratch.theta[: at.size]
         mu = scratch.delta[: at.size]
         slope = room[0, : at.size]
         delta = room[1, : at.size]
         before = room[2, : at.size]
-        scale = rule.weight[i] / (rule.regularization * n)
+        scale = sigma * rule.weight[i] / (rule.regularization * n)
         if means.size:
             copy_into(before, means)
         else:
@@ -151,11 +170,29 @@ def exponentiated_steps(problem, loss, point, rule, order, draws, room, scratch)
             if q <= (2 - level * eta) * a + rounding:
                 combine(at, 1 - eta * level, slope, eta)
                 spread(problem, w, i, delta, -scale)
+                note_step(visits.log, i, delta, -scale)
+                visits.gain[0] += rule.weight[i] / n * ((1 - level * eta / 2) * a - q / 2)
                 if means.size:
                     copy_into(means, mu)
                 eta = min(best, 1 / level if level > 0 else FARTHEST / size)
                 break
             eta = min(eta / 2, best)
         point.etas[i] = eta
-        change(point.tree, i, rule.weight[i] / n * max(gap, 0.0))
-    return calls
+        change(point.tree, i - visits.first, rule.weight[i] / n * max(gap, 0.0))
+    return order.size, calls
+
+
+exponentiated_steps = loop(take_gibbs_steps)
+
+
+@loop
+def exponentiated_rounds(problem, loss, point, rule, visits, seat, begin, scratch):
+    """Rounds of `take_gibbs_steps` on one of several ranges."""
+    calls = 0
+    for _ in range(seat.most):
+        sigma = seat.meeting.pace[seat.k, SIGMA]
+        begin, more = take_gibbs_steps(problem, loss, point, rule, visits, begin, seat.budget, sigma, scratch)
+        calls += more
+        if not end_round(problem, seat, GOING if begin < visits.order.size else THROUGH):
+            break
+    return begin, calls
