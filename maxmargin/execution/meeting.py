@@ -13,25 +13,25 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.arrays.atomics import give_way, observe, publish
-from maxmargin.arrays.vectors import copy_into
+from maxmargin.arrays.vectors import clear, copy_into
 from maxmargin.execution.threads import CACHE_LINE
 from maxmargin.problem import spread
 from maxmargin.runtime.dispatch import helper
 
 LOW, HIGH = 0.6, 1.0  # of what was gained, relative to what was predicted: below and above them sigma changes
-RAISED, LOWERED = 1.3, 0.97  # times sigma
+RAISED, LOWERED = 1.3, 0.95  # times sigma
 MARGIN, FORGOTTEN = 1.2, 0.998  # times a sigma that was too low: what it does not fall below, and how that fades
 LOOK = 16  # rounds between two looks at what was gained
-SPINS = 2000  # looks at a word, about a microsecond, before a thread gives way to others
+SPINS = 20_000  # looks at a word, some ten microseconds, before a thread gives way to others
 LINE = CACHE_LINE // 8  # words of a cache line
 
 GOING, THROUGH, FULL, ABANDONED = range(4)  # how a range stands at the end of a round
 SIGMA, LEAST, GAINED, PREDICTED, ROUNDS = range(5)  # what is in a pace
 
 
-def new_pace() -> np.ndarray:
-    """The sigma that rounds begin with, its least value, and what was gained, and predicted, in some last rounds."""
-    return np.array([1.0, 1.0, 0.0, 0.0, 0.0])
+def new_pace(n_ranges: int) -> np.ndarray:
+    """The sigma to begin with, its least value, and what was gained, and predicted, in so many of the last rounds."""
+    return np.array([(1 + n_ranges) / 2, 1.0, 0.0, 0.0, 0.0])
 
 
 @helper
@@ -46,11 +46,11 @@ def adapt(pace, gained, predicted, n_ranges, n_rounds):
     Examples
     --------
     >>> from maxmargin.execution.meeting import LOOK, SIGMA, adapt, new_pace
-    >>> pace = new_pace()
+    >>> pace = new_pace(n_ranges=4)
     >>> for _ in range(LOOK):
     ...     adapt(pace, 0.5, 1.0, 4, 1)
-    >>> float(pace[SIGMA])
-    1.3
+    >>> float(pace[SIGMA])  # which was 2.5
+    3.25
     """
     pace[GAINED] += gained
     pace[PREDICTED] += predicted
@@ -187,17 +187,16 @@ def end_round(problem, seat, standing):
 
 @helper
 def tell_changes(u, w, changes, n_weights):
-    """Changes = u - w; u = w."""
+    """Changes = u - w."""
     for p in range(n_weights):
         changes[p] = u[p] - w[p]
-        u[p] = w[p]
 
 
 @helper
 def add_all_changes(seat, parity):
-    """Add the changes that all ranges tell, in their order, so that all have the same weights and the same sigma."""
+    """Add the changes that all ranges tell, in their order, so that all come to the same sigma."""
     meeting, k, n_weights = seat.meeting, seat.k, seat.n_weights
-    u = meeting.u[k]
+    total = meeting.u[k]
     w = meeting.w[k]
     pace = meeting.pace[k]
     sigma = pace[SIGMA]
@@ -205,17 +204,18 @@ def add_all_changes(seat, parity):
     predicted = 0.0
     squares = 0.0
     square = 0.0
+    clear(total)
     for other in range(meeting.u.shape[0]):
         changes = meeting.changes[parity, other]
         predicted += meeting.gains[parity, other, 0]
         for p in range(n_weights):
             squares += changes[p] * changes[p]
-            w[p] += share * changes[p]
+            total[p] += changes[p]
     for p in range(n_weights):
-        change = w[p] - u[p]
-        square += change * change
-        u[p] = w[p]
-    gained = gain_of(predicted, sigma, seat.regularization, squares / sigma**2, square)
+        square += total[p] * total[p]
+        w[p] += share * total[p]
+    copy_into(meeting.u[k], w)
+    gained = gain_of(predicted, sigma, seat.regularization, squares / sigma**2, square / sigma**2)
     adapt(pace, gained, predicted, meeting.u.shape[0], seat.every)
 
 

@@ -25,7 +25,7 @@ from functools import partial
 
 import numpy as np
 
-from maxmargin.arrays.atomics import address_to_give_way
+from maxmargin.arrays.atomics import address_to_sleep
 from maxmargin.execution.meeting import ABANDONED, IS_NOTED, LINE, SIGMA, Log, Meeting, Seat, adapt, gain_of
 from maxmargin.execution.runner import Runner
 from maxmargin.execution.threads import CACHE_LINE, Ranges, aligned
@@ -110,7 +110,7 @@ class StepRounds:
             counts=aligned((2, n, LINE), np.int64),
             pace=aligned((n, LINE), np.float64),
             words=aligned((n * LINE,), np.int64),
-            way=address_to_give_way(),
+            way=address_to_sleep(),
         )
 
     def _new_logs(self, runner: Runner, n: int) -> Log:

