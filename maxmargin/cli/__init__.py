@@ -249,6 +249,42 @@ def inspect(
 
 @app.command()
 @reports_errors
+def suggest(
+    model: options.Model,
+    file: options.Inputs = None,
+    number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many sentences to show.")] = 20,
+    format: options.FileFormat = None,
+    encoding: options.SameEncoding = None,
+    json: options.Json = False,
+) -> None:
+    """Show the sentences that a tagger is least sure of: those that are worth most if people tag them."""
+    from maxmargin.cli.text_commands.suggesting import run_suggest
+
+    run_suggest(model, file or [STDIN], format, encoding, n=number, as_json=json)
+
+
+@app.command()
+@reports_errors
+def check(
+    file: Annotated[list[Path], options.inputs("tagged sentences", metavar="FILE...")],
+    format: options.FileFormat = None,
+    encoding: Annotated[str, typer.Option(help="Encoding of the files.", callback=options.check_encoding)] = "utf-8",
+    tokenizer: Tokenizer = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail for warnings, too.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Look for what is wrong, or odd, about tagged sentences, those to train on first.
+
+    Tags that break rules, sentences with other tags elsewhere, what train and test share, odd characters, rare types.
+    The exit code is 1 where there are errors.
+    """
+    from maxmargin.cli.text_commands.checking import run_check
+
+    run_check(file, format, encoding, tokenizer, is_strict=strict, as_json=json)
+
+
+@app.command()
+@reports_errors
 def clusters(
     file: Annotated[
         list[Path],

@@ -249,6 +249,26 @@ class FittedTagger(Estimator):
             for tags, table in found
         ]
 
+    def confidence(self, X: Sentences) -> np.ndarray:
+        """How sure the tagger is of each sentence: the probability of its best tags, per token (a geometric mean).
+
+        What it is least sure of is worth most if people tag it: `maxmargin suggest`. Sentences without tokens have 1.
+
+        Parameters
+        ----------
+        X
+            As in `predict`.
+
+        Returns
+        -------
+        (n,) array
+        """
+        model = self._fitted()
+        problem = model._problem(self._rows(X))
+        best = inference.best_outputs(problem, model._w, model.n_jobs)
+        likelihoods = inference.log_likelihoods(problem, model._w, model.n_jobs, best)
+        return np.exp(np.minimum(likelihoods, 0.0) / np.maximum(np.diff(best.starts), 1))
+
     def predict_topk(self, X: Sentences, k: int, *, allowed: object = None) -> list[tuple[list[list[Any]], np.ndarray]]:
         """The k best taggings of each sentence, best first, with their scores."""
         found = self._fitted().predict_topk(self._rows(X), k, **self._allowed(allowed))

@@ -1,6 +1,9 @@
 """The public names of texts and where they are defined: a line each, as in that of `maxmargin`."""
 
 from maxmargin.text.corpus import Corpus as Corpus
+from maxmargin.text.data_health import DataHealth as DataHealth
+from maxmargin.text.data_health import Finding as Finding
+from maxmargin.text.data_health import check_data as check_data
 from maxmargin.text.dictionaries import tag_names as tag_names
 from maxmargin.text.entity_chances import ScoredEntity as ScoredEntity
 from maxmargin.text.mending import Mended as Mended

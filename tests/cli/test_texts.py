@@ -84,3 +84,29 @@ def test_two_taggers_are_compared(files, folder, tmp_path):
     assert "have a precision of 90.00% at least" in alone
     message = input_error("evaluate", names[0], folder / "model", names[2])
     assert "tokens have 2 columns, but the tagger was trained on 1" in message
+
+
+def test_data_are_checked(files, tmp_path):
+    code, out, _ = run("check", files / "train.txt", files / "dev.txt")
+    assert code == 0
+    assert "sentences that are in" in out
+    assert run("check", files / "train.txt", files / "dev.txt", "--strict").code == 1
+    (tmp_path / "odd.txt").write_text("Ann B-PER\nLee I-LOC\nran O\n")
+    code, out, _ = run("check", tmp_path / "odd.txt", "--json")
+    found = json.loads(out)
+    assert (code, found["error"]) == (1, 1)
+    assert found["findings"][0]["examples"] == ["line 2 goes from 'B-PER' to 'I-LOC' at position 1"]
+
+
+def test_sentences_are_suggested(files, folder, tmp_path):
+    sentences = "Ann NNP\nlives VB\nin VB\nRome NNP\n. .\n\nUnseen NNP\nRome VB\nodd .\n\nUnseen NNP\nRome VB\nodd .\n"
+    (tmp_path / "new.txt").write_text(sentences)
+    code, out, _ = run("suggest", files / "tagger.model", tmp_path / "new.txt", "-n", 5)
+    first, tagged, second, _ = out.splitlines()
+    assert code == 0
+    assert first.endswith("new.txt, line 7")
+    assert "Unseen" in tagged
+    assert second.endswith("new.txt, line 1")
+    found = json.loads(run("suggest", files / "tagger.model", tmp_path / "new.txt", "-n", 1, "--json").out)
+    assert found[0]["words"] == ["Unseen", "Rome", "odd"]
+    assert 0 < found[0]["confidence"] < 1

@@ -77,6 +77,12 @@ def test_posterior_decoding_has_the_most_tags_that_are_right_of_those_that_keep_
     assert tagger.predict_posterior([[]]) == [[]]
 
 
+def test_how_sure_a_tagger_is(interpreted_loops):
+    tagger = fit()
+    _, shares = every_tagging(tagger, ODD)
+    np.testing.assert_allclose(tagger.confidence([ODD, []]), [max(shares) ** (1 / 3), 1])
+
+
 def test_a_threshold_leaves_improbable_entities_out(interpreted_loops):
     tagger = fit()
     (entities,) = tagger.predict_entities([ODD])
