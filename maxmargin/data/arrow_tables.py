@@ -24,7 +24,7 @@ def read_chunks(source: Any, x: str | Sequence[str], y: str | None, size: int) -
             yield X, None if y is None else batch.column(y).to_pylist()
 
 
-def _batches(source: object, columns: list[str], size: int) -> Iterator[object]:
+def _batches(source: object, columns: list[str], size: int) -> Iterator[Any]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

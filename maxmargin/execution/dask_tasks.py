@@ -39,7 +39,7 @@ class Tasks:
         """Call a function on some worker: a module-level one, of arguments that can be pickled, or futures."""
         return self.client.submit(function, *args, pure=False)
 
-    def results(self, futures: list[Future], clock: Clock | None = None) -> list[object]:
+    def results(self, futures: list[Future], clock: Clock | None = None) -> list[Any]:
         """What tasks return, in their order; none is left running where one fails or the clock breaks them off."""
         try:
             for attempt in range(ATTEMPTS + 1):

@@ -45,7 +45,7 @@ class PartedBlocks:
         inner.take_over()  # as it began with its own
         return state
 
-    def _resume(self, inner: PortionRun, kept: dict[str, object]) -> BlockState:
+    def _resume(self, inner: PortionRun, kept: dict[str, Any]) -> BlockState:
         means = kept.pop("means")
         state = self.state_type.__new__(self.state_type)
         vars(state).update(kept, run=inner, outputs=inner.objective.new_outputs())
