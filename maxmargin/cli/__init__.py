@@ -69,6 +69,16 @@ def train(
         int | None,
         typer.Option(min=1, help="Scores without a better one after which to stop.", show_default="10, SVM: 5"),
     ] = None,
+    former: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Model to go on from: its features, and what the file says nothing of, stay.",
+            exists=True,
+            dir_okay=False,
+            metavar="MODEL",
+        ),
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -84,7 +94,7 @@ def train(
     from maxmargin.cli.training import run_train
 
     given = {"C": C, "tol": tol, "max_passes": max_passes, "time_limit": time_limit, "patience": patience}
-    run_train(choices, checkpoint, **{name: value for name, value in given.items() if value is not None})
+    run_train(choices, checkpoint, former, **{name: value for name, value in given.items() if value is not None})
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from maxmargin.cli.common import (
     Shield,
     find_files,
     keep_apart,
+    load_tagger,
     located,
     name_of,
     print_json,
@@ -29,9 +31,11 @@ from maxmargin.persist import check_writable
 from maxmargin.tagger.word_tagger import Tagger, default_model
 from maxmargin.text import Document, Layout, WindowFeatures, find_format, learn_classes
 from maxmargin.text.partial_tags import is_partial, tags_in
+from maxmargin.text.token_features.window_options import WindowOptions
 from maxmargin.trace import Status, Trace
 from maxmargin.wording import count_of
 
+KEPT = {"type", "scheme", "inside", "unlabelled", "two_stages", "entity_share", "min_count"}  # of a former model
 UNLABELLED = "class"  # the title of classes of words that are learned from text
 
 
@@ -102,10 +106,23 @@ def describe(document: Document) -> str:
     return ", ".join(counts) + (f"; of {count_of(n_partial, 'token')} the tag is not known" if n_partial else "")
 
 
-def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None:
-    """Train a tagger on a file and write it to another."""
+def take_up(former: Path, choices: Choices, **options: Any) -> Tagger:
+    """A trained tagger to go on from, whose model has these options from now on."""
+    given = {f.name: (getattr(choices, f.name), f.default) for f in fields(Choices) if f.name in KEPT}
+    given |= {f.name: (choices.features[f.name], f.default) for f in fields(WindowOptions)}
+    for name, (value, default) in given.items():
+        if value not in (None, default):
+            flag = name.replace("_", "-")
+            raise typer.BadParameter(f"--from keeps type, scheme and features of {former}: leave out --{flag}.")
+    tagger = load_tagger(former)
+    tagger.model_.set_params(n_jobs=choices.jobs, random_state=choices.seed, **options)
+    return tagger.set_params(scheme=tagger.scheme_)
+
+
+def run_train(choices: Choices, checkpoint: Path | None, former: Path | None, **options: Any) -> None:
+    """Train a tagger on a file, from the start or from a former one, and write it to another."""
     target = find_target(choices, checkpoint)
-    tagger = make_tagger(choices, **options)
+    tagger = make_tagger(choices, **options) if former is None else take_up(former, choices, **options)
     train, dev = settle_scheme(tagger, *read_documents(choices), say=choices.say)
     learn_from_text(choices, tagger, train)
     score = "F1" if tagger.scheme is not None else "accuracy"
@@ -118,9 +135,11 @@ def run_train(choices: Choices, checkpoint: Path | None, **options: Any) -> None
 
         with Progress(score, is_quiet=choices.quiet) as progress, located(train if dev is None else dev):
             with without_warning():  # `summary` says it
-                tagger.fit(train.X, train.y or [], callback=watch, checkpoint=checkpoint, **held_out)
+                fit = tagger.fit if former is None else tagger.partial_fit
+                fit(train.X, train.y or [], callback=watch, checkpoint=checkpoint, **held_out)
             progress.say(summary(tagger.model_))
-        tell_of_lists(tagger, choices.say)
+        if former is None:
+            tell_of_lists(tagger, choices.say)
         tagger.save(target)
         best = max(tagger.trace_.dev_score.tolist()) if dev is not None else None
         held = "" if best is None else f", held-out {score} {100 * best:.2f}"

@@ -22,7 +22,7 @@ from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.text.token_features.named_features import is_named
 from maxmargin.text.token_features.tokens import Token
 from maxmargin.text.token_features.transformers import Transformer
-from maxmargin.text.token_features.windows import Sentences
+from maxmargin.text.token_features.windows import Sentences, WindowFeatures
 from maxmargin.wording import quote
 
 if TYPE_CHECKING:
@@ -291,6 +291,32 @@ class FittedTagger(Estimator):
             As in `fit`.
         """
         return (token_accuracy if self.scheme_ is None else entity_f1)(y, self.predict(X))
+
+    def _saved(self) -> dict[str, Any]:
+        """What is saved: constructor arguments and, of a fitted tagger, what it has learned."""
+        names = ("features_", "model_", "scheme_", "inside_", "first_")
+        fitted = {name.rstrip("_"): getattr(self, name) for name in names} if hasattr(self, "model_") else None
+        return {**self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def _loaded(cls, fitted: Any, **arguments: Any) -> Self:
+        """The tagger of what was saved."""
+        tagger = cls(**arguments)
+        if not isinstance(tagger.layout, Layout | None):
+            raise TypeError("the layout of its files is none")
+        if fitted is None:
+            return tagger
+        if not (isinstance(fitted["model"], ChainCRF | ChainSVM) and hasattr(fitted["model"], "_w")):
+            raise TypeError("the model of the tagger is no fitted one of sequences")
+        if isinstance(fitted["features"], WindowFeatures):
+            fitted["features"].transform([])  # which checks its arguments
+        if not hasattr(fitted["features"], "transform") or not isinstance(fitted["scheme"], str | None):
+            raise TypeError("features or scheme of the tagger are none")
+        if fitted.get("inside") not in (None, "IOBES", "BILOU") or not isinstance(
+            fitted.get("first"), FittedTagger | None
+        ):
+            raise TypeError("the scheme inside the tagger, or its first stage, is none")
+        return tagger.complete(**fitted)
 
     def save(self, path: Location) -> None:
         """Write the tagger to a file, in place of what is there; `maxmargin.load` makes it again."""

@@ -239,6 +239,39 @@ class Tagger(FittedTagger):
         model.fit(rows, tags, **held_out, **options)
         return self.complete(features, model, chosen.scheme, chosen.inside, first)
 
+    def partial_fit(
+        self,
+        X: Sentences,
+        y: LabelSequences,
+        *,
+        X_dev: Sentences | None = None,
+        y_dev: LabelSequences | None = None,
+        **options: Any,
+    ) -> Self:
+        """Go on from a fitted tagger with further sentences, as `ChainCRF.partial_fit`; words and tags may be new.
+
+        Features are those of the first fit, and tags are converted to its scheme. One that is not fitted is fitted.
+
+        Parameters
+        ----------
+        X, y, X_dev, y_dev, options
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "model_"):
+            return self.fit(X, y, X_dev=X_dev, y_dev=y_dev, **options)
+        if self.first_ is not None:
+            raise ValueError("partial_fit needs a tagger of one stage: two_stages must be False.")
+        y = [*y] if isinstance(y, Iterator) else y
+        chosen = type(self)(features=self.features_, model=self.model_, scheme=self.scheme_, inside=self.inside_)
+        mended, held_out = chosen._mend(y), chosen._held_out(self.features_, X_dev, y_dev, None)
+        tags = y if mended is None else chosen._learned(mended.y)
+        self.model_.partial_fit(self.features_.transform(X), tags, **held_out, **options)
+        return self
+
     def tune(
         self,
         X: Sentences,
@@ -294,30 +327,6 @@ class Tagger(FittedTagger):
         path.interrupted &= not is_past_best
         self.complete(features, path.model_at(path.best_lambda), chosen.scheme, chosen.inside, first)
         return path
-
-    def _saved(self) -> dict[str, Any]:
-        """What is saved: constructor arguments and, of a fitted tagger, what it has learned."""
-        names = ("features_", "model_", "scheme_", "inside_", "first_")
-        fitted = {name.rstrip("_"): getattr(self, name) for name in names} if hasattr(self, "model_") else None
-        return {**self.get_params(deep=False), "fitted": fitted}
-
-    @classmethod
-    def _loaded(cls, fitted: Any, **arguments: Any) -> Tagger:
-        """The tagger of what was saved."""
-        tagger = cls(**arguments)
-        if not isinstance(tagger.layout, Layout | None):
-            raise TypeError("the layout of its files is none")
-        if fitted is None:
-            return tagger
-        if not (isinstance(fitted["model"], ChainCRF | ChainSVM) and hasattr(fitted["model"], "_w")):
-            raise TypeError("the model of the tagger is no fitted one of sequences")
-        if isinstance(fitted["features"], WindowFeatures):
-            fitted["features"].transform([])  # which checks its arguments
-        if not hasattr(fitted["features"], "transform") or not isinstance(fitted["scheme"], str | None):
-            raise TypeError("features or scheme of the tagger are none")
-        if fitted.get("inside") not in (None, "IOBES", "BILOU") or not isinstance(fitted.get("first"), Tagger | None):
-            raise TypeError("the scheme inside the tagger, or its first stage, is none")
-        return tagger.complete(**fitted)
 
 
 def default_model() -> ChainCRF:

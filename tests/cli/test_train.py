@@ -396,3 +396,27 @@ def test_ctrl_c_before_there_is_a_model(files, tmp_path, monkeypatch):
     code, _, err = run("train", files / "train.txt", "-m", tmp_path / "a.model")
     assert (code, err.splitlines()[-1]) == (130, "Interrupted.")
     assert not (tmp_path / "a.model").exists()
+
+
+def test_going_on_from_a_model_of_yesterday(files, tmp_path):
+    old, new = tmp_path / "old.model", tmp_path / "new.model"
+    assert run("train", files / "train.txt", "-m", old, "-q").code == 0
+    later = [("Oslo", "NNP", "B-CITY"), ("sleeps", "VBZ", "O")]
+    (tmp_path / "later.txt").write_text(column_text([later] * 3))
+    code, out, err = run("train", tmp_path / "later.txt", "--from", old, "-m", new)
+    assert (code, out) == (0, "")
+    assert "OPTIMAL" in err
+    tagger, before = maxmargin.load(new), maxmargin.load(old)
+    assert {*before.classes_} < {*tagger.classes_}
+    assert tagger.predict([[token[:2] for token in later]]) == [["B-CITY", "O"]]
+    assert tagger.predict(TOKENS) == TAGS
+    assert tagger.model_.n_seen_ == 21
+    error = usage_error("train", tmp_path / "later.txt", "--from", old, "-m", new, "--min-count", "3")
+    assert "keeps type, scheme and features" in error
+    assert "--min-count" in error
+
+
+def test_two_stages_cannot_go_on():
+    tagger = Tagger(two_stages=True).fit(TOKENS, TAGS)
+    with pytest.raises(ValueError, match="needs a tagger of one stage"):
+        tagger.partial_fit(TOKENS, TAGS)
