@@ -119,7 +119,7 @@ class Path:
         point, trace = self._points[self._index(regularization)], Trace()
         trace.append(**{name: getattr(point, name) for name in FIGURES if name != "gap"})
         certificate = Certificate(self.w_at(regularization), point.primal, point.dual)
-        return complete(model, self._encoder, trace, point.status, certificate)
+        return complete(model, self._encoder, trace, point.status, certificate, self._n)
 
     def _index(self, regularization: float) -> int:
         """The breakpoint whose weights hold at a lambda."""

@@ -164,11 +164,14 @@ def read_held_out(
     return HeldOut(score, model.patience, n_examples(problem), (problem, quote(model.scoring)))
 
 
-def complete(model: Model, encoder: Encoder, trace: Trace, status: Status, certificate: Certificate) -> Model:
-    """Make a model one of the weights that training has ended with."""
+def complete(
+    model: Model, encoder: Encoder, trace: Trace, status: Status, certificate: Certificate, n_seen: int
+) -> Model:
+    """Make a model one of the weights that training has ended with, which have seen so many examples."""
     model._set_weights(*encoder.fitted(certificate.w))
     n_iter = int(np.ceil(trace.passes[-1]))
-    vars(model).update(trace_=trace, status_=status, certificate_=replace(certificate, w=NO_WEIGHTS), n_iter_=n_iter)
+    proven = replace(certificate, w=NO_WEIGHTS)
+    vars(model).update(trace_=trace, status_=status, certificate_=proven, n_iter_=n_iter, n_seen_=n_seen)
     return model
 
 

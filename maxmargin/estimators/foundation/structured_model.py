@@ -127,7 +127,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         solver = self._trainer.complete(solver, loss, task.weak, task.like)
         held_out = read_held_out(self, task.encoder, X_dev, options.get("y_dev"), data_dev)
         mean = None if prior is None else prior_weights(prior, task)
-        n_seen: int = self.n_seen_ if prior is self else 0
+        n_seen = self.n_seen_ if prior is self else 0
         result = solver.solve(
             task.problem,
             self.C / (1 + n_seen / task.n_examples),
@@ -150,8 +150,8 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
             **solver_options(self),
         )
         result = result.with_weights(task.layout.to_model(result.w))
-        complete(self, task.encoder, result.trace, result.status, result.certificate)
-        self.n_seen_: int = n_seen + task.n_examples
+        n_seen += task.n_examples
+        complete(self, task.encoder, result.trace, result.status, result.certificate, n_seen)
         keeps = self.warm_start and not task.is_parted
         self._result = result if keeps else None
         self._truth: Any = all_true_outputs(task.problem).values if keeps else None
