@@ -4,6 +4,7 @@ from maxmargin import crfsuite as crfsuite
 from maxmargin import datasets as datasets
 from maxmargin import inspection as inspection
 from maxmargin import metrics as metrics
+from maxmargin import pycrfsuite as pycrfsuite
 from maxmargin import solvers as solvers
 from maxmargin import testing as testing
 from maxmargin import text as text
