@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib
 import re
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,3 +35,9 @@ def find(name: str, room: str, listed_in: str = "maxmargin") -> Any:
     if not home.startswith(f"{room}."):
         raise AttributeError(f"module {room!r} has no attribute {name!r}")
     return getattr(importlib.import_module(home), name)
+
+
+def load_lazily(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """The ``__all__``, ``__getattr__`` and ``__dir__`` of a package that lists public names of its own."""
+    names = names_in(package, listed_in=package)
+    return names, partial(find, room=package, listed_in=package), names.copy

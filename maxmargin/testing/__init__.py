@@ -14,9 +14,6 @@ Examples
 >>> check_solver(BCFW(), problem)
 """
 
-from maxmargin.testing.caller import Caller
-from maxmargin.testing.estimator_checks import check_estimator
-from maxmargin.testing.solver_checks import check_solver
-from maxmargin.testing.structure_checks import check_structure, toy_chains
+from maxmargin import public_names
 
-__all__ = ["Caller", "check_estimator", "check_solver", "check_structure", "toy_chains"]
+__all__, __getattr__, __dir__ = public_names.load_lazily(__name__)

@@ -1,17 +1,5 @@
 """What text needs: features of tokens, files of tagged sentences, and schemes of tags."""
 
-from __future__ import annotations
-
-from typing import Any
-
 from maxmargin import public_names
 
-__all__ = public_names.names_in(__name__, listed_in=__name__)  # noqa: PLE0605  (see `__init__.pyi`)
-
-
-def __getattr__(name: str) -> Any:
-    return public_names.find(name, __name__, listed_in=__name__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, __getattr__, __dir__ = public_names.load_lazily(__name__)
