@@ -57,7 +57,9 @@ class BoxSVM(MaxMargin, Precision, StructuredModel):
     _encoder_type = BoxEncoder
 
     @documents_fit
-    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
+    ) -> Self:
         """Train on images.
 
         Parameters

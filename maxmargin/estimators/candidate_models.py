@@ -31,7 +31,9 @@ class CandidateModel(Names, Precision, StructuredModel):
     feature_names_in_ = property(feature_names)
 
     @documents_fit
-    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
+    ) -> Self:
         """Train on candidate sets.
 
         Parameters
@@ -77,7 +79,7 @@ class CandidateSVM(MaxMargin, CandidateModel):
     @documents_fit
     @documented_by(CandidateModel.fit)
     def fit(
-        self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[CandidateData]
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[CandidateData]
     ) -> Self:
         return self._fit(X, y, sample_weight, options)
 

@@ -62,7 +62,9 @@ class MulticlassSVM(MaxMargin, RowClassifier):
     _encoder_type = MulticlassEncoder
 
     @documents_fit
-    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
+    ) -> Self:
         """Train on examples.
 
         Parameters

@@ -24,7 +24,9 @@ class OwnStructure(StructuredModel):
     """What models of your own structures share: of other objects X and y they only know that these are others."""
 
     @documents_fit
-    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
+    ) -> Self:
         """Train on examples.
 
         Parameters

@@ -75,7 +75,9 @@ class GraphCutSVM(MaxMargin, Precision, StructuredModel):
     score = score_nodes
 
     @documents_fit
-    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[GraphData]) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[GraphData]
+    ) -> Self:
         """Train on labelled graphs.
 
         Parameters

@@ -40,7 +40,12 @@ class GraphData(FitOptions, total=False):
 
 
 def score_nodes(
-    self: StructuredModel, X: object, y: object, sample_weight: ArrayLike | None = None, *, node_weight: object = None
+    self: StructuredModel,
+    X: object,
+    y: object = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    node_weight: object = None,
 ) -> float:
     """The share of nodes labelled right, by weight.
 
@@ -71,7 +76,9 @@ class GraphModel(Precision, StructuredModel):
     _trainer = RelaxableTrainer()
 
     @documents_fit
-    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[GraphData]) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[GraphData]
+    ) -> Self:
         """Train on labelled graphs.
 
         Parameters

@@ -83,7 +83,7 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
 
     @documents_fit
     def fit(
-        self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[MatchingData]
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[MatchingData]
     ) -> Self:
         """Train on matchings.
 

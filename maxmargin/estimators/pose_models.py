@@ -83,7 +83,9 @@ class DeformableSVM(MaxMargin, Precision, StructuredModel):
     predict_marginals = Unavailable("sums over all poses are out of reach")
 
     @documents_fit
-    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[PoseData]) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[PoseData]
+    ) -> Self:
         """Train on images and poses.
 
         Parameters

@@ -39,7 +39,9 @@ class TreeModel(Observed, EndIntercepts, StructuredModel):
     feature_names_in_ = property(feature_names)
 
     @documents_fit
-    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[TreeData]) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[TreeData]
+    ) -> Self:
         """Train on trees.
 
         Parameters

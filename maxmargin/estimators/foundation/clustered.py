@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 from maxmargin.checks import as_sample_weight
 from maxmargin.data.sharding import Shards, check_chunk
 from maxmargin.encode.inputs.base_encoder import Encoder
-from maxmargin.estimators.foundation.fitting import Task, as_list, prepare
+from maxmargin.estimators.foundation.fitting import Task, as_list
+from maxmargin.estimators.foundation.portioned import check_portionable, prepare_portion
 from maxmargin.features.layout import WeightLayout, layout_of
 from maxmargin.problem import part_sizes
 from maxmargin.solvers.parted.portions import Portion, in_tuples, own
@@ -53,7 +54,7 @@ def prepare_on(
     """As `prepare`, of examples that are read, and stay, on the workers of a cluster."""
     tasks = Tasks(check_client(client))
     model._check_parameters()
-    check_portionable(model, data)
+    check_portionable(model, data, "client")
     sources = submit_sources(tasks, X, y)
     bare = type(model)(**model.get_params(deep=False))
     found = [tasks.submit(learn_alone, bare, source, k) for k, source in enumerate(sources)]
@@ -100,19 +101,6 @@ def check_client(client: object) -> Client:
             has = "no maxmargin" if version is None else f"maxmargin {version}"
             raise ValueError(f"The worker {address} has {has}, but needs maxmargin {__version__}, as this process has.")
     return client
-
-
-def check_portionable(model: StructuredModel, data: Mapping[str, object]) -> None:
-    """Raise where something is asked for that only all examples together can tell."""
-    given = [name for name, value in data.items() if value is not None]
-    if given:
-        raise ValueError(f"{given[0]} must be None with client: portions of the data hold X and y alone.")
-    if getattr(model, "class_weight", None) == "balanced":
-        raise ValueError('class_weight must be a dictionary with client: "balanced" needs all examples in one place.')
-    if getattr(model, "min_count", 1) != 1:
-        raise ValueError("min_count must be 1 with client: names are counted where all examples are in one place.")
-    if "former" not in model._encoder_type.argument_names():
-        raise ValueError(f"client must be None: a {type(model).__name__} needs all examples in one place.")
 
 
 def submit_sources(tasks: Tasks, X: Any, y: Any) -> list[Future]:
@@ -187,24 +175,6 @@ def make_portion(
     if task.weak is not None:
         raise ValueError(f"Portion {k} of the data has outputs that are known in part, which need all in one place.")
     return Portion(task.problem, task.sample_weight), task.encoder
-
-
-def prepare_portion(
-    model: StructuredModel,
-    source: object,
-    k: int,
-    sample_weight: np.ndarray | None = None,
-    union: Encoder | None = None,
-) -> Task:
-    """The task of a portion; what is wrong with it is told with its number."""
-    try:
-        X, y = check_chunk(source, k)
-        if y is None:
-            raise TypeError("there is no y")
-        weight = None if sample_weight is None else sample_weight.copy()
-        return prepare(model, X, y, weight, union)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"In portion {k} of the data: {error}") from None
 
 
 def join(a: Encoder, b: Encoder) -> Encoder:

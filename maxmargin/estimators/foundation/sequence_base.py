@@ -67,7 +67,7 @@ class SequenceModel(EndIntercepts, StructuredModel):
 
     @documents_fit
     def fit(
-        self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[SequenceData]
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[SequenceData]
     ) -> Self:
         """Train on sequences.
 

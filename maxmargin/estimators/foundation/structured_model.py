@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.checks import as_sample_weight, check_flag
+from maxmargin.data.sharding import Shards
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.file_guard import check_encoder
 from maxmargin.estimators.foundation.arguments import TrainingArguments
@@ -77,7 +78,9 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
     # --- training -------------------------------------------------------------------------------------------------
 
     @documents_fit
-    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
+    ) -> Self:
         """Train on examples.
 
         Parameters
@@ -88,7 +91,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         return self._fit(X, y, sample_weight, options)
 
     def partial_fit(
-        self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
     ) -> Self:
         """Go on from a fitted model with further examples; their features and labels may be new.
 
@@ -117,12 +120,16 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         checkpoint, X_dev = options.get("checkpoint"), options.get("X_dev")
         prior = find_prior(self, options.get("prior"))
         former, client = None if prior is None else prior._encoder, options.get("client")
-        if client is None:
-            task = prepare(self, X, y, sample_weight, former, **more)
-        else:
+        if client is not None:
             from maxmargin.estimators.foundation.clustered import prepare_on  # which needs Dask
 
             task = prepare_on(client, self, X, y, sample_weight, former, more)
+        elif isinstance(X, Shards):
+            from maxmargin.estimators.foundation.portioned import prepare_shards  # which few need
+
+            task = prepare_shards(self, X, y, sample_weight, former, more)
+        else:
+            task = prepare(self, X, y, sample_weight, former, **more)
         solver, loss = self._trainer.choose(self, task.like)
         solver = self._trainer.complete(solver, loss, task.weak, task.like)
         held_out = read_held_out(self, task.encoder, X_dev, options.get("y_dev"), data_dev)

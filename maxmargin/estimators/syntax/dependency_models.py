@@ -50,7 +50,9 @@ class DependencyModel(Names, Precision, StructuredModel):
     feature_names_in_ = property(feature_names)
 
     @documents_fit
-    def fit(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
+    ) -> Self:
         """Train on dependency trees.
 
         Parameters
@@ -110,7 +112,7 @@ class DependencySVM(MaxMargin, DependencyModel):
     @documents_fit
     @documented_by(DependencyModel.fit)
     def fit(
-        self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Unpack[DependencyData]
+        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[DependencyData]
     ) -> Self:
         return self._fit(X, y, sample_weight, options)
 

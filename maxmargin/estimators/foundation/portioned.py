@@ -1,0 +1,94 @@
+"""Training data in portions: what all of them must know is learned first, and with that each becomes a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxmargin.checks import as_sample_weight
+from maxmargin.data.sharding import Shards, check_chunk
+from maxmargin.encode.inputs.base_encoder import Encoder
+from maxmargin.estimators.foundation.fitting import Task, prepare
+from maxmargin.features.layout import WeightLayout, layout_of
+from maxmargin.garbage import give_back
+from maxmargin.persist.spilled import SpillFile
+from maxmargin.problem import part_sizes
+from maxmargin.solvers.parted.spilled_portions import SpilledPortions
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.foundation.structured_model import StructuredModel
+
+
+def prepare_shards(
+    model: StructuredModel,
+    shards: Shards,
+    y: object,
+    sample_weight: ArrayLike | None,
+    former: Encoder | None,
+    data: Mapping[str, Any],
+) -> Task:
+    """As `prepare`, of shards: they are read twice, and of their problems only the one in use is in memory."""
+    if y is not None:
+        raise ValueError("y must be None where X is Shards, which hold it.")
+    model._check_parameters()
+    if len(shards) == 1:
+        return prepare_portion(model, shards[0], 0, sample_weight, former, data)
+    check_portionable(model, data, "shards")
+    union, sizes = former, []
+    for k, shard in enumerate(shards):
+        task = prepare_portion(model, shard, k, None, union)
+        union = task.encoder
+        sizes.append(len(part_sizes(task.problem)))
+        give_back()
+    ends = np.cumsum(sizes)
+    weight = None if sample_weight is None else as_sample_weight(sample_weight, int(ends[-1]))
+    home, kept = SpillFile(shards.folder), []
+    for k, shard in enumerate(shards):
+        own = None if weight is None else weight[ends[k] - sizes[k] : ends[k]]
+        task = prepare_portion(model, shard, k, own, union)
+        if task.encoder != union or len(part_sizes(task.problem)) != sizes[k]:
+            raise ValueError(f"Shard {k} has changed since it was read first, or differs in kind from shard 0.")
+        if task.weak is not None:
+            raise ValueError(f"Shard {k} has outputs that are known in part, which need all examples in one place.")
+        kept.append(home.put((task.problem, task.sample_weight)))
+        give_back()
+    assert union is not None
+    portions = SpilledPortions(kept, sizes)
+    layout = WeightLayout(layout_of(portions.like).n_weights)
+    lower, upper = union.limits(model._named_bounds(union), layout.n_weights)
+    return Task(union, portions, layout, lower, upper, None, ())
+
+
+def check_portionable(model: StructuredModel, data: Mapping[str, Any], where: str) -> None:
+    """Raise where something is asked for that only all examples together can tell; `where` is for messages."""
+    given = [name for name, value in data.items() if value is not None]
+    if given:
+        raise ValueError(f"{given[0]} must be None with {where}: portions of the data hold X and y alone.")
+    if getattr(model, "class_weight", None) == "balanced":
+        raise ValueError(f'class_weight must be a dictionary with {where}: "balanced" needs all examples in one place.')
+    if getattr(model, "min_count", 1) != 1:
+        raise ValueError(f"min_count must be 1 with {where}: names are counted where all examples are in one place.")
+    if "former" not in model._encoder_type.argument_names():
+        raise ValueError(f"A {type(model).__name__} needs all examples in one place: it takes no {where}.")
+
+
+def prepare_portion(
+    model: StructuredModel,
+    source: Any,
+    k: int,
+    sample_weight: ArrayLike | None = None,
+    union: Encoder | None = None,
+    data: Mapping[str, Any] | None = None,
+) -> Task:
+    """The task of a portion; what is wrong with it is told with its number."""
+    try:
+        X, y = check_chunk(source, k)
+        if y is None:
+            raise TypeError("there is no y.")
+        weight = None if sample_weight is None else np.array(sample_weight)  # that of a worker may be read-only
+        return prepare(model, X, y, weight, union, **(data or {}))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"In portion {k} of the data: {error}") from None
