@@ -10,6 +10,7 @@ from maxmargin import testing as testing
 from maxmargin import text as text
 from maxmargin import torch as torch
 from maxmargin import vision as vision
+from maxmargin.data.sharding import Shards as Shards
 from maxmargin.encode.inputs.typed_graphs import Graph as Graph
 from maxmargin.encode.tree_encoder import Tree as Tree
 from maxmargin.estimators.box_models import BoxSVM as BoxSVM

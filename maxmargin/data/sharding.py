@@ -51,13 +51,13 @@ class Shards(Sequence[Shard]):
     Examples
     --------
     >>> import numpy as np
-    >>> from maxmargin.data.sharding import Shards
+    >>> from maxmargin import ChainSVM, Shards
     >>> chunks = (([np.eye(2)[labels]], [labels]) for labels in ([0, 1], [1, 1, 0], [0, 0]))
     >>> shards = Shards.write(chunks, "toy.shards")
     >>> len(shards), shards.n_examples
     (3, 3)
-    >>> Shards("toy.shards")[1].y
-    [[1, 1, 0]]
+    >>> ChainSVM(random_state=0).fit(Shards("toy.shards")).predict([np.eye(2)])
+    [array([0, 1])]
     """
 
     _whole: Shards | None = None  # whose folder may be a temporary one, and stays as long as these do

@@ -110,7 +110,7 @@ class MultiLabelModel(RowClassifier):
         table, is_exact = known_marginals(self, X, allowed)
         return (table[..., 1], is_exact) if return_exact else table[..., 1]
 
-    def score(self, X: object, y: object = None, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:
         """The share of examples whose labels are all right.
 
         Parameters

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.checks import as_numbers, check_flag
+from maxmargin.data.sharding import Shards
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.paths.regularization import regularization_path
 from maxmargin.paths.solutions import Path
 from maxmargin.persist import register
 from maxmargin.sklearn_contract import unfitted
 from maxmargin.tagger.fitted_tagger import FittedTagger, voted
+from maxmargin.tagger.sharded_fit import prepare_shards
 from maxmargin.text.document_tags import cross_tag, with_votes
 from maxmargin.text.mending import Mended, mend_tags, spells_entities
 from maxmargin.text.partial_tags import check_entity_share, check_known, have_partial
@@ -207,8 +209,8 @@ class Tagger(FittedTagger):
 
     def fit(
         self,
-        X: Sentences,
-        y: LabelSequences,
+        X: Sentences | Shards,
+        y: LabelSequences | None = None,
         *,
         X_dev: Sentences | None = None,
         y_dev: LabelSequences | None = None,
@@ -218,7 +220,7 @@ class Tagger(FittedTagger):
 
         Parameters
         ----------
-        X : list of sentences, lists of words or of tuples of a word and tags
+        X : list of sentences, lists of words or of tuples of a word and tags, or Shards of them and their tags
         y : list of lists of tags
             None where a tag is not known, a set where it is one of several, or a dict of probabilities.
         X_dev, y_dev
@@ -230,6 +232,13 @@ class Tagger(FittedTagger):
         -------
         self
         """
+        if isinstance(X, Shards):
+            chosen, shards = prepare_shards(self, X)
+            held_out = chosen._held_out(chosen.features, X_dev, y_dev, None)
+            chosen.model.fit(shards, y, **held_out, **options)
+            return self.complete(chosen.features, chosen.model, chosen.scheme, chosen.inside)
+        if y is None:
+            raise TypeError("y must hold the tags of X, but it is None.")
         y = [*y] if isinstance(y, Iterator) else y
         chosen, tags = self.prepare(y)
         first, X = chosen._stage(X, tags)

@@ -129,7 +129,7 @@ class Predictor:
         check_has(problem, exp_oracle, "predict_marginals")
         return self._encoder.arrange(problem, inference.marginals(problem, self._w, self.n_jobs)[0])
 
-    def score(self, X: object, y: object = None, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:
         """How good predictions are, on average: the share of them that are right, unless said otherwise.
 
         Labels that were not seen in `fit` are never predicted and count as wrong.

@@ -1,0 +1,36 @@
+"""Taggers of shards, from Python and from the command line."""
+
+import numpy as np
+import pytest
+
+from maxmargin import Shards, Tagger
+from tests.sentences import column_text, tagged_sentences
+
+SENTENCES = tagged_sentences()[:18]
+X = [[token[:2] for token in sentence] for sentence in SENTENCES]
+Y = [[token[2] for token in sentence] for sentence in SENTENCES]
+
+
+def test_a_tagger_of_shards_is_that_of_all_sentences(tmp_path):
+    (tmp_path / "a.txt").write_text(column_text(SENTENCES))
+    whole = Tagger().fit(X, Y)
+    for size in (18, 5):
+        shards = Shards.from_files([tmp_path / "a.txt"], size=size)
+        tagger = Tagger().fit(shards, X_dev=None)
+        assert tagger.scheme_ == whole.scheme_
+        assert tagger.model_.feature_names_in_.tolist() == whole.model_.feature_names_in_.tolist()
+        assert tagger.predict(X) == whole.predict(X)
+        assert tagger.certificate_.dual <= whole.certificate_.primal
+        assert whole.certificate_.dual <= tagger.certificate_.primal
+        if size == 18:
+            np.testing.assert_array_equal(tagger.model_._w, whole.model_._w)
+
+
+def test_what_taggers_of_shards_do_not_take():
+    shards = Shards.cut(X, Y, n_shards=2)
+    with pytest.raises(ValueError, match="two_stages must be False"):
+        Tagger(two_stages=True).fit(shards)
+    with pytest.raises(TypeError, match="Shard 0 has no tags"):
+        Tagger().fit(Shards.cut(X, n_shards=2))
+    with pytest.raises(TypeError, match="y must hold the tags of X"):
+        Tagger().fit(X)

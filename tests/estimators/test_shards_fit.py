@@ -1,0 +1,94 @@
+"""Every fit on shards: the same optimum and a true certificate, whatever the number of shards."""
+
+import numpy as np
+import pytest
+
+from maxmargin import ChainCRF, ChainSVM
+from maxmargin.data.sharding import Shards
+from maxmargin.estimators.foundation.fitting import prepare
+from maxmargin.solvers.objective.evaluation import Objective
+from tests.small import chains
+
+NAMES = [
+    [["the", "bias"], ["dog"]],
+    [["a"], ["cat", "dog"]],
+    [["the"], ["bird", "bias"], ["sings"]],
+    [["it"], ["sings"]],
+]
+TAGS = [["D", "N"], ["D", "N"], ["D", "N", "V"], ["P", "V"]]
+
+
+def named(n_copies=3):
+    """Sentences of which the last have names and labels that the first have not."""
+    return NAMES[:2] * n_copies + NAMES[2:] * n_copies, TAGS[:2] * n_copies + TAGS[2:] * n_copies
+
+
+@pytest.mark.parametrize("only_observed", [False, True])
+@pytest.mark.parametrize("Model", [ChainSVM, ChainCRF])
+def test_any_number_of_shards_has_the_columns_and_the_optimum_of_all(Model, only_observed):
+    X, y = named()
+    model = Model(C=1.0, tol=1e-3, only_observed=only_observed, random_state=0)
+    whole = Model(**model.get_params()).fit(X, y)
+    objective = Objective(prepare(model, X, y).problem, 1.0, loss=model._trainer.find_loss(model))
+    for n_shards in (1, 3, 10):
+        model.fit(Shards.cut(X, y, n_shards=n_shards))
+        assert model.classes_.tolist() == whole.classes_.tolist()
+        assert model.feature_names_in_.tolist() == whole.feature_names_in_.tolist()
+        assert model.status_.name == "OPTIMAL"
+        assert model.n_seen_ == len(X)
+        value = objective.evaluate(objective.layout.to_solver(model._w)).value
+        assert value == pytest.approx(model.certificate_.primal, rel=1e-5)
+        assert model.certificate_.dual <= whole.certificate_.primal * (1 + 1e-6)
+        assert whole.certificate_.dual <= model.certificate_.primal * (1 + 1e-6)
+        if n_shards == 1:
+            np.testing.assert_array_equal(model._w, whole._w)
+
+
+def test_shards_on_disk_sample_weights_held_out_data_and_bounds(tmp_path):
+    X, y, _ = chains(np.random.default_rng(0))
+    weight = np.arange(1.0, len(X) + 1)
+    shards = Shards.write([(X[:3], y[:3]), (X[3:], y[3:])], tmp_path / "s")
+    model = ChainSVM(C=1.0, tol=1e-3, random_state=0, bounds={"transitions": (0, None)})
+    whole = ChainSVM(**model.get_params()).fit(X, y, weight)
+    model.fit(shards, sample_weight=weight)
+    assert model.certificate_.dual <= whole.certificate_.primal
+    assert whole.certificate_.dual <= model.certificate_.primal
+    assert (model.coef_.transitions >= 0).all()
+    model.fit(shards, X_dev=X, y_dev=y)
+    assert np.isfinite(model.trace_.dev_score).all()
+    assert [path.name for path in (tmp_path / "s").iterdir() if "shard" not in path.name] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shards", "y", "message"),
+    [
+        ({}, [([np.eye(2)], [[0, 1]]), ([np.eye(3)], [[0, 1, 1]])], None, "In portion 1 of the data: .*features"),
+        ({}, [([np.eye(2)], [[0, 1]]), ([[["a"]]], [[0]])], None, "In portion 1 of the data: "),
+        ({}, [([np.eye(2)], [[0, 1]]), ([np.eye(2)], [["a", "b"]])], None, "In portion 1 of the data: "),
+        (
+            {},
+            [([np.eye(2)], [[0, 1]]), ([np.eye(2)], [[0, 1, 1]])],
+            None,
+            "In portion 1 of the data: y\\[0\\] has 3 labels",
+        ),
+        ({}, [([np.eye(2)], None), ([np.eye(2)], None)], None, "In portion 0 of the data: there is no y"),
+        ({}, [([np.eye(2)], [[0, 1]])] * 2, [[0, 1]] * 2, "y must be None where X is Shards"),
+        ({"class_weight": "balanced"}, [([np.eye(2)], [[0, 1]])] * 2, None, "class_weight must be a dictionary"),
+        ({"min_count": 2}, [([[["a"]]], [["x"]])] * 2, None, "min_count must be 1"),
+    ],
+)
+def test_shards_that_cannot_be_trained_on(arguments, shards, y, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ChainSVM(**arguments).fit(Shards.write(shards), y)
+
+
+def test_a_shard_that_changes_between_two_passes():
+    reads = []
+
+    def read(k, shard):
+        reads.append(k)
+        return shard if len(reads) <= 2 else shard._replace(X=[[["new"]]], y=[["z"]])
+
+    shards = Shards.cut([[["a"]], [["b"], ["c"]]], [["x"], ["y", "x"]], n_shards=2)
+    with pytest.raises(ValueError, match="Shard 0 has changed since it was read first"):
+        ChainSVM().fit(shards.map(read))
