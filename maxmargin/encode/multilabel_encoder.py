@@ -19,8 +19,10 @@ from maxmargin.encode.inputs.example_checks import check_array, check_truths
 from maxmargin.encode.inputs.label_graphs import edges_of, price_of, warn_of_price
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features, stack_rows
+from maxmargin.encode.partial.annotations import Annotations, find_weak
+from maxmargin.encode.partial.node_states import mean_parts_of_states
 from maxmargin.losses import BaseLoss
-from maxmargin.problem import part_sizes, restrict, true_outputs
+from maxmargin.problem import part_sizes, true_outputs
 from maxmargin.structures.graphs.cliques import EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.independent import IndependentProblem
@@ -34,12 +36,10 @@ from maxmargin.supervision.label_supervision import (
     supervise_evenly,
     without_costs,
 )
-from maxmargin.supervision.weak import Learned, Weak
+from maxmargin.supervision.weak import Learned
 
 ClassWeight = str | Mapping[int, float] | None
 
-UNKNOWN_ROW = 2  # of the costs of what is known: that a label is off, that it is on, nothing
-COSTS_OF_SIDES = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
 OFF_ON = np.array([-1, 0])  # of the two states of a label, the second has weights
 ONE = Rows(np.ones((1, 1)), np.array([0, 1]))  # the feature of all edges
 
@@ -78,22 +78,28 @@ class MultiLabelEncoder(RowEncoder):
         cost: str | ArrayLike | None = None,
         class_weight: ClassWeight | Sequence[ClassWeight] = None,
         label_weight: ArrayLike | None = None,
-        unknown: np.ndarray | None = None,
+        known: np.ndarray | None = None,
         former: MultiLabelEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training data, whose rows scikit-learn has checked.
 
-        Flags (n, L) say which labels are `unknown`, if some are; y has zeros there.
+        If not all labels are certain, (n, L) probabilities say what is `known` of them, NaN where nothing is; y has the
+        likelier sides.
         """
         rows = stack_rows(X, np.ones(X.shape[0], np.int64))
         labels = check_indicators(y, X.shape[0])
-        is_known = np.ones(labels.shape, bool) if unknown is None else ~unknown
+        chances = labels.astype(float) if known is None else known
+        is_known = ~np.isnan(chances)
         check_known(is_known)
-        costs = costs_of_labels(cost, labels.shape[1]) * factors_of_labels(class_weight, label_weight, labels, is_known)
-        supervision = supervise_evenly(labels.ravel(), costs.ravel(), 2, dtype)
-        if unknown is not None:
-            annotation = np.where(is_known, labels, UNKNOWN_ROW).ravel()
-            supervision = supervise(labels.ravel(), COSTS_OF_SIDES, costs.ravel(), dtype, annotation)
+        sides = factors_of_labels(class_weight, label_weight, labels, is_known)
+        sides *= costs_of_labels(cost, labels.shape[1])[:, np.newaxis]
+        supervision = supervise_evenly(labels.ravel(), choose_side(sides, labels).ravel(), 2, dtype)
+        if known is not None:  # to leave a label off costs as much as it is likely to be on
+            table = np.where(
+                is_known[:, :, np.newaxis], sides[:, :, ::-1] * np.stack([chances, 1 - chances], axis=2), 0.0
+            )
+            table = table.reshape(-1, 2)
+            supervision = supervise(labels.ravel(), table, np.ones(labels.size), dtype, np.arange(labels.size))
         warn_of_constant(labels, is_known)
         is_whole = is_known.all(axis=1)
         edges = former.edges if former else edges_of(graph, labels[is_whole] if is_whole.any() else labels)
@@ -113,10 +119,12 @@ class MultiLabelEncoder(RowEncoder):
             encoder = former.joined(encoder)
         most_entries = price.n_entries if np.isfinite(price.n_entries) else 0
         problem = encoder.assemble(rows, supervision, most_entries)
-        if unknown is None:
+        if known is None:
             return Learned(encoder, problem)
-        excluded = encoder.exclude(np.where(is_known, labels, np.nan))
-        return Learned(encoder, problem, Weak(restrict(problem, excluded), is_weak=np.logical_not(is_whole)))
+        ends = labels.shape[1] * np.arange(len(labels))[:, np.newaxis, np.newaxis] + edges
+        return Learned(
+            encoder, problem, find_weak(encoder, problem, as_annotations(labels, chances), ends.reshape(-1, 2))
+        )
 
     def problem(self, X: np.ndarray | sp.csr_array, y: ArrayLike | None = None) -> WithOracles | IndependentProblem:
         n = np.shape(X)[0]
@@ -171,12 +179,21 @@ class MultiLabelEncoder(RowEncoder):
         labels = check_array(known if unknown is None else as_floats(known), name, kind, (n, self.n_labels))
         if not np.isin(labels[~np.isnan(labels)], (0, 1)).all():
             raise ValueError(f"{name} must be {kind}.")
-        return self.exclude(labels)
+        return self.exclude(problem, np.stack([labels == 1, labels == 0], axis=2))
 
-    def exclude(self, labels: np.ndarray) -> Blocks:
-        """What `restrict` takes to leave labels (n, L) of 0 and 1 only, and any where they are NaN."""
-        table = np.stack([labels == 1, labels == 0], axis=1 if self.is_wide else 2)
-        return Blocks(table.ravel(), 2 * self.n_labels * np.arange(len(labels) + 1))
+    def exclude(self, problem: object, excluded: np.ndarray) -> Blocks:
+        """What `restrict` takes to rule out sides of labels, of which there are 2 n L."""
+        return self._by_example(excluded)
+
+    def mean_parts(self, problem: Any, means: np.ndarray) -> Blocks:
+        of_labels = self._by_example(means.astype(self.dtype))
+        return of_labels if self.is_wide else mean_parts_of_states(problem.graphs, of_labels, self.dtype)
+
+    def _by_example(self, table: np.ndarray) -> Blocks:
+        """Both sides of all labels as parts of examples have them."""
+        sides = table.reshape(-1, self.n_labels, 2)
+        ordered = sides.transpose(0, 2, 1) if self.is_wide else sides
+        return Blocks(ordered.ravel(), 2 * self.n_labels * np.arange(len(sides) + 1))
 
     def dual_shape(self, problem: object) -> tuple[int, ...]:
         return (len(true_outputs(problem).values),)
@@ -237,15 +254,43 @@ def as_floats(y: object) -> np.ndarray:
     return np.array(y, dtype=float)
 
 
-def find_unknown(y: object) -> np.ndarray | None:
-    """(n, L) flags of labels that are None or NaN, if there are any among rows of numbers."""
+def read_numbers(y: object) -> np.ndarray | None:
+    """Rows of numbers, with NaN for None, if there are any that are not integers."""
     if sp.issparse(y) or (isinstance(y, np.ndarray) and y.dtype.kind in "biu"):
         return None
     try:
-        unknown = np.isnan(as_floats(y))
+        numbers = as_floats(y)
     except (TypeError, ValueError):  # which those who read labels will tell
         return None
-    return unknown if unknown.ndim == 2 and unknown.any() else None
+    return numbers if numbers.ndim == 2 else None
+
+
+def find_chances(y: object) -> np.ndarray | None:
+    """(n, L) probabilities of labels, NaN for those that are not known, if not all are certain."""
+    chances = read_numbers(y)
+    are_certain = chances is None or np.isin(chances, (0, 1)).all()
+    return None if are_certain or ((chances < 0) | (chances > 1)).any() else chances
+
+
+def find_unknown(y: object) -> np.ndarray | None:
+    """(n, L) flags of labels that are None or NaN, if there are any."""
+    numbers = read_numbers(y)
+    return None if numbers is None or not np.isnan(numbers).any() else np.isnan(numbers)
+
+
+def as_annotations(labels: np.ndarray, chances: np.ndarray) -> Annotations:
+    """What is known of all labels, as of nodes that are off or on."""
+    chances = chances.ravel()
+    sides = np.stack([1 - chances, chances], axis=1)
+    is_soft = (chances > 0) & (chances < 1)
+    allowed = np.isnan(sides) | (sides > 0)
+    shares = np.where(is_soft[:, np.newaxis], sides, 0.0) if is_soft.any() else None
+    return Annotations(np.arange(2), labels.ravel().astype(np.int64), allowed, shares)
+
+
+def choose_side(table: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(n, L) what a table (n, L, 2) has for the sides that labels are on."""
+    return np.take_along_axis(table, labels[:, :, np.newaxis].astype(np.int64), axis=2)[:, :, 0]
 
 
 def check_known(is_known: np.ndarray) -> None:
@@ -282,7 +327,7 @@ def factors_of_labels(
     labels: np.ndarray,
     is_known: np.ndarray,
 ) -> np.ndarray:
-    """(n, L) factors of the costs: by whether a label is on in truth, for all labels or for each, and one by one."""
+    """(n, L, 2) factors of the costs, by whether a label is off or on in truth, for all labels or for each."""
     n_labels = labels.shape[1]
     by_label = class_weight if isinstance(class_weight, (list, tuple)) else [class_weight] * n_labels
     if len(by_label) != n_labels:
@@ -293,10 +338,10 @@ def factors_of_labels(
         class_weights(weight, np.arange(2), np.maximum(count, 1))
         for weight, count in zip(by_label, counts, strict=True)
     ]
-    factors = np.array(weights)[np.arange(n_labels), labels]
+    factors = np.tile(weights, (len(labels), 1, 1))
     if label_weight is None:
         return factors
     given = as_numbers("label_weight", label_weight)
     if given.shape != labels.shape or not ((given >= 0).all() and (given <= LARGEST).all()):
         raise ValueError(f"label_weight must hold numbers from 0 to {LARGEST:g}, in the shape of y, {labels.shape}.")
-    return factors * given
+    return factors * given[:, :, np.newaxis]

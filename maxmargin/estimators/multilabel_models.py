@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.encode.inputs.example_checks import check_array
-from maxmargin.encode.multilabel_encoder import INDICATORS, MultiLabelEncoder, as_floats, find_unknown
+from maxmargin.encode.multilabel_encoder import INDICATORS, MultiLabelEncoder, find_chances
 from maxmargin.estimators.foundation.arguments import RelaxableLikelihood, RelaxableMaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, documents_prediction, estimator
 from maxmargin.estimators.foundation.predictions import known_marginals, log_likelihood
@@ -60,18 +60,17 @@ class MultiLabelModel(RowClassifier):
         X : (n, F) array or sparse matrix
         y
             (n, L) array or sparse matrix, 1 (or True) where an example has a label, else 0; NaN or None where that is
-            not known.
+            not known, a number in between where it is how likely.
         """
         return self._fit(X, y, sample_weight, options)
 
     def _learn(self, X: object, y: Any, **data: Any) -> Learned:
-        unknown = find_unknown(y)
-        if unknown is not None:
-            y = np.where(unknown, 0.0, as_floats(y))
+        known = find_chances(y)
+        if known is not None:
+            y = np.where(np.isnan(known), 0.0, known > 0.5)  # the likelier sides
         y = check_array(y, "y", INDICATORS, (None, None)) if isinstance(y, (list, tuple)) else y
-        return super()._learn(X, y, multi_output=True, unknown=unknown, **data)
+        return super()._learn(X, y, multi_output=True, known=known, **data)
 
-    @documents_prediction
     def predict(self, X: object, *, allowed: object = None) -> np.ndarray:
         """The best labels of each example, as a whole.
 

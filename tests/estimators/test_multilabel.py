@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import MultiLabelCRF, MultiLabelSVM, Status
 from maxmargin.encode.inputs.label_graphs import chow_liu_tree
-from maxmargin.problem import IMPOSSIBLE, augment, new_weights, part_sizes, score_output, scores
+from maxmargin.problem import IMPOSSIBLE, add_output, augment, new_weights, part_sizes, score_output, scores
 from maxmargin.structures.graphs import elimination_plan
 from maxmargin.structures.graphs.elimination_plan import TreewidthError
 from tests import naive
@@ -263,7 +263,7 @@ def test_scikit_learn_knows_that_labels_have_two_classes(model):
     [
         ([0, 1, 0], r"y must be a matrix of 0 and 1, .*, not one of shape \(3,\) and dtype int64"),
         ([[0, 1], [1, 2], [0, 0]], r"y\[1, 1\] is 2, but labels must be 0 or 1"),
-        ([[0, 1], [1, 0], [0.5, 0]], r"y\[2, 0\] is 0.5, but labels must be 0 or 1"),
+        ([[0, 1], [1, 0], [1.5, 0]], r"y\[2, 0\] is 1.5, but labels must be 0 or 1"),
         ([["a", "b"]] * 3, "y must be a matrix of 0 and 1"),
         (
             [["a"], ["a", "b"], []],
@@ -361,3 +361,31 @@ def test_labels_that_are_not_known(make, graph):
         make(graph=graph).fit(X, known)
     with pytest.raises(ValueError, match=r"allowed must be a matrix of 0 and 1.* not one of shape \(2, 3\)"):
         model.predict(X, allowed=known[:2])
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize("graph", [None, "full"])
+@pytest.mark.parametrize("make", [MultiLabelSVM, MultiLabelCRF])
+def test_labels_that_are_likely(make, graph):
+    """Their mean parts and costs are expected ones, by enumeration, and fits are convex."""
+    rng = np.random.default_rng(0)
+    X, chances = rng.normal(size=(6, 2)), rng.random((6, 3)).round(1)
+    chances[0], chances[1] = 0, 1
+    arguments = {"graph": graph, "cost": "hamming", "class_weight": [{0: 1.0, 1: 3.0}] * 3}
+    _, problem, weak = make(**arguments)._learn(X, chances)
+    assert weak.consistent is None
+    for i, on in enumerate(chances):
+        expected, costs = np.zeros((2, part_sizes(problem)[i]))
+        augment(problem, i, costs)
+        for y in naive.labellings(3, 2):
+            add_output(problem, i, y.astype(np.int32), np.prod(np.where(y, on, 1 - on)), expected)
+            cost = np.sum(np.where(y, 1 - on, 3 * on))
+            assert np.isclose(score_output(problem, i, costs, y), cost, atol=1e-5)
+        assert np.allclose(weak.target.values[weak.target.starts[i] : weak.target.starts[i + 1]], expected, atol=1e-5)
+    assert make(**arguments, random_state=0).fit(X, chances).status_ is Status.OPTIMAL
+    chances[2] = 0.5, np.nan, 1
+    if graph is None:
+        assert make(random_state=0, graph=None).fit(X, chances).status_ is Status.STATIONARY
+    else:
+        with pytest.raises(ValueError, match=r"y\[2\] has probabilities of the labels at place 0, but"):
+            make(graph=graph).fit(X, chances)

@@ -239,7 +239,7 @@ def test_bad_input(make):
     long = next(i for i, labels in enumerate(y) if len(labels) > 1)
     mixed[long][0], mixed[long][1] = None, {"a": 0.5, "b": 0.5}
     with pytest.raises(
-        ValueError, match=rf"y\[{long}\] has probabilities of the labels at row 1, but the label at row 0"
+        ValueError, match=rf"y\[{long}\] has probabilities of the labels at place 1, but the label at place 0"
     ):
         make().fit(X, mixed)
     model = make(random_state=0, max_passes=1).fit(X, y)
