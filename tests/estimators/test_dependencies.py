@@ -226,3 +226,31 @@ def test_lifted_trees():
                 assert (lifted == 0).sum() == 1
     assert lift_crossing(np.array(CROSSING)).tolist() == [3, 3, 0, 3, 3]
     assert read_trees([[2, 0]], np.array([2]), single_root=True)[1] is None
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize("are_labelled", [False, True])
+def test_trees_that_are_known_in_part(are_labelled):
+    """The objective is that of the probability of all trees that agree, and weights that of a fit on whole trees."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(n, n + 1, 2)) for n in (1, 2, 3, 3)]
+    whole = [[0], [2, 0], [0, 1, 2], [2, 0, 2]]
+    known = [[0], [2, None], None, [{0, 2}, 0, 2]]
+    if are_labelled:
+        whole = [[(head, "a" if head else "root") for head in tree] for tree in whole]
+        known = [[(0, "root")], [(2, "a"), None], None, [{(2, "a"), (2, "root")}, 0, (2, "a")]]
+    model = DependencyCRF(dtype="float64", tol=1e-6).fit(X, known)
+    w = model._w
+    assert model.status_ is Status.STATIONARY
+    assert np.isclose(model.certificate_.primal, w @ w / 8 - model.log_likelihood(X, known).mean())
+    certain = [[{arc} for arc in tree] for tree in whole]
+    models = [DependencyCRF(dtype="float64", tol=1e-9).fit(X, trees) for trees in (whole, certain)]
+    assert np.allclose(models[0]._w, models[1]._w, atol=1e-3)
+    assert DependencySVM(random_state=0).fit(X, known).status_ is Status.STATIONARY
+    for bad, message in (
+        ([None] * 4, "y must hold at least one head, but nothing of it is known"),
+        ([[set()], None, None, None], r"y\[0\] has an empty set of heads at word 1"),
+        ([None, [2, 1], None, None], r"y\[1\] leaves no output of X\[1\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            DependencyCRF().fit(X, bad)

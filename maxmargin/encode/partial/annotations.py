@@ -164,9 +164,9 @@ def _refuse_neighbours(is_open: np.ndarray, is_soft: np.ndarray, ends: np.ndarra
             i, place = locate(int(first), starts)
             _, other = locate(int(second), starts)
             raise ValueError(
-                f"y[{i}] has probabilities of the labels at place {place}, but the label at place {other}, which is joined "
-                "to it, is not known or in a set: then what is expected of both is not defined. Give a label, or "
-                "probabilities, there, too."
+                f"y[{i}] has probabilities of the labels at place {place}, but the label at place {other}, which is "
+                "joined to it, is not known or in a set: then what is expected of both is not defined. Give a label, "
+                "or probabilities, there, too."
             )
 
 

@@ -24,7 +24,14 @@ from maxmargin.encode.inputs.example_checks import (
 )
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
 from maxmargin.encode.names.vocabulary import Vocabulary, have_names, join_vocabularies, learn_names, places_of
-from maxmargin.encode.sentences.head_trees import find_crossing, is_partial, make_projective, open_arcs, read_trees
+from maxmargin.encode.sentences.head_trees import (
+    find_crossing,
+    is_partial,
+    make_projective,
+    open_arcs,
+    read_open_trees,
+    read_trees,
+)
 from maxmargin.features.observed import observed_features
 from maxmargin.features.pairs import NOWHERE, Pairs, PairTable, are_pairs, move_weights, pairs_of
 from maxmargin.inference import possible_outputs
@@ -32,7 +39,7 @@ from maxmargin.problem import restrict
 from maxmargin.structures.dependencies.arc_tables import DependencySupervision
 from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.supervision.exclusions import nothing_excluded
-from maxmargin.supervision.weak import Learned
+from maxmargin.supervision.weak import Learned, Weak
 from maxmargin.text.syntax_features.arc_features import WordArcs
 from maxmargin.wording import quote
 
@@ -83,10 +90,17 @@ class DependencyEncoder(RowEncoder):
         are_named, X = have_names(X)
         X = check_sentences(X)
         lengths = count_words(X)
-        heads, given = read_trees(y, lengths, single_root=single_root)
-        if projective:
-            heads = make_projective(heads, lift=lift)
-        is_listed = are_named and only_observed and n_hashed is None  # the names are those of true arcs
+        y = [*y] if isinstance(y, Iterator) else y
+        are_whole = not (isinstance(y, (list, tuple)) and any(map(is_partial, y)))
+        is_listed = are_named and only_observed and n_hashed is None and are_whole  # the names are those of true arcs
+        classes = None if former is None else former.classes
+        if are_whole:
+            heads, given = read_trees(y, lengths, single_root=single_root)
+            heads = make_projective(heads, lift=lift) if projective else heads
+            classes, labels = learn_labels(given, classes)
+            arcs = np.concatenate(heads) * max(len(classes), 1) + labels
+        else:
+            classes, tables = read_open_trees(y, lengths, classes, lift=projective and lift)
         vocabulary, given_rows = learn_names(
             true_items(X, heads) if is_listed else X,
             min_count=min_count,
@@ -94,7 +108,6 @@ class DependencyEncoder(RowEncoder):
             former=None if former is None else former.vocabulary,
         )
         rows = read_arcs(X, vocabulary) if is_listed or vocabulary is None else given_rows
-        classes, labels = learn_labels(given, None if former is None else former.classes)
         known: dict[str, Any] = {
             "classes": classes,
             "is_projective": bool(projective),
@@ -102,15 +115,22 @@ class DependencyEncoder(RowEncoder):
         }
         encoder = cls.of(rows, dtype, stores_sparse=are_named, vocabulary=vocabulary, **known)
         if are_named and only_observed and len(classes):
-            truth = rows.matrix[true_rows(heads, rows.starts)]
-            known["pairs"] = observe(truth, np.asarray(labels), len(classes))
+            truth = (true_rows(heads, rows.starts), labels) if are_whole else rows_of_labels(tables)
+            known["pairs"] = observe(rows.matrix[truth[0]], np.asarray(truth[1]), len(classes))
             encoder = cls.of(rows, dtype, stores_sparse=True, vocabulary=vocabulary, **known)
         if former is not None:
             encoder = former.joined(encoder)
-        arcs = np.concatenate(heads) * max(len(classes), 1) + labels
         weights = flatten_weights(word_weight, lengths, "word_weight", "sentence")
-        problem = encoder.assemble(rows, lengths, arcs, weights, label_cost, with_grams=with_grams)
-        return Learned(encoder, problem)
+        if are_whole:
+            return Learned(encoder, encoder.assemble(rows, lengths, arcs, weights, label_cost, with_grams=with_grams))
+        is_certain = np.concatenate([table[:, :, min(len(classes), 1) :].sum(axis=(1, 2)) == 1 for table in tables])
+        unknown = np.zeros(len(weights), np.int64)
+        problem = encoder.assemble(rows, lengths, unknown, weights * is_certain, label_cost, with_grams=with_grams)
+        excluded = as_blocks([~table.ravel() for table in tables], bool)
+        completions = possible_outputs(restrict(problem, excluded), "y")
+        problem = problem._replace(supervision=problem.supervision._replace(arcs=completions.values))
+        is_weak = np.array([not part.all() for part in np.split(is_certain, starts_of(lengths)[1:-1])])
+        return Learned(encoder, problem, Weak(restrict(problem, excluded), is_weak=is_weak))
 
     @property
     def pair_table(self) -> PairTable:
@@ -274,6 +294,13 @@ def true_rows(heads: Sequence[np.ndarray], starts: np.ndarray) -> np.ndarray:
     return np.concatenate(
         [start + np.arange(len(tree)) * (len(tree) + 1) + tree for start, tree in zip(starts, heads, strict=False)]
     )
+
+
+def rows_of_labels(tables: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of arcs that agree with what is known, and each label that does."""
+    flat = np.concatenate([table.reshape(-1, table.shape[2]) for table in tables])
+    rows, labels = np.nonzero(flat[:, 1:])
+    return rows, labels
 
 
 def true_items(X: Any, heads: Sequence[np.ndarray]) -> Any:

@@ -79,6 +79,37 @@ def open_arcs(tree: object, n_words: int, classes: list[object], name: str) -> n
     return is_open
 
 
+def read_open_trees(
+    y: Sequence[Any], lengths: np.ndarray, classes: np.ndarray | None, *, lift: bool
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The labels of arcs that trees name, besides those so far, and `open_arcs` of each; whole trees may be lifted."""
+    check_truths(y, len(lengths), "what is known of the heads of each sentence", "sentence")
+    named = {pair[1] for tree in y if tree is not None for pair in _pairs(tree)}
+    named |= set() if classes is None else {*classes.tolist()}
+    if len({isinstance(label, str) for label in named}) > 1:
+        raise TypeError("y must hold labels of arcs that are all strings, or all integers.")
+    classes = np.unique([*named]) if named else np.zeros(0, "U1")
+    tables = []
+    for i, (tree, n_words) in enumerate(zip(y, lengths.tolist(), strict=True)):
+        name = f"y[{i}]"
+        if lift and not is_partial(tree):
+            (heads,), labels = read_trees([tree], np.array([n_words]), single_root=False)
+            heads = lift_crossing(heads)
+            tree = heads.tolist() if labels is None else [*zip(heads.tolist(), labels.tolist(), strict=True)]
+        tables.append(open_arcs(tree, n_words, classes.tolist(), name))
+    if all(table.all() for table in tables):
+        raise ValueError("y must hold at least one head, but nothing of it is known.")
+    return classes, tables
+
+
+def _pairs(tree: Any) -> list[Any]:
+    """The pairs of a head and a label that what is known of a tree names."""
+    arcs = [
+        arc for known in _as_tree(tree, "y") for arc in (known if isinstance(known, (set, frozenset)) else (known,))
+    ]
+    return [arc for arc in arcs if isinstance(arc, (tuple, list)) and len(arc) == 2]
+
+
 def make_projective(heads: Sequence[np.ndarray], *, lift: bool) -> list[np.ndarray]:
     """Trees without crossing arcs, by lifting them, or else they are an error."""
     if lift:
