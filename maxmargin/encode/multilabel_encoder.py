@@ -268,8 +268,9 @@ def read_numbers(y: object) -> np.ndarray | None:
 def find_chances(y: object) -> np.ndarray | None:
     """(n, L) probabilities of labels, NaN for those that are not known, if not all are certain."""
     chances = read_numbers(y)
-    are_certain = chances is None or np.isin(chances, (0, 1)).all()
-    return None if are_certain or ((chances < 0) | (chances > 1)).any() else chances
+    if chances is None or np.isin(chances, (0, 1)).all() or (chances < 0).any() or (chances > 1).any():
+        return None
+    return chances
 
 
 def find_unknown(y: object) -> np.ndarray | None:

@@ -91,10 +91,10 @@ class DependencyEncoder(RowEncoder):
         X = check_sentences(X)
         lengths = count_words(X)
         y = [*y] if isinstance(y, Iterator) else y
-        are_whole = not (isinstance(y, (list, tuple)) and any(map(is_partial, y)))
+        are_whole = not isinstance(y, (list, tuple)) or not any(map(is_partial, y))
         is_listed = are_named and only_observed and n_hashed is None and are_whole  # the names are those of true arcs
         classes = None if former is None else former.classes
-        if are_whole:
+        if are_whole or not isinstance(y, (list, tuple)):
             heads, given = read_trees(y, lengths, single_root=single_root)
             heads = make_projective(heads, lift=lift) if projective else heads
             classes, labels = learn_labels(given, classes)
