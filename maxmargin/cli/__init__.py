@@ -85,6 +85,12 @@ def train(
             help="File to keep the state of the training in: after a kill, the same command goes on.", metavar="FILE"
         ),
     ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Train on the Dask cluster of this scheduler.", metavar="ADDRESS")
+    ] = None,
+    local: Annotated[
+        int | None, typer.Option(min=1, help="Train in so many processes of this machine, by Dask.", metavar="N")
+    ] = None,
 ) -> None:
     """Train a tagger on a file of tagged sentences and write it to another: entities, chunks, parts of speech.
 
@@ -94,7 +100,8 @@ def train(
     from maxmargin.cli.training import run_train
 
     given = {"C": C, "tol": tol, "max_passes": max_passes, "time_limit": time_limit, "patience": patience}
-    run_train(choices, checkpoint, former, **{name: value for name, value in given.items() if value is not None})
+    given = {name: value for name, value in given.items() if value is not None}
+    run_train(choices, checkpoint, former, scheduler, local, **given)
 
 
 @app.command()

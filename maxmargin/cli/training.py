@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -119,15 +120,38 @@ def take_up(former: Path, choices: Choices, **options: Any) -> Tagger:
     return tagger.set_params(scheme=tagger.scheme_)
 
 
-def run_train(choices: Choices, checkpoint: Path | None, former: Path | None, **options: Any) -> None:
-    """Train a tagger on a file, from the start or from a former one, and write it to another."""
+@contextmanager
+def find_cluster(scheduler: str | None, local: int | None) -> Iterator[Any]:
+    """A client of the cluster to train on; None if there is to be none."""
+    if scheduler is None and local is None:
+        yield None
+        return
+    if scheduler is not None and local is not None:
+        raise typer.BadParameter("--scheduler and --local are two clusters: name one of them.")
+    try:
+        from maxmargin.execution.dask_tasks import connect
+    except ImportError:
+        raise typer.BadParameter('--scheduler and --local need Dask: pip install "maxmargin[dask]".') from None
+    with connect(scheduler, local) as client:
+        yield client
+
+
+def run_train(
+    choices: Choices,
+    checkpoint: Path | None,
+    former: Path | None,
+    scheduler: str | None,
+    local: int | None,
+    **options: Any,
+) -> None:
+    """Train a tagger on a file, from the start or from a former one, here or on a cluster; write it to another."""
     target = find_target(choices, checkpoint)
     tagger = make_tagger(choices, **options) if former is None else take_up(former, choices, **options)
     train, dev = settle_scheme(tagger, *read_documents(choices), say=choices.say)
     learn_from_text(choices, tagger, train)
     score = "F1" if tagger.scheme is not None else "accuracy"
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
-    with Shield() as shield:
+    with find_cluster(scheduler, local) as client, Shield() as shield:
 
         def watch(trace: Trace) -> None:
             shield.is_up = True
@@ -136,7 +160,7 @@ def run_train(choices: Choices, checkpoint: Path | None, former: Path | None, **
         with Progress(score, is_quiet=choices.quiet) as progress, located(train if dev is None else dev):
             with without_warning():  # `summary` says it
                 fit = tagger.fit if former is None else tagger.partial_fit
-                fit(train.X, train.y or [], callback=watch, checkpoint=checkpoint, **held_out)
+                fit(train.X, train.y or [], callback=watch, checkpoint=checkpoint, client=client, **held_out)
             progress.say(summary(tagger.model_))
         if former is None:
             tell_of_lists(tagger, choices.say)

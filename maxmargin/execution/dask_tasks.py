@@ -8,11 +8,12 @@ up by the scheduler, as it may be what kills them; it is tried again here, and o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from typing import Any
 
-from distributed import Client, Future, KilledWorker, get_worker, wait
+from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, wait
 from distributed.client import FutureCancelledError
 
 from maxmargin.execution.clock import BrokenOff, Clock
@@ -20,6 +21,9 @@ from maxmargin.execution.clock import BrokenOff, Clock
 LOOK = 0.2  # seconds between two looks at the clock
 PATIENCE = 60.0  # seconds without any worker, after which there is no hope
 ATTEMPTS = 20  # at a task whose workers die
+CONNECTING = 10.0  # seconds, after which there is no scheduler
+DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # to Ctrl-C, which a terminal sends to all
+SILENT = 100  # a level that no message has: what matters is raised
 LOST = KilledWorker, CancelledError, FutureCancelledError
 
 
@@ -50,12 +54,12 @@ class Tasks:
                 self.client.retry(lost)
             return self.client.gather(futures)
         except KilledWorker as error:
-            raise RuntimeError(
+            raise ConnectionError(
                 f"A task of the fit was given up after {ATTEMPTS} attempts, as the workers that ran it died: they may "
                 "be out of memory; smaller portions of the data need less."
             ) from error
         except (CancelledError, FutureCancelledError) as error:
-            raise RuntimeError("The cluster has dropped the fit: its scheduler has ended, or was restarted.") from error
+            raise ConnectionError("The cluster has dropped the fit: its scheduler has ended or begun anew.") from error
         finally:
             unfinished = [future for future in futures if not future.done()]
             if unfinished:
@@ -78,7 +82,7 @@ class Tasks:
                 if self.client.nthreads():
                     with_workers = now
                 elif now - with_workers > PATIENCE:
-                    raise RuntimeError(f"The cluster has had no workers for {PATIENCE:.0f} seconds: the fit has ended.")
+                    raise ConnectionError(f"The cluster has had no workers for {PATIENCE:.0f} seconds.")
 
 
 def is_lost(future: Future) -> bool:
@@ -102,6 +106,22 @@ class TaskClock(Clock):
     @interrupted.setter
     def interrupted(self, value: bool) -> None:
         """What others say does not count."""
+
+
+@contextmanager
+def connect(address: str | None, n_processes: int | None) -> Iterator[Client]:
+    """The client of the scheduler at an address or, without one, of so many processes on this machine."""
+    if address is None:
+        options = {"threads_per_worker": 1, "dashboard_address": None, "preload": [DEAF], "silence_logs": SILENT}
+        with LocalCluster(n_workers=n_processes, **options) as cluster, Client(cluster) as client:
+            yield client
+        return
+    try:
+        client = Client(address, timeout=CONNECTING)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(f"There is no scheduler of Dask at {address!r}.") from error
+    with client:
+        yield client
 
 
 def hold(value: object) -> Any:

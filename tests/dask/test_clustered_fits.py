@@ -85,3 +85,21 @@ def test_workers_of_another_version(client, monkeypatch):
     monkeypatch.setattr(clustered, "__version__", "0.0.1")
     with pytest.raises(ValueError, match=r"needs maxmargin 0\.0\.1, as this process has"):
         ChainCRF().fit(X, TAGS, client=client)
+
+
+def test_commands_train_on_clusters(client, tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from maxmargin.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        "".join(f"{word} {tag}\n" for word, tag in zip(*both, strict=True)) for both in zip(WORDS, TAGS, strict=True)
+    ]
+    (tmp_path / "train.txt").write_text("\n".join(lines))
+    train = ["train", "train.txt", "--max-passes", "3"]
+    result = CliRunner().invoke(app, [*train, "--scheduler", client.scheduler.address])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "train.model").exists()
+    assert "There is no scheduler" in CliRunner().invoke(app, [*train, "--scheduler", "nowhere:1"]).output
+    assert "name one of them" in CliRunner().invoke(app, [*train, "--scheduler", "nowhere:1", "--local", "2"]).output
