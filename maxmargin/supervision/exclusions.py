@@ -42,6 +42,11 @@ def exclude_more(excluded: Blocks, more: Blocks) -> Blocks:
     return Blocks(flags, starts)
 
 
+def exclude_parts(problem, excluded):
+    """The `restrict` of structures that keep flags of excluded parts."""
+    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+
+
 @helper
 def rule_out(excluded, i, theta):
     """Make the potentials of excluded parts of example i impossible."""

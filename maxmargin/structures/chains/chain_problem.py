@@ -36,7 +36,7 @@ from maxmargin.problem import part_sizes, rank
 from maxmargin.runtime.dispatch import helper, implements, supports
 from maxmargin.structures.chains import chain_dp, chain_logs, chain_sums
 from maxmargin.structures.k_best import k_best
-from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.exclusions import exclude_parts, rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
 
 
@@ -133,9 +133,7 @@ def prepare_chain(problem, dtype):
     return prepared._replace(features=with_gram(prepared.features, problem.starts, problem.n_features))
 
 
-@implements(generics.restrict, ChainProblem)
-def restrict_chain(problem, excluded):
-    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+implements(generics.restrict, ChainProblem)(exclude_parts)
 
 
 @implements(generics.workspace, ChainProblem)

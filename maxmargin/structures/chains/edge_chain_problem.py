@@ -37,7 +37,7 @@ from maxmargin.structures.chains import chain_sums, edge_chain_dp
 from maxmargin.structures.chains.chain_dp import highest_of
 from maxmargin.structures.chains.chain_problem import add_end_penalties
 from maxmargin.structures.k_best import k_best
-from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.exclusions import exclude_parts, rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
 
 
@@ -145,9 +145,7 @@ def prepare_edge_chain(problem, dtype):
     )
 
 
-@implements(generics.restrict, EdgeChainProblem)
-def restrict_edge_chain(problem, excluded):
-    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+implements(generics.restrict, EdgeChainProblem)(exclude_parts)
 
 
 @implements(generics.workspace, EdgeChainProblem)

@@ -20,7 +20,7 @@ from maxmargin.features import as_matrix, rows_of, score_parts, spread_parts, sq
 from maxmargin.losses.smoothing import has_weight
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import implements
-from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.exclusions import exclude_parts, rule_out
 
 
 class CandidateSupervision(NamedTuple):
@@ -72,9 +72,7 @@ def candidate_squared_diameters(problem):
     return 4 * np.maximum.reduceat(np.asarray((away * away).sum(axis=1)).ravel(), problem.starts[:-1])
 
 
-@implements(generics.restrict, CandidateProblem)
-def restrict_candidates(problem, excluded):
-    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+implements(generics.restrict, CandidateProblem)(exclude_parts)
 
 
 @implements(generics.workspace, CandidateProblem)

@@ -17,7 +17,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.features import score_rows, spread_rows
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.choices import candidate_problem as candidates
-from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.exclusions import exclude_parts, rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
 
 
@@ -51,9 +51,7 @@ def class_squared_diameters(problem):
     return 2 * problem.squared_norms.astype(np.float64)
 
 
-@implements(generics.restrict, MulticlassProblem)
-def restrict_classes(problem, excluded):
-    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+implements(generics.restrict, MulticlassProblem)(exclude_parts)
 
 
 @implements(generics.workspace, MulticlassProblem)

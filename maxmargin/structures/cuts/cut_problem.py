@@ -23,7 +23,7 @@ from maxmargin.features import score_rows, spread_rows, squared_norm_rows
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.cuts.max_flow import Arcs, Flow, new_flow
 from maxmargin.structures.cuts.minimum_cuts import best_cut, best_through_nodes, k_best, sizes
-from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.exclusions import exclude_parts, rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs_by_label
 
 
@@ -69,9 +69,7 @@ def graph_part_sizes(problem):
     return 2 * np.diff(problem.starts) + np.diff(problem.edge_starts)
 
 
-@implements(generics.restrict, GraphCutProblem)
-def restrict_cuts(problem, excluded):
-    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+implements(generics.restrict, GraphCutProblem)(exclude_parts)
 
 
 @implements(generics.workspace, GraphCutProblem)

@@ -32,7 +32,7 @@ from maxmargin.structures.dependencies.arborescence import ArborescenceWork, arb
 from maxmargin.structures.dependencies.arc_tables import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.structures.dependencies.matrix_tree import Walk, new_walk
 from maxmargin.structures.dependencies.projective import LEVELS
-from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.exclusions import exclude_parts, rule_out
 
 BOTH = ProjectiveProblem, NonprojectiveProblem
 
@@ -81,9 +81,7 @@ def dependency_part_sizes(problem):
     return np.diff(problem.arc_starts) * (1 + problem.n_labels)
 
 
-@implements(generics.restrict, *BOTH)
-def restrict_dependencies(problem, excluded):
-    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+implements(generics.restrict, *BOTH)(exclude_parts)
 
 
 @implements(generics.squared_diameters, *BOTH)

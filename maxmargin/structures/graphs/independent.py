@@ -20,7 +20,7 @@ from maxmargin.features import score_rows, spread_rows
 from maxmargin.problem import max_oracle, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import branch_off, k_best, offer, take
-from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.exclusions import exclude_parts, rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs_by_label
 
 LARGEST_PRODUCT = 1e200  # of factors from 1 to 2, before its logarithm is taken
@@ -63,9 +63,7 @@ def label_squared_diameters(problem):
     return problem.n_labels * problem.squared_norms.astype(np.float64)
 
 
-@implements(generics.restrict, IndependentProblem)
-def restrict_labels(problem, excluded):
-    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+implements(generics.restrict, IndependentProblem)(exclude_parts)
 
 
 @implements(generics.workspace, IndependentProblem)

@@ -32,7 +32,7 @@ from maxmargin.structures.matchings.assignment import (
     find_runner_up,
     obey_rules,
 )
-from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.exclusions import exclude_parts, rule_out
 
 
 class MatchingSupervision(NamedTuple):
@@ -84,9 +84,7 @@ def matching_part_sizes(problem):
     return np.diff(problem.pair_starts) + np.diff(problem.left_starts)
 
 
-@implements(generics.restrict, MatchingProblem)
-def restrict_matchings(problem, excluded):
-    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+implements(generics.restrict, MatchingProblem)(exclude_parts)
 
 
 @implements(generics.oracle_work, MatchingProblem)

@@ -35,7 +35,7 @@ from maxmargin.structures.k_best import k_best
 from maxmargin.structures.poses import pose_dp
 from maxmargin.structures.poses.distance_transform import TransformWork, new_transform_work
 from maxmargin.structures.poses.pose_dp import displacement, spring
-from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.exclusions import exclude_parts, rule_out
 
 N_STATISTICS = 5  # of an edge and type: u^2, u, v^2, v, 1
 
@@ -117,9 +117,7 @@ def deformable_part_sizes(problem):
     return np.diff(problem.starts) * problem.supervision.joint_cost.shape[1] + n_edges * n_types * N_STATISTICS
 
 
-@implements(generics.restrict, DeformableProblem)
-def restrict_poses(problem, excluded):
-    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+implements(generics.restrict, DeformableProblem)(exclude_parts)
 
 
 @implements(generics.workspace, DeformableProblem)

@@ -33,7 +33,7 @@ from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import k_best
 from maxmargin.structures.trees import tree_dp, tree_sums
 from maxmargin.structures.trees.tree_dp import Forest
-from maxmargin.supervision.exclusions import exclude_more, rule_out
+from maxmargin.supervision.exclusions import exclude_parts, rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
 
 
@@ -138,9 +138,7 @@ def tree_squared_diameters(problem):
     return 2 * (nodes + squared_sums(problem.edge_features, edges))
 
 
-@implements(generics.restrict, TreeProblem)
-def restrict_tree(problem, excluded):
-    return problem._replace(excluded=exclude_more(problem.excluded, excluded))
+implements(generics.restrict, TreeProblem)(exclude_parts)
 
 
 @implements(generics.workspace, TreeProblem)
