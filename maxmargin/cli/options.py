@@ -208,6 +208,12 @@ class Choices:
             metavar="FILE",
         ),
     ] = None
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            rich_help_panel=FEATURES, help="A template of CRF++ or Wapiti.", exists=True, dir_okay=False, metavar="FILE"
+        ),
+    ] = None
     two_stages: Annotated[
         bool,
         typer.Option("--two-stages", help="Tell a second tagger how a first one tags the same word in its document."),

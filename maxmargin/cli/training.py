@@ -30,7 +30,15 @@ from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.persist import check_writable
 from maxmargin.tagger.word_tagger import Tagger, default_model
-from maxmargin.text import Document, Layout, WindowFeatures, find_format, learn_classes
+from maxmargin.text import (
+    Document,
+    Layout,
+    TemplateFeatures,
+    WindowFeatures,
+    find_format,
+    learn_classes,
+    read_template,
+)
 from maxmargin.text.partial_tags import is_partial, tags_in
 from maxmargin.text.token_features.window_options import WindowOptions
 from maxmargin.trace import Status, Trace
@@ -57,13 +65,24 @@ def make_tagger(choices: Choices, **options: Any) -> Tagger:
     model = default_model() if choices.type == "crf" else ChainSVM(only_observed=True)
     scheme = None if choices.scheme == "none" else choices.scheme
     return Tagger(
-        features=WindowFeatures(**choices.features),
+        features=find_features(choices),
         model=model.set_params(**options),
         scheme=scheme,
         inside=choices.inside,
         two_stages=choices.two_stages,
         entity_share=choices.entity_share,
     )
+
+
+def find_features(choices: Choices) -> WindowFeatures | TemplateFeatures:
+    """The features of words: those of a template, or of windows."""
+    if choices.template is None:
+        return WindowFeatures(**choices.features)
+    changed = [f.name for f in fields(WindowOptions) if choices.features[f.name] not in (None, f.default)]
+    if changed or choices.unlabelled is not None:
+        flag = changed[0].replace("_", "-") if changed else "unlabelled"
+        raise typer.BadParameter(f"--template says what features are: leave out --{flag}.")
+    return read_template(choices.template, encoding=choices.encoding)
 
 
 def learn_from_text(choices: Choices, tagger: Tagger, train: Document) -> None:
@@ -175,7 +194,7 @@ def run_train(
 
 def tell_of_lists(tagger: Tagger, say: Callable[[str], None]) -> None:
     """Say which lists were made of the training data."""
-    for title in tagger.features_.cross_fit_:
+    for title in getattr(tagger.features_, "cross_fit_", []):
         say(
             f"The list {title!r} is made of the entities to train on: each tenth knows those that the others have, too."
         )

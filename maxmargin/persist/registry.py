@@ -26,6 +26,7 @@ HOMES = {
     "Layout": "maxmargin.text.sentence_files.file_layout",
     "MaxLoss": "maxmargin.losses",
     "Pipeline": "maxmargin.persist.pipelines",
+    "TemplateFeatures": "maxmargin.text.templates.template_features",
     "TopKLoss": "maxmargin.losses",
     "VectorFile": "maxmargin.text.resources.word_vectors",
     "WindowFeatures": "maxmargin.text.token_features.windows",

@@ -40,6 +40,8 @@ from maxmargin.text.standoff.text_formats import read_texts as read_texts
 from maxmargin.text.standoff.text_formats import write_texts as write_texts
 from maxmargin.text.standoff.tokenizer import tokenize as tokenize
 from maxmargin.text.syntax_features.arc_features import ArcFeatures as ArcFeatures
+from maxmargin.text.templates.template_features import TemplateFeatures as TemplateFeatures
+from maxmargin.text.templates.template_features import read_template as read_template
 from maxmargin.text.token_features.joined_features import JoinedFeatures as JoinedFeatures
 from maxmargin.text.token_features.named_features import DenseColumns as DenseColumns
 from maxmargin.text.token_features.named_features import FeatureColumns as FeatureColumns

@@ -1,0 +1,1 @@
+"""Features by templates, as the files of CRF++ and Wapiti say them."""
