@@ -139,8 +139,9 @@ def test_the_command_line(tmp_path, interpreted_loops):
     (tmp_path / "train.txt").write_text(column_text(TAGGED))
     (tmp_path / "template").write_text("U0:%x[0,0]\nB1:%x[0,1]\n")
     options = ["train", tmp_path / "train.txt", "--template", tmp_path / "template", "--max-passes", 30]
+    options += ["--model", tmp_path / "a.model"]
     assert run(*options).code == 0
-    assert run("predict", tmp_path / "train.model", text="Ann NNP\nleft VB\n").out.startswith("Ann NNP B-PER\n")
+    assert run("predict", tmp_path / "a.model", text="Ann NNP\nleft VB\n").out.startswith("Ann NNP B-PER\n")
     (tmp_path / "template").write_text("U0:%x[0,0\n")
     assert "Line 1 of the template has a broken macro" in input_error(*options)
     usage = run(*options, "--window", 3)
