@@ -227,7 +227,7 @@ class Choices:
     min_count: Annotated[
         int, typer.Option(rich_help_panel=FEATURES, min=1, help="Leave out features that occur less often.")
     ] = 1
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.")] = 1
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.", show_default="all cores")] = -1
     seed: Seed = 0
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False
     json: Json = False

@@ -28,6 +28,7 @@ from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
+from maxmargin.execution.threads import count_threads
 from maxmargin.persist import check_writable
 from maxmargin.tagger.word_tagger import Tagger, default_model
 from maxmargin.text import (
@@ -62,6 +63,7 @@ def find_target(choices: Choices, *others: Path | None) -> Path:
 def make_tagger(choices: Choices, **options: Any) -> Tagger:
     """A tagger that is not trained yet, whose model has these options, too."""
     options |= {"min_count": choices.min_count, "n_jobs": choices.jobs, "random_state": choices.seed}
+    choices.say(f"Training on {count_of(count_threads(choices.jobs), 'thread')}: --jobs.")
     model = default_model() if choices.type == "crf" else ChainSVM(only_observed=True)
     scheme = None if choices.scheme == "none" else choices.scheme
     return Tagger(

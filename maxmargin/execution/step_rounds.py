@@ -19,7 +19,6 @@ What is certified does not depend on it: certificates rebuild the weights from t
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -28,7 +27,7 @@ import numpy as np
 from maxmargin.arrays.atomics import address_to_sleep
 from maxmargin.execution.meeting import ABANDONED, IS_NOTED, LINE, SIGMA, Log, Meeting, Seat, adapt, gain_of
 from maxmargin.execution.runner import Runner
-from maxmargin.execution.threads import CACHE_LINE, Ranges, aligned
+from maxmargin.execution.threads import CACHE_LINE, Ranges, aligned, count_cores
 
 STEPS_OF_ROUND = 32  # of all ranges: few, so that sigma can be small
 LEAST_WORK = 2**16  # parts of all examples of a range: with fewer, threads take longer to begin than to end
@@ -60,11 +59,6 @@ def add_changes(
     gained = gain_of(foreseen, pace[SIGMA], regularization, squares, float(total @ total))
     adapt(pace, gained, foreseen, len(changes), 1)
     return w + total
-
-
-def count_cores() -> int:
-    """The number of cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def count_ranges(runner: Runner) -> int:

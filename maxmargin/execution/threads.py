@@ -33,13 +33,18 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     return raw[start : start + size].view(dtype).reshape(shape)
 
 
+def count_cores() -> int:
+    """The number of cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def count_threads(n_jobs: int | None) -> int:
     """The number of threads that scikit-learn's `n_jobs` asks for: None is 1, -1 all cores, -2 all but one, ..."""
     if n_jobs is None:
         return 1
     if not isinstance(n_jobs, Integral) or not 1 <= abs(n_jobs) <= MOST_THREADS:
         raise ValueError(f"n_jobs must be None or a non-zero integer of at most {MOST_THREADS}, not {n_jobs!r}.")
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+    return n_jobs if n_jobs > 0 else max(1, count_cores() + 1 + n_jobs)
 
 
 def split_evenly(sizes: np.ndarray, n_ranges: int) -> list[tuple[int, int]]:
