@@ -104,7 +104,7 @@ class TrainingArguments:
     )
     n_jobs: int | None = parameter(
         "int",
-        "Threads of passes over all examples; None is 1, -1 all cores.",
+        "Threads of passes over all examples and, by default, of steps; None is 1, -1 all cores.",
         default=None,
         check=lambda name, value: count_threads(value),
     )

@@ -157,7 +157,7 @@ class Solver:
             Stop after about this many seconds, those of the last certificate included; where not one pass of the oracle
             fits into them, the weights come without a certificate, their objective infinite.
         n_jobs
-            Threads of a pass over all examples; None is 1, -1 all cores.
+            Threads of a pass over all examples and, in `BCFW` and `ExponentiatedGradient`, of steps; None is 1, -1 all.
         random_state
             Seed.
         verbose
