@@ -14,6 +14,7 @@ from spacy.util import minibatch
 from maxmargin.persist import load
 from maxmargin.tagger.word_tagger import Tagger
 from maxmargin.text.corpus import Corpus
+from maxmargin.text.standoff.tokenizer import words_of_doc
 from maxmargin.wording import quote
 
 FILE = "tagger.model"  # in the folder of a pipeline
@@ -73,7 +74,7 @@ class TaggerComponent:
             raise ValueError('The component has no tagger yet: nlp.add_pipe("maxmargin", config={"model": path}).')
         if self.threshold is not None:
             self.tagger.set_params(threshold=self.threshold)
-        sentences = [(k, tokens) for k, doc in enumerate(docs) for tokens in words_of(doc)]
+        sentences = [(k, tokens) for k, doc in enumerate(docs) for tokens in words_of_doc(doc)]
         corpus = Corpus([[token.text for token in tokens] for _, tokens in sentences], [k for k, _ in sentences])
         entities: list[list[Span]] = [[] for _ in docs]
         for (k, tokens), found in zip(sentences, self.tagger.find_spans(corpus), strict=True):
@@ -121,14 +122,6 @@ class TaggerComponent:
             if content:
                 (Path(folder) / FILE).write_bytes(content)
             return self.from_disk(folder)
-
-
-def words_of(doc: Doc) -> Iterator[list[Any]]:
-    """The tokens of the sentences of a document, but for blank ones."""
-    for part in doc.sents if doc.has_annotation("SENT_START") else [doc]:
-        tokens = [token for token in part if not token.is_space]
-        if tokens:
-            yield tokens
 
 
 def check_tagger(tagger: object) -> Tagger:

@@ -35,6 +35,8 @@ def test_files_of_texts_are_predicted_and_scored(folder, tmp_path):
     (tmp_path / "b.txt").write_text("Bob Dole left Rome.")
     assert "PER 0 8\tBob Dole" in run("predict", folder / "model", tmp_path / "b.txt", "--format", "brat").out
     run("convert", folder / "a.ann", "--to", "doccano", "-o", tmp_path / "a.jsonl")
+    twice = run("convert", folder / "a.ann", folder / "a.ann", "-f", "brat", "--to", "standoff").out.splitlines()
+    assert [json.loads(line)["text"] for line in twice] == [TEXT, TEXT]
     assert "FB1: 100.00" in run("evaluate", folder / "model", tmp_path / "a.jsonl", "-f", "doccano").out
     assert (
         run("tag", folder / "model", folder / "a.txt", tmp_path / "b.txt", "-f", "brat", "-o", tmp_path / "new").code

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 
-from maxmargin.cli.common import STDIN, find_files, in_batches, keep_apart, load_tagger, read_files, stream, writing
+from maxmargin.cli.common import STDIN, find_files, in_batches, keep_apart, load_tagger, read, stream, writing
 from maxmargin.persist import check_writable
 from maxmargin.tagger.word_tagger import Tagger
 from maxmargin.text import (
@@ -102,13 +102,15 @@ def run_convert(
         keep_apart(output, "output", paths)
     source = source or ("columns" if paths[0] == STDIN else find_format(paths[0]))
     layout = Layout(source, encoding=encoding, tokenizer=tokenizer)
-    document = read_files(given, layout)
+    documents = [read(path, layout) for path in paths]
     format = target or ("columns" if output is None else find_format(output))
     if format in TEXT_FORMATS:
-        write_annotated(output, texts_of(document, find_entities(_tags(document))), format)
+        texts = [text for document in documents for text in texts_of(document, find_entities(_tags(document)))]
+        write_annotated(output, texts, format)
         return
     with writing(output) as write:
-        write(_lines(document, format))
+        for document in documents:
+            write(_lines(document, format))
 
 
 def _tags(document: Document) -> list[list[str]]:

@@ -105,12 +105,18 @@ def spacy_tokenizer(language: str) -> Tokenizer:
     return lambda text: sentences_of_doc(pipeline(text))
 
 
-def sentences_of_doc(doc: Any) -> Iterator[list[Span]]:
-    """The sentences of tokens of a document of spaCy, without those that are blank."""
+def words_of_doc(doc: Any) -> Iterator[list[Any]]:
+    """The tokens of the sentences of a document of spaCy, but for those that are blank."""
     for part in doc.sents if doc.has_annotation("SENT_START") else [doc]:
-        sentence = [(token.idx, token.idx + len(token.text)) for token in part if not token.is_space]
-        if sentence:
-            yield sentence
+        tokens = [token for token in part if not token.is_space]
+        if tokens:
+            yield tokens
+
+
+def sentences_of_doc(doc: Any) -> Iterator[list[Span]]:
+    """The sentences of a document of spaCy, by characters."""
+    for tokens in words_of_doc(doc):
+        yield [(token.idx, token.idx + len(token.text)) for token in tokens]
 
 
 NAMED: dict[str, Tokenizer] = {"rules": tokenize, "lines": tokenize_lines, "blanks": split_blanks}
