@@ -69,6 +69,15 @@ def train(
         int | None,
         typer.Option(min=1, help="Scores without a better one after which to stop.", show_default="10, SVM: 5"),
     ] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Leave out entities that are improbable, so that so many of those held out are right.",
+            show_default="none",
+        ),
+    ] = None,
     former: Annotated[
         Path | None,
         typer.Option(
@@ -101,7 +110,7 @@ def train(
 
     given = {"C": C, "tol": tol, "max_passes": max_passes, "time_limit": time_limit, "patience": patience}
     given = {name: value for name, value in given.items() if value is not None}
-    run_train(choices, checkpoint, former, scheduler, local, **given)
+    run_train(choices, checkpoint, precision, former, scheduler, local, **given)
 
 
 @app.command()

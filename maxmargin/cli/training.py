@@ -160,6 +160,7 @@ def find_cluster(scheduler: str | None, local: int | None) -> Iterator[Any]:
 def run_train(
     choices: Choices,
     checkpoint: Path | None,
+    precision: float | None,
     former: Path | None,
     scheduler: str | None,
     local: int | None,
@@ -170,6 +171,8 @@ def run_train(
     tagger = make_tagger(choices, **options) if former is None else take_up(former, choices, **options)
     train, dev = settle_scheme(tagger, *read_documents(choices), say=choices.say)
     learn_from_text(choices, tagger, train)
+    if precision is not None and (dev is None or tagger.scheme is None):
+        raise typer.BadParameter("--precision needs --dev, held-out sentences, and tags that spell entities.")
     score = "F1" if tagger.scheme is not None else "accuracy"
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
     with find_cluster(scheduler, local) as client, Shield() as shield:
@@ -185,6 +188,8 @@ def run_train(
             progress.say(summary(tagger.model_))
         if former is None:
             tell_of_lists(tagger, choices.say)
+        if precision is not None and dev is not None:
+            set_threshold(tagger, dev, precision, choices.say)
         tagger.save(target)
         best = max(tagger.trace_.dev_score.tolist()) if dev is not None else None
         held = "" if best is None else f", held-out {score} {100 * best:.2f}"
@@ -192,6 +197,16 @@ def run_train(
         if choices.json:
             print_json({**figures(tagger, target), "sentences": len(train.X), "held_out": best})
         shield.end(is_interrupted=tagger.status_ is Status.INTERRUPTED)
+
+
+def set_threshold(tagger: Tagger, dev: Document, precision: float, say: Callable[[str], None]) -> None:
+    """Give a tagger the threshold by which its entities have a precision on held-out sentences, if there is one."""
+    try:
+        tagger.set_params(threshold=tagger.find_threshold(dev.X, dev.y or [], precision=precision))
+    except ValueError as error:
+        say(f"Warning: {error} All entities are kept.")
+    else:
+        say(f"Entities of a probability below {tagger.threshold:.4f} are left out.")
 
 
 def tell_of_lists(tagger: Tagger, say: Callable[[str], None]) -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import maxmargin
 from tests.cli.conftest import input_error, run, usage_error
 
 TEXT = "Ann lives in Rome. Bob Dole lives in Lima.\n\nYesterday Ann left La Caixa."
@@ -68,8 +69,9 @@ def test_bad_texts(folder, files, tmp_path):
 
 
 def test_two_taggers_are_compared(files, folder, tmp_path):
-    outcome = run("train", files / "train.txt", "--model", tmp_path / "other", "--C", "1e-6", "-q")
-    assert outcome.code == 0, outcome
+    dev = "--dev", files / "dev.txt", "--precision", 0.9
+    outcome = run("train", files / "train.txt", "--model", tmp_path / "other", "--C", "1e-6", *dev)
+    assert (outcome.code, "All entities are kept" in outcome.err) == (0, True), outcome
     names = files / "tagger.model", tmp_path / "other", files / "dev.txt"
     found = json.loads(run("evaluate", *names, "--json", "--matches").out)
     comparison = found["comparison"]
@@ -112,3 +114,13 @@ def test_sentences_are_suggested(files, folder, tmp_path):
     found = json.loads(run("suggest", files / "tagger.model", tmp_path / "new.txt", "-n", 1, "--json").out)
     assert found[0]["words"] == ["Unseen", "Rome", "odd"]
     assert 0 < found[0]["confidence"] < 1
+
+
+def test_taggers_are_trained_for_a_precision(files, tmp_path):
+    train = "train", files / "train.txt", "--model", tmp_path / "model", "--precision", 0.9
+    outcome = run(*train, "--dev", files / "dev.txt")
+    assert outcome.code == 0
+    assert "are left out." in outcome.err
+    assert 0 < maxmargin.load(tmp_path / "model").threshold < 1
+    assert run("predict", tmp_path / "model", files / "dev.txt").code == 0
+    assert "--precision needs --dev" in usage_error(*train)
