@@ -67,6 +67,8 @@ from maxmargin.supervision.image_annotations import Boxes as Boxes
 from maxmargin.supervision.image_annotations import Seeds as Seeds
 from maxmargin.supervision.image_annotations import Tags as Tags
 from maxmargin.supervision.known_boxes import KnownBox as KnownBox
+from maxmargin.tagger.option_search import OptionSearch as OptionSearch
+from maxmargin.tagger.option_search import search_options as search_options
 from maxmargin.tagger.word_tagger import Tagger as Tagger
 from maxmargin.trace import Status as Status
 from maxmargin.trace import Trace as Trace

@@ -88,6 +88,7 @@ def train(
             metavar="MODEL",
         ),
     ] = None,
+    tune: options.Tune = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -110,7 +111,7 @@ def train(
 
     given = {"C": C, "tol": tol, "max_passes": max_passes, "time_limit": time_limit, "patience": patience}
     given = {name: value for name, value in given.items() if value is not None}
-    run_train(choices, checkpoint, precision, former, scheduler, local, **given)
+    run_train(choices, checkpoint, precision, former, scheduler, local, tune, **given)
 
 
 @app.command()

@@ -6,7 +6,6 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from enum import StrEnum
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,24 +15,12 @@ import typer
 
 from maxmargin.cli.common import say
 from maxmargin.cli.text_commands.format_options import FILES, Format, Tokenizer
+from maxmargin.cli.text_commands.model_options import Inside, ModelType, Preference
+from maxmargin.cli.text_commands.model_options import Tune as Tune
 from maxmargin.text.token_features.window_options import WindowOptions
 
 FEATURES = "Features"  # a part of what --help prints
 LISTED = "TITLE=FILE"
-
-
-class Inside(StrEnum):
-    """Schemes that models can have inside."""
-
-    iobes = "iobes"
-    bilou = "bilou"
-
-
-class ModelType(StrEnum):
-    """Types of models."""
-
-    crf = "crf"
-    svm = "svm"
 
 
 def split_columns(text: str | None) -> list[int | str] | None:
@@ -223,6 +210,10 @@ class Choices:
         typer.Option(
             min=0, max=1, help="Expected share of tokens in entities, where few of them are known.", show_default="none"
         ),
+    ] = None
+    prefer: Annotated[
+        Preference | None,
+        typer.Option(help="Find more entities, or fewer that are none: by costs of mistakes.", show_default="neither"),
     ] = None
     min_count: Annotated[
         int, typer.Option(rich_help_panel=FEATURES, min=1, help="Leave out features that occur less often.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.execution.threads import count_threads
 from maxmargin.persist import check_writable
+from maxmargin.runtime.cache import COMPILING, before_compiling
+from maxmargin.tagger.option_search import OptionSearch, search_options
 from maxmargin.tagger.word_tagger import Tagger, default_model
 from maxmargin.text import (
     Document,
@@ -45,7 +48,16 @@ from maxmargin.text.token_features.window_options import WindowOptions
 from maxmargin.trace import Status, Trace
 from maxmargin.wording import count_of
 
-KEPT = {"type", "scheme", "inside", "unlabelled", "two_stages", "entity_share", "min_count"}  # of a former model
+KEPT = {
+    "type",
+    "scheme",
+    "inside",
+    "unlabelled",
+    "two_stages",
+    "entity_share",
+    "prefer",
+    "min_count",
+}  # of a former model
 UNLABELLED = "class"  # the title of classes of words that are learned from text
 
 
@@ -73,6 +85,7 @@ def make_tagger(choices: Choices, **options: Any) -> Tagger:
         inside=choices.inside,
         two_stages=choices.two_stages,
         entity_share=choices.entity_share,
+        prefer=choices.prefer,
     )
 
 
@@ -164,10 +177,14 @@ def run_train(
     former: Path | None,
     scheduler: str | None,
     local: int | None,
+    tune: str | None,
     **options: Any,
 ) -> None:
     """Train a tagger on a file, from the start or from a former one, here or on a cluster; write it to another."""
+    if tune is not None and former is not None:
+        raise typer.BadParameter("--from keeps the options of the former model: leave out --tune.")
     target = find_target(choices, checkpoint)
+    seconds = options.pop("time_limit", None) if tune else None
     tagger = make_tagger(choices, **options) if former is None else take_up(former, choices, **options)
     train, dev = settle_scheme(tagger, *read_documents(choices), say=choices.say)
     learn_from_text(choices, tagger, train)
@@ -175,6 +192,11 @@ def run_train(
         raise typer.BadParameter("--precision needs --dev, held-out sentences, and tags that spell entities.")
     score = "F1" if tagger.scheme is not None else "accuracy"
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
+    search = None
+    if tune is not None:
+        with located(train if dev is None else dev):
+            search = tune_options(choices, tagger, train, held_out, effort=tune, time_limit=seconds)
+        tagger = search.tagger
     with find_cluster(scheduler, local) as client, Shield() as shield:
 
         def watch(trace: Trace) -> None:
@@ -195,7 +217,8 @@ def run_train(
         held = "" if best is None else f", held-out {score} {100 * best:.2f}"
         choices.say(f"The tagger is in {tell_size(target)}{held}.")
         if choices.json:
-            print_json({**figures(tagger, target), "sentences": len(train.X), "held_out": best})
+            found = {} if search is None else {"search": search.as_dict()}
+            print_json({**figures(tagger, target), "sentences": len(train.X), "held_out": best, **found})
         shield.end(is_interrupted=tagger.status_ is Status.INTERRUPTED)
 
 
@@ -207,6 +230,23 @@ def set_threshold(tagger: Tagger, dev: Document, precision: float, say: Callable
         say(f"Warning: {error} All entities are kept.")
     else:
         say(f"Entities of a probability below {tagger.threshold:.4f} are left out.")
+
+
+def tune_options(
+    choices: Choices, tagger: Tagger, train: Document, held_out: dict[str, Any], **limits: Any
+) -> OptionSearch:
+    """Find options that are good on held-out sentences, and say what each of them is worth."""
+    n_scores = 0
+
+    def tell(score: float) -> None:
+        nonlocal n_scores
+        n_scores += 1
+        choices.say(f"Options, trial {n_scores}: held-out score {100 * score:.2f}")
+
+    with before_compiling(partial(choices.say, COMPILING)):
+        search = search_options(tagger, train.X, train.y or [], **held_out, callback=tell, **limits)
+    choices.say(str(search))
+    return search
 
 
 def tell_of_lists(tagger: Tagger, say: Callable[[str], None]) -> None:

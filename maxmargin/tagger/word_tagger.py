@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
@@ -17,9 +16,10 @@ from maxmargin.paths.solutions import Path
 from maxmargin.persist import register
 from maxmargin.sklearn_contract import unfitted
 from maxmargin.tagger.fitted_tagger import FittedTagger, voted
+from maxmargin.tagger.preferences import check_preference, weigh_mistakes
 from maxmargin.tagger.sharded_fit import prepare_shards
 from maxmargin.text.document_tags import cross_tag, with_votes
-from maxmargin.text.mending import Mended, mend_tags, spells_entities
+from maxmargin.text.mending import mend_in_scheme
 from maxmargin.text.partial_tags import check_entity_share, check_known, have_partial
 from maxmargin.text.schemes import OUTSIDE, LabelSequences, convert_tags, scheme_named
 from maxmargin.text.sentence_files.file_layout import Layout
@@ -62,6 +62,9 @@ class Tagger(FittedTagger):
     threshold : float, default=None
         The probability that entities must have to be predicted, which may be changed after the fit: see
         `find_threshold`. `predict_topk`, `predict_marginals` and `predict_posterior` do not ask for it.
+    prefer : {"recall", "precision"}, default=None
+        Which of both is to be higher, at the expense of the other: in training, tokens of entities that are taken to be
+        outside, or the reverse, cost more than other mistakes.
 
     Attributes
     ----------
@@ -100,6 +103,7 @@ class Tagger(FittedTagger):
         layout: Layout | None = None,
         entity_share: float | None = None,
         threshold: float | None = None,
+        prefer: str | None = None,
     ) -> None:
         self.features: Any = features
         self.model: Any = model
@@ -109,6 +113,7 @@ class Tagger(FittedTagger):
         self.layout = layout
         self.entity_share = entity_share
         self.threshold = threshold
+        self.prefer = prefer
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -141,13 +146,11 @@ class Tagger(FittedTagger):
         inside = None if self.inside is None else scheme_named(self.inside, "inside")
         if inside not in (None, "IOBES", "BILOU"):
             raise ValueError(f"inside must be IOBES, BILOU or None, not {self.inside!r}.")
-        mended = self._mend(y)
-        parts: dict[str, Any] = {
-            "features": features,
-            "model": model,
-            "layout": self.layout,
-            "two_stages": self.two_stages,
-        }
+        mended = mend_in_scheme(y, self.scheme)
+        parts: dict[str, Any] = {"features": features, "model": model}
+        parts |= {name: getattr(self, name) for name in ("layout", "two_stages", "prefer")}
+        if self.prefer is not None:
+            check_preference(self.prefer, model, have_entities=mended is not None)
         if self.entity_share is not None:
             if mended is None or not isinstance(model, ChainCRF):
                 raise ValueError("entity_share needs tags that spell entities, and a ChainCRF.")
@@ -176,25 +179,10 @@ class Tagger(FittedTagger):
         if not self.two_stages:
             return None, X
         X, y = [*X] if not isinstance(X, Sequence) else X, [*y]
-        first = type(self)(features=self.features, model=self.model, scheme=self.scheme, inside=self.inside)
+        parts = {name: getattr(self, name) for name in ("features", "model", "scheme", "inside", "prefer")}
+        first = type(self)(**parts)
         tags = cross_tag(first, X, y)
         return first.fit(X, y), with_votes(X, tags)
-
-    def _mend(self, y: LabelSequences, name: str = "y") -> Mended | None:
-        """Tags in the scheme of the tagger; None where it has none."""
-        if self.scheme is None:
-            return None
-        try:
-            mended = mend_tags(y, None if self.scheme == "auto" else self.scheme, name=name)
-        except ValueError as error:
-            if self.scheme != "auto":
-                raise
-            if spells_entities(y):
-                warnings.warn(f"{error} Without a scheme, predictions keep to no rules.", UserWarning, stacklevel=4)
-            return None
-        if mended.faults:
-            warnings.warn(mended.tell(), UserWarning, stacklevel=4)
-        return mended
 
     def _held_out(
         self, features: Transformer, X: Sentences | None, y: LabelSequences | None, first: Tagger | None
@@ -203,7 +191,7 @@ class Tagger(FittedTagger):
         y = [*y] if isinstance(y, Iterator) else y
         if y is not None:
             check_known(y, "y_dev")
-        mended = None if y is None else self._mend(y, "y_dev")
+        mended = None if y is None else mend_in_scheme(y, self.scheme, "y_dev")
         rows = None if X is None else features.transform(voted(first, X))
         return {"X_dev": rows, "y_dev": y if mended is None else self._learned(mended.y)}
 
@@ -242,7 +230,8 @@ class Tagger(FittedTagger):
         y = [*y] if isinstance(y, Iterator) else y
         chosen, tags = self.prepare(y)
         first, X = chosen._stage(X, tags)
-        features, model, tags = chosen.features, chosen.model, chosen._learned(tags)
+        features, tags = chosen.features, chosen._learned(tags)
+        model = weigh_mistakes(chosen.model, chosen.prefer, tags)
         rows, held_out = fit_transform(features, X, tags), chosen._held_out(features, X_dev, y_dev, first)
         warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
         model.fit(rows, tags, **held_out, **options)
@@ -276,7 +265,7 @@ class Tagger(FittedTagger):
             raise ValueError("partial_fit needs a tagger of one stage: two_stages must be False.")
         y = [*y] if isinstance(y, Iterator) else y
         chosen = type(self)(features=self.features_, model=self.model_, scheme=self.scheme_, inside=self.inside_)
-        mended, held_out = chosen._mend(y), chosen._held_out(self.features_, X_dev, y_dev, None)
+        mended, held_out = mend_in_scheme(y, chosen.scheme), chosen._held_out(self.features_, X_dev, y_dev, None)
         tags = y if mended is None else chosen._learned(mended.y)
         self.model_.partial_fit(self.features_.transform(X), tags, **held_out, **options)
         return self
@@ -331,7 +320,14 @@ class Tagger(FittedTagger):
             return bool(callback is not None and callback(path)) or is_past_best
 
         path = regularization_path(
-            chosen.model, rows, tags, method="grid", lambdas=lambdas, eps=eps, callback=watch, **held_out
+            weigh_mistakes(chosen.model, chosen.prefer, tags),
+            rows,
+            tags,
+            method="grid",
+            lambdas=lambdas,
+            eps=eps,
+            callback=watch,
+            **held_out,
         )
         path.interrupted &= not is_past_best
         self.complete(features, path.model_at(path.best_lambda), chosen.scheme, chosen.inside, first)

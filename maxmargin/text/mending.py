@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -139,3 +140,20 @@ def _read(tag: str) -> str:
     prefix, dash, type_ = tag.partition("-")
     upper = prefix.upper() + dash + type_
     return upper if is_tag(upper) else OUTSIDE
+
+
+def mend_in_scheme(y: LabelSequences, scheme: str | None, name: str = "y") -> Mended | None:
+    """Tags in a scheme, or with "auto" in the best one, with a warning of what was mended; None where none fits."""
+    if scheme is None:
+        return None
+    try:
+        mended = mend_tags(y, None if scheme == "auto" else scheme, name=name)
+    except ValueError as error:
+        if scheme != "auto":
+            raise
+        if spells_entities(y):
+            warnings.warn(f"{error} Without a scheme, predictions keep to no rules.", UserWarning, stacklevel=4)
+        return None
+    if mended.faults:
+        warnings.warn(mended.tell(), UserWarning, stacklevel=4)
+    return mended

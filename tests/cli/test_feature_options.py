@@ -1,6 +1,7 @@
 """Parameters of features are options of the command line: written once, with their defaults and what they are for."""
 
 import inspect
+import json
 from dataclasses import fields
 from functools import partial
 
@@ -101,6 +102,16 @@ def test_what_comes_from_files(files, tmp_path, interpreted_loops):
     assert run("predict", target, files / "train.txt").code == 0
     assert "'4,x' must be whole numbers" in usage_error("train", files / "train.txt", "--class-prefixes", "4,x")
     assert "such as brown=paths.txt." in usage_error("train", files / "train.txt", "--classes", "paths.txt")
+
+
+def test_options_are_searched(files, tmp_path, interpreted_loops):
+    target = tmp_path / "any.model"
+    given = ("--max-passes", 1, "--tune", "quick", "--time-limit", 0.01, "--prefer", "recall", "--json")
+    outcome = run("train", files / "train.txt", "--model", target, *given)
+    assert outcome.code == 0
+    assert "as given" in outcome.err
+    assert json.loads(outcome.out)["search"]["trials"] == []  # there was no time
+    assert load(target).prefer == "recall"
 
 
 def test_a_scheme_inside_and_two_stages(files, tmp_path, interpreted_loops):

@@ -25,6 +25,8 @@ def test_names_by_hand():
         *("lower[-1]=he", "shape[-1]=Aa", "lower[+1]=home", "shape[+1]=a"),
         *("words[-1]=He|ran", "words[+0]=ran|home"),
         *("tag1[-1]=PRP", "tag1[+0]=VBD", "tag1[+1]=NN", "tag1[-1]=PRP|VBD", "tag1[+0]=VBD|NN"),
+        *("lower[+0]|tag1[+0]=ran|VBD", "lower[+0]|tag1[-1]=ran|PRP", "lower[+0]|tag1[+1]=ran|NN"),
+        *("lower[-1]|tag1[+0]=he|VBD", "lower[+1]|tag1[+0]=home|VBD"),
     ]
     assert "none[-1]" in first
     assert "none[+1]" in last

@@ -100,6 +100,27 @@ class TagNgrams(Source):
                         row += features[ngram]
 
 
+class TaggedWords(Source):
+    """Words together with tags: that of a token with the tags within one place, those beside it with its tag."""
+
+    shifts = ((0, 0), (0, -1), (0, 1), (-1, 0), (1, 0))  # of the word and of the tag
+
+    def __init__(self, options: Options, code: Code) -> None:
+        self.is_wanted, self.code = options["tag_words"], code
+
+    def add(self, rows: Rows, tokens: Tokens) -> None:
+        if not (self.is_wanted and tokens.tags):
+            return
+        lowers = [word.lower() for word in tokens.words]
+        for k, tags in enumerate(tokens.tags, start=1):
+            for word, tag in self.shifts:
+                title = f"lower[{word:+}]|tag{k}[{tag:+}]="
+                begin, end = max(0, -word, -tag), len(rows) - max(0, word, tag)
+                names = [f"{title}{lowers[t + word]}|{tags[t + tag]}" for t in range(begin, end)]
+                for row, feature in zip(rows[begin:end], self.code(names), strict=False):
+                    row.append(feature)
+
+
 class ListedNames(Source):
     """Names in lists, and whether a token begins one or goes on with it."""
 

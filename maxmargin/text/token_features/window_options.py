@@ -34,7 +34,7 @@ class WindowOptions(SentenceTransformer):
     affixes: int = parameter(
         "int",
         "The length of the longest prefix and suffix.",
-        default=3,
+        default=5,
         least=0,
         help="Length of the longest prefix and suffix.",
     )
@@ -57,6 +57,13 @@ class WindowOptions(SentenceTransformer):
         default=3,
         least=1,
         help="Length of the longest sequence of tags.",
+    )
+    tag_words: bool = parameter(
+        "bool",
+        "Words together with tags: that of a token with its own tag and with those beside it, and the words beside it "
+        "with its tag.",
+        default=True,
+        help="Words together with tags beside them.",
     )
     gazetteers: Mapping[str, Iterable[str]] | None = parameter(
         "dict",

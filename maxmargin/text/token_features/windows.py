@@ -18,7 +18,17 @@ from maxmargin.text.schemes import LabelSequences
 from maxmargin.text.token_features.document_words import DocumentWords, spellings_of
 from maxmargin.text.token_features.gazetteers import Gazetteers
 from maxmargin.text.token_features.named_features import DenseColumns, FeatureColumns
-from maxmargin.text.token_features.sources import Code, ListedNames, Options, Rows, Source, TagNgrams, WordNgrams, Words
+from maxmargin.text.token_features.sources import (
+    Code,
+    ListedNames,
+    Options,
+    Rows,
+    Source,
+    TaggedWords,
+    TagNgrams,
+    WordNgrams,
+    Words,
+)
 from maxmargin.text.token_features.tokens import NOWHERE, Spellings, Titles, Token, split_tokens
 from maxmargin.text.token_features.window_options import WindowOptions
 from maxmargin.text.token_features.word_properties import (
@@ -71,6 +81,7 @@ class WindowFeatures(WindowOptions):
         Words,
         WordNgrams,
         TagNgrams,
+        TaggedWords,
         ListedNames,
         NeighbourAffixes,
         CharacterNgrams,

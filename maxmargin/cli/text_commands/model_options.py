@@ -1,0 +1,46 @@
+"""What can be said of models in one of a few words."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Inside(StrEnum):
+    """Schemes that models can have inside."""
+
+    iobes = "iobes"
+    bilou = "bilou"
+
+
+class Effort(StrEnum):
+    """How much is done to find good options."""
+
+    quick = "quick"
+    thorough = "thorough"
+
+
+class Preference(StrEnum):
+    """What is to be higher."""
+
+    recall = "recall"
+    precision = "precision"
+
+
+class ModelType(StrEnum):
+    """Types of models."""
+
+    crf = "crf"
+    svm = "svm"
+
+
+Tune = Annotated[
+    Effort | None,
+    typer.Option(
+        help="Find features, C and more by held-out sentences first, within --time-limit seconds, and show what each "
+        "is worth.",
+        show_default="options as given; 600 s, thorough: 7200",
+    ),
+]
