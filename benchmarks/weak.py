@@ -13,11 +13,12 @@ from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
+from benchmarks.common import PNG, Bar, in_fresh_process, parse_arguments, print_table, report, save_with_legend
 from benchmarks.weak_images import run_horses, run_photographs
 
 SHARES = (0.25, 0.5, 0.75)
@@ -252,6 +253,24 @@ def run_label_sets(options: Namespace) -> tuple[Any, list[Bar]]:
     return figures, bars
 
 
+def draw(figures: dict[str, Any], path: Path) -> None:
+    """Draw the curves over the share of labels that are known, a panel for each set of data."""
+    from matplotlib.figure import Figure
+
+    curves = {**figures.get("letters", {})} | ({"chunks": figures["chunks"]} if "chunks" in figures else {})
+    if not curves:
+        return
+    figure = Figure(figsize=(3.5 * len(curves), 3.2), layout="constrained")
+    panels = figure.subplots(1, len(curves), squeeze=False)[0]
+    for panel, (name, found) in zip(panels, curves.items(), strict=True):
+        shares = [100 * float(share) for share in found["shares"]]
+        for way in next(iter(found["shares"].values()), {}):
+            values = [row[way] for row in found["shares"].values()]
+            panel.plot([*shares, 100], [*values, found["full"]], marker="o", label=way)
+        panel.set(title=name, xlabel="labels known (%)", ylabel="F1 (%)" if name == "chunks" else "errors (%)")
+    save_with_legend(figure, panels[-1], path)
+
+
 PARTS = {
     "letters": run_letters,
     "chunks": run_chunks,
@@ -272,12 +291,15 @@ def main() -> None:
             "--shares",
             {"nargs": "+", "type": float, "default": SHARES, "help": "of labels that are known; 0.5 has a bar"},
         ),
+        PNG,
         ("--quick", {"action": "store_true", "help": "a part of the data: to see that it runs, not for figures"}),
     )
     figures, bars = {}, list[Bar]()
     for part in options.part:
         figures[part], found = PARTS[part](options)
         bars += found
+    if options.png is not None:
+        draw(figures, options.png)
     report(figures, bars, options.json)
 
 

@@ -1,15 +1,17 @@
 """Images of which few are labelled: horses with masks or boxes, photographs with label maps, tags, boxes or seeds.
 
 Beside the images with full maps alone, and beside full maps of all: the intersection over union of the horses of test
-images, and the share of test superpixels of photographs that are right, by area. Options are the same for all models,
-but for the weight of images that are not labelled in full. Photographs have boxes around things, with tags of all
-labels, and seeds at three superpixels of each; superpixels that are mostly void are left out.
+images, and the share of test superpixels of photographs that are right, by area. C, and the weight of images that are
+not labelled in full, are chosen for each way and draw by folds of the training images that are labelled in full: each
+is looked at by models of all other training images. Photographs have boxes around things, with tags of all labels, and
+seeds at three superpixels of each; superpixels that are mostly void are left out.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,9 +23,13 @@ SEGMENTS = {"horses": 150, "photographs": 60}  # superpixels per image, about
 MASKS, MAPS = 0.15, 0.2  # shares of images that are labelled in full
 STUFF = "grass", "tree", "sky", "water", "road", "building"  # what nobody draws a box around
 WIDTH = 50  # features of superpixels of photographs
-HORSES = {"C": 0.3, "class_weight": "balanced", "tol": 0.03, "random_state": 0}
-PHOTOGRAPHS = {"C": 0.1, "interaction": "potts", "bounds": {"edges": (0, None)}, "max_passes": 90, "random_state": 0}
-WEAK = 0.2  # weight of horses in boxes
+FOLDS = {"horses": 3, "photographs": 1}  # that are looked at, of three
+HORSES = {"class_weight": "balanced", "tol": 0.03, "random_state": 0}
+PHOTOGRAPHS = {"interaction": "potts", "bounds": {"edges": (0, None)}, "max_passes": 90, "random_state": 0}
+STRENGTHS = {"horses": (0.1, 0.3, 1.0), "photographs": (0.03, 0.1)}  # C to choose from
+WEIGHTS = 0.05, 0.3, 1.0  # of images that are not labelled in full, to choose from
+
+Images = tuple[list, list, list]  # graphs, what is known of them, weights of nodes
 
 
 def load_graphs(name: str, quick: bool) -> tuple[list, list, list, list]:
@@ -57,25 +63,55 @@ def choose(n: int, share: float, seed: int) -> np.ndarray:
     return np.isin(np.arange(n), np.random.default_rng(seed).permutation(n)[: round(share * n)])
 
 
-def measure_horses(way: str, seed: int, quick: bool) -> float:
-    """The intersection over union of the horses of test images, in percent."""
+def select(name: str, make: Callable[..., Any], data: Images, is_full: np.ndarray, score: Callable[..., float]) -> Any:
+    """The model, fitted to all, with the options that are best on folds of the images that are labelled in full."""
+    X, y, areas = data
+    weights = WEIGHTS if not is_full.all() else (1.0,)
+    options = [{"C": C, "weak_weight": weight} for C in STRENGTHS[name] for weight in weights]
+    full, kept = np.flatnonzero(is_full), np.arange(len(X))
+
+    def fit(chosen: dict[str, float], some: np.ndarray) -> Any:
+        return make(**chosen).fit([X[i] for i in some], [y[i] for i in some], node_weight=[areas[i] for i in some])
+
+    def judge(chosen: dict[str, float]) -> float:
+        folds = [full[k::3] for k in range(FOLDS[name])]
+        return float(np.mean([score(fit(chosen, np.setdiff1d(kept, fold)), fold) for fold in folds]))
+
+    best = max(options, key=judge)
+    return fit(best, kept), best
+
+
+def overlap(model: Any, graphs: list, masks: list) -> float:
+    """The intersection over union of the horses of images, in percent."""
+    labels = model.predict([graph.graph for graph in graphs])
+    found = np.concatenate([y[graph.segments].ravel() for graph, y in zip(graphs, labels, strict=True)])
+    horses = np.concatenate([mask.ravel() for mask in masks])
+    return float(100 * np.sum(found & horses) / np.sum(found | horses))
+
+
+def measure_horses(way: str, seed: int, quick: bool) -> tuple[float, dict[str, float]]:
+    """The intersection over union of the horses of test images, in percent, and the options chosen."""
     from maxmargin import GraphCutSVM
 
     warnings.simplefilter("ignore")
     graphs, masks, test, true = load_graphs("horses", quick)
-    is_full = choose(len(graphs), MASKS, seed)
-    kept = np.flatnonzero(is_full) if way == "masks alone" else np.arange(len(graphs))
+    is_full = choose(len(graphs), MASKS if way != "all masks" else 1.0, seed)
+    if way == "masks alone":
+        graphs, masks = ([some[i] for i in np.flatnonzero(is_full)] for some in (graphs, masks))
+        is_full = is_full[is_full]
     known = [
-        graphs[i].labels_of(masks[i]) if is_full[i] or way == "all masks" else graphs[i].boxes_of(masks[i], 1)
-        for i in kept
+        graph.labels_of(mask) if full else graph.boxes_of(mask, 1)
+        for graph, mask, full in zip(graphs, masks, is_full, strict=True)
     ]
-    model = GraphCutSVM(weak_weight=WEAK, **HORSES)
-    areas = [graphs[i].sizes / graphs[i].sizes.mean() for i in kept]
-    model.fit([graphs[i].graph for i in kept], known, node_weight=areas)
-    labels = model.predict([graph.graph for graph in test])
-    found = np.concatenate([y[graph.segments].ravel() for graph, y in zip(test, labels, strict=True)])
-    horses = np.concatenate([mask.ravel() for mask in true])
-    return float(100 * np.sum(found & horses) / np.sum(found | horses))
+    data = [graph.graph for graph in graphs], known, [graph.sizes / graph.sizes.mean() for graph in graphs]
+    model, chosen = select(
+        "horses",
+        partial(GraphCutSVM, **HORSES),
+        data,
+        is_full,
+        lambda fitted, fold: overlap(fitted, [graphs[i] for i in fold], [masks[i] for i in fold]),
+    )
+    return overlap(model, test, true), chosen
 
 
 def annotate(graph: Any, labels: np.ndarray, way: str, seed: int) -> Any:
@@ -100,50 +136,69 @@ def annotate(graph: Any, labels: np.ndarray, way: str, seed: int) -> Any:
     return tuple(known)
 
 
-def measure_photographs(way: str, seed: int, quick: bool) -> float:
-    """The share of test superpixels that are right, by area, in percent."""
+def measure_photographs(way: str, seed: int, quick: bool) -> tuple[float, dict[str, float]]:
+    """The share of test superpixels that are right, by area, in percent, and the options chosen."""
     from maxmargin import GraphSVM
 
     warnings.simplefilter("ignore")
     graphs, maps, test, true = load_graphs("photographs", quick)
-    is_full = choose(len(graphs), MAPS, seed)
+    is_full = choose(len(graphs), MAPS if way != "all maps" else 1.0, seed)
+    kept = np.flatnonzero(is_full) if way == "maps alone" else np.arange(len(graphs))
 
-    def read(some: list, all_labels: list, chosen: Any, are_full: Any) -> tuple[list, list, list]:
-        X, y, areas = [], [], []
+    def read(some: list, all_labels: list, chosen: Any, are_full: np.ndarray) -> tuple[Images, np.ndarray]:
+        X, y, areas, full = [], [], [], []
         for i in chosen:
             weights = some[i].weights_of(all_labels[i], void=0)
             if (weights > 0).sum() > 1:
                 X.append(some[i].subgraph(weights > 0))
                 areas.append(weights[weights > 0] / some[i].sizes.mean())
-                y.append(
-                    some[i].labels_of(all_labels[i], void=0)[weights > 0]
-                    if are_full[i]
-                    else annotate(some[i], all_labels[i], way, seed)
-                )
-        return X, y, areas
+                known = some[i].labels_of(all_labels[i], void=0)[weights > 0]
+                y.append(known if are_full[i] else annotate(some[i], all_labels[i], way, seed))
+                full.append(are_full[i])
+        return (X, y, areas), np.array(full)
 
-    kept = np.flatnonzero(is_full) if way == "maps alone" else np.arange(len(graphs))
-    X, y, areas = read(graphs, maps, kept, np.full(len(graphs), True) if way == "all maps" else is_full)
-    model = GraphSVM(**PHOTOGRAPHS).fit(X, y, node_weight=areas)
-    X, y, areas = read(test, true, np.arange(len(test)), np.full(len(test), True))
-    return 100 * model.score(X, y, node_weight=areas)
+    data, are_full = read(graphs, maps, kept, is_full)
+
+    def right(fitted: Any, fold: Any, some: Images = data) -> float:
+        X, y, areas = ([part[i] for i in fold] for part in some)
+        return 100 * fitted.score(X, y, node_weight=areas)
+
+    model, chosen = select("photographs", partial(GraphSVM, **PHOTOGRAPHS), data, are_full, right)
+    tested, _ = read(test, true, range(len(test)), np.full(len(test), True))
+    return right(model, range(len(tested[0])), tested), chosen
 
 
-def average(measure: Callable[..., float], ways: tuple[str, ...], seeds: int, quick: bool) -> dict[str, float]:
-    """The figures of each way, averaged over seeds; the last way labels all in full, whatever the seed."""
+def average(measure: Callable[..., Any], ways: tuple[str, ...], seeds: int, quick: bool) -> dict[str, Any]:
+    """The figures and options of each way and seed; the last way labels all in full, whatever the seed."""
     *drawn, full = ways
     found = {way: [in_fresh_process(measure, way, seed, quick) for seed in range(seeds)] for way in drawn}
-    return {way: float(np.mean(values)) for way, values in found.items()} | {
-        full: in_fresh_process(measure, full, 0, quick)
+    found[full] = [in_fresh_process(measure, full, 0, quick)]
+    return {
+        way: {
+            "mean": float(np.mean([score for score, _ in runs])),
+            "scores": [score for score, _ in runs],
+            "options": runs[0][1],
+        }
+        for way, runs in found.items()
     }
+
+
+def tell(title: str, found: dict[str, Any]) -> dict[str, float]:
+    """Print the figures of each way; return their means."""
+    rows = [
+        [way, f"{run['mean']:.2f}", ", ".join(f"{score:.1f}" for score in run["scores"]), str(run["options"])]
+        for way, run in found.items()
+    ]
+    print_table(title, ["known", "mean", "by draw", "options of the first"], rows)
+    return {way: run["mean"] for way, run in found.items()}
 
 
 def run_horses(seeds: int, quick: bool) -> tuple[Any, list[Bar]]:
     """Horses with masks or boxes."""
     found = average(measure_horses, ("masks alone", "boxes of the others", "all masks"), seeds, quick)
-    print_table("Horses, 15 % with masks: intersection over union in percent", ["known", "IoU"], found.items())
-    gain = found["boxes of the others"] - found["masks alone"]
-    less = found["all masks"] - found["boxes of the others"]
+    means = tell("Horses, 15 % with masks: intersection over union in percent", found)
+    gain = means["boxes of the others"] - means["masks alone"]
+    less = means["all masks"] - means["boxes of the others"]
     return found, [
         Bar("horses: within 3 points of IoU of all masks", f"{less:.2f}", less <= 3),
         Bar("horses: above masks alone", f"{gain:+.2f}", gain > 0),
@@ -153,8 +208,8 @@ def run_horses(seeds: int, quick: bool) -> tuple[Any, list[Bar]]:
 def run_photographs(seeds: int, quick: bool) -> tuple[Any, list[Bar]]:
     """Photographs with label maps, tags, boxes or seeds."""
     found = average(measure_photographs, ("maps alone", "tags", "boxes", "seeds", "all maps"), seeds, quick)
-    print_table("Photographs, a fifth with label maps: superpixels right in percent", ["known", "right"], found.items())
-    gains = {way: found[way] - found["maps alone"] for way in ("tags", "boxes", "seeds")}
+    means = tell("Photographs, a fifth with label maps: superpixels right in percent", found)
+    gains = {way: means[way] - means["maps alone"] for way in ("tags", "boxes", "seeds")}
     return found, [
         Bar(f"photographs: {way} at least 2 points above maps alone", f"{gain:+.2f}", gain >= 2)
         for way, gain in gains.items()
