@@ -6,7 +6,10 @@ import importlib
 
 from benchmarks.common import parse_arguments
 
-PARTS = {"threads": "benchmarks.scale_threads"}  # the modules that have them, each with a `run(rounds, json)`
+PARTS = {
+    "dask": "benchmarks.scale_dask",
+    "threads": "benchmarks.scale_threads",
+}  # the modules that have them, each with a `run(rounds, json)`
 
 
 def main() -> None:

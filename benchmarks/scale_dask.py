@@ -1,11 +1,10 @@
 """Fits on a Dask cluster: passes per second of two processes, workers that are killed, and a model of time.
 
-`python -m benchmarks.scale --part dask` runs it.
+`python -m benchmarks.scale --part dask` runs it; with `--rounds 1` a short trial, of less data and three kills.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import pickle
@@ -15,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,15 @@ PARTS = 1, 2, 4, 8, 16, 32, 64, 128, 256
 BANDWIDTH = 1.25e9  # bytes a second: a network of 10 Gbit/s, the one constant that is not measured
 
 
-def run(arguments: argparse.Namespace) -> None:
-    size, repeats, kills = ("small", 40, 3) if arguments.small else ("large", 10, 20)
+def run(rounds: int, json: Path | None) -> None:
+    is_trial = rounds == 1
+    size, repeats, kills = ("small", 40, 3) if is_trial else ("large", 10, 20)
     from maxmargin.execution.dask_tasks import connect
 
     X, y, *_ = load_ocr("small")
     with connect(None, 2) as client:
         client.wait_for_workers(2)
-        passes = time_passes(client, size, repeats, 3 if arguments.small else 7)
+        passes = time_passes(client, size, repeats, rounds)
         killed = kill_workers(client, X[:300], y[:300], kills)
     print_table(
         "Passes of the log loss over Taskar's words, several times: the least of interleaved rounds",
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
         [passes.values()],
     )
     print_table("kill -9 of a worker at random moments", ("fits", "that ended", "with equal certificates"), [killed])
-    rounds = count_rounds(X, y, PARTS[::4] if arguments.small else PARTS)
+    needed = count_rounds(X, y, PARTS[::4] if is_trial else PARTS)
     work, latency = passes["one process"] / passes["words"], passes["round trip"] / 1000
     print_table(
         "A model, not a measurement: rounds to a gap of 0.3 % (counted, on 626 words), and seconds of 1,000,000 words "
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
         ("machines", "a round [s]", "rounds of OneSlack", "seconds", "rounds of LBFGS", "seconds"),
         [
             (k, each, found[0], found[0] * each, found[1], found[1] * each)
-            for k, found in rounds.items()
+            for k, found in needed.items()
             for each in [round_seconds(k, work, passes["bytes"], latency)]
         ],
     )
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
         ),
         Bar("fits whose worker is killed end with equal certificates", f"{killed[2]} of {kills}", killed[2] == kills),
     ]
-    report({"passes": passes, "killed": killed, "rounds": rounds}, bars, arguments.json)
+    report({"passes": passes, "killed": killed, "rounds": needed}, bars, json)
 
 
 def round_seconds(machines: int, per_example: float, n_bytes: float, latency: float) -> float:
