@@ -4,7 +4,9 @@ import signal
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
+from maxmargin import MulticlassSVM
 from maxmargin.execution import step_rounds
 from maxmargin.execution.meeting import GOING, LOOK, SIGMA, adapt, end_round, new_pace
 from maxmargin.execution.runner import Runner
@@ -172,3 +174,14 @@ def test_sigma_rises_where_ranges_undo_each_other_and_falls_where_they_do_not():
     for _ in range(LOOK):
         adapt(pace, 0.8, 1.0, 2, 1)
     assert pace[SIGMA] == before
+
+
+@pytest.mark.long  # classes alone have exact steps: rounds of them are compiled for this test
+def test_exact_steps_in_rounds():
+    X, y = load_digits(return_X_y=True)
+    alone, together = (
+        MulticlassSVM(C=0.1, tol=TOL, n_jobs=n_jobs, random_state=0).fit(X[:300] / 16, y[:300]) for n_jobs in (1, 3)
+    )
+    assert together.status_ is Status.OPTIMAL
+    assert together.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=TOL)
+    assert not np.array_equal(together.coef_, alone.coef_)
