@@ -89,6 +89,7 @@ def train(
         ),
     ] = None,
     tune: options.Tune = None,
+    shards: options.Shards = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -111,7 +112,7 @@ def train(
 
     given = {"C": C, "tol": tol, "max_passes": max_passes, "time_limit": time_limit, "patience": patience}
     given = {name: value for name, value in given.items() if value is not None}
-    run_train(choices, checkpoint, precision, former, scheduler, local, tune, **given)
+    run_train(choices, checkpoint, precision, former, shards, scheduler, local, tune, **given)
 
 
 @app.command()

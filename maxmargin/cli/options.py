@@ -122,6 +122,10 @@ SameEncoding = Annotated[
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Where to write.", show_default="standard output", metavar="FILE")
 ]
+Shards = Annotated[
+    Path | None,
+    of_files(help="New folder to keep sentences in, or one that has them, for data beyond memory.", metavar="FOLDER"),
+]
 Plot = Annotated[
     Path | None,
     typer.Option(help="PNG file to draw to.", callback=check_plot, metavar="FILE", dir_okay=False, writable=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from maxmargin.cli.common import (
 from maxmargin.cli.options import Choices, split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.tags import settle_scheme
+from maxmargin.data.sharding import Shards
 from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.execution.threads import count_threads
@@ -110,9 +111,9 @@ def learn_from_text(choices: Choices, tagger: Tagger, train: Document) -> None:
     tagger.features.set_params(classes={**(tagger.features.classes or {}), UNLABELLED: found})
 
 
-def read_documents(choices: Choices) -> tuple[Document, Document | None]:
-    """The sentences to train on, and those held out."""
-    layout = Layout(
+def choose_layout(choices: Choices) -> Layout:
+    """Where files have their sentences."""
+    return Layout(
         choices.format or find_format(find_files(choices.file)[0]),
         split_columns(choices.columns),
         split_columns(choices.tags),
@@ -122,7 +123,26 @@ def read_documents(choices: Choices) -> tuple[Document, Document | None]:
         unknown=choices.unknown,
         tokenizer=choices.tokenizer,
     )
-    train = read_files(choices.file, layout)
+
+
+def read_shards(choices: Choices, folder: Path, tagger: Tagger) -> tuple[Shards, Document | None]:
+    """The sentences to train on, from a folder of shards, which is filled if it is not there, and those held out."""
+    if choices.unlabelled is not None:
+        raise typer.BadParameter(
+            "--unlabelled needs all sentences in memory: take `maxmargin clusters`, and --classes."
+        )
+    if folder.exists() and any(folder.iterdir()):
+        shards = Shards(folder)
+    else:
+        shards = Shards.from_files(find_files(choices.file), choose_layout(choices), folder=folder)
+    choices.say(f"{folder}: {count_of(shards.n_examples, 'sentence')} in {count_of(len(shards), 'shard')}")
+    tagger.set_params(layout=shards.layout)
+    return shards, None if choices.dev is None else read(choices.dev, shards.layout, format=choices.format)
+
+
+def read_documents(choices: Choices) -> tuple[Document, Document | None]:
+    """The sentences to train on, and those held out."""
+    train = read_files(choices.file, choose_layout(choices))
     dev = None if choices.dev is None else read(choices.dev, train.layout, format=choices.format)
     for document in (train, *([] if dev is None else [dev])):
         choices.say(f"{document.name}: {describe(document)}")
@@ -175,6 +195,7 @@ def run_train(
     checkpoint: Path | None,
     precision: float | None,
     former: Path | None,
+    folder: Path | None,
     scheduler: str | None,
     local: int | None,
     tune: str | None,
@@ -186,8 +207,19 @@ def run_train(
     target = find_target(choices, checkpoint)
     seconds = options.pop("time_limit", None) if tune else None
     tagger = make_tagger(choices, **options) if former is None else take_up(former, choices, **options)
-    train, dev = settle_scheme(tagger, *read_documents(choices), say=choices.say)
-    learn_from_text(choices, tagger, train)
+    X: Any
+    y: Any
+    if folder is not None:
+        if any(given is not None for given in (former, checkpoint, scheduler, local, tune)):
+            raise typer.BadParameter(
+                "--shards goes with none of --from, --checkpoint, --scheduler, --local and --tune."
+            )
+        X, dev = read_shards(choices, folder, tagger)
+        y, named, n_sentences = None, dev, X.n_examples
+    else:
+        train, dev = settle_scheme(tagger, *read_documents(choices), say=choices.say)
+        learn_from_text(choices, tagger, train)
+        X, y, named, n_sentences = train.X, train.y or [], train if dev is None else dev, len(train.X)
     if precision is not None and (dev is None or tagger.scheme is None):
         raise typer.BadParameter("--precision needs --dev, held-out sentences, and tags that spell entities.")
     score = "F1" if tagger.scheme is not None else "accuracy"
@@ -203,10 +235,10 @@ def run_train(
             shield.is_up = True
             progress(trace)
 
-        with Progress(score, is_quiet=choices.quiet) as progress, located(train if dev is None else dev):
+        with Progress(score, is_quiet=choices.quiet) as progress, nullcontext() if named is None else located(named):
             with without_warning():  # `summary` says it
                 fit = tagger.fit if former is None else tagger.partial_fit
-                fit(train.X, train.y or [], callback=watch, checkpoint=checkpoint, client=client, **held_out)
+                fit(X, y, callback=watch, checkpoint=checkpoint, client=client, **held_out)
             progress.say(summary(tagger.model_))
         if former is None:
             tell_of_lists(tagger, choices.say)
@@ -218,7 +250,7 @@ def run_train(
         choices.say(f"The tagger is in {tell_size(target)}{held}.")
         if choices.json:
             found = {} if search is None else {"search": search.as_dict()}
-            print_json({**figures(tagger, target), "sentences": len(train.X), "held_out": best, **found})
+            print_json({**figures(tagger, target), "sentences": n_sentences, "held_out": best, **found})
         shield.end(is_interrupted=tagger.status_ is Status.INTERRUPTED)
 
 

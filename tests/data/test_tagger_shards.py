@@ -1,9 +1,12 @@
 """Taggers of shards, from Python and from the command line."""
 
+import json
+
 import numpy as np
 import pytest
 
 from maxmargin import Shards, Tagger
+from tests.cli.conftest import input_error, run, usage_error
 from tests.sentences import column_text, tagged_sentences
 
 SENTENCES = tagged_sentences()[:18]
@@ -34,3 +37,19 @@ def test_what_taggers_of_shards_do_not_take():
         Tagger().fit(Shards.cut(X, n_shards=2))
     with pytest.raises(TypeError, match="y must hold the tags of X"):
         Tagger().fit(X)
+
+
+def test_shards_on_the_command_line(tmp_path):
+    (tmp_path / "a.txt").write_text(column_text(SENTENCES))
+    call = "train", tmp_path / "a.txt", "-m", tmp_path / "a.model"
+    outcome = run(*call, "--shards", tmp_path / "s")
+    assert outcome.code == 0, outcome
+    assert "18 sentences in 1 shard" in outcome.err
+    again = run(*call, "--shards", tmp_path / "s", "--dev", tmp_path / "a.txt", "--json", "--quiet")
+    assert json.loads(again.out)["sentences"] == 18
+    assert "--shards goes with none of" in usage_error(
+        *call, "--shards", tmp_path / "s", "--checkpoint", tmp_path / "c"
+    )
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("")
+    assert "holds no shards" in input_error(*call, "--shards", tmp_path / "mine")

@@ -1,0 +1,130 @@
+"""Data beyond memory: a tagger of many copies of CoNLL-2000, each with words of its own, trained from shards.
+
+Peak memory of the training, beyond the imports of the process, is compared with that of one shard alone in memory,
+plus the weights; CPU seconds per token with those of one copy in memory. python-crfsuite's memory stands beside it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import Bar, forget_peak, in_fresh_process, parse_arguments, peak_megabytes, print_table, report
+
+CHANGED = 10  # one of so many words of a copy, by its letters, is a word of that copy alone
+PASSES = 20  # of all trainings, so that only the price of a pass differs
+MOST_MEMORY, MOST_TIME = 1.5, 1.2
+
+
+def copies(n_copies: int, size: int | None) -> Iterator[tuple[Any, Any]]:
+    """The sentences of CoNLL-2000, or the first of them, again and again with other words."""
+    from maxmargin.datasets import load_conll2000
+
+    data = load_conll2000()
+    X, y = data.X_train[:size], data.y_train[:size]
+    for k in range(n_copies):
+        yield [[(changed(word, k), tag) for word, tag, *_ in sentence] for sentence in X], y
+
+
+def changed(word: str, k: int) -> str:
+    """A word as copy k has it."""
+    return f"{word}{k}" if k and sum(map(ord, word)) % CHANGED == k % CHANGED else word
+
+
+def write_shards(folder: str, n_copies: int, size: int | None) -> dict[str, Any]:
+    """Write a shard for each copy."""
+    from maxmargin import Shards
+
+    Shards.write(copies(n_copies, size), folder)
+    return {}
+
+
+def train(folder: str, n_shards: int | None, in_memory: bool) -> dict[str, Any]:
+    """Megabytes and CPU seconds of a training on some of the shards, or on lists of their sentences."""
+    from maxmargin import ChainCRF, Shards, Tagger
+    from maxmargin.estimators.foundation.convergence import without_warning
+
+    shards = Shards(folder)[:n_shards]
+    n_tokens = sum(len(sentence) for shard in shards for sentence in shard.X)
+    model = ChainCRF(only_observed=True, C=3.0, max_passes=PASSES, tol=1e-9, random_state=0)
+    few = Shards.cut(*(part[:40] for part in shards[0]), n_shards=2)
+    with without_warning():
+        Tagger(model=model).fit(few)  # so that loops are there
+        before, began = forget_peak(), time.process_time()
+        if in_memory:
+            X, y = ([example for part in parts for example in part] for parts in zip(*shards, strict=True))
+            tagger = Tagger(model=model).fit(X, y)
+        else:
+            tagger = Tagger(model=model).fit(shards)
+    seconds = time.process_time() - began
+    return {
+        "trained on": f"{len(shards)} {'in memory' if in_memory else 'from shards'}",
+        "tokens": n_tokens,
+        "weights": int(tagger.model_._w.size),
+        "MB": peak_megabytes() - before,
+        "CPU s": seconds,
+        "us per token and pass": 1e6 * seconds / n_tokens / tagger.trace_.last("passes"),
+    }
+
+
+def train_peer(folder: str, n_shards: int) -> dict[str, Any]:
+    """Megabytes of python-crfsuite on the same sentences, with the same features."""
+    import pycrfsuite  # type: ignore[import-untyped]
+
+    from maxmargin import Shards
+    from maxmargin.text import WindowFeatures
+
+    before, began, n_tokens = forget_peak(), time.process_time(), 0
+    trainer = pycrfsuite.Trainer(verbose=False)
+    for shard in Shards(folder)[:n_shards]:
+        for rows, tags in zip(WindowFeatures().transform(shard.X), shard.y, strict=True):
+            trainer.append(rows, tags)
+            n_tokens += len(tags)
+    trainer.set_params({"c1": 0.0, "c2": 1 / 6, "max_iterations": PASSES})
+    trainer.train(str(Path(folder) / "peer.model"))
+    return {
+        "trained on": f"{n_shards} by python-crfsuite",
+        "tokens": n_tokens,
+        "weights": 0,
+        "MB": peak_megabytes() - before,
+        "CPU s": time.process_time() - began,
+        "us per token and pass": 1e6 * (time.process_time() - began) / n_tokens / PASSES,
+    }
+
+
+def run(n_copies: int, size: int | None, as_json: str | None) -> None:
+    """Measure, and report."""
+    with tempfile.TemporaryDirectory() as parent:
+        folder = str(Path(parent) / "shards")
+        in_fresh_process(write_shards, folder, n_copies, size)
+        rows = [
+            in_fresh_process(train, folder, 1, True),
+            in_fresh_process(train, folder, None, False),
+            in_fresh_process(train, folder, None, True),
+            in_fresh_process(train_peer, folder, n_copies),
+        ]
+    print_table(f"{n_copies} copies, {PASSES} passes", rows[0], (row.values() for row in rows))
+    one, sharded = rows[:2]
+    most = MOST_MEMORY * one["MB"] + 8e-6 * sharded["weights"]
+    pace = sharded["us per token and pass"] / one["us per token and pass"]
+    bars = [
+        Bar(f"memory: under {most:.0f} MB", f"{sharded['MB']:.0f}", sharded["MB"] < most),
+        Bar(f"time per token and pass: under {MOST_TIME} of one copy in memory", f"{pace:.2f}", pace < MOST_TIME),
+    ]
+    report(rows, bars, as_json)
+
+
+def main() -> None:
+    arguments = parse_arguments(
+        __doc__,
+        ("--copies", {"type": int, "default": 10}),
+        ("--size", {"type": int, "default": None, "help": "sentences of a copy; all by default"}),
+    )
+    run(arguments.copies, arguments.size, arguments.json)
+
+
+if __name__ == "__main__":
+    main()
