@@ -44,7 +44,9 @@ def test_the_code_of_the_readme_runs():
     assert ends(run_blocks("README.md")) == {maxmargin.Status.OPTIMAL}
 
 
-@pytest.mark.parametrize("name", ["docs/guide.md", "docs/solvers.md", "docs/taggers.md", "docs/texts.md"])
+@pytest.mark.parametrize(
+    "name", ["docs/guide.md", "docs/solvers.md", "docs/scale.md", "docs/taggers.md", "docs/texts.md"]
+)
 def test_the_code_of_a_page_runs(name, interpreted_loops):
     found = ends(run_blocks(name))
     assert maxmargin.Status.OPTIMAL in found

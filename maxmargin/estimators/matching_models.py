@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.checks import check_cost
+from maxmargin.data.sharding import Shards
 from maxmargin.encode.matching_encoder import MatchingEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
@@ -97,7 +98,8 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
             place of a right node None where it is unknown, or a set of nodes; None in place of a whole matching.
         """
         self._fit(X, y, sample_weight, options)
-        self._warn_of_few_links(X, y)
+        if not isinstance(X, Shards):
+            self._warn_of_few_links(X, y)
         return self
 
     def _warn_of_few_links(self, X: object, y: object) -> None:

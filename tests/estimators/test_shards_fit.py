@@ -1,5 +1,7 @@
 """Every fit on shards: the same optimum and a true certificate, whatever the number of shards."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from maxmargin import ChainCRF, ChainSVM
 from maxmargin.data.sharding import Shards
 from maxmargin.estimators.foundation.fitting import prepare
 from maxmargin.solvers.objective.evaluation import Objective
-from tests.small import chains
+from tests.small import CASES, chains, make
 
 NAMES = [
     [["the", "bias"], ["dog"]],
@@ -92,3 +94,16 @@ def test_a_shard_that_changes_between_two_passes():
     shards = Shards.cut([[["a"]], [["b"], ["c"]]], [["x"], ["y", "x"]], n_shards=2)
     with pytest.raises(ValueError, match="Shard 0 has changed since it was read first"):
         ChainSVM().fit(shards.map(read))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not str(case).startswith(("Kernel", "Deformable"))])
+def test_every_estimator_takes_shards(case, interpreted_loops):
+    model, X, y, _ = make(case)
+    model.set_params(max_passes=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = type(model)(**model.get_params(deep=False)).fit(X, y)
+        model.fit(Shards.cut(X, y, n_shards=2))
+    assert model._w.shape == whole._w.shape
+    assert model.certificate_.dual <= whole.certificate_.primal * (1 + 1e-6)
+    assert whole.certificate_.dual <= model.certificate_.primal * (1 + 1e-6)

@@ -55,6 +55,8 @@ def prepare_on(
     tasks = Tasks(check_client(client))
     model._check_parameters()
     check_portionable(model, data, "client")
+    if "former" not in model._encoder_type.argument_names():
+        raise ValueError(f"client must be None: a {type(model).__name__} needs all examples in one place.")
     sources = submit_sources(tasks, X, y)
     bare = type(model)(**model.get_params(deep=False))
     found = [tasks.submit(learn_alone, bare, source, k) for k, source in enumerate(sources)]

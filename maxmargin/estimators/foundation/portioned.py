@@ -37,9 +37,12 @@ def prepare_shards(
     if len(shards) == 1:
         return prepare_portion(model, shards[0], 0, sample_weight, former, data)
     check_portionable(model, data, "shards")
-    union, sizes = former, []
+    union, sizes, can_join = former, [], "former" in model._encoder_type.argument_names()
     for k, shard in enumerate(shards):
         task = prepare_portion(model, shard, k, None, union)
+        if union is not None and not can_join and task.encoder != union:
+            name = type(model).__name__
+            raise ValueError(f"Shard {k} has other sizes than shard 0, or a {name} needs all examples in one place.")
         union = task.encoder
         sizes.append(len(part_sizes(task.problem)))
         give_back()
@@ -71,8 +74,6 @@ def check_portionable(model: StructuredModel, data: Mapping[str, Any], where: st
         raise ValueError(f'class_weight must be a dictionary with {where}: "balanced" needs all examples in one place.')
     if getattr(model, "min_count", 1) != 1:
         raise ValueError(f"min_count must be 1 with {where}: names are counted where all examples are in one place.")
-    if "former" not in model._encoder_type.argument_names():
-        raise ValueError(f"A {type(model).__name__} needs all examples in one place: it takes no {where}.")
 
 
 def prepare_portion(
