@@ -49,16 +49,19 @@ def train(folder: str, n_shards: int | None, in_memory: bool) -> dict[str, Any]:
 
     shards = Shards(folder)[:n_shards]
     n_tokens = sum(len(sentence) for shard in shards for sentence in shard.X)
-    model = ChainCRF(only_observed=True, C=3.0, max_passes=PASSES, tol=1e-9, random_state=0)
-    few = Shards.cut(*(part[:40] for part in shards[0]), n_shards=2)
+    model = ChainCRF(only_observed=True, C=3.0, tol=1e-9, random_state=0)
+
+    def fit(passes: int) -> Tagger:
+        tagger = Tagger(model=model.set_params(max_passes=passes))
+        if not in_memory:
+            return tagger.fit(shards)
+        X, y = ([example for part in parts for example in part] for parts in zip(*shards, strict=True))
+        return tagger.fit(X, y)
+
     with without_warning():
-        Tagger(model=model).fit(few)  # so that loops are there
+        fit(7)  # so that loops are compiled
         before, began = forget_peak(), time.process_time()
-        if in_memory:
-            X, y = ([example for part in parts for example in part] for parts in zip(*shards, strict=True))
-            tagger = Tagger(model=model).fit(X, y)
-        else:
-            tagger = Tagger(model=model).fit(shards)
+        tagger = fit(PASSES)
     seconds = time.process_time() - began
     return {
         "trained on": f"{len(shards)} {'in memory' if in_memory else 'from shards'}",

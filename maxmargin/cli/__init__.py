@@ -58,9 +58,7 @@ def train(
         float | None,
         typer.Option("--C", "-C", help="Inverse strength of the regularization.", show_default="3, SVM: 0.1"),
     ] = None,
-    tol: Annotated[
-        float | None, typer.Option(help="Relative gap at which to stop.", show_default="0.001, SVM: 0.02")
-    ] = None,
+    tol: Annotated[float | None, typer.Option(help="Relative gap to stop at.", show_default="0.001, SVM: 0.02")] = None,
     max_passes: Annotated[
         float | None, typer.Option(help="Passes over the sentences after which to stop.", show_default="1000")
     ] = None,
