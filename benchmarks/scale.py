@@ -8,6 +8,7 @@ from benchmarks.common import parse_arguments
 
 PARTS = {
     "dask": "benchmarks.scale_dask",
+    "shards": "benchmarks.scale_shards",
     "threads": "benchmarks.scale_threads",
 }  # the modules that have them, each with a `run(rounds, json)`
 
