@@ -29,7 +29,7 @@ BANDWIDTH = 1.25e9  # bytes a second: a network of 10 Gbit/s, the one constant t
 
 def run(rounds: int, json: Path | None) -> None:
     is_trial = rounds == 1
-    size, repeats, kills = ("small", 40, 3) if is_trial else ("large", 10, 20)
+    size, repeats, kills = ("small", 40, 3) if is_trial else ("large", 15, 20)
     from maxmargin.execution.dask_tasks import connect
 
     X, y, *_ = load_ocr("small")
@@ -88,7 +88,7 @@ def time_passes(client: Any, size: str, repeats: int, n_rounds: int) -> dict[str
     import dask
 
     from maxmargin.estimators.foundation.clustered import prepare_on
-    from maxmargin.solvers.parted.dask_portions import thin_out
+    from maxmargin.solvers.parted.dask_portions import do_nothing, thin_out
     from maxmargin.solvers.parted.parted_objective import PartedObjective, sum_losses_of
     from maxmargin.solvers.parted.portions import LocalPortions, in_tuples
 
@@ -99,7 +99,7 @@ def time_passes(client: Any, size: str, repeats: int, n_rounds: int) -> dict[str
     objectives = [PartedObjective(portions, 0.5, loss=model._trainer.find_loss(model)) for portions in (here, there)]
     w = np.random.default_rng(0).normal(size=objectives[0].n_weights).astype(np.float32)
     times = interleave([lambda each=each: each.evaluate(w) for each in objectives], n_rounds)
-    trip = min(interleave([lambda: objectives[1].each(sum_nothing)], 20))
+    trip = min(interleave([lambda: objectives[1].each(do_nothing)], 20))
     sums = sum_losses_of(here.open(0).objective(objectives[0]._terms), w, True, (), ())
     n_bytes = len(pickle.dumps(w)) + len(pickle.dumps(in_tuples(thin_out, sums)))
     return {
@@ -111,11 +111,6 @@ def time_passes(client: Any, size: str, repeats: int, n_rounds: int) -> dict[str
         "round trip": 1000 * trip,
         "bytes": n_bytes,
     }
-
-
-def sum_nothing(objective: Any) -> float:
-    """What a round trip takes without work."""
-    return 0.0
 
 
 def interleave(calls: list[Callable[[], Any]], n_rounds: int) -> list[float]:

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from maxmargin.solvers import LBFGS, FrankWolfe, OneSlack
+from maxmargin.solvers import LBFGS, Auto, FrankWolfe, OneSlack
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.parted.portions import LocalPortions
 from maxmargin.trace import Status
@@ -100,6 +100,14 @@ def test_errors_of_tasks_are_told_and_leave_nothing_running(client):
     with pytest.raises(ValueError, match="no number"):
         tasks.results(futures)
     assert is_idle(client)
+
+
+@pytest.mark.parametrize("trip", [0.0, np.inf])
+def test_auto_makes_the_same_steps_wherever_passes_take_less_time(client, monkeypatch, trip):
+    monkeypatch.setattr(dask_portions, "seconds_of", lambda function: trip)  # here, not on workers
+    found = Auto().solve(on(client), loss="log", tol=1e-3)
+    assert np.array_equal(found.w, LBFGS().solve(here(), tol=1e-3).w)
+    assert any("Brought" in note for note in found.trace.notes) == (trip > 0)
 
 
 def test_only_the_coordinates_that_a_portion_has_are_sent():

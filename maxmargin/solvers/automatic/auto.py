@@ -69,9 +69,16 @@ class Auto(Solver):
         return self if loss.is_maximum else OneSlack()
 
     def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
-        chosen = self.chosen_for(problem, find_loss(options.get("loss") or self.default_loss))
+        loss = find_loss(options.get("loss") or self.default_loss)
+        chosen = self.chosen_for(problem, loss)
         solve = super().solve if chosen is self else chosen.solve
-        return solve(problem, C, sample_weight, **options)
+        if not isinstance(problem, Portions):
+            return solve(problem, C, sample_weight, **options)
+        near: Any = problem.brought_near(loss, options.get("n_jobs"))
+        result = solve(near, C, sample_weight, **options)
+        if near is not problem:
+            result.trace.notes.append("Brought all portions here: a pass takes less time than a round trip.")
+        return result
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         sampling = "gap" if run.objective.n >= FEW_EXAMPLES else "permutation"

@@ -9,6 +9,7 @@ cluster could go back to the beginning, but every so often it is sent here, so t
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +19,12 @@ from distributed import Future
 
 from maxmargin.execution.clock import Clock
 from maxmargin.execution.dask_tasks import TaskClock, Tasks, hold
-from maxmargin.solvers.parted.portions import Kept, Portion, Portions, Terms, hand_out, in_tuples, own
+from maxmargin.losses import BaseLoss
+from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.solvers.parted.portions import Kept, LocalPortions, Portion, Portions, Terms, hand_out, in_tuples, own
 
 CHANGES = 50  # of what is kept, until it is sent here
+TRIALS = 2  # of a pass and of a round trip: code may be compiled in the first one
 LARGE = 1000  # numbers: vectors of more are sent by their coordinates where these take less room
 SPARSE = 0.5  # of the coordinates: a number and its place take as much as 1.5 numbers
 
@@ -71,6 +75,13 @@ class DaskPortions(Portions):
 
     def identity(self) -> Any:
         return self.tasks.results([self.tasks.submit(identity_of, portion) for portion in self.portions])
+
+    def brought_near(self, loss: BaseLoss, n_jobs: int | None) -> Portions:
+        """The same, here if one process makes a pass in less time than a round trip takes without work."""
+        terms = Terms(loss, 1.0, int(self.sizes.sum()), n_jobs)
+        work = min(sum(self.each(seconds_of_pass, terms)) for _ in range(TRIALS))
+        trip = min(seconds_of(lambda: self.each(do_nothing, terms)) for _ in range(TRIALS))
+        return LocalPortions(self.tasks.results(self.portions)) if work < trip else self
 
     def n_threads(self, n_jobs: int | None) -> int:
         return 1  # passes are timed as they are seen from here
@@ -143,6 +154,22 @@ def call(portion: Portion, shared: tuple[Any, ...], filled: list[int] | None, *k
         return found
     reply = in_tuples(thin_out, found)
     return (reply, *(values[i] for i in filled)) if filled else reply
+
+
+def seconds_of(function: Callable[[], object]) -> float:
+    """How long a call takes."""
+    began = time.perf_counter()
+    function()
+    return time.perf_counter() - began
+
+
+def seconds_of_pass(objective: Objective) -> float:
+    """How long a pass over a portion takes."""
+    return seconds_of(lambda: objective.sum_losses(np.zeros(objective.n_weights, objective.runner.dtype)))
+
+
+def do_nothing(objective: Objective) -> None:
+    """What a round trip takes without work."""
 
 
 def nth(values: Sequence[Any], i: int) -> Any:
