@@ -15,7 +15,7 @@ from maxmargin.encode.inputs.base_encoder import RowEncoder
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import stack_rows
 from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, estimator
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.runtime import implements
 from maxmargin.structures.choices import candidate_problem as choices
@@ -147,7 +147,6 @@ class OnsetSVM(MaxMargin, Precision, StructuredModel):
 
     _encoder_type = OnsetEncoder
 
-    @documents_fit
     def fit(self, X, y, sample_weight=None, **options: Unpack[FitOptions]):
         """Train on sequences.
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_count, check_number, check_share
 from maxmargin.encode.box_encoder import BoxEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
 from maxmargin.vision.detections import find_detections
@@ -56,10 +55,7 @@ class BoxSVM(MaxMargin, Precision, StructuredModel):
 
     _encoder_type = BoxEncoder
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[FitOptions]) -> Self:
         """Train on images.
 
         Parameters

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Self, Unpack
 
-from numpy.typing import ArrayLike
-
 from maxmargin.encode.candidate_encoder import CandidateEncoder
 from maxmargin.estimators.foundation.arguments import Likelihood, MaxMargin, Names, Precision
-from maxmargin.estimators.foundation.fit_options import FitOptions, documented_by, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documented_by, estimator
 from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
@@ -30,10 +28,7 @@ class CandidateModel(Names, Precision, StructuredModel):
 
     feature_names_in_ = property(feature_names)
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[FitOptions]) -> Self:
         """Train on candidate sets.
 
         Parameters
@@ -76,11 +71,8 @@ class CandidateSVM(MaxMargin, CandidateModel):
     ([0, 1, 0], [2])
     """
 
-    @documents_fit
     @documented_by(CandidateModel.fit)
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[CandidateData]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[CandidateData]) -> Self:
         return self._fit(X, y, sample_weight, options)
 
 

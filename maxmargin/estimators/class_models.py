@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from maxmargin.encode.class_encoder import MulticlassEncoder, are_partial, read_classes
 from maxmargin.encode.inputs.example_checks import check_truths
 from maxmargin.estimators.foundation.arguments import MaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, documents_prediction, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documents_prediction, estimator
 from maxmargin.estimators.foundation.row_classifier import RowClassifier
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
@@ -61,10 +61,7 @@ class MulticlassSVM(MaxMargin, RowClassifier):
 
     _encoder_type = MulticlassEncoder
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
         Parameters

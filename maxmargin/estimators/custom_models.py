@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.checks import check_count
 from maxmargin.encode.custom_encoder import CustomEncoder, ProblemEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
 from maxmargin.estimators.foundation.fitting import as_seed
 from maxmargin.estimators.foundation.predictions import Unavailable, check_has, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -20,13 +19,11 @@ from maxmargin.problem import sample_oracle
 from maxmargin.supervision.weak import Learned
 
 
+@estimator
 class OwnStructure(StructuredModel):
     """What models of your own structures share: of other objects X and y they only know that these are others."""
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
         Parameters

@@ -11,7 +11,7 @@ from maxmargin import inference
 from maxmargin.encode.cut_encoder import GraphCutEncoder
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
-from maxmargin.estimators.foundation.fit_options import documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import Weights, estimator
 from maxmargin.estimators.foundation.predictions import Unavailable
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.graph_models import GraphData, score_nodes
@@ -74,10 +74,7 @@ class GraphCutSVM(MaxMargin, Precision, StructuredModel):
     predict_marginals = Unavailable("sums over all labellings of a graph are out of reach")
     score = score_nodes
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[GraphData]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[GraphData]) -> Self:
         """Train on labelled graphs.
 
         Parameters

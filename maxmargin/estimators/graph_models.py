@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from maxmargin import inference
 from maxmargin.encode.graph_encoder import GraphEncoder
 from maxmargin.estimators.foundation.arguments import Precision, RelaxableLikelihood, RelaxableMaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, documents_prediction, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documents_prediction, estimator
 from maxmargin.estimators.foundation.predictions import check_has, known_marginals, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer
@@ -75,10 +75,7 @@ class GraphModel(Precision, StructuredModel):
     _encoder_type = GraphEncoder
     _trainer = RelaxableTrainer()
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[GraphData]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[GraphData]) -> Self:
         """Train on labelled graphs.
 
         Parameters

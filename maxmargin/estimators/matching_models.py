@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import Annotated, Self, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.checks import check_cost
 from maxmargin.data.sharding import Shards
 from maxmargin.encode.matching_encoder import MatchingEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
 from maxmargin.estimators.foundation.fitting import as_list
 from maxmargin.estimators.foundation.predictions import Unavailable
 from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -82,10 +81,7 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
 
     predict_marginals = Unavailable("sums over all matchings are out of reach")
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[MatchingData]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[MatchingData]) -> Self:
         """Train on matchings.
 
         Parameters

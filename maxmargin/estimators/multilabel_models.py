@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from maxmargin.encode.inputs.example_checks import check_array
 from maxmargin.encode.multilabel_encoder import INDICATORS, MultiLabelEncoder, find_chances
 from maxmargin.estimators.foundation.arguments import RelaxableLikelihood, RelaxableMaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, documents_prediction, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documents_prediction, estimator
 from maxmargin.estimators.foundation.predictions import known_marginals, log_likelihood
 from maxmargin.estimators.foundation.row_classifier import RowClassifier
 from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer
@@ -49,9 +49,8 @@ class MultiLabelModel(RowClassifier):
         tags.target_tags.single_output = False
         return tags
 
-    @documents_fit
     def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[MultiLabelData]
+        self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[MultiLabelData]
     ) -> Self:
         """Train on examples.
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from maxmargin.checks import check_count, check_positive
 from maxmargin.encode.pose_encoder import DeformableEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
 from maxmargin.estimators.foundation.predictions import Unavailable
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
@@ -82,10 +82,7 @@ class DeformableSVM(MaxMargin, Precision, StructuredModel):
 
     predict_marginals = Unavailable("sums over all poses are out of reach")
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[PoseData]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[PoseData]) -> Self:
         """Train on images and poses.
 
         Parameters

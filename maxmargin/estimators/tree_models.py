@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Self, Unpack
 
-from numpy.typing import ArrayLike
-
 from maxmargin.encode.tree_encoder import TreeEncoder
 from maxmargin.estimators.foundation.arguments import EndIntercepts, FeatureMaxMargin, Observed, SoftmaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
 from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
@@ -38,10 +36,7 @@ class TreeModel(Observed, EndIntercepts, StructuredModel):
 
     feature_names_in_ = property(feature_names)
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[TreeData]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[TreeData]) -> Self:
         """Train on trees.
 
         Parameters

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from textwrap import fill, indent
 from typing import Annotated, TypedDict, TypeVar, dataclass_transform, get_args, get_type_hints
 
+from numpy.typing import ArrayLike
+
 from maxmargin.parameters import HEADER, has_parameters, parameter
 from maxmargin.trace import Trace
 
 Class = TypeVar("Class", bound=type)
 Method = TypeVar("Method", bound=Callable[..., object])
+Weights = ArrayLike | None  # one per example
 
 ATTRIBUTES = """\
 trace_ : Trace
@@ -75,11 +78,13 @@ class FitOptions(TypedDict, total=False):
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
 def estimator(cls: Class) -> Class:
-    """Make a class with `parameter` fields an estimator: give it a constructor, and complete its docstring."""
+    """Make a class with `parameter` fields an estimator: give it a constructor, complete its docstrings and `fit`."""
+    if "fit" in vars(cls):
+        _document_fit(cls.fit)  # type: ignore[attr-defined]
     return has_parameters(cls, ATTRIBUTES)
 
 
-def documents_fit(method: Method) -> Method:
+def _document_fit(method: Method) -> None:
     """Complete the docstring and the signature of a `fit`, which say what X and y are, by its options."""
     options = _options_of(method)
     entries: dict[str, list[str]] = {}
@@ -96,7 +101,6 @@ def documents_fit(method: Method) -> Method:
     own = [argument for argument in signature.parameters.values() if argument.kind is not argument.VAR_KEYWORD]
     known = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in options]
     method.__signature__ = signature.replace(parameters=[*own, *known])  # type: ignore[attr-defined]
-    return method
 
 
 def documents_prediction(method: Method) -> Method:

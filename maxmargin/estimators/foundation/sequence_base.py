@@ -12,7 +12,7 @@ from maxmargin import inference
 from maxmargin.checks import check_count
 from maxmargin.encode.inputs.lone import best_labels
 from maxmargin.estimators.foundation.arguments import EndIntercepts, SoftmaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, documented_by, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documented_by, estimator
 from maxmargin.estimators.foundation.fitting import as_seed
 from maxmargin.estimators.foundation.predictions import (
     find_encoder,
@@ -65,10 +65,7 @@ class SequenceModel(EndIntercepts, StructuredModel):
         default=None,
     )
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[SequenceData]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[SequenceData]) -> Self:
         """Train on sequences.
 
         Parameters

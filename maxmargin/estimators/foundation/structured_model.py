@@ -15,7 +15,7 @@ from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.file_guard import check_encoder
 from maxmargin.estimators.foundation.arguments import TrainingArguments
 from maxmargin.estimators.foundation.convergence import warn_unless_solved
-from maxmargin.estimators.foundation.fit_options import FitOptions, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
 from maxmargin.estimators.foundation.fitting import (
     Task,
     as_seed,
@@ -77,10 +77,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
 
     # --- training -------------------------------------------------------------------------------------------------
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.
 
         Parameters
@@ -91,7 +88,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         return self._fit(X, y, sample_weight, options)
 
     def partial_fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
+        self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[FitOptions]
     ) -> Self:
         """Go on from a fitted model with further examples; their features and labels may be new.
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Self, Unpack
 
-from numpy.typing import ArrayLike
-
 from maxmargin.checks import check_cost
 from maxmargin.encode.sentences.dependency_encoder import DependencyEncoder
 from maxmargin.estimators.foundation.arguments import Likelihood, MaxMargin, Names, Precision
-from maxmargin.estimators.foundation.fit_options import FitOptions, documented_by, documents_fit, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documented_by, estimator
 from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
@@ -49,10 +47,7 @@ class DependencyModel(Names, Precision, StructuredModel):
 
     feature_names_in_ = property(feature_names)
 
-    @documents_fit
-    def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[FitOptions]
-    ) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[FitOptions]) -> Self:
         """Train on dependency trees.
 
         Parameters
@@ -109,10 +104,9 @@ class DependencySVM(MaxMargin, DependencyModel):
         "float", "Cost of a wrong label at the right head; that of a wrong head is 1.", default=1.0, check=check_cost
     )
 
-    @documents_fit
     @documented_by(DependencyModel.fit)
     def fit(
-        self, X: object, y: object = None, sample_weight: ArrayLike | None = None, **options: Unpack[DependencyData]
+        self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[DependencyData]
     ) -> Self:
         return self._fit(X, y, sample_weight, options)
 
