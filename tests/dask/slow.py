@@ -17,6 +17,10 @@ class Slow(Candidates):
         super().__init__(phi, costs)
         self.seconds = seconds
 
+    def identity(self):
+        """What checkpoints tell it by."""
+        return self.phi, self.costs
+
     def max_oracle(self, i, theta, y, work):
         time.sleep(self.seconds)
         return super().max_oracle(i, theta, y, work)

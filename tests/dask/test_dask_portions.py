@@ -102,6 +102,15 @@ def test_errors_of_tasks_are_told_and_leave_nothing_running(client):
     assert is_idle(client)
 
 
+def test_checkpoints_of_fits_on_a_cluster_go_on(client, tmp_path):
+    options, path = {"tol": 1e-9, "random_state": 0}, tmp_path / "run"
+    whole = FrankWolfe().solve(here(), max_passes=5, **options)
+    FrankWolfe().solve(on(client), max_passes=2, checkpoint=(path, 0), **options)
+    resumed = FrankWolfe().solve(on(client), max_passes=5, checkpoint=(path, 0), **options)
+    assert np.array_equal(resumed.w, whole.w)
+    assert resumed.trace.primal.tolist() == whole.trace.primal.tolist()
+
+
 @pytest.mark.parametrize("trip", [0.0, np.inf])
 def test_auto_makes_the_same_steps_wherever_passes_take_less_time(client, monkeypatch, trip):
     monkeypatch.setattr(dask_portions, "seconds_of", lambda function: trip)  # here, not on workers

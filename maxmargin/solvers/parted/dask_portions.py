@@ -58,18 +58,19 @@ class DaskPortions(Portions):
         if fills:
             replies = [self.tasks.submit(nth, future, 0) for future in called]
             for i, kept in enumerate(fills, start=1):
-                kept.values = [self.tasks.submit(nth, future, i) for future in called]
+                kept.values, kept.fetch = [self.tasks.submit(nth, future, i) for future in called], self.tasks.results
         found = self._results(function, replies, clock)
         for kept in fills:
             self._settle(kept)
         return [in_tuples(fill_in, value) for value in found]
 
     def keep(self, function: Callable[..., Any], terms: Terms, *args: Any, clock: Clock | None = None) -> Kept:
-        kept = RemoteKept(self.tasks, self._call(function, terms, args, None))
+        kept = Kept(self._call(function, terms, args, None))
+        kept.fetch = self.tasks.results
         self._results(function, [self.tasks.submit(is_there, future) for future in kept.values], clock)
         before: list[Kept] = []
         hand_out(args, before.append)
-        kept.age = max([1 + value.age for value in before if isinstance(value, RemoteKept)], default=0)
+        kept.age = max((value.age for value in before), default=0)
         self._settle(kept)
         return kept
 
@@ -111,19 +112,10 @@ class DaskPortions(Portions):
 
     def _settle(self, kept: Kept) -> None:
         """Let a new line of tasks begin with what is kept, where the old one is long."""
-        if isinstance(kept, RemoteKept):
-            kept.age += 1
-            if kept.age >= CHANGES:
-                kept.values = [self.tasks.submit(hold, value) for value in self.tasks.results(kept.values)]
-                kept.age = 0
-
-
-class RemoteKept(Kept):
-    """What stays with portions on workers: futures, and how many tasks have changed it since it was here."""
-
-    def __init__(self, tasks: Tasks, values: list[Any]) -> None:
-        super().__init__(values)
-        self.tasks, self.age = tasks, 0
+        kept.age += 1
+        if kept.age >= CHANGES:
+            kept.values = [self.tasks.submit(hold, value) for value in self.tasks.results(kept.values)]
+            kept.age = 0
 
 
 class Slot(Kept):

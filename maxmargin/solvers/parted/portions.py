@@ -75,8 +75,14 @@ def own(value: Any) -> Any:
 class Kept:
     """What stays with the examples: something of each portion."""
 
+    fetch: Callable[[list[Any]], list[Any]] | None = None  # brings values here, where they are elsewhere
+    age = 0  # how often they were changed there
+
     def __init__(self, values: list[Any]) -> None:
         self.values = values
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"values": self.values if self.fetch is None else self.fetch(self.values)}
 
 
 class Portions(ABC):
