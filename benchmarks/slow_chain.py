@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from maxmargin.problem import (
-    add_output,
-    augment,
-    max_oracle,
-    new_weights,
-    oracle_work,
-    part_sizes,
-    score_output,
-    scores,
-    spread,
-    squared_norm,
-    true_outputs,
-    workspace,
-)
+from maxmargin import problem as generics
 from maxmargin.runtime.dispatch import implements
 from maxmargin.solvers.automatic.auto import USUAL
 from maxmargin.structures.chains.chain_problem import ChainProblem
@@ -30,64 +17,64 @@ class SlowChain(NamedTuple):
     n_runs: int
 
 
-@implements(max_oracle, SlowChain)
+@implements(generics.max_oracle, SlowChain)
 def slow_max_oracle(problem, i, theta, y, work):
-    best = max_oracle(problem.chain, i, theta, y, work)
+    best = generics.max_oracle(problem.chain, i, theta, y, work)
     for _ in range(problem.n_runs - 1):
-        best = max_oracle(problem.chain, i, theta, y, work)
+        best = generics.max_oracle(problem.chain, i, theta, y, work)
     return best
 
 
-@implements(oracle_work, SlowChain)
+@implements(generics.oracle_work, SlowChain)
 def slow_oracle_work(problem):
     return USUAL * problem.n_runs
 
 
-@implements(new_weights, SlowChain)
+@implements(generics.new_weights, SlowChain)
 def slow_new_weights(problem):
-    return new_weights(problem.chain)
+    return generics.new_weights(problem.chain)
 
 
-@implements(part_sizes, SlowChain)
+@implements(generics.part_sizes, SlowChain)
 def slow_part_sizes(problem):
-    return part_sizes(problem.chain)
+    return generics.part_sizes(problem.chain)
 
 
-@implements(true_outputs, SlowChain)
+@implements(generics.true_outputs, SlowChain)
 def slow_true_outputs(problem):
-    return true_outputs(problem.chain)
+    return generics.true_outputs(problem.chain)
 
 
-@implements(workspace, SlowChain)
+@implements(generics.workspace, SlowChain)
 def slow_workspace(problem, n_best):
-    return workspace(problem.chain, n_best)
+    return generics.workspace(problem.chain, n_best)
 
 
-@implements(scores, SlowChain)
+@implements(generics.scores, SlowChain)
 def slow_scores(problem, w, i, theta):
-    scores(problem.chain, w, i, theta)
+    generics.scores(problem.chain, w, i, theta)
 
 
-@implements(spread, SlowChain)
+@implements(generics.spread, SlowChain)
 def slow_spread(problem, w, i, delta, scale):
-    spread(problem.chain, w, i, delta, scale)
+    generics.spread(problem.chain, w, i, delta, scale)
 
 
-@implements(squared_norm, SlowChain)
+@implements(generics.squared_norm, SlowChain)
 def slow_squared_norm(problem, i, delta, work):
-    return squared_norm(problem.chain, i, delta, work)
+    return generics.squared_norm(problem.chain, i, delta, work)
 
 
-@implements(augment, SlowChain)
+@implements(generics.augment, SlowChain)
 def slow_augment(problem, i, theta):
-    augment(problem.chain, i, theta)
+    generics.augment(problem.chain, i, theta)
 
 
-@implements(add_output, SlowChain)
+@implements(generics.add_output, SlowChain)
 def slow_add_output(problem, i, y, scale, mu):
-    add_output(problem.chain, i, y, scale, mu)
+    generics.add_output(problem.chain, i, y, scale, mu)
 
 
-@implements(score_output, SlowChain)
+@implements(generics.score_output, SlowChain)
 def slow_score_output(problem, i, theta, y):
-    return score_output(problem.chain, i, theta, y)
+    return generics.score_output(problem.chain, i, theta, y)

@@ -43,6 +43,7 @@ def time_oracles(n_labels: int, dtype: str, repeats: int) -> dict[str, dict[str,
     import numpy as np
 
     from maxmargin.execution.runner import Runner
+    from maxmargin.losses.smoothing import EVERY
     from maxmargin.problem import exp_oracle, max_marginals, max_oracle, n_examples, topk_oracle
     from maxmargin.runtime.dispatch import loop
 
@@ -56,7 +57,7 @@ def time_oracles(n_labels: int, dtype: str, repeats: int) -> dict[str, dict[str,
     def all_topk(problem, theta, out, y, outputs, values, rounds, scratch):
         for _ in range(rounds):
             for i in range(n_examples(problem)):
-                topk_oracle(problem, i, theta[i], outputs, values, scratch.work)
+                topk_oracle(problem, i, theta[i], outputs, values, EVERY, scratch.work)
 
     @loop
     def all_exp(problem, theta, out, y, outputs, values, rounds, scratch):

@@ -10,6 +10,7 @@ from examples.word_segmentation import LONGEST, Segmentation, boundaries, f1
 from maxmargin import BCFW, CustomProblem, ProblemModel
 from maxmargin.testing import check_solver, check_structure
 from tests import naive
+from tests.toy import Candidates
 
 
 def segmentations(text):
@@ -67,56 +68,15 @@ def test_a_model_of_intervals(intervals):
     assert [i for i, *_ in pairs.predict(X)] == [0, 1, 2, 3]
 
 
-class Choice:
-    """Candidates with all oracles a CRF needs, in Python."""
+class Choice(Candidates):
+    """Candidates of which any may be true."""
 
     def __init__(self, X, y=None):
-        self.X, self.y = X, np.zeros(len(X), int) if y is None else y
-
-    def new_weights(self):
-        return np.zeros(self.X[0].shape[1])
-
-    def part_sizes(self):
-        return np.array([len(x) for x in self.X])
+        self.y = np.zeros(len(X), int) if y is None else y
+        super().__init__(X, [np.arange(len(x)) != label for x, label in zip(X, self.y, strict=True)])
 
     def true_outputs(self):
         return np.array(self.y)[:, np.newaxis]
-
-    def workspace(self, n_best):
-        return None
-
-    def scores(self, w, i, theta):
-        theta[:] = self.X[i] @ w
-
-    def spread(self, w, i, delta, scale):
-        w += scale * (delta @ self.X[i])
-
-    def squared_norm(self, i, delta, work):
-        return np.sum((delta @ self.X[i]) ** 2)
-
-    def augment(self, i, theta):
-        theta += np.arange(len(theta)) != self.y[i]
-
-    def add_output(self, i, y, scale, mu):
-        mu[y[0]] += scale
-
-    def score_output(self, i, theta, y):
-        return theta[y[0]]
-
-    def max_oracle(self, i, theta, y, work):
-        y[0] = np.argmax(theta)
-        return theta[y[0]]
-
-    def topk_oracle(self, i, theta, outputs, values, level, work):
-        best = np.argsort(-theta, kind="stable")[: len(values)]
-        outputs[: len(best), 0], values[: len(best)] = best, theta[best]
-        return len(best)
-
-    def exp_oracle(self, i, theta, mu, work):
-        mu[:] = np.exp(theta - theta.max())
-        total = mu.sum()
-        mu /= total
-        return np.log(total) + theta.max()
 
 
 @pytest.mark.parametrize("loss", ["hinge", "log"])

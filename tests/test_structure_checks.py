@@ -9,10 +9,13 @@ import pytest
 from maxmargin.features.layout import WeightLayout
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.testing import check_structure
+from tests.toy import Candidates
 
 
-class Choices:
-    """One of K candidates with d features each; it has every function that a problem can have."""
+class Choices(Candidates):
+    """One of K candidates with d features each; it has every function that a problem can have, but the top-K oracle."""
+
+    topk_oracle = property()  # which does not know what is excluded
 
     def __init__(self, dtype="float64", exact=True):
         rng = np.random.default_rng(0)
@@ -23,12 +26,6 @@ class Choices:
 
     def new_weights(self):
         return np.zeros(self.phi.shape[2], self.phi.dtype)
-
-    def part_sizes(self):
-        return np.full(3, 4)
-
-    def true_outputs(self):
-        return [np.zeros(1, np.int32)] * 3
 
     def workspace(self, n_best):
         return SimpleNamespace(method=0, integrality=1.0)
@@ -46,30 +43,6 @@ class Choices:
 
     def scores(self, w, i, theta):
         theta[:] = np.where(self.excluded[i], IMPOSSIBLE, self.phi[i] @ w)
-
-    def spread(self, w, i, delta, scale):
-        w += scale * (delta @ self.phi[i])
-
-    def squared_norm(self, i, delta, work):
-        return np.sum((delta @ self.phi[i]) ** 2)
-
-    def augment(self, i, theta):
-        theta += self.costs[i]
-
-    def add_output(self, i, y, scale, mu):
-        mu[y[0]] += scale
-
-    def score_output(self, i, theta, y):
-        return theta[y[0]]
-
-    def max_oracle(self, i, theta, y, work):
-        y[0] = np.argmax(theta)
-        return theta[y[0]]
-
-    def exp_oracle(self, i, theta, mu, work):
-        p = np.exp(theta - theta.max())
-        mu[:] = p / p.sum()
-        return theta.max() + np.log(p.sum())
 
     def mean_oracle(self, i, theta, mu, work):
         self.exp_oracle(i, theta, mu, work)

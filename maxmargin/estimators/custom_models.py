@@ -10,7 +10,7 @@ from maxmargin import inference
 from maxmargin.checks import check_count
 from maxmargin.encode.custom_encoder import CustomEncoder, ProblemEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documents_prediction, estimator
 from maxmargin.estimators.foundation.fitting import as_seed
 from maxmargin.estimators.foundation.predictions import Unavailable, check_has, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -138,6 +138,7 @@ class ProblemModel(MaxMargin, OwnStructure):
 
     log_likelihood = log_likelihood
 
+    @documents_prediction
     def sample(
         self, X: object, n_samples: int = 1, random_state: object = None, *, allowed: object = None
     ) -> list[Any]:
@@ -145,14 +146,10 @@ class ProblemModel(MaxMargin, OwnStructure):
 
         Parameters
         ----------
-        X
-            As in `fit`.
         n_samples
             The number of outputs of each example.
         random_state : int, RandomState or Generator, default=None
             Seed of the draws.
-        allowed
-            What outputs must agree with, written as y with less in it.
 
         Returns
         -------

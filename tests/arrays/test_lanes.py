@@ -3,54 +3,34 @@
 import numpy as np
 import pytest
 
-from maxmargin.arrays.lanes import (
-    LANES,
-    as_precise,
-    at,
-    copy_row,
-    exp,
-    fetch,
-    fma,
-    highest,
-    lower,
-    lowest,
-    padded,
-    plus,
-    splat,
-    store,
-    times,
-    total,
-    upper,
-    where_below,
-    without_first,
-)
+from maxmargin.arrays import lanes
 from maxmargin.runtime.dispatch import loop
 
 
 @loop
 def use_all(table, out, sums, doubles):
-    x = fetch(table, 0, 0)
-    y = fetch(table, 1, 3)
-    a = at(table, 1, 2)
-    store(out, 0, 0, fma(a, x, y))
-    store(out, 1, 0, fma(x, x, splat(a)))
-    store(out, 2, 0, times(a, plus(x, y)))
-    store(out, 3, 0, upper(lower(x, y), a))
-    store(out, 4, 0, where_below(x, a, y, splat(a)))
-    store(out, 5, 0, without_first(x, 3))
-    store(doubles, 0, 0, as_precise(x, doubles))
-    copy_row(table, 2, out, 6, 11)
-    copy_row(table, 2, out, 7, 3)
-    sums[0] = total(x)
-    sums[1] = highest(x)
-    sums[2] = lowest(x)
+    x = lanes.fetch(table, 0, 0)
+    y = lanes.fetch(table, 1, 3)
+    a = lanes.at(table, 1, 2)
+    lanes.store(out, 0, 0, lanes.fma(a, x, y))
+    lanes.store(out, 1, 0, lanes.fma(x, x, lanes.splat(a)))
+    lanes.store(out, 2, 0, lanes.times(a, lanes.plus(x, y)))
+    lanes.store(out, 3, 0, lanes.upper(lanes.lower(x, y), a))
+    lanes.store(out, 4, 0, lanes.where_below(x, a, y, lanes.splat(a)))
+    lanes.store(out, 5, 0, lanes.without_first(x, 3))
+    lanes.store(doubles, 0, 0, lanes.as_precise(x, doubles))
+    lanes.copy_row(table, 2, out, 6, 11)
+    lanes.copy_row(table, 2, out, 7, 3)
+    sums[0] = lanes.total(x)
+    sums[1] = lanes.highest(x)
+    sums[2] = lanes.lowest(x)
 
 
 @loop
 def exponentials(table, out):
     for t in range(table.shape[0]):
-        for c in range(0, table.shape[1], LANES):
-            store(out, t, c, exp(fetch(table, t, c)))
+        for c in range(0, table.shape[1], lanes.LANES):
+            lanes.store(out, t, c, lanes.exp(lanes.fetch(table, t, c)))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -75,4 +55,4 @@ def test_exponentials(dtype, least):
 
 
 def test_padded_rows_are_full_vectors():
-    assert [padded(n) for n in (1, 8, 9, 26)] == [8, 8, 16, 32]
+    assert [lanes.padded(n) for n in (1, 8, 9, 26)] == [8, 8, 16, 32]

@@ -11,7 +11,7 @@ from maxmargin.runtime import interpreted
 from maxmargin.structures.chains.edge_chain_problem import EdgeChainProblem
 from maxmargin.structures.derived.rescaled import rescaled
 from maxmargin.testing import Caller, check_structure
-from tests import naive
+from tests.structures.test_chain import all_labellings
 from tests.toy import random_chains
 
 
@@ -27,11 +27,6 @@ def with_edges(base, rng, n_edge_features=2, integer=False):
         n_edge_features=1 + n_edge_features,
         **shared,
     )
-
-
-def all_labellings(problem, allowed=None):
-    lengths, n_labels = np.diff(problem.starts), len(problem.penalty)
-    return lambda i: naive.labellings(lengths[i], n_labels, allowed)
 
 
 def test_oracles_equal_enumeration():

@@ -12,7 +12,13 @@ from maxmargin import inference
 from maxmargin.checks import check_count
 from maxmargin.encode.inputs.lone import best_labels
 from maxmargin.estimators.foundation.arguments import EndIntercepts, SoftmaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documented_by, estimator
+from maxmargin.estimators.foundation.fit_options import (
+    FitOptions,
+    Weights,
+    documented_by,
+    documents_prediction,
+    estimator,
+)
 from maxmargin.estimators.foundation.fitting import as_seed
 from maxmargin.estimators.foundation.predictions import (
     find_encoder,
@@ -114,17 +120,11 @@ class SequenceModel(EndIntercepts, StructuredModel):
     ) -> list[np.ndarray]:
         return self._predict_marginals(self._problem(X, allowed, lengths=lengths, edge_features=edge_features))
 
+    @documents_prediction
     def predict_transitions(
         self, X: object, *, lengths: ArrayLike | None = None, edge_features: object = None, allowed: object = None
     ) -> list[np.ndarray]:
         """The probabilities of the labels of every two neighbours, as `predict_marginals` has those of single ones.
-
-        Parameters
-        ----------
-        X, lengths, edge_features
-            As in `fit`.
-        allowed
-            What labels must agree with, written as y with less in it.
 
         Returns
         -------
@@ -145,6 +145,7 @@ class SequenceModel(EndIntercepts, StructuredModel):
         found = inference.transitions(problem, self._w, np.arange(n_labels**2), self.n_jobs)
         return [table.reshape(-1, n_labels, n_labels) for table in found]
 
+    @documents_prediction
     def predict_posterior(
         self, X: object, *, lengths: ArrayLike | None = None, edge_features: object = None, allowed: object = None
     ) -> list[np.ndarray]:
@@ -152,13 +153,6 @@ class SequenceModel(EndIntercepts, StructuredModel):
 
         `predict` returns the most probable labelling as a whole. This one is made of probable labels, and keeps to
         `constraints` and `allowed_transitions`, as that does.
-
-        Parameters
-        ----------
-        X, lengths, edge_features
-            As in `fit`.
-        allowed
-            What labels must agree with, written as y with less in it.
 
         Returns
         -------
@@ -231,6 +225,7 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
         predicted = inference.best_outputs(problem, self._w, self.n_jobs)
         return np.exp(inference.log_likelihoods(problem, self._w, self.n_jobs, predicted))
 
+    @documents_prediction
     def sample(
         self,
         X: object,
@@ -245,14 +240,10 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
 
         Parameters
         ----------
-        X, lengths, edge_features
-            As in `fit`.
         n_samples
             The number of labellings of each sequence.
         random_state : int, RandomState or Generator, default=None
             Seed of the draws.
-        allowed
-            What labels must agree with, written as y with less in it.
 
         Returns
         -------

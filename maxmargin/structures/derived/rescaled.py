@@ -21,17 +21,6 @@ from maxmargin.arrays.vectors import copy_into
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import layout_of
-from maxmargin.problem import (
-    add_output,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    spread,
-    squared_norm,
-    true_outputs,
-    workspace,
-)
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.chains.edge_chain_problem import EdgeChainProblem
@@ -142,17 +131,17 @@ def true_labels(problem, i):
 
 @implements(generics.true_outputs, RescaledProblem)
 def true_rescaled(problem):
-    return true_outputs(problem.base)
+    return generics.true_outputs(problem.base)
 
 
 @implements(generics.new_weights, RescaledProblem)
 def new_rescaled_weights(problem):
-    return new_weights(problem.base)
+    return generics.new_weights(problem.base)
 
 
 @implements(generics.part_sizes, RescaledProblem)
 def rescaled_part_sizes(problem):
-    return part_sizes(problem.base) + 1
+    return generics.part_sizes(problem.base) + 1
 
 
 @implements(generics.layout, RescaledProblem)
@@ -168,7 +157,7 @@ def highest_costs(problem):
 @implements(generics.oracle_work, RescaledProblem)
 def rescaled_oracle_work(problem):
     tables = np.diff(problem.starts) * (1 + highest_costs(problem) / 2)  # subtrees cost about half of the whole
-    return 3 * tables.mean() * problem.units.shape[1] ** 2 / part_sizes(problem).mean()  # add, compare, keep
+    return 3 * tables.mean() * problem.units.shape[1] ** 2 / generics.part_sizes(problem).mean()  # add, compare, keep
 
 
 @implements(generics.workspace, RescaledProblem)
@@ -176,7 +165,7 @@ def rescaled_workspace(problem, n_best):
     length, n_labels = int(np.diff(problem.starts).max()), problem.units.shape[1]
     most = highest_costs(problem).max() + 1
     return RescaledWork(
-        workspace(problem.base, n_best),
+        generics.workspace(problem.base, n_best),
         CountTables(
             best=aligned((length, most, n_labels), np.float64),
             label=aligned((length, most, n_labels), np.int32),
@@ -190,18 +179,18 @@ def rescaled_workspace(problem, n_best):
 
 @implements(generics.scores, RescaledProblem)
 def rescaled_scores(problem, w, i, theta):
-    scores(problem.base, w, i, base_parts(theta))
+    generics.scores(problem.base, w, i, base_parts(theta))
     theta[theta.size - 1] = 0
 
 
 @implements(generics.spread, RescaledProblem)
 def spread_rescaled(problem, w, i, delta, scale):
-    spread(problem.base, w, i, base_parts(delta), scale)
+    generics.spread(problem.base, w, i, base_parts(delta), scale)
 
 
 @implements(generics.squared_norm, RescaledProblem)
 def rescaled_squared_norm(problem, i, delta, work):
-    return squared_norm(problem.base, i, base_parts(delta), work.base)
+    return generics.squared_norm(problem.base, i, base_parts(delta), work.base)
 
 
 @implements(generics.augment, RescaledProblem)
@@ -214,15 +203,16 @@ def augment_rescaled(problem, i, theta):
 def add_rescaled_output(problem, i, y, scale, mu):
     cost = scale * cost_of(problem, i, y)
     if cost != 0:
-        add_output(problem.base, i, y, cost, base_parts(mu))
-        add_output(problem.base, i, true_labels(problem, i), -cost, base_parts(mu))
+        generics.add_output(problem.base, i, y, cost, base_parts(mu))
+        generics.add_output(problem.base, i, true_labels(problem, i), -cost, base_parts(mu))
         mu[mu.size - 1] += cost
 
 
 @implements(generics.score_output, RescaledProblem)
 def score_rescaled_output(problem, i, theta, y):
     parts = base_parts(theta)
-    ahead = score_output(problem.base, i, parts, y) - score_output(problem.base, i, parts, true_labels(problem, i))
+    truth = generics.score_output(problem.base, i, parts, true_labels(problem, i))
+    ahead = generics.score_output(problem.base, i, parts, y) - truth
     return cost_of(problem, i, y) * (theta[theta.size - 1] + ahead)
 
 
@@ -231,7 +221,7 @@ def max_rescaled(problem, i, theta, y, work):
     lo = problem.starts[i]
     hi = problem.starts[i + 1]
     parts = base_parts(theta)
-    truth = score_output(problem.base, i, parts, true_labels(problem, i))
+    truth = generics.score_output(problem.base, i, parts, true_labels(problem, i))
     n_labels = problem.units.shape[1]
     nodes = matrix(parts, 0, hi - lo, n_labels)
     forest = Forest(problem.parent[lo:hi], problem.kind[lo:hi], problem.order[lo:hi])

@@ -13,7 +13,7 @@ from maxmargin.parameters import has_parameters, parameter
 from maxmargin.persist.registry import register
 from maxmargin.sklearn_contract import SentenceTransformer
 from maxmargin.text.token_features.named_features import FeatureColumns
-from maxmargin.text.token_features.tokens import Token, split_tokens
+from maxmargin.text.token_features.tokens import Token, as_sentences, split_tokens
 
 MOST_ARCS = 100_000  # looked up at once
 PADS = "<start>", "<root>", "<end>"
@@ -112,9 +112,7 @@ class ArcFeatures(SentenceTransformer):
         sequence of lists with a list of names for each of the n (n + 1) arcs of a sentence of n words, word by word,
         each from the heads 0 (the root) to n; they are made when they are asked for
         """
-        if isinstance(X, str) or not isinstance(X, Iterable):
-            raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
-        return WordArcs(X if isinstance(X, Sequence) else [*X], bool(self.between))
+        return WordArcs(as_sentences(X), bool(self.between))
 
 
 class WordArcs(Sequence):

@@ -12,7 +12,7 @@ from maxmargin.persist.registry import register
 from maxmargin.sklearn_contract import SentenceTransformer
 from maxmargin.text.templates.template_lines import Template, read_lines
 from maxmargin.text.token_features.named_features import FeatureColumns
-from maxmargin.text.token_features.tokens import Token, split_tokens
+from maxmargin.text.token_features.tokens import Token, as_sentences, split_tokens
 from maxmargin.text.token_features.windows import Sentences
 from maxmargin.wording import count_of
 
@@ -72,9 +72,7 @@ class TemplateFeatures(SentenceTransformer):
         -------
         sequence of lists with a list of names for each token; they are made when they are asked for
         """
-        if isinstance(X, str) or not isinstance(X, Iterable):
-            raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
-        return TemplateRows(self._read(), X if isinstance(X, Sequence) else [*X])
+        return TemplateRows(self._read(), as_sentences(X))
 
 
 def read_template(path: Location, *, encoding: str = "utf-8") -> TemplateFeatures:

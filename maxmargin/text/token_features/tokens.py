@@ -29,6 +29,13 @@ class Tokens(NamedTuple):
     spellings: Spellings = NOWHERE
 
 
+def as_sentences(X: Iterable[Iterable[Token]]) -> Sequence[Iterable[Token]]:
+    """The sentences of an argument X, which are checked to be many, in a sequence."""
+    if isinstance(X, str) or not isinstance(X, Iterable):
+        raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
+    return X if isinstance(X, Sequence) else [*X]
+
+
 def split_tokens(
     sentence: Iterable[Token], i: int, titles: Titles | None = None, spellings: Spellings = NOWHERE
 ) -> Tokens:

@@ -29,7 +29,7 @@ from maxmargin.text.token_features.sources import (
     WordNgrams,
     Words,
 )
-from maxmargin.text.token_features.tokens import NOWHERE, Spellings, Titles, Token, split_tokens
+from maxmargin.text.token_features.tokens import NOWHERE, Spellings, Titles, Token, as_sentences, split_tokens
 from maxmargin.text.token_features.window_options import WindowOptions
 from maxmargin.text.token_features.word_properties import (
     CharacterNgrams,
@@ -152,14 +152,12 @@ class WindowFeatures(WindowOptions):
         -------
         sequence of lists with a list of names for each token; they are made when they are asked for
         """
-        if isinstance(X, str) or not isinstance(X, Iterable):
-            raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
+        X = as_sentences(X)
         options, extractor = self.get_params(), getattr(self, "_extractor", None)
         if extractor is None or extractor.options != options:
             self._check_options()
             gazetteers = self.gazetteers_ if hasattr(self, "gazetteers_") else Gazetteers(self.gazetteers or {})
             extractor = self._extractor = Extractor(self.sources, options, gazetteers)
-        X = X if isinstance(X, Sequence) else [*X]
         spellings = spellings_of(split_words(X), document_sizes(X)) if self.elsewhere else None
         return Windows(extractor, X, spellings=spellings)  # with what it remembers of words
 
